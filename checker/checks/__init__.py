@@ -47,6 +47,7 @@ from checker.checks.reorg import Reorganizations
 from checker.checks.repairs import Repairs
 from checker.checks.reports import ExpectedReports
 from checker.checks.rules.simplex_calm_views import CalmViews
+from checker.checks.rules.simplex_insistence import Insistence
 from checker.checks.rules.simplex_traffic import Traffic
 from checker.checks.rules.simplex_votes import Certificates, NoDoubleVote
 from checker.checks.storm import StormDrained
@@ -93,6 +94,7 @@ CHECKS: Final[tuple[type[Check], ...]] = (
     DerivedState,
     CalmViews,
     Traffic,
+    Insistence,
     FinalDisks,
     Repairs,
     ExpectedArrival,

@@ -13,7 +13,7 @@ class PlannedFault(NamedTuple):
     """An enabled fault: its name, its time, and the replicas that it names, none where it may hit all of them.
 
     `stop_us` is when nothing of it is left, be it in the chain's time. `pauses` says whether it holds back
-    the events of its replicas.
+    the events of its replicas, `slows` whether their work takes longer.
     """
 
     name: str
@@ -21,6 +21,7 @@ class PlannedFault(NamedTuple):
     stop_us: int
     nodes: tuple[int, ...] = ()
     pauses: bool = False
+    slows: bool = False
 
 
 class PlannedRun(NamedTuple):
@@ -36,6 +37,7 @@ class PlannedRun(NamedTuple):
         fetch_grace_us: Before a block is asked for the first time.
         fetch_timeout_us: A peer has so long to answer.
         regossip_us: Pooled transactions are offered again after this.
+        skip_timeout_us: A leader that was not heard for so long is not waited for.
         latency_max_us: The longest time that a message is on its way without a fault.
         is_lossy: Whether messages are lost or late without a fault.
     """
@@ -49,6 +51,7 @@ class PlannedRun(NamedTuple):
     fetch_grace_us: int = 0
     fetch_timeout_us: int = 1
     regossip_us: int = 1
+    skip_timeout_us: int = 1
     latency_max_us: int = 0
     is_lossy: bool = False
 

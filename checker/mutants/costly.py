@@ -51,6 +51,17 @@ def gossip_is_sent_on_by_all(_original: Any) -> Any:
     return pool_and_send_on
 
 
+@mutant((Gossip, "regossip"), area="network", kills=("insistence",))
+def gossip_goes_to_one_peer(regossip: Any) -> Any:
+    """A validator sends what waits in its mempool to its first peer again and again."""
+
+    def regossip_to_the_first(self: Any) -> None:
+        self._round = 0
+        regossip(self)
+
+    return regossip_to_the_first
+
+
 @mutant((Application, "pace"), area="consensus", kills=("calm-views",))
 def leader_passes_every_third_turn(pace: Any) -> Any:
     """A leader proposes nothing in one of three of its views."""

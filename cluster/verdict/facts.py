@@ -111,6 +111,7 @@ def planned_run(scenario: Scenario) -> PlannedRun:
             stop_us=(fault.bounds()[1] + fault.lead_ms()) * MILLISECOND_US,
             nodes=fault.targets(),
             pauses=(held := fault.occupies()) is not None and held.state == "paused",
+            slows=held is not None and held.resource in {"pace", "disk pace"},
         )
         for name, fault in scenario.faults.items()
         if fault.enabled
@@ -127,6 +128,7 @@ def planned_run(scenario: Scenario) -> PlannedRun:
         fetch_grace_us=consensus.fetch_grace_ms * MILLISECOND_US,
         fetch_timeout_us=consensus.fetch_timeout_ms * MILLISECOND_US,
         regossip_us=network.regossip_ms * MILLISECOND_US,
+        skip_timeout_us=consensus.skip_timeout_ms * MILLISECOND_US,
         latency_max_us=max((link.latency.sample(MAX_U64) for _, _, link in links), default=0),
         is_lossy=bool(network.loss_ppm or network.reorder_ppm),
     )

@@ -6,6 +6,8 @@ The other checks believe the test bed: that a cut was a cut, a crash a crash and
 from bisect import insort
 from typing import Final
 
+from checker.checks.audit.clients import AuditedClients
+from checker.checks.audit.draws import AuditedChance
 from checker.checks.audit.machines import Machines
 from checker.checks.audit.moving import MOVE, BoundaryCrash, CurrentLeader, Isolation
 from checker.checks.audit.plan import MILLISECOND_US, TestBedPlan
@@ -15,7 +17,6 @@ from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.results import CheckResult
 from faults.events import FaultEdge
-from network.chance import Chance
 from network.events import Event, Handlers, TraceEvent
 from validators.events import (
     BlockExecuted,
@@ -37,7 +38,7 @@ _DEEDS: Final = (Booted, Halted, Voted, CertificateHeld, Reported, BlockExecuted
 
 
 class Audit(Check):
-    """The log of the run follows from its plan: messages, power, pauses, work, clocks, disks and every draw."""
+    """The log of the run follows from its plan: messages, power, work, clocks, disks, clients and every draw."""
 
     name = "audit"
     exit_class = "determinism"
@@ -51,9 +52,10 @@ class Audit(Check):
         self._is_asked = plan is not None and plan.is_whole and _is_known(plan)
         if plan is None or not self._is_asked:
             return
-        chance = Chance(plan.seed)
+        chance = AuditedChance(plan.seed)
         self._traffic = MessageLedger(plan, chance, self.tally.fail)
         self._machines = Machines(plan, self._traffic, self.tally.fail)
+        self._clients = AuditedClients(plan.validators, self._traffic, self.tally.fail)
         bench = AuditBench(plan, chance, self._traffic, self._machines)
         faults = plan.enabled()
         self._leaders = CurrentLeader()
@@ -90,6 +92,7 @@ class Audit(Check):
         return {
             **self._traffic.handlers,
             **self._machines.handlers,
+            **self._clients.handlers,
             FaultEdge: self._reach_edge,
             **deeds,
             **moves,
@@ -155,8 +158,9 @@ class Audit(Check):
                 missed = f"fault {name} did not come to {steps[0].edge} at {steps[0].at_us:,} us"
                 self.tally.fail(missed, fault=name, at_us=steps[0].at_us)
         under_way = traffic.finish(end_us)
+        self._clients.finish(end_us)
         counts, done = traffic.counts, machines.counts
-        self.tally.compared += counts["sent"] + sum(done.values()) + self._edges
+        self.tally.compared += counts["sent"] + sum(done.values()) + self._edges + self._clients.submitted
         return self.tally.result(
             f"{counts['sent']:,} messages: {counts['delivered']:,} delivered, {counts['dropped']:,} dropped, "
             f"{counts['held']:,} held, {under_way:,} on their way, {counts['copied']:,} copies; "

@@ -8,10 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from checker.checks.audit.draws import AuditedChance, AuditedDraws, AuditedLatency, share_of
 from checker.checks.audit.plan import Link
-from network.chance import Chance, Draws, below
 from network.events import Sent
-from network.latency import Latency
 
 _MILLION: Final = 1_000_000
 _SECOND_US: Final = 1_000_000
@@ -29,7 +28,7 @@ class LinkCondition:
     name: str
     kinds: tuple[str, ...] = ()
     is_cut: bool = False
-    latency: Latency | None = None
+    latency: AuditedLatency | None = None
     loss_ppm: int = 0
     reorder_ppm: int = 0
     reorder_us: int = 0
@@ -98,7 +97,14 @@ class AuditedLink:
     )
 
     def __init__(
-        self, ends: Link, chance: Chance, latency: Latency, *, loss_ppm: int, reorder_ppm: int, reorder_us: int
+        self,
+        ends: Link,
+        chance: AuditedChance,
+        latency: AuditedLatency,
+        *,
+        loss_ppm: int,
+        reorder_ppm: int,
+        reorder_us: int,
     ) -> None:
         self.ends = ends
         self.latency = latency
@@ -113,7 +119,7 @@ class AuditedLink:
         self.reset_below, self.reset_by = 0, ""
         self._chance = chance
         self._subject = f"{ends[0]}->{ends[1]}"
-        self._streams: dict[str, Draws] = {}
+        self._streams: dict[str, AuditedDraws] = {}
         self.own_draws = None if latency.kind == "fixed" else self._stream("latency")
         self.is_plain = False
         self.note_conditions()
@@ -122,13 +128,13 @@ class AuditedLink:
         """See that conditions were put on the link or taken from it."""
         self.is_plain = not (self.conditions or self.loss_ppm or self.reorder_ppm)
 
-    def _stream(self, purpose: str) -> Draws:
+    def _stream(self, purpose: str) -> AuditedDraws:
         if purpose not in self._streams:
             self._streams[purpose] = self._chance.stream(purpose, self._subject)
         return self._streams[purpose]
 
     def _is_hit(self, purpose: str, ordinal: int, ppm: int) -> bool:
-        return bool(ppm) and below(self._stream(purpose).at(ordinal), _MILLION) < ppm
+        return bool(ppm) and share_of(self._stream(purpose).at(ordinal), _MILLION) < ppm
 
     def own_us(self, ordinal: int) -> int:
         """Return the time on its way of a message that nothing changes."""
@@ -193,7 +199,7 @@ class AuditedLink:
                 for gone in [other for other, at_us in queue.items() if at_us <= now_us]:
                     del queue[gone]
                 if len(queue) >= each.queue_max:
-                    place = below(self._stream(f"victim {each.name}").at(ordinal), len(queue))
+                    place = share_of(self._stream(f"victim {each.name}").at(ordinal), len(queue))
                     victim = list(queue)[place]
                     del queue[victim]
                     yield victim, each.name

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from network.latency import Latency
+from checker.checks.audit.draws import AuditedLatency
 from network.regions import one_way_us
 
 MILLISECOND_US: Final = 1_000
@@ -46,7 +46,7 @@ class TestBedPlan:
         """Return the faults that are put to work."""
         return {name: fault for name, fault in self.faults.items() if fault["enabled"]}
 
-    def latency(self, link: Link) -> Latency:
+    def latency(self, link: Link) -> AuditedLatency:
         """Return the latency of a link without faults: of the cluster, or between the regions of its ends."""
         regions, network = self.network["regions"], self.network
         mean_us = network["latency_ms"] * MILLISECOND_US
@@ -54,7 +54,7 @@ class TestBedPlan:
             # Observers are spread over the regions like the validators.
             here, there = (regions[node % self.validators] for node in link)
             mean_us = one_way_us(here, there)
-        return Latency(network["distribution"], mean_us, network["jitter_ms"] * MILLISECOND_US)
+        return AuditedLatency(network["distribution"], mean_us, network["jitter_ms"] * MILLISECOND_US)
 
 
 def windows_of(fault: Plain, on_key: str, off_key: str) -> list[tuple[int, int]]:

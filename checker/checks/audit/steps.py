@@ -8,11 +8,10 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from checker.checks.audit.conditions import LinkCondition
+from checker.checks.audit.draws import AuditedChance, AuditedLatency, share_of
 from checker.checks.audit.machines import ClockLine, Machines
 from checker.checks.audit.plan import MILLISECOND_US, Link, Plain, TestBedPlan, windows_of
 from checker.checks.audit.traffic import MessageLedger
-from network.chance import Chance, below
-from network.latency import Latency
 from validators.messages import kinds_of
 
 Act = Callable[[int], object]
@@ -31,7 +30,7 @@ class AuditBench(NamedTuple):
     """The parts that a fault acts on."""
 
     plan: TestBedPlan
-    chance: Chance
+    chance: AuditedChance
     traffic: MessageLedger
     machines: Machines
 
@@ -128,7 +127,7 @@ def _cut(bench: AuditBench, name: str, fault: Plain) -> Iterator[PlannedStep]:
 def _weather(bench: AuditBench, name: str, fault: Plain) -> Iterator[PlannedStep]:
     latency = None
     if fault["latency_ms"] is not None:
-        latency = Latency("normal", fault["latency_ms"] * MILLISECOND_US, fault["jitter_ms"] * MILLISECOND_US)
+        latency = AuditedLatency("normal", fault["latency_ms"] * MILLISECOND_US, fault["jitter_ms"] * MILLISECOND_US)
     condition = LinkCondition(
         name=name,
         kinds=kinds_of(fault["channels"]),
@@ -198,8 +197,8 @@ def _swizzle_clog(bench: AuditBench, name: str, fault: Plain) -> Iterator[Planne
         part = str(low) if low == high else f"{low}-{high}"
         links = links_of(nodes, (low,)) if low == high else _both([(low, high)])
         condition = LinkCondition(name=f"{name}@{part}", action="hold", kinds=kinds_of(fault["channels"]))
-        start_ms = fault["start_ms"] + below(chance.draw(purpose, f"start {part}", 0), half_ms)
-        stop_ms = fault["stop_ms"] - below(chance.draw(purpose, f"stop {part}", 0), half_ms)
+        start_ms = fault["start_ms"] + share_of(chance.draw(purpose, f"start {part}", 0), half_ms)
+        stop_ms = fault["stop_ms"] - share_of(chance.draw(purpose, f"stop {part}", 0), half_ms)
         end = _lift(bench, condition.name, fault["release_gap_ms"])
         yield from _window(start_ms, stop_ms, _impose(bench, condition, links), end)
 
@@ -236,14 +235,14 @@ def _restart_storm(bench: AuditBench, name: str, fault: Plain) -> Iterator[Plann
     def drawn_ms(what: str, key: str, cut: int) -> int:
         least: int = fault[key][0]
         most: int = fault[key][1]
-        return least + below(bench.chance.draw(purpose, what, cut), most - least + 1)
+        return least + share_of(bench.chance.draw(purpose, what, cut), most - least + 1)
 
     back_ms = dict.fromkeys(hit, -1)
     at_ms, turn, cut = fault["start_ms"], 0, 0
     while at_ms < fault["stop_ms"] and cut < fault["stop_ms"] - fault["start_ms"]:
         there = [node for node in hit[turn:] + hit[:turn] if back_ms[node] < at_ms]
         if there:
-            chosen = below(bench.chance.draw(purpose, "who", cut), len(there)) if fault["is_drawn"] else 0
+            chosen = share_of(bench.chance.draw(purpose, "who", cut), len(there)) if fault["is_drawn"] else 0
             node = there[chosen]
             turn = (hit.index(node) + 1) % len(hit)
             back_ms[node] = at_ms + drawn_ms("down", "down_ms", cut)

@@ -10,8 +10,8 @@ from operator import itemgetter
 from typing import Final, NamedTuple
 
 from checker.checks.audit.conditions import AuditedLink, LinkCondition
+from checker.checks.audit.draws import AuditedChance
 from checker.checks.audit.plan import MILLISECOND_US, Link, TestBedPlan
-from network.chance import Chance
 from network.events import Delivered, Dropped, Event, Handlers, HeldBack, Lost, Released, Sent
 
 _COPY_SHIFT: Final = 48
@@ -44,7 +44,7 @@ class MessageLedger:
         fail: Notes a failure.
     """
 
-    def __init__(self, plan: TestBedPlan, chance: Chance, fail: Fail) -> None:
+    def __init__(self, plan: TestBedPlan, chance: AuditedChance, fail: Fail) -> None:
         self._fail = fail
         self._payload_bytes_max = plan.payload_bytes_max
         self._nodes = nodes = plan.nodes

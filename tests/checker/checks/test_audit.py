@@ -12,7 +12,7 @@ from cluster.runtime.cluster import Cluster
 from cluster.scenario.load import load_scenario, scenario_paths
 from cluster.swarm.generator import draw_scenario
 from cluster.verdict.facts import context_of
-from faults.events import FaultEdge
+from faults.events import FaultEdge, TransactionSubmitted
 from faults.kinds.registry import FAULTS
 from network.events import Delivered, Dropped, Event, Sent, TimerElapsed, WorkFinished
 from network.types import SUPERVISOR
@@ -122,6 +122,11 @@ LOGS = {
     ),
     "work too long": (lambda event: changed(event, WorkFinished, extra_us=5), "by its pace"),
     "a wrong clock": (lambda event: changed(event, TimerElapsed, lead_us=1_000), "its wall clock was 1,000 us ahead"),
+    "a client out of turn": (lambda event: changed(event, TransactionSubmitted, validator=3), "the turn was validator"),
+    "a client that gives up": (
+        lambda event: changed(event, TransactionSubmitted, outcome="refused"),
+        "was refused, and not handed to validator",
+    ),
     "a timer too long": (lambda event: changed(event, TimerElapsed, extra_us=-5), "by its clock"),
 }
 

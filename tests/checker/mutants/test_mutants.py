@@ -154,6 +154,7 @@ KILLED = {
     "good-votes-refused": "refusals",
     "room-is-never-given-back": "derived",
     "gossip-is-sent-on-by-all": "traffic",
+    "gossip-goes-to-one-peer": "insistence",
     "ancestors-are-not-served": "final-disks",
 }
 """Variants that show in a short calm run, and the check that has to find each."""

@@ -1,0 +1,40 @@
+"""The audit's own draws and latencies are those of the run."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from checker.checks.audit.draws import AuditedChance, AuditedLatency, share_of
+from network.chance import Chance, below
+from network.latency import Latency
+
+DRAWS = st.integers(0, (1 << 64) - 1) | st.builds(
+    lambda draw, shift: draw | 0xFF << shift, st.integers(0, (1 << 64) - 1), st.sampled_from((40, 47, 48, 55, 56))
+)
+
+
+@given(st.integers(0, 1 << 32), st.text(max_size=9), st.text(max_size=9), st.integers(0, 100))
+def test_a_draw_is_that_of_its_key(seed, purpose, subject, ordinal):
+    audited, drawn = AuditedChance(seed), Chance(seed)
+
+    assert audited.draw(purpose, subject, ordinal) == drawn.draw(purpose, subject, ordinal)
+
+
+@pytest.mark.parametrize(
+    ("kind", "mean_us", "jitter_us"),
+    [
+        ("fixed", 7, 0),
+        ("uniform", 5_000, 3_000),
+        ("uniform", 50, 90),
+        ("normal", 20_000, 9_000),
+        ("exponential", 30, 0),
+    ],
+)
+@given(draw=DRAWS)
+def test_a_latency_is_that_of_its_draw(kind, mean_us, jitter_us, draw):
+    assert AuditedLatency(kind, mean_us, jitter_us).sample(draw) == Latency(kind, mean_us, jitter_us).sample(draw)
+
+
+@given(DRAWS, st.integers(1, 1 << 40))
+def test_a_share_is_that_of_its_bound(draw, bound):
+    assert share_of(draw, bound) == below(draw, bound)

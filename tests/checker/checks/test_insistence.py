@@ -1,0 +1,145 @@
+"""Insistence: waits without a timer, and requests that go to the same peer again."""
+
+import pytest
+
+from checker.checks.planned import PlannedFault, PlannedRun
+from checker.checks.rules.simplex_insistence import Insistence
+from faults.events import ClockSet, Crashed
+from network.events import Event, Sent, TimerElapsed
+from network.types import SUPERVISOR
+from tests.support.checks import finish, make_run, show
+from validators.events import Booted, Entered, MessageRefused, Reported, Voted
+from validators.sync.snapshots import ATTEMPTS
+
+SECOND = 1_000_000
+PLAN = PlannedRun(
+    certification_timeout_us=3 * SECOND,
+    timeout_retry_us=4 * SECOND,
+    fetch_grace_us=SECOND // 10,
+    fetch_timeout_us=SECOND,
+    regossip_us=100 * SECOND,
+    skip_timeout_us=400 * SECOND,
+)
+
+
+def at(seconds, body, node=0):
+    return Event(int(seconds * SECOND), node, body)
+
+
+def judge(*events, plan=PLAN, until=10):
+    """Judge validator 0 of four, which enters view 5 of validator 1 at its start."""
+    check = Insistence(make_run(plan=plan))
+    show(check, at(0, Booted(0, 5, 0, b"")), at(0, Entered(5, 1)), *events)
+    return finish(check, now_us=until * SECOND)
+
+
+def elapse(seconds, *key, asked=SECOND):
+    return at(seconds, TimerElapsed(key, asked))
+
+
+def send(seconds, label, to, checksum=b"one"):
+    return at(seconds, Sent(to, 0, label, 40, checksum))
+
+
+GIVEN_UP = (elapse(3, "consensus", "certification", 5), at(3, Voted("nullify", 5, b"")))
+
+
+class TestWaits:
+    """Each ends by its timer, or by what it is for."""
+
+    def test_a_view_that_lasts_longer_than_its_timer_fails(self):
+        result = judge(at(4, Entered(6, 2)), until=5)
+
+        assert result.status == "failed"
+        assert result.summary == "validator 0 waited (view) to 4.000 s; its timer was due by 3,000,001 us"
+
+    @pytest.mark.parametrize("end", [Entered(6, 2), Reported("TimedOut", 1, 5, "LeaderTimeout")])
+    def test_a_view_that_ends_before_passes(self, end):
+        assert judge(at(2, end), until=4).status == "passed"
+
+    def test_a_nullify_that_is_not_repeated_fails(self):
+        assert judge(*GIVEN_UP, until=6).status == "passed"
+        assert "waited (nullify)" in judge(*GIVEN_UP, until=8).summary
+
+    def test_a_nullify_that_is_repeated_passes(self):
+        again = (elapse(7, "consensus", "retry", 5), at(7, Voted("nullify", 5, b"")))
+
+        assert judge(*GIVEN_UP, *again).status == "passed"
+
+    @pytest.mark.parametrize(("key", "name"), [("skip_timeout_us", "activity"), ("regossip_us", "regossip")])
+    def test_what_recurs_may_not_stop(self, key, name):
+        result = judge(plan=PLAN._replace(**{key: SECOND}), until=2)
+
+        assert f"waited ({name})" in result.summary
+
+    def test_a_validator_without_power_waits_for_nothing(self):
+        assert judge(at(2, Crashed(0, 0), SUPERVISOR), until=90).status == "passed"
+
+    def test_a_slow_clock_lets_waits_be_longer(self):
+        slow = at(0, ClockSet(0, None, -500_000, 0), SUPERVISOR)
+
+        assert judge(slow, at(4, Entered(6, 2)), send(4, "SnapshotRequest", 1)).status == "passed"
+
+    def test_a_validator_that_is_paused_is_not_judged(self):
+        paused = PLAN._replace(faults=(PlannedFault("it", 0, 1, (0,), pauses=True),))
+
+        assert judge(at(9, Entered(6, 2)), plan=paused).compared == 0
+
+
+class TestTurns:
+    """A request that is repeated goes to the next validator."""
+
+    @pytest.mark.parametrize(("second", "status"), [(2, "passed"), (1, "failed"), (3, "failed")])
+    def test_a_certificate_is_asked_of_the_next(self, second, status):
+        first, again = send(1, "CertificateRequest", 1), send(2, "CertificateRequest", second)
+
+        assert judge(first, elapse(2, "consensus", "fetch", 4), again, until=3).status == status
+
+    def test_the_first_is_asked_of_the_leader(self):
+        result = judge(send(1, "CertificateRequest", 3), until=3)
+
+        assert result.summary == "validator 0 sent a CertificateRequest to validator 3; the turn was validator 1's"
+
+    @pytest.mark.parametrize(("second", "status"), [(1, "passed"), (3, "failed")])
+    def test_a_block_is_asked_of_the_next(self, second, status):
+        events = (
+            elapse(1, "fetch", b"block", asked=SECOND // 10),
+            send(1, "BlockRequest", 3),
+            elapse(2, "fetch", b"block"),
+            send(2, "BlockRequest", second),
+        )
+
+        assert judge(*events, until=3).status == status
+
+    @pytest.mark.parametrize(("second", "status"), [(2, "passed"), (1, "failed")])
+    def test_pooled_transactions_go_to_the_next(self, second, status):
+        events = (
+            at(1, TimerElapsed("regossip", SECOND)),
+            send(1, "TransactionGossip", 1),
+            at(2, TimerElapsed("regossip", SECOND)),
+            send(2, "TransactionGossip", second),
+        )
+
+        assert judge(*events, until=3).status == status
+
+    def test_a_broadcast_in_the_same_instant_is_no_turn(self):
+        events = [at(second, TimerElapsed("regossip", SECOND)) for second in (1, 2)]
+        events[1:1] = [send(1, "TransactionGossip", to) for to in (1, 2, 3, 1)]
+
+        assert judge(*events, send(2, "TransactionGossip", 1), until=3).status == "passed"
+
+
+class TestAttempts:
+    """One peer is asked for a snapshot a few times, and then the next one."""
+
+    def test_a_peer_that_is_asked_too_often_fails(self):
+        asked = [send(1, "SnapshotRequest", 1)] * ATTEMPTS
+
+        assert judge(*asked, until=2).status == "passed"
+        assert "the same SnapshotRequest 4 times in a row" in judge(*asked, asked[0], until=2).summary
+
+    def test_a_peer_that_was_given_up_may_be_asked_again(self):
+        asked = [send(1, "SnapshotRequest", 1)] * ATTEMPTS
+        refused = at(1, MessageRefused("snapshot", "of validator 1: unanswered"))
+
+        assert judge(*asked, refused, *asked, until=2).status == "passed"
