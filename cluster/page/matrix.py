@@ -154,7 +154,9 @@ def _judged(check: CheckResult, blocks: int, heights: int) -> bytes:
         return bytes(heights)
     agreed = blocks if height is None else min(int(height) - 1, blocks)
     cells = bytearray(b"\1" * max(agreed, 0) + bytes(heights - max(agreed, 0)))
-    if height is not None and 0 < int(height) <= heights:
+    # A block that was wrongly refused has no other root by the judge: it agrees with the others.
+    is_root = dict(check.evidence).get("what") != "refusal"
+    if height is not None and is_root and 0 < int(height) <= heights:
         cells[int(height) - 1] = 2
     return bytes(cells)
 

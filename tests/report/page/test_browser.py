@@ -1,0 +1,164 @@
+"""The page in a real browser: it asks nothing, draws every pane, and can be walked through by keyboard alone."""
+
+import pytest
+
+from report.page.campaign_rows import CampaignRows, Group, SeedCell, Table
+from report.page.render import campaign_page, run_page
+from report.page.rows import RunDifference
+from tests.support.browser import opened
+from tests.support.pages import made_rows
+
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
+CANVASES = (
+    "[data-pane=matrix] canvas",
+    "[data-pane=lanes] canvas",
+    "[data-pane=tree] canvas",
+    "[data-pane=storm] canvas",
+)
+
+
+@pytest.fixture(scope="module")
+def content():
+    return run_page([made_rows()])
+
+
+@pytest.fixture
+def page(content):
+    with opened(content) as page:
+        yield page
+        assert page.errors == []
+
+
+def test_it_asks_for_nothing_but_itself(page):
+    page.press("]", "j", "d")
+
+    assert len(page.requests) == 1
+    assert page.requests[0].startswith("file:")
+
+
+def test_every_picture_is_painted(page):
+    assert [page.painted(selector) > 5 for selector in CANVASES] == [True] * len(CANVASES)
+
+
+def test_a_divergence_is_selected_on_load(page):
+    assert "height 3" in page.text("#where")
+
+
+def test_one_cursor_moves_in_all_panes(page):
+    page.press("[")
+
+    cursors = page.run("() => [...document.querySelectorAll('[data-cursor]')].map((each) => each.dataset.cursor)")
+    assert cursors == ["2", "3000000", "2", "3000000"]
+
+
+def test_the_filter_leaves_exactly_what_it_names(page):
+    counts = {"kind=vote": 3, "node=1": 3, "from=2&to=3": 4, "kind=vote&from=2": 2, "q=view+3": 2, "q=no+such": 0}
+    found = {}
+    for address in counts:
+        page.run("(address) => { location.hash = address; }", address)
+        page.drawn()
+        found[address] = len(page.tab.query_selector_all("tr[data-event]"))
+        assert page.text("[data-count]") == f"{found[address]} of 6 events pass the filter"
+
+    assert found == counts
+
+
+def test_the_filter_can_be_typed_and_cleared(page):
+    page.press("/", "v", "o", "t", "e", "Escape")
+    before = page.text("[data-count]")
+    page.press("Escape")
+
+    assert (before, page.text("[data-count]")) == ("3 of 6 events pass the filter", "6 of 6 events pass the filter")
+
+
+def test_keys_alone_lead_from_an_event_to_the_cause(page):
+    page.press("j", "j")
+    selected = page.text("tr[aria-selected=true]")
+    page.press("d")
+
+    assert "vote" in selected
+    assert page.run("() => document.activeElement.id") == "why"
+    assert "execution" in page.text("#why .steps > li:last-child")
+
+
+def test_the_back_button_returns_to_the_selection_before(page):
+    page.press("]", "[", "[")
+    page.tab.go_back()
+    page.drawn()
+
+    assert "height 3" in page.text("#where")
+
+
+def test_an_address_opens_the_view_that_it_was_taken_from(content):
+    with opened(content, address="#h=2&t=3000000&w=1000000-4000000") as page:
+        assert page.text("#where") == "3.000 s, height 2"
+        assert "of them in the window" in page.text("[data-count]")
+
+
+def test_an_address_that_means_nothing_breaks_nothing(page):
+    for address in ("h=-1&t=x&e=999999&w=9-1&run=7", "q=%00%ff&node=999", "roots"):
+        page.run("(address) => { location.hash = address; }", address)
+        page.press("j", "]")
+
+    assert page.errors == []
+
+
+def test_tables_stand_behind_the_pictures(page):
+    for name in ("matrix", "tree", "storm"):
+        page.run("(name) => { document.querySelector(`[data-table=${name}]`).open = true; }", name)
+    page.tab.wait_for_selector("[data-table=storm] td", state="attached")
+
+    rows = page.run(
+        "() => [...document.querySelectorAll('[data-table]')].map((each) => each.querySelectorAll('tr').length)"
+    )
+    assert rows == [5, 5, 5]
+
+
+def test_hostile_names_run_nothing(page):
+    with opened(run_page([made_rows(HOSTILE, text=HOSTILE)])) as hostile:
+        hostile.press("j", "]", "d")
+        assert (hostile.dialogs, hostile.errors) == ([], [])
+        assert len(hostile.requests) == 1
+        assert hostile.run("() => document.images.length") == 0
+
+
+def test_without_scripts_the_verdict_is_there_and_no_control_that_needs_them(content):
+    with opened(content, has_scripts=False) as page:
+        assert page.tab.is_visible("text=What was promised, and what happened")
+        assert not page.tab.is_visible("#f-text")
+        assert not page.tab.is_visible("[data-zoom=in]")
+
+
+def test_light_and_dark_are_two_schemes_in_text_and_pictures(content):
+    seen = []
+    for scheme in ("light", "dark"):
+        with opened(content, scheme=scheme) as page:
+            text = page.run("() => getComputedStyle(document.body).backgroundColor")
+            seen.append((text, page.pixel("[data-pane=matrix] canvas", 8, 30)))
+
+    assert seen[0][0] != seen[1][0]
+    assert seen[0][1] != seen[1][1]
+
+
+class TestPhone:
+    def test_a_run_fits(self, content):
+        with opened(content, width=360) as page:
+            assert not page.is_too_wide()
+
+    def test_two_runs_fit_below_each_other(self):
+        difference = RunDifference("they part", (("digest", "ab" * 32, "cd" * 32),), 5, 3)
+        with opened(run_page([made_rows(), made_rows("b")], difference, names=("A", "B")), width=360) as page:
+            assert not page.is_too_wide()
+            assert page.errors == []
+
+    def test_a_campaign_fits(self):
+        cells = tuple(SeedCell(seed, "passed", -1, "", f"seed {seed}") for seed in range(300))
+        group = Group(
+            "safety: roots " + "x" * 90, 3, 7, "headline", "", ("run_cluster.py run calm --seed 7 --runs " + "y" * 80,)
+        )
+        table = Table("cells", tuple(f"column {place}" for place in range(20)), [["1"] * 20])
+        rows = CampaignRows(
+            "sweep of calm", "safety", "300 seeds", (("made by", "z" * 64),), cells, "", (group,), (table,)
+        )
+        with opened(campaign_page(rows), width=360) as page:
+            assert not page.is_too_wide()
