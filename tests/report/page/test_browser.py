@@ -122,7 +122,7 @@ def test_hostile_names_run_nothing(page):
         assert hostile.run("() => document.images.length") == 0
 
 
-def test_without_scripts_the_verdict_is_there_and_no_control_that_needs_them(content):
+def test_without_scripts_the_verdict_is_there_and_no_dead_control(content):
     with opened(content, has_scripts=False) as page:
         assert page.tab.is_visible("text=What was promised, and what happened")
         assert not page.tab.is_visible("#f-text")
