@@ -161,7 +161,7 @@ class LaneRule(RuleCell):
     SETTLED_BY_PAGE = "E-6", "A fire pays no lane basefee, and its tip is cut by the cycle basefee.", "intro-page"
     TIE_BY_ID = "K-11", "Two timers of one actor and one priority fire in the order of identifiers."
     TIE_BY_AGE = "Q-15", "Two timers of one actor and one priority fire in the order of age."
-    TIE_BY_APPEND = "E-7", "Of two timers of one actor and one priority the carried one fires last.", UNPROMISED
+    TIE_BY_APPEND = "E-7", "Of two timers of one actor and one priority the carried one fires last.", "auction-readings"
     WEIGHT_MULTIPLIED = "A-5", "A weight puts a timer before another actor's of a higher priority."
     WEIGHT_ADDED = "Q-15", "The same by weights that add to the priority."
     WEIGHT_LOWEST = "A-11", "An actor competes with the lowest weight."
@@ -205,38 +205,50 @@ class LaneRule(RuleCell):
 class AuctionRule(RuleCell):
     """Branches of the rules of the GBA auction (the older CIP-1)."""
 
-    DEFAULT_AGENT_ASKED = "Q-48", "A timer that names no agent is bid for by the default agent.", UNPROMISED
-    STATED_FEE_HOLDS = "Q-54", "A timer that another policy left keeps the fee that it states.", UNPROMISED
-    FAILING_AGENT_WAITS = "Q-48", "A timer waits because its agent is missing or failed.", UNPROMISED
-    OVERRUNNING_AGENT_WAITS = "Q-48", "A timer waits because its agent used up its cycles.", UNPROMISED
-    ABSURD_AGENT_WAITS = "Q-48", "A timer waits because its agent's answer is malformed or out of range.", UNPROMISED
-    UNASKED_WAITS = "Q-48", "A timer waits because the block has asked as many agents as it may.", UNPROMISED
-    ASKING_RESUMED = "Q-48", "A block asks first behind the timer that was asked last.", UNPROMISED
-    ASKING_WRAPPED = "Q-48", "Asking goes on at the first timer after the last one.", UNPROMISED
-    UNPAYABLE_UNASKED = "Q-48", "A timer is not asked for since its payer could not cover it at any bid.", UNPROMISED
-    TIP_CUT_TO_ROOM = "B-4", "An effective tip is cut to the room that the greatest fee leaves.", UNPROMISED
-    TIP_ABOVE_ROOM = "B-4", "A timer waits because its greatest fee does not cover its tip.", UNPROMISED
-    FUNDS_MISSING = "B-10", "A timer waits because its payer could not cover it at the start.", UNPROMISED
-    FUNDS_SPENT = "B-10", "A timer waits because its payer cannot cover it at its turn any more.", UNPROMISED
-    TIE_BY_WEIGHT = "B-8", "Of two timers with equal tips the one of the greater weight stands first.", UNPROMISED
-    EQUAL_WEIGHTS = "B-8", "Of two timers with equal tips and weights identifier or sequence decides.", UNPROMISED
-    CARRIED_BEHIND_NEW = "E-7", "Of two timers with equal tips and weights the carried one stands last.", UNPROMISED
-    FIRED_IN_SLICE = "Q-50", "A timer fires within its actor's slice.", UNPROMISED
-    SLICE_EXCEEDED = "Q-50", "A timer does not fit its actor's slice, and a lower tip fires first.", UNPROMISED
-    FIRED_FROM_REST = "Q-50", "A timer fires out of what the slices left over.", UNPROMISED
-    SLICE_REMAINDER = "Q-44", "A slice gets a cycle by its remainder.", UNPROMISED
-    BUDGET_OVERSHOT = "K-12", "The last fire goes over the budget, by the literal reading.", UNPROMISED
-    TIMERS_FIRST = "K-1", "Timers fire before the transactions of their block.", UNPROMISED
-    CANCELLED_BEHIND_PHASE = "K-1", "A transaction cancels a timer that this block left waiting.", UNPROMISED
-    EPOCHS_SKIPPED = "Q-47", "An epoch begins, and not a block stood in the one before.", UNPROMISED
-    WEIGHT_ROSE = "B-6", "A weight rises towards its score.", UNPROMISED
-    WEIGHT_FELL = "B-6", "A weight falls towards its score.", UNPROMISED
-    WEIGHT_AT_LEAST = "B-7", "A weight stands at its lower bound.", UNPROMISED
-    WEIGHT_AT_MOST = "B-7", "A weight stands at its upper bound.", UNPROMISED
-    WEIGHT_OF_STARVED = "B-7", "An actor deferred too often has the starvation floor as weight.", UNPROMISED
-    WEIGHT_DECAYED = "B-7", "A weight is read that decayed since it was written.", UNPROMISED
-    WEIGHT_RESET = "B-9", "A weight is read as that of a new actor since governance reset it.", UNPROMISED
-    WEIGHT_RESCALED = "B-9", "A weight is read as governance rescaled it.", UNPROMISED
+    DEFAULT_AGENT_ASKED = "Q-48", "A timer that names no agent is bid for by the default agent.", "activation-pairs"
+    STATED_FEE_HOLDS = "Q-54", "A timer that another policy left keeps the fee that it states.", "activation-pairs"
+    FAILING_AGENT_WAITS = "Q-48", "A timer waits because its agent is missing or failed.", "auction-agents"
+    OVERRUNNING_AGENT_WAITS = "Q-48", "A timer waits because its agent used up its cycles.", "auction-agents"
+    ABSURD_AGENT_WAITS = (
+        "Q-48",
+        "A timer waits because its agent's answer is malformed or out of range.",
+        "auction-agents",
+    )
+    UNASKED_WAITS = "Q-48", "A timer waits because the block has asked as many agents as it may.", "auction-agents"
+    ASKING_RESUMED = "Q-48", "A block asks first behind the timer that was asked last.", "auction-agents"
+    ASKING_WRAPPED = "Q-48", "Asking goes on at the first timer after the last one.", "auction-agents"
+    UNPAYABLE_UNASKED = (
+        "Q-48",
+        "A timer is not asked for since its payer could not cover it at any bid.",
+        "auction-agents",
+    )
+    TIP_CUT_TO_ROOM = "B-4", "An effective tip is cut to the room that the greatest fee leaves.", "auction-readings"
+    TIP_ABOVE_ROOM = "B-4", "A timer waits because its greatest fee does not cover its tip.", "activation-pairs"
+    FUNDS_MISSING = "B-10", "A timer waits because its payer could not cover it at the start.", "activation-pairs"
+    FUNDS_SPENT = "B-10", "A timer waits because its payer cannot cover it at its turn any more.", "auction-readings"
+    TIE_BY_WEIGHT = "B-8", "Of two timers with equal tips the one of the greater weight stands first.", "auction-slices"
+    EQUAL_WEIGHTS = "B-8", "Of two timers with equal tips and weights identifier or sequence decides.", "auction-slices"
+    CARRIED_BEHIND_NEW = (
+        "E-7",
+        "Of two timers with equal tips and weights the carried one stands last.",
+        "auction-readings",
+    )
+    FIRED_IN_SLICE = "Q-50", "A timer fires within its actor's slice.", "auction-slices"
+    SLICE_EXCEEDED = "Q-50", "A timer does not fit its actor's slice, and a lower tip fires first.", "auction-slices"
+    FIRED_FROM_REST = "Q-50", "A timer fires out of what the slices left over.", "auction-slices"
+    SLICE_REMAINDER = "Q-44", "A slice gets a cycle by its remainder.", "auction-slices"
+    BUDGET_OVERSHOT = "K-12", "The last fire goes over the budget, by the literal reading.", "auction-readings"
+    TIMERS_FIRST = "K-1", "Timers fire before the transactions of their block.", "auction-readings"
+    CANCELLED_BEHIND_PHASE = "K-1", "A transaction cancels a timer that this block left waiting.", "auction-readings"
+    EPOCHS_SKIPPED = "Q-47", "An epoch begins, and not a block stood in the one before.", "auction-rollover"
+    WEIGHT_ROSE = "B-6", "A weight rises towards its score.", "auction-rollover"
+    WEIGHT_FELL = "B-6", "A weight falls towards its score.", "auction-rollover"
+    WEIGHT_AT_LEAST = "B-7", "A weight stands at its lower bound.", "auction-rollover"
+    WEIGHT_AT_MOST = "B-7", "A weight stands at its upper bound.", "auction-rollover"
+    WEIGHT_OF_STARVED = "B-7", "An actor deferred too often has the starvation floor as weight.", "auction-rollover"
+    WEIGHT_DECAYED = "B-7", "A weight is read that decayed since it was written.", "auction-rollover"
+    WEIGHT_RESET = "B-9", "A weight is read as that of a new actor since governance reset it.", "auction-rollover"
+    WEIGHT_RESCALED = "B-9", "A weight is read as governance rescaled it.", "auction-rollover"
 
 
 @enum.unique

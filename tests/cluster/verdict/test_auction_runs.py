@@ -2,9 +2,11 @@
 
 import pytest
 
+from checker.oracle.twins import TWINS
 from cluster.scenario.load import load_scenario
 from cluster.verdict.pipeline import run_pipeline
 from report.console import LiveProgress
+from scheduler import POLICIES, Carry
 
 AUCTION = 'chain.policy="gba-auction"'
 SMALL_STORM = (
@@ -17,6 +19,27 @@ SMALL_STORM = (
 )
 
 
+PAIRS = [
+    (before, after)
+    for before in TWINS
+    for after in TWINS
+    if isinstance(POLICIES[after]().carry(POLICIES[before]()), Carry)
+    and (before, after) not in {("eip1559", "gba-auction"), ("fifo", "eip1559")}
+]
+"""The pairs of judged policies that may follow each other and have no scenario of their own."""
+
+MODES = {
+    "plain": '{kind="finalized-only"}',
+    "early": '{kind="apply-early", retain_blocks=12}',
+    "restarted": '{kind="restart", every_blocks=3}',
+    "joined": '{kind="snapshot-join", every_blocks=6}',
+    "replayed": '{kind="cold-replay", every_blocks=7}',
+    "refetched": '{kind="cold-replay", blocks="peers", every_blocks=9}',
+    "rebuilt": '{kind="rebuild-indexes"}',
+    "pruned": '{kind="own-cadence"}',
+}
+
+
 def run(name, *settings):
     with LiveProgress(title="", is_quiet=True) as progress:
         return run_pipeline(load_scenario(name, settings), 0, runs=None, progress=progress)
@@ -27,14 +50,6 @@ def assert_passed(result):
     assert {check.name: check.summary for check in result.checks if check.status != "passed"} == {}
 
 
-@pytest.mark.parametrize(
-    "parameters",
-    ['{timer_phase="before", budget="literal", effective_tip="intro"}', "{max_gba_calls_per_block=3}"],
-)
-def test_a_calm_run_passes(parameters):
-    assert_passed(run("calm", AUCTION, f"chain.policy_parameters={parameters}", "run.until_height=8"))
-
-
 def test_a_storm_drains_while_live_timers_fire_with_few_asks():
     """Timers that nobody pays for use up none of the asks: others would wait behind them for the whole drain (Q-48)."""
     result = run("outage-storm", AUCTION, "chain.policy_parameters={max_gba_calls_per_block=20}", *SMALL_STORM)
@@ -43,9 +58,17 @@ def test_a_storm_drains_while_live_timers_fire_with_few_asks():
     assert dict(result.rules)["unpayable-unasked"]
 
 
-@pytest.mark.parametrize(("before", "after"), [("eip1559", "gba-auction"), ("gba-auction", "eip1559")])
-def test_an_activation_across_a_reorg_passes(before, after):
-    pair = (f'chain.policy="{after}"', f'chain.activation.previous="{before}"', "expect.counts={fired=100}")
-    result = run("activation-reorg", *pair)
+@pytest.mark.parametrize(("before", "after"), PAIRS)
+def test_a_pair_of_policies_across_a_reorg_passes(before, after):
+    """The scenario itself has one pair, and activation-reorg another."""
+    pair = (f'chain.policy="{after}"', f'chain.activation.previous="{before}"')
+
+    assert_passed(run("activation-pairs", *pair, "expect.rules={}"))
+
+
+def test_weights_are_the_same_in_every_replica_mode():
+    """Through the reorg that takes epochs back, each mode does what it is about."""
+    result = run("auction-rollover", *(f"observers.{name}={mode}" for name, mode in MODES.items()))
 
     assert_passed(result)
+    assert min(result.figures[f"mode_{name}"] for name in MODES) > 0
