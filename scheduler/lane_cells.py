@@ -88,6 +88,8 @@ def cells_of_fires(
     for timer, priority, offer in fires:
         if timer.timer_id in forced:
             yield LaneRule.DELAY_FORCED
+            if timer.timer_id in answered:
+                yield LaneRule.DELAY_FORCED_ANSWERED
         if timer.timer_id in answered:
             yield LaneRule.AGENT_DECIDED
         elif timer.quote is None:

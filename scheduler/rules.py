@@ -189,6 +189,7 @@ class LaneRule(RuleCell):
     CURSOR_STOPPED = "Q-20", "The walk for dead timers ends at the number that a block may look at."
     CURSOR_SPENT = "Q-20", "The walk for dead timers ends because the GC lane's budget is spent."
     DELAY_FORCED = "E-7", "A timer that was put off too often fires first."
+    DELAY_FORCED_ANSWERED = "E-7", "A timer that was put off too often fires first, at its agent's bid."
     DELAY_FORCED_MISFIT = "Q-34", "A timer is to be forced and does not fit."
     DELAY_CANCELLED = "Q-34", "A timer that was put off too often is cancelled with a penalty."
     PENALTY_PARTIAL = "Q-34", "A payer has less than the penalty of a cancellation.", "short-penalty"

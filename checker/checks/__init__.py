@@ -48,6 +48,7 @@ from checker.checks.repairs import Repairs
 from checker.checks.reports import ExpectedReports
 from checker.checks.rules.simplex_calm_views import CalmViews
 from checker.checks.rules.simplex_insistence import Insistence
+from checker.checks.rules.simplex_restart import KeptVotes
 from checker.checks.rules.simplex_traffic import Traffic
 from checker.checks.rules.simplex_votes import Certificates, NoDoubleVote
 from checker.checks.storm import StormDrained
@@ -95,6 +96,7 @@ CHECKS: Final[tuple[type[Check], ...]] = (
     CalmViews,
     Traffic,
     Insistence,
+    KeptVotes,
     FinalDisks,
     Repairs,
     ExpectedArrival,

@@ -6,6 +6,9 @@ entered the view after that, without having lost its memory since, and where the
 end of the block: its sender's next one by the state before, charge and fees covered by that state, none of the
 sender's in the block, and room left in cycles, cells and bytes. A leader tries everything in its mempool in turn, and
 a sender without another transaction in the block still has those funds: so the leader would have taken it.
+
+A leader tries its senders' next transactions by priority fee, highest first. So a transaction that stands behind one of
+a lower fee, by another sender, has an earlier one of its own sender in the chain whose fee was lower still.
 """
 
 from collections.abc import Mapping
@@ -34,6 +37,12 @@ ROOM_BYTES: Final = 16 * 1024 * 1024 - 64 * 1024
 
 TRANSACTION_CYCLES: Final = 1_000
 
+_KEEPING_ORDER: Final = ("fifo", "fifo-free", "eip1559", "gba-auction")
+"""Policies whose blocks have transactions in the order in which their leader tries them."""
+
+_NO_TIP: Final = 1 << 64
+"""More than any priority fee."""
+
 
 @dataclass(slots=True)
 class _Waiting:
@@ -59,6 +68,7 @@ class Inclusion(Check):
         self._entered_us: dict[tuple[int, int], int] = {}
         self._booted_us: dict[int, int] = {}
         self._most = 0
+        self._least_tip: dict[bytes, int] = {}
 
     @property
     def handlers(self) -> Handlers:
@@ -92,6 +102,7 @@ class Inclusion(Check):
             is_there = booted_us <= waiting.since_us < entered_us
             if is_there and waiting.sender not in senders and self._fits(waiting, block):
                 self._leave_out(digest, waiting, block.header)
+        self._judge_order(block, is_honest=leader in self._honest)
         self._follow(self.run.sample_pools())
 
     def finish(self) -> CheckResult:
@@ -100,6 +111,29 @@ class Inclusion(Check):
             f"{self.tally.compared:,} times one was in every mempool; at most {self._most} blocks left it out",
             left_out_most=self._most,
         )
+
+    def _judge_order(self, block: SettledBlock, *, is_honest: bool) -> None:
+        """Require that no transaction stands behind one that pays less, unless an earlier one of its sender did too."""
+        least, lowest = self._least_tip, _NO_TIP
+        # A policy that merges transactions into an order of its own is not followed.
+        is_honest = is_honest and self.run.rules.policy(block.height) in _KEEPING_ORDER
+        for encoded in block.transactions:
+            try:
+                transaction = read_transaction(encoded)
+            except MalformedError:
+                return
+            sender, tip = transaction.public_key, transaction.priority_fee_per_cycle
+            before = least.get(sender, _NO_TIP)
+            if is_honest and lowest < tip <= before:
+                self.tally.fail(
+                    f"height {block.height}: a transaction with a priority fee of {tip:,} stands behind one of "
+                    f"{lowest:,}, and nothing of its sender held it up",
+                    height=block.height,
+                    validator=block.header.proposer,
+                )
+                is_honest = False
+            least[sender] = min(before, tip)
+            lowest = min(lowest, tip)
 
     def _leave_out(self, digest: bytes, waiting: _Waiting, header: Header) -> None:
         waiting.left_out += 1

@@ -1,11 +1,11 @@
-"""Leader election: every view has the leader that the engine's rule gives it, and only its block is final in it."""
+"""Leader election: every view has the leader of the engine's rule, who proposes one block, and only that is final."""
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.checks.mirror import SettledBlock
 from checker.checks.rules.registry import RULES
 from checker.results import CheckResult
-from network.events import Event, Handlers
+from network.events import Event, Handlers, Sent
 from validators.events import Entered
 
 
@@ -23,11 +23,12 @@ class Leaders(Check):
         super().__init__(run)
         self._leader_of = RULES[run.engine].leader_of
         self._led: dict[int | None, None] = {}
+        self._relayed: dict[tuple[int, int], bytes] = {}
 
     @property
     def handlers(self) -> Handlers:
-        """Views that are entered."""
-        return {Entered: self.entered}
+        """Views that are entered, and blocks that are proposed in them."""
+        return {Entered: self.entered, Sent: self.sent}
 
     def leader_of(self, view: int) -> int | None:
         """Return the leader of a view."""
@@ -45,6 +46,18 @@ class Leaders(Check):
                 validator=event.node,
                 view=entered.view,
                 leader=entered.leader,
+            )
+
+    def sent(self, event: Event, sent: Sent) -> None:
+        """Compare a proposed block with what its leader relayed in the view before, in an earlier life as well."""
+        if sent.label != "BlockRelay" or sent.view is None:
+            return
+        earlier = self._relayed.setdefault((event.node, sent.view), sent.checksum)
+        if earlier != sent.checksum:
+            self.tally.fail(
+                f"validator {event.node} proposed two blocks in view {sent.view}",
+                validator=event.node,
+                view=sent.view,
             )
 
     def settle(self, block: SettledBlock) -> None:

@@ -1,9 +1,10 @@
 """Messages, checked from the receipts of final blocks alone: sent in sequence, delivered in that order, once.
 
-The check keeps its own list of the messages that wait. Timers go first: within a block the mailbox is served when the
-last event of the timer phase has happened, and messages sent from then on wait for the next block.
+The check keeps its own list of the messages that wait. The mailbox goes last: within a block it is served when all
+transactions and the timer phase are done, in whichever order, and messages sent from then on wait for the next block.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from checker.checks.check import Check
@@ -20,7 +21,7 @@ from scheduler.events import (
     TimerFired,
 )
 from validators.actors import MessageSent
-from validators.execution.receipts import ChainEvent, MessageDelivered, TransactionReceipt
+from validators.execution.receipts import ChainEvent, MessageDelivered, TimerReceipt, TransactionReceipt
 
 OF_THE_TIMER_PHASE: Final = (
     TimerFired,
@@ -51,14 +52,11 @@ class MessageDelivery(Check):
     def settle(self, block: SettledBlock) -> None:
         """Check one block."""
         sent, delivered, reverted = self._sent, self._delivered, self._reverted
-        calls = [event for it in block.receipts if isinstance(it, TransactionReceipt) for event in it.events]
-        later = [it.event for it in block.receipts if not isinstance(it, TransactionReceipt)]
-        served_from = max(
-            (place + 1 for place, it in enumerate(later) if isinstance(it, OF_THE_TIMER_PHASE)), default=0
-        )
-        self._take(block, [*calls, *later[:served_from]], None)
+        # The mailbox comes last: behind all transactions and fires, whichever of the two come first.
+        served_from = max((place + 1 for place, it in enumerate(block.receipts) if _is_before(it)), default=0)
+        self._take(block, _events_of(block.receipts[:served_from]), None)
         list_end = self._next
-        used = self._take(block, later[served_from:], list_end)
+        used = self._take(block, _events_of(block.receipts[served_from:]), list_end)
         self._judge_budget(block, used, list_end)
         summary = block.summary
         self._match(block, "messages_sent", summary.messages_sent, self._sent - sent)
@@ -138,3 +136,12 @@ class MessageDelivery(Check):
     def _match(self, block: SettledBlock, name: str, claimed: int, found: int) -> None:
         text = "the summary's {} is {}, the receipts add up to {}"
         self.require(claimed == found, block, text, name, claimed, found)
+
+
+def _is_before(receipt: TransactionReceipt | TimerReceipt) -> bool:
+    """Return whether a receipt is a transaction's, or one of the timer phase."""
+    return isinstance(receipt, TransactionReceipt) or isinstance(receipt.event, OF_THE_TIMER_PHASE)
+
+
+def _events_of(receipts: Sequence[TransactionReceipt | TimerReceipt]) -> list[ChainEvent]:
+    return [event for it in receipts for event in (it.events if isinstance(it, TransactionReceipt) else (it.event,))]

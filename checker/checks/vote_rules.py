@@ -15,8 +15,10 @@ from nacl.signing import VerifyKey
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
-from checker.checks.rules.engine_rules import EngineRules, Signed
+from checker.checks.observations import short
+from checker.checks.rules.engine_rules import EngineRules, Proposed, Signed
 from checker.checks.rules.registry import RULES
+from checker.record.run_directory import read_branches
 from checker.results import CheckResult
 from validators.consensus.interface import Finality, Record
 from validators.consensus.registry import ENGINES
@@ -78,6 +80,8 @@ class JournalAudit:
         self._rules = engine.journal(node)
         self._signatures = signatures
         self._fail = fail
+        self.proposals: dict[Proposed, None] = {}
+        """Proposals that its entries accept."""
         self._view_retention = view_retention
         self._judged = 0
         self.forget()
@@ -150,6 +154,9 @@ class JournalAudit:
     def _add(self, record: Record) -> None:
         self._judged += 1
         self._kept.append(record)
+        proposal = self.engine.proposal_of(record)
+        if proposal is not None:
+            self.proposals[proposal] = None
         view = self._view_of(record)
         forger = self._signatures.find_forged(self.engine.signatures_of(record))
         if forger is not None:
@@ -189,9 +196,32 @@ class VoteRules(Check):
     def finish(self) -> CheckResult:
         """Return the result."""
         self.tally.compared = sum(audit.checked for audit in self._audits.values())
+        self._judge_parents()
         return self.tally.result(
             f"{self.tally.compared:,} votes and certificates in the journals, each allowed by those before it"
         )
+
+    def _judge_parents(self) -> None:
+        """Require that a block stands on the block of the view that its proposal names."""
+        record, rules = self.run.end.record, self.run.rules
+        if record is None:
+            return
+        parents = {branch.digest: branch.parent for _, branch in read_branches(record)}
+        accepted: dict[int, dict[bytes, None]] = {0: {rules.genesis_digest: None}}
+        for audit in self._audits.values():
+            for view, digest, _ in audit.proposals:
+                accepted.setdefault(view, {})[digest] = None
+        for node, audit in self._audits.items():
+            for view, digest, parent_view in audit.proposals:
+                # Of a block that nobody executed nothing is known, and of a view below what was watched neither.
+                parent, named = parents.get(digest), accepted.get(parent_view)
+                if parent is not None and named is not None and parent not in named:
+                    self._fail(
+                        node,
+                        view,
+                        f"validator {node} accepted the block {short(digest)} of view {view}, which stands on "
+                        f"{short(parent)} and not on the block of view {parent_view} that its proposal names",
+                    )
 
     def _fail(self, node: int, view: int, what: str) -> None:
         # A start reads the journal again.

@@ -48,7 +48,7 @@ def views_left_out(_original: Any) -> Any:
 
 @_consensus(
     (Application, "_find_fault"),
-    kills=("finality-regained", "agreement", "certificates"),
+    kills=("vote-rules", "finality-regained", "agreement", "certificates"),
     needs=beside("skip-view", what="hidden"),
 )
 def parents_of_headers_unread(find_fault: Any) -> Any:

@@ -24,6 +24,7 @@ MOMENTS_DRAWN: Final[tuple[tuple[str, int, int], ...]] = (
     ("view", 3, 12),
     ("vote", 5, 30),
     ("timeout", 1, 2),
+    ("synced", 10, 60),
     ("executed", 3, 12),
     ("finalized", 3, 10),
     ("rewind", 1, 2),

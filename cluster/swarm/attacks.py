@@ -10,10 +10,19 @@ from faults.byzantine.catalogue import forms_of
 from faults.kinds.drawing import Plain
 from network.draw import Draw
 
-PERCENT: Final = 15
+PERCENT: Final = 22
 """Percentage of drawn scenarios with such an attack, where the plan can bear one more Byzantine validator."""
 
-BEHAVIOURS: Final = ("forge-header", "forge-body", "forge-body", "odd-encoding", "skip-view", "skip-view", "misshape")
+BEHAVIOURS: Final = (
+    "forge-header",
+    "forge-header",
+    "forge-body",
+    "forge-body",
+    "odd-encoding",
+    "skip-view",
+    "skip-view",
+    "misshape",
+)
 """The behaviours to draw from; those that could part the chain stand there more often."""
 
 

@@ -124,7 +124,9 @@ def _far_behind(draw: Draw, validators: int) -> FaultSequence:
     back_ms = draw.between("far-behind.back_ms", 8_500, 10_500)
     kinds = draw.one_of("far-behind.kinds", (["SnapshotOffer"], ["SnapshotChunk"], ["BlockResponse"], [*_ANSWERS]))
     away = {**_away(node, validators), "start_ms": start_ms, "stop_ms": back_ms}
-    if draw.chance("far-behind.is_wiped", 40):
+    is_lied_to = draw.chance("far-behind.is_lied_to", 55)
+    # Beside a wiped disk a Byzantine validator would be one too many.
+    if not is_lied_to and draw.chance("far-behind.is_wiped", 40):
         away = {"kind": "wipe", "validator": node, "at_ms": start_ms + 3_000, "restart_ms": back_ms}
     silent = [(node + 1) % validators, *([(node + 2) % validators] if draw.chance("far-behind.is_two", 50) else [])]
     others = [other for other in range(validators) if other != node]
@@ -141,6 +143,12 @@ def _far_behind(draw: Draw, validators: int) -> FaultSequence:
             "stop_ms": 14_000,
         }
     gap = draw.one_of("far-behind.snapshot_gap_blocks", (2, 3, 256))
+    if is_lied_to:
+        # The first peer that it asks for a snapshot forges what it serves.
+        span: Plain = {"start_ms": 2_000, "stop_ms": 15_500}
+        del faults["no-answer"]
+        faults["liar"] = {"kind": "byzantine", "validator": silent[0], "behaviour": "forge-answers", **span}
+        gap = min(gap, 3)
     return FaultSequence(faults, {"sync": {"snapshot_gap_blocks": gap, "chunk_bytes": SMALL_CHUNK_BYTES}})
 
 

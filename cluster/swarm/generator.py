@@ -12,9 +12,11 @@ from typing import Any, Final
 
 import msgspec
 
+from checker.oracle.twins import TWINS
 from cluster.scenario.load import apply_setting, convert_scenario, encode_scenario
 from cluster.scenario.model import Scenario
 from cluster.swarm.anchors import anchor_some, draw_faults_after
+from cluster.swarm.auction import AUCTION, AUCTION_PERCENT, draw_auction, draw_calendar
 from cluster.swarm.fault_sequences import FaultSequence, draw_fault_sequence
 from cluster.swarm.faults import draw_faults
 from cluster.swarm.prefixes.registry import PREFIXES, VALIDATORS, draw_prefix, with_prefix
@@ -41,7 +43,7 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
     scripted = draw_prefix(draw)
     validators = VALIDATORS.get(scripted, draw.one_of("cluster.validators", (4, 4, 4, 4, 5, 6, 7)))
     prefix = PREFIXES[scripted](draw, validators) if scripted else None
-    chain, observers = _draw_chain(draw), draw_observers(draw)
+    chain, observers = _draw_chain(draw, is_scripted=prefix is not None), draw_observers(draw)
     if prefix is None:
         sequence = draw_fault_sequence(draw, validators)
         faults = anchor_some(draw, draw_faults(draw, validators, sequence.faults), sequence.faults, validators)
@@ -74,6 +76,8 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
     for table in ("validators", "observers", "workload", "faults"):
         # By chance some of what is drawn does nothing; the promises of a campaign say what has to be reached in all.
         raw[table] = {name: {**entry, "may_be_idle": True} for name, entry in raw[table].items()}
+    if raw["chain"]["policy"] not in TWINS:
+        raw["oracle"] = "off"
     for section, values in sequence.settings.items():
         raw[section] = {**raw.get(section, {}), **values}
     for setting in settings:
@@ -113,16 +117,20 @@ def _flatten(prefix: str, value: object) -> Iterator[str]:
 # -- chain, apply modes, network ---------------------------------------------------------------------
 
 
-def _draw_chain(draw: Draw) -> Plain:
+def _draw_chain(draw: Draw, *, is_scripted: bool) -> Plain:
     """Lanes that are full and empty, blocks that are full and empty: what waits, dies and moves prices."""
     timebase = draw.one_of("chain.timebase", ("slot", "slot", "height"))
     gc_timers = draw.one_of("chain.gc_timers", (3, 20, 200))
     policy = draw.one_of("chain.policy", ("fifo", "fifo", "fifo", "fifo-free", *["eip1559"] * 4))
+    # A script states what it needs of a chain's policy, or does not mind.
+    if not is_scripted and draw.chance("chain.is_auction", AUCTION_PERCENT):
+        policy = AUCTION
     # A lane as narrow as this makes timers compete for it in every block.
-    is_narrow = policy == "eip1559" and draw.chance("chain.is_narrow", 60)
+    is_narrow = policy in {"eip1559", AUCTION} and draw.chance("chain.is_narrow", 60)
     return {
         "policy": policy,
         **(_draw_lane(draw) if policy == "eip1559" else {}),
+        **(draw_auction(draw) if policy == AUCTION else {}),
         "timebase": timebase,
         "slot_ms": draw.one_of("chain.slot_ms", (500, 1_000, 1_000, 2_000)) if timebase == "slot" else 1_000,
         "block_cycles": draw.one_of("chain.block_cycles", (60_000, 10_000_000, 10_000_000)),
@@ -166,13 +174,8 @@ def _draw_lane(draw: Draw) -> Plain:
         **_draw_prices(draw),
     }
     lane |= {name: draw.one_of(f"lane.{name}", values) for name, values in READINGS.items()}
-    # The purposes of these draws are as old as the seeds.
-    calendar = {
-        "ring_size": draw.one_of("lane.ring_size", (2, 4, 4_096)),
-        "epoch_length": draw.one_of("lane.epoch_length", (3, 4, 3_600)),
-        "epoch_horizon": draw.one_of("lane.epoch_horizon", (0, 1, 24)),
-    }
-    return {"activation": {"height": draw.one_of("chain.activation", (1, 1, 4, 8))}, "calendar": calendar, "lane": lane}
+    activation = {"height": draw.one_of("chain.activation", (1, 1, 4, 8))}
+    return {"activation": activation, "calendar": draw_calendar(draw, (3, 4, 3_600)), "lane": lane}
 
 
 def _draw_prices(draw: Draw) -> Plain:

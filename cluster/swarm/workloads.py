@@ -23,7 +23,7 @@ def draw_workloads(draw: Draw, chain: Plain) -> dict[str, Plain]:
             **_draw_offer(draw, "pulse"),
         }
     }
-    if "lane" in chain and draw.chance("rivals.is_on", 60):
+    if ("lane" in chain or "policy_parameters" in chain) and draw.chance("rivals.is_on", 60):
         found["rivals"] = _draw_rivals(draw)
     for name, (percent, make) in _WORKLOADS.items():
         if draw.chance(f"{name}.is_on", percent):
@@ -98,13 +98,17 @@ def _draw_offer(draw: Draw, name: str) -> Plain:
 
 def _draw_rivals(draw: Draw) -> Plain:
     """A few heartbeats that bid against each other, no two of them the same: what an order and a median are seen by."""
-    return {
+    rivals: Plain = {
         "kind": "heartbeats",
         "actors": draw.between("rivals.actors", 3, 5),
         "interval_slots": draw.between("rivals.interval_slots", 1, 2),
-        "max_fee": draw.one_of("rivals.max_fee", (5_000, 100_000)),
-        "tips": draw.one_of("rivals.tips", ([3, 251, 91, 33, 7], [901, 11, 61, 2_003, 407])),
     }
+    if draw.chance("rivals.has_agent", 30):
+        # Bids that differ from block to block, of timers that a narrow lane puts off and a hook forces.
+        return {**rivals, "agent": "sum"}
+    rivals["max_fee"] = draw.one_of("rivals.max_fee", (5_000, 100_000))
+    rivals["tips"] = draw.one_of("rivals.tips", ([3, 251, 91, 33, 7], [901, 11, 61, 2_003, 407]))
+    return rivals
 
 
 def _draw_games(draw: Draw) -> Plain:
@@ -117,6 +121,7 @@ def _draw_payments(draw: Draw) -> Plain:
         "accounts": draw.between("payments.accounts", 2, 6),
         "count": draw.between("payments.count", 10, 60),
         "every_ms": draw.one_of("payments.every_ms", (100, 250, 400)),
+        "tips": draw.one_of("payments.tips", ([1], [1, 300, 7], [0, 2, 900, 40])),
     }
 
 

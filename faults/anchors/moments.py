@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple, Self
 
-from faults.events import Crashed, Restarted
+from faults.events import Crashed, DiskSynced, Restarted
 from network.events import Delivered, Event, Sent, TraceEvent
 from scheduler import EpochPromoted
 from validators.events import (
@@ -108,6 +108,7 @@ MOMENTS: Final[Mapping[str, AnchorMoment]] = {
     "restart": AnchorMoment(Restarted, "{who} gets its power back", _machine),
     "boot": AnchorMoment(Booted, "{who} has read its disk and serves"),
     "damage": AnchorMoment(DamageFound, "{who} finds damage on its disk"),
+    "synced": AnchorMoment(DiskSynced, "what {who} has on its disk changes by a sync"),
     "snapshot-asked": AnchorMoment(Sent, "{who} asks a peer for a snapshot", _if_snapshot_asked),
     "snapshot-part": AnchorMoment(Delivered, "{who} gets a piece of a snapshot", _if_snapshot_part),
     "joined": AnchorMoment(SnapshotJoined, "{who} has joined from a snapshot"),

@@ -1,8 +1,9 @@
 """Tampering with answers: forged blocks and snapshots."""
 
 from collections.abc import Iterable
+from typing import Any, Final
 
-import msgspec
+from msgspec.structs import replace
 
 from faults.byzantine.adversary import Behaviour, Outgoing
 from faults.byzantine.votes import other_digest
@@ -10,6 +11,9 @@ from validators.consensus.interface import Finality
 from validators.execution import Block
 from validators.execution.blocks import decode_block, decode_header, encode_block, encode_header
 from validators.messages import BlockResponse, Message, SnapshotChunk, SnapshotOffer
+
+TRUE_OFFERS: Final = 4
+"""Choices of a forgery of an offer that leave it as it is."""
 
 
 class ForgeAnswers(Behaviour):
@@ -44,29 +48,28 @@ class ForgeAnswers(Behaviour):
             # The right digest over another body.
             return BlockResponse((encode_block(Block(header, (*block.transactions, b"more"))), *others))
         if choice == 2:
-            header = msgspec.structs.replace(header, state_root=other_digest(header.state_root))
+            header = replace(header, state_root=other_digest(header.state_root))
             return BlockResponse((encode_block(Block(header, block.transactions)), *others))
-        header = msgspec.structs.replace(header, height=(1 << 62) + header.height, parent=other_digest(header.parent))
+        header = replace(header, height=(1 << 62) + header.height, parent=other_digest(header.parent))
         return BlockResponse((encode_block(Block(header, block.transactions)),))
 
-    def _forge_offer(self, message: SnapshotOffer[Finality]) -> Message:
+    def _forge_offer(self, message: SnapshotOffer[Finality]) -> Message | None:
+        """Return a forged offer; None now and then, so that a joiner asks for the pieces, which are forged then."""
         outline, certificate = message.outline, message.certificate
-        choice = self.draw(6)
-        if choice == 0:
-            header = decode_header(message.header)
-            forged = msgspec.structs.replace(header, state_root=other_digest(header.state_root))
-            return msgspec.structs.replace(message, header=encode_header(forged))
-        if choice == 1:
-            return msgspec.structs.replace(message, certificate=self.adversary.votes.thinned(certificate))
-        if choice == 2:
-            outline = msgspec.structs.replace(outline, root=other_digest(outline.root))
-        elif choice == 3:
-            outline = msgspec.structs.replace(outline, size=1 << 61)
-        elif choice == 4:
-            outline = msgspec.structs.replace(outline, witness=outline.witness[:-1])
-        else:
-            outline = msgspec.structs.replace(outline, floor=outline.floor + 1)
-        return msgspec.structs.replace(message, outline=outline)
+        header = decode_header(message.header)
+        offers: tuple[dict[str, Any], ...] = (
+            {"header": encode_header(replace(header, state_root=other_digest(header.state_root)))},
+            {"header": message.header[:-1]},
+            {"certificate": self.adversary.votes.thinned(certificate)},
+            {"chunks": (0, message.chunks + outline.size)[self.draw(2)]},
+            {"outline": replace(outline, root=other_digest(outline.root))},
+            {"outline": replace(outline, size=(1 << 61, outline.size - 1)[self.draw(2)])},
+            {"outline": replace(outline, witness=outline.witness[:-1])},
+            {"outline": replace(outline, floor=outline.floor + (1, 1 << 20)[self.draw(2)])},
+            {"outline": replace(outline, peaks=(*outline.peaks, outline.root))},
+        )
+        choice = self.draw(len(offers) + TRUE_OFFERS)
+        return replace(message, **offers[choice]) if choice < len(offers) else None
 
     def _forge_chunk(self, message: SnapshotChunk) -> Message:
         first, *others = message.operations
@@ -75,5 +78,6 @@ class ForgeAnswers(Behaviour):
             (first[:-1] + bytes([first[-1] ^ 1]), *others),
             tuple(others),
             (first, first, *others),
-        )[self.draw(4)]
-        return msgspec.structs.replace(message, operations=operations)
+            (),
+        )[self.draw(5)]
+        return replace(message, operations=operations)

@@ -170,13 +170,17 @@ class ForgeBlock(_OtherBlock):
         elif self._claim == "receipts-root":
             header = msgspec.structs.replace(header, receipts_root=other_digest(header.receipts_root))
         elif self._claim == "height":
-            header = msgspec.structs.replace(header, height=header.height + 1)
+            header = msgspec.structs.replace(header, height=self.other_height(header.height))
         elif self._claim == "parent":
             header = msgspec.structs.replace(header, parent=other_digest(header.parent))
         else:
             body = (*body, b"no transaction")
             header = msgspec.structs.replace(header, tx_root=mmr_root(body))
         return Block(header, body)
+
+    def other_height(self, height: int) -> int:
+        """Return a height that a block of this height must not claim: the next one, its parent's, or one before."""
+        return max(0, height + (1, -1, -2)[self.draw(3)])
 
 
 class DragTime(Behaviour):

@@ -1,20 +1,25 @@
 """Headers that break a rule of their own, over a block whose roots are true."""
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import msgspec
 
 from faults.byzantine.blocks import ForgeBlock
-from validators.execution import Block
+from validators.execution import Block, Header
 
 
 class ForgeHeader(ForgeBlock):
-    """Proposes its block with another version, epoch, view, slot, or with its parent's time; all roots are true.
+    """Proposes its block with another version, epoch, height, view, leader or slot, or its parent's view or time.
+
+    All roots are true.
 
     A guard that compares roots refuses none of these: only the guard of the field itself does.
     """
 
-    CLAIMS: ClassVar[tuple[str, ...]] = ("version", "epoch", "view", "time", "slot")
+    CLAIMS: ClassVar[tuple[str, ...]] = (
+        *("version", "epoch", "view", "time", "slot", "height", "proposer", "parent-view"),
+    )
 
     def forge(self, block: Block) -> Block:
         """Return the block with the field of the claim changed."""
@@ -22,15 +27,22 @@ class ForgeHeader(ForgeBlock):
 
     def _change(self, block: Block) -> dict[str, Any]:
         header = block.header
-        if self.claim == "time":
-            engine = self.adversary.engine
-            assert engine is not None, "who proposes has an engine"
-            parent = engine.executed(header.parent)
-            return {"timestamp_ms": (engine.finalized if parent is None else parent.header).timestamp_ms}
-        changes = {
-            "version": {"version": header.version + 1},
-            "epoch": {"consensus_epoch": header.consensus_epoch + 1},
-            "view": {"view": header.view + 1},
-            "slot": {"slot": header.slot + 1},
+        changes: dict[str, tuple[str, Callable[[], int]]] = {
+            "version": ("version", lambda: header.version + 1),
+            "epoch": ("consensus_epoch", lambda: header.consensus_epoch + 1),
+            "height": ("height", lambda: self.other_height(header.height)),
+            "view": ("view", lambda: header.view + 1),
+            "parent-view": ("view", lambda: self._parent_of(header).view),
+            "proposer": ("proposer", lambda: (self.adversary.validators, header.proposer + 1)[self.draw(2)]),
+            "time": ("timestamp_ms", lambda: self._parent_of(header).timestamp_ms),
+            "slot": ("slot", lambda: max(0, header.slot + (1, -1)[self.draw(2)])),
         }
-        return changes[self.claim]
+        # Only the claim's own value is worked out: each may draw.
+        name, value = changes[self.claim]
+        return {name: value()}
+
+    def _parent_of(self, header: Header) -> Header:
+        engine = self.adversary.engine
+        assert engine is not None, "who proposes has an engine"
+        executed = engine.executed(header.parent)
+        return engine.finalized if executed is None else executed.header

@@ -26,6 +26,14 @@ class Signed(NamedTuple):
     signature: bytes
 
 
+class Proposed(NamedTuple):
+    """A proposal that an entry names: its view and block, and the view of the block that it builds on."""
+
+    view: int
+    digest: bytes
+    parent_view: int
+
+
 class JournalRules(Protocol):
     """One validator's journal so far, and what its next entry may be."""
 
@@ -57,6 +65,7 @@ class EngineRules:
         finality_gap_max_us: Returns the longest time between two final blocks while this many validators are down, by
             the engine's configuration; None where the engine promises nothing then.
         accepts_block: Whether a vote says that its block was valid when it came, its timestamp included.
+        proposal_of: Returns the proposal that an entry accepts, None for one that accepts none.
         needed_by: Returns entries that have to be durable before a vote is sent, besides the vote.
         makes_final: Whether a vote can make its block final, so that the block has to be stored.
         reasons: Reasons to leave a view, as reports name them.
@@ -76,6 +85,7 @@ class EngineRules:
     finality_views_max: int
     finality_gap_max_us: Callable[[Any, int], int | None] = lambda _config, _down: None
     accepts_block: Callable[[Voted], bool] = lambda _vote: False
+    proposal_of: Callable[[Record], Proposed | None] = lambda _record: None
     needed_by: Callable[[Voted], Sequence[Said]] = lambda _vote: ()
     makes_final: Callable[[Voted], bool] = lambda _vote: False
     reasons: tuple[str, ...] = ()

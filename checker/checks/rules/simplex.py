@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from checker.checks.observations import short
-from checker.checks.rules.engine_rules import EngineRules, Said, Signed
+from checker.checks.rules.engine_rules import EngineRules, Proposed, Said, Signed
 from checker.checks.rules.simplex_cells import SimplexCells
 from validators.consensus.interface import Finality
 from validators.consensus.signing import signed_bytes
@@ -208,6 +208,12 @@ def _accepts_block(vote: Voted) -> bool:
     return vote.vote == "notarize"
 
 
+def _proposal_of(artifact: Artifact) -> Proposed | None:
+    if not isinstance(artifact, Notarize | Notarization | Finalization):
+        return None
+    return Proposed(artifact.proposal.view, artifact.proposal.payload, artifact.proposal.parent_view)
+
+
 def _needed_by(vote: Voted) -> list[Said]:
     # Without it a second life would wait for the view, and could nullify what it has voted to finalize.
     return [Said("certification", vote.view, b"")] if vote.vote == "finalize" else []
@@ -233,6 +239,7 @@ SIMPLEX_RULES: Final = EngineRules(
     finality_views_max=_FINALITY_VIEWS_MAX,
     finality_gap_max_us=_finality_gap_max_us,
     accepts_block=_accepts_block,
+    proposal_of=_proposal_of,
     needed_by=_needed_by,
     makes_final=_makes_final,
     reasons=tuple(reason.value for reason in TimeoutReason),

@@ -179,7 +179,7 @@ def _due(bench: Bench) -> Iterable[Attempt]:
     auction = bench.site.lane.max_cycles_per_fire_auction_phase if bench.site.lane is not None else ceiling
     tops = dict.fromkeys((ceiling, min(ceiling, auction)))
     yield bench.run(*(timer(b"d", delay) for delay in (-1, 0, MAX_U63, 1)))
-    yield bench.run(*(timer(b"g", 2, gas=limit) for limit in (-1, 0, 199, MAX_U63)))
+    yield bench.run(*(timer(b"g", 2, gas=limit) for limit in (-1, 0, 1, 7, 8, 199, MAX_U63)))
     yield bench.run(*(timer(b"g", 2, gas=top + more) for top in tops for more in (0, 1)))
     yield bench.run(*(timer(b"t", 2, ttl=ttl) for ttl in (-(10**6), 0, 1, 2)))
     longest = config.max_ttl_blocks

@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 import msgspec
 
-from cluster.scenario.fields import Million, Milliseconds, Positive, means
+from cluster.scenario.fields import Million, Milliseconds, NotNegative, Positive, means
 from cluster.workloads.submission import Client, GenesisShare, Site, TimedTransaction, Volume, WorkloadKind
 from validators.execution.blocks import Transfer
 
@@ -19,6 +19,11 @@ class Transfers(WorkloadKind, tag="transfers", kw_only=True, frozen=True):
     accounts: Annotated[int, msgspec.Meta(ge=2, le=10_000), means("Accounts in the ring.")]
     amount: Annotated[Positive, means("Units of each payment.")] = 1_000
     count: Annotated[Million, means("Payments in all.")]
+    tips: Annotated[
+        tuple[NotNegative, ...],
+        msgspec.Meta(min_length=1),
+        means("Account i pays the proposer `tips[i modulo their number]` a cycle."),
+    ] = (1,)
     start_ms: Annotated[Milliseconds, means("When the first payment is submitted.")] = 0
     every_ms: Annotated[Positive, means("Time from one payment to the next.")] = 200
 
@@ -37,4 +42,10 @@ class Transfers(WorkloadKind, tag="transfers", kw_only=True, frozen=True):
         for index in range(self.count):
             payer, payee = clients[index % self.accounts], clients[(index + 1) % self.accounts]
             at_ms = self.start_ms + index * self.every_ms
-            yield payer.sign(at_ms, Transfer(payee.address, self.amount), cycles_limit=TRANSFER_CYCLES_MAX)
+            tip = self.tips[index % self.accounts % len(self.tips)]
+            yield payer.sign(
+                at_ms,
+                Transfer(payee.address, self.amount),
+                cycles_limit=TRANSFER_CYCLES_MAX,
+                change={"priority_fee_per_cycle": tip},
+            )

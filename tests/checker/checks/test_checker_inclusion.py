@@ -19,6 +19,11 @@ WAITING = pay(0, 0, SENDERS[1], 5)
 """A transaction that is valid in the first block."""
 
 
+def tipped(sender, nonce, tip):
+    """Return a payment with a priority fee; nobody verifies its signature here."""
+    return msgspec.structs.replace(pay(sender, nonce, SENDERS[1], 5), priority_fee_per_cycle=tip)
+
+
 class Run:
     """Blocks of validator 0, one a second, while a transaction stands in the mempools and no leader takes it."""
 
@@ -150,3 +155,33 @@ def test_what_no_mempool_was_seen_to_have_counts_for_nothing():
     run.block(leader=3, transactions=[encode_transaction(pay(1, 0, SENDERS[0], 5))])
 
     assert not run.inclusion.is_asked
+
+
+class TestOrder:
+    """Transactions stand in a block by priority fee, but for those that their own sender holds up."""
+
+    def judge(self, *transactions, leader=0):
+        run = Run()
+        run.block(transactions=[encode_transaction(each) for each in transactions], leader=leader)
+        return run.inclusion.finish()
+
+    def test_a_higher_fee_behind_a_lower_one_is_named(self):
+        result = self.judge(tipped(0, 0, 1), tipped(1, 0, 300))
+
+        assert result.status == "failed"
+        assert "a priority fee of 300 stands behind one of 1" in result.summary
+
+    @pytest.mark.parametrize(
+        "transactions",
+        [
+            (tipped(1, 0, 300), tipped(0, 0, 1)),
+            (tipped(0, 0, 1), tipped(0, 1, 300)),
+            (tipped(0, 0, 2), tipped(1, 0, 1), tipped(1, 1, 300)),
+        ],
+        ids=["highest first", "own sender", "held up by its sender"],
+    )
+    def test_what_follows_from_the_order_of_senders_passes(self, transactions):
+        assert self.judge(*transactions).status != "failed"
+
+    def test_the_order_of_a_byzantine_leader_is_its_own(self):
+        assert self.judge(tipped(0, 0, 1), tipped(1, 0, 300), leader=3).status != "failed"

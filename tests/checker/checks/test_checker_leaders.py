@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from checker.checks.leaders import Leaders
-from network.events import Event
+from network.events import Event, Sent
 from tests.support.chain_harness import advance, make_engine
 from tests.support.checks import make_run, show
 from validators.events import Entered
@@ -46,3 +46,13 @@ def test_a_final_block_of_somebody_else_fails():
 
     assert header.proposer != header.view % 3
     assert f"is validator {header.proposer}'s, and view {header.view} was" in leaders.finish().summary
+
+
+def test_a_leader_that_proposes_two_blocks_in_a_view_is_named():
+    """To two peers the same one is one block, and an honest leader has no second one after a restart."""
+
+    def relay(peer, checksum, view=7):
+        return Event(1, 3, Sent(peer, 0, "BlockRelay", 500, checksum, view, 4))
+
+    assert judge(enter(3, 7, 3), relay(0, b"a"), relay(1, b"a"), relay(0, b"b", view=11)).status == "passed"
+    assert "validator 3 proposed two blocks in view 7" in judge(relay(0, b"a"), relay(1, b"b")).summary

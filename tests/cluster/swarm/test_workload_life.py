@@ -39,6 +39,23 @@ def effects_with(gas_limits, cells):
     return effects_of(run.scenario, chain.values())
 
 
+def auction_of(**parameters):
+    return {**chain_of(), "policy_parameters": {"gba_call_cycles": 10_000, **parameters}, "activation": {"height": 1}}
+
+
+class TestMendingForAnAuction:
+    def test_only_the_owner_pays(self):
+        assert mend({"kind": "storm", "payer": "sender"}, auction_of())["payer"] == "actor"
+
+    def test_an_agent_above_its_budget_gives_way_to_one_within(self):
+        offer = {"kind": "heartbeats", "agent": "alarmed"}
+
+        assert mend(offer, auction_of(gba_call_cycles=250))["agent"] == "sum"
+
+    def test_a_withdrawn_argument_is_left_out(self):
+        assert "bid" not in mend({"kind": "heartbeats", "bid": 7}, auction_of())
+
+
 class TestMending:
     def test_a_limit_below_the_need_of_a_fire_is_raised(self):
         assert mend({"kind": "liquidations", "gas_limit": 3_000}, chain_of())["gas_limit"] == 3_550

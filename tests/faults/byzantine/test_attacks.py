@@ -30,7 +30,10 @@ def assert_refused(behaviour, what, cell):
     assert dict(result.rules).get(cell, 0) > 0
 
 
-HEADERS = ("block-version", "block-epoch", "block-of-other-view", "block-time-not-after", "block-slot")
+HEADERS = (
+    *("block-version", "block-epoch", "block-of-other-view", "block-time-not-after", "block-slot", "block-height"),
+    *("block-of-other-view", "block-of-other-view"),
+)
 BODIES = (
     *("block-nonce", "block-balance", "block-fees", "block-tip", "block-own-cost", "block-room"),
     *("block-transaction-malformed", "block-signature"),

@@ -1,0 +1,84 @@
+"""The vote of a restarted validator that may never have left: it is the first one that its new life sends.
+
+A crash can come between the sync of a vote and its sending. The journal has the vote then, and only the new life can
+send it; where it does not, the view waits for a timeout, and another quorum makes up for it.
+"""
+
+from typing import ClassVar
+
+from checker.checks.check import Check
+from checker.checks.context import RunContext
+from checker.checks.rules.simplex import SIMPLEX_RULES
+from checker.results import CheckResult, ExitClass
+from faults.events import Restarted
+from network.events import Event, Handlers, Sent
+from validators.events import Entered, StoppedVoting, Voted
+
+_VOTES = ("Notarize", "Nullify", "Finalize")
+
+
+class KeptVotes(Check):
+    """A validator that restarts in a view that it has notarized a block of sends that vote before any other."""
+
+    name = "kept-votes"
+    exit_class: ClassVar[ExitClass] = "liveness"
+    engines = (SIMPLEX_RULES.name,)
+
+    def __init__(self, run: RunContext) -> None:
+        super().__init__(run)
+        self._notarized: dict[tuple[int, int], None] = {}
+        self._restarted: dict[int, None] = {}
+        self._owed: dict[int, int] = {}
+
+    @property
+    def handlers(self) -> Handlers:
+        """Restarts, the views in which they end, and votes."""
+        return {
+            Restarted: self.restart,
+            Entered: self.entered,
+            Voted: self.vote,
+            Sent: self.sent,
+            StoppedVoting: self.stopped,
+        }
+
+    @property
+    def is_asked(self) -> bool:
+        """Return whether any validator restarted in a view that it had voted in."""
+        return self.tally.compared > 0
+
+    def restart(self, _event: Event, restarted: Restarted) -> None:
+        """A new life begins."""
+        self._restarted[restarted.machine] = None
+        self._owed.pop(restarted.machine, None)
+
+    def vote(self, event: Event, vote: Voted) -> None:
+        """Remember a notarize that was sent, or found in a journal."""
+        if vote.vote == "notarize":
+            self._notarized[event.node, vote.view] = None
+
+    def stopped(self, event: Event, _stopped: StoppedVoting) -> None:
+        """A validator without its journal has no vote to send."""
+        self._restarted.pop(event.node, None)
+        self._owed.pop(event.node, None)
+
+    def entered(self, event: Event, entered: Entered) -> None:
+        """Note the vote that a restarted validator owes: that of the first view of its life."""
+        if self._restarted.pop(event.node, event) is None and (event.node, entered.view) in self._notarized:
+            self._owed[event.node] = entered.view
+
+    def sent(self, event: Event, sent: Sent) -> None:
+        """Compare the first vote of a life with the one that is owed."""
+        if sent.label in _VOTES and event.node in self._owed:
+            view = self._owed.pop(event.node)
+            self.tally.compared += 1
+            if (sent.label, sent.view) != ("Notarize", view):
+                self.tally.fail(
+                    f"validator {event.node} restarted in view {view}, which it had notarized, and sent a {sent.label} "
+                    f"of view {sent.view} first",
+                    validator=event.node,
+                    view=view,
+                )
+
+    def finish(self) -> CheckResult:
+        """Return the result."""
+        return self.tally.result(f"{self.tally.compared:,} restarts in a notarized view began with that vote")
