@@ -24,6 +24,7 @@ _PARAMETERS: Final[Mapping[str, Sequence[Any]]] = {
     "effective_tip": ("bid", "intro"),
     "budget": ("hard", "literal"),
     "timer_phase": ("after", "before"),
+    "tie_break": ("id", "append"),
 }
 
 _WEIGHTS: Final = (((1, 2), (2, 1)), ((1, 2), (5, 3)), ((1, 1), (1, 1)))
@@ -36,8 +37,11 @@ def draw_auction(draw: Draw) -> Plain:
     own = {name: draw.one_of(f"auction.{name}", values) for name, values in _PARAMETERS.items()}
     if own["starvation_floor"][0] * weight_max[1] > weight_max[0] * own["starvation_floor"][1]:
         own["starvation_floor"] = weight_max
+    height = draw.one_of("auction.activation", (1, 1, 4))
+    # After the lane there are timers with fees of their own, which hold.
+    previous = draw.one_of("auction.previous", ("fifo", "eip1559", "eip1559")) if height > 1 else "fifo"
     return {
-        "activation": {"height": draw.one_of("auction.activation", (1, 1, 4))},
+        "activation": {"height": height, "previous": previous},
         "calendar": draw_calendar(draw, (2, 3, 4)),
         "policy_parameters": {
             name: list(value) if isinstance(value, tuple) else value

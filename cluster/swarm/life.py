@@ -92,6 +92,8 @@ def ceiling_of(chain: Plain) -> int:
 def opening_price(chain: Plain) -> int:
     """Return the lane's price of a cycle in its first block, in units, where that is the chain's first one too."""
     lane: Mapping[str, Any] = chain["lane"]
+    if lane.get("settlement") == "intro":
+        return int(chain["cycle_basefee"])
     over, under = lane["lane_multiplier"]
     return int((lane["initial_lane_basefee"] or chain["cycle_basefee"]) * over // under)
 

@@ -202,12 +202,12 @@ def _draw_council(draw: Draw, chain: Plain, storm: Plain | None) -> Plain:
 
 READINGS: Final[Mapping[str, Sequence[str]]] = {
     "slope": ("literal", "classic"),
-    "settlement": ("additive", "literal"),
+    "settlement": ("additive", "literal", "intro"),
     "packing_account": ("use", "limit"),
     "packing_misfit": ("skip", "stop"),
     "classification": ("eager", "cursor"),
     "default_gba": ("schedule", "fire"),
-    "tie_break": ("id", "age"),
+    "tie_break": ("id", "age", "append"),
     "weight": ("multiplicative", "additive"),
     "median": ("mean", "lower", "upper"),
     "fairness_subject": ("actor", "deployer"),
