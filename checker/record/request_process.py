@@ -6,6 +6,7 @@ its input closes then.
 
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import IO, Final, Self
 
@@ -63,7 +64,9 @@ class RequestProcess:
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
             assert pipe is not None, "the process was started with pipes"
-            pipe.close()
+            # Closing flushes what a process that is gone never took.
+            with suppress(OSError):
+                pipe.close()
 
 
 def serve_requests(requests: IO[bytes], answers: IO[bytes], answer: Callable[[bytes], bytes]) -> None:

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Final, NamedTuple, Protocol, Self
 
 from checker.coverage.collector import RuleHit
-from checker.record.cold_replay import ColdReplayWorker
+from checker.record.cold_replay import ColdReplay, ColdReplayProcessError, ColdReplayWorker
 from checker.record.host import refusal_behind
 from checker.record.plugins import code_with
 from checker.record.request_process import ProcessGoneError
@@ -64,7 +64,7 @@ class TaskRunner(Protocol):
 
 
 _replayer: list[ColdReplayWorker] = []
-"""The worker process's own replay process, started with its first task."""
+"""The worker process's own replay process, started with its first task and again where it has ended."""
 
 _repeater: list[RepeatWorker] = []
 """Its own process for repetitions, started with its first thorough task and again where it has ended."""
@@ -121,8 +121,6 @@ def broken_result(task: Task, headline: str, milliseconds: int = 0) -> SeedResul
 
 def _judge(task: Task) -> PipelineResult:
     scenario = decode_scenario(task.scenario, f"seed {task.seed}")
-    if not _replayer:
-        _replayer.append(ColdReplayWorker(COLD_HASH_SEED))
     with LiveProgress(title="", is_quiet=True) as progress:
         return run_pipeline(
             scenario,
@@ -130,9 +128,21 @@ def _judge(task: Task) -> PipelineResult:
             runs=Path(task.runs) if task.runs else None,
             progress=progress,
             extra=_repeat if task.is_thorough else None,
-            replay=None if task.is_thorough else _replayer[0].run,
+            replay=None if task.is_thorough else _replay,
             keeps=lambda checked: checked.exit_code != 0,
         )
+
+
+def _replay(directory: Path, hash_seed: int, values_at: Collection[int] = ()) -> ColdReplay:
+    """Return the cold replay by the kept process; one that is gone is replaced, and asked once more."""
+    if not _replayer:
+        _replayer.append(ColdReplayWorker(COLD_HASH_SEED))
+    try:
+        return _replayer[0].run(directory, hash_seed, values_at)
+    except ColdReplayProcessError:
+        # It may have ended since its last answer; what ends a fresh one too is this seed's result.
+        _replayer[:] = [ColdReplayWorker(COLD_HASH_SEED)]
+        return _replayer[0].run(directory, hash_seed, values_at)
 
 
 def _repeat(result: PipelineResult) -> CheckResult:
