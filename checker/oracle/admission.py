@@ -1,6 +1,6 @@
 """The rules by which a timer comes in; those here are CIP-5's, and a policy's twin overrides what differs."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from checker.oracle.quotes import Fees, Quoted
 from checker.oracle.records import TimerConfig
@@ -21,6 +21,20 @@ class Admission:
     def early_error(self, _fees: Fees, _fee_payer: bytes | None, _height: int) -> str:
         """Return the error of a call that states what this policy refuses before all else, or an empty string."""
         return ""
+
+    def fill_in(
+        self,
+        _call: Any,  # noqa: ANN401 - the call imports this module
+        _due: int,
+        gas_limit: int | None,
+        fees: Fees,
+    ) -> tuple[int | None, Fees]:
+        """Return gas limit and fees of a call with what the policy asks an agent for at once; raises RevertedError."""
+        return gas_limit, fees
+
+    def locked(self, _fees: Fees) -> int:
+        """Return the units that a new timer locks."""
+        return 0
 
     def quote(self, _fees: Fees) -> Quoted:
         """Return the quote of a new timer, or the error that refuses it."""

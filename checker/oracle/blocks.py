@@ -27,7 +27,7 @@ from checker.oracle.records import (
 )
 from checker.oracle.system import run_instruction
 from checker.oracle.tiers import heights_promoted, write_tiers
-from checker.oracle.twins import TWINS, BlockStart, configurations
+from checker.oracle.twins import TWINS, BlockStart, configurations, reserved_addresses
 
 TRANSACTION_CYCLES = 1_000
 EPOCH_PROMOTED = 13
@@ -59,6 +59,10 @@ class OracleChain:
 
     def __init__(self, genesis: Genesis, encoded_genesis: bytes) -> None:
         self.genesis = genesis
+        self.reserved = reserved_addresses(genesis)
+        taken = [*genesis.validators, *(each[0] for each in (*genesis.accounts, *genesis.actors))]
+        if any(address in self.reserved for address in taken):
+            raise MalformedError("genesis has units, an actor or a validator at a reserved address")
         self.contents = contents_at_genesis(genesis)
         for twin, config in configurations(genesis):
             table = twin.config_table(self.contents)
@@ -162,7 +166,8 @@ class _Block:
         self.basefees = chain.contents.basefees.rows[None]
         self.room = Gas(chain.genesis.block_cycles, chain.genesis.block_cells)
         entry = self.genesis.policy_at(header.height)
-        start = BlockStart(self.contents, header.height, entry.height, self.basefees, self.room)
+        is_in_slots = self.genesis.timebase == "slot"
+        start = BlockStart(self.contents, header.height, entry.height, self.basefees, self.room, is_in_slots)
         self.rules = TWINS[entry.policy].open(start)
         self.calendar = chain.contents.calendar.rows[None]
         self.present = Present(
@@ -173,6 +178,7 @@ class _Block:
             mailbox_cycles=chain.genesis.mailbox_cycles,
             admission=self.rules,
             ring_size=self.calendar.ring_size,
+            reserved=chain.reserved,
         )
         self.phase = self.rules.timer_phase(self.present, self.parent_now, self.proposer)
         self.mailbox = MailboxPhase(self.contents, self.present)
@@ -328,6 +334,8 @@ class _Block:
             return Ending(OUT_OF_GAS, "OutOfGas", gas.cycles_limit, size, [])
         if self.contents.balance(sender) < amount:
             return Ending(REVERTED, "InsufficientBalance", gas.cycles, size, [])
+        if to in self.present.reserved:
+            return Ending(REVERTED, "ReservedAddress", gas.cycles, size, [])
         self.contents.credit(sender, -amount)
         self.contents.credit(to, amount)
         return Ending(OK, "", gas.cycles, size, [])

@@ -7,6 +7,7 @@ that started it takes its writes back.
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from checker.oracle import escrow
 from checker.oracle.admission import Admission
 from checker.oracle.contents import Bucket, Contents, Message, Timer, TimerCounts
 from checker.oracle.lane_config import Calendar
@@ -30,7 +31,7 @@ KEY_BYTES = 32
 RESERVED_ADDRESSES = [number.to_bytes(20, "big") for number in range(16)]
 """Zero and 0x01 to 0x0F: they pay for nothing."""
 
-SCHEDULED, EXTENDED, CANCELLED, CLAMPED, EMITTED, SENT = 0, 7, 5, 11, 32, 33
+SCHEDULED, EXTENDED, CANCELLED, CLAMPED, BID_LOCKED, EMITTED, SENT = 0, 7, 5, 11, 15, 32, 33
 """Tags of the events that a call makes."""
 
 
@@ -68,7 +69,8 @@ class Present(NamedTuple):
     """The block as a call sees it: the current height or slot, the configuration, and the timers that are collected.
 
     `admission` has the policy's rules for timers that come in. A message may use at most `mailbox_cycles`. `collected`
-    is the list of the timer phase, by identifier: what is on it is too late to change.
+    is the list of the timer phase, by identifier: what is on it is too late to change. Nobody transfers to a
+    `reserved` address.
     """
 
     height: int
@@ -78,6 +80,7 @@ class Present(NamedTuple):
     mailbox_cycles: int
     admission: Admission
     ring_size: int = Calendar().ring_size
+    reserved: tuple[bytes, ...] = ()
 
     @property
     def gas_limit_ceiling(self) -> int:
@@ -152,6 +155,8 @@ class Call:
         if available < amount:
             raise RevertedError(f"transfer of {amount} exceeds balance {available}")
         _require_address(to)
+        if to in self.present.reserved:
+            raise RevertedError("ReservedAddress")
         self.contents.credit(self.actor, -amount)
         self.contents.credit(to, amount)
 
@@ -189,6 +194,7 @@ class Call:
         _require_address(fee_payer, gba)
         if error := admission.early_error(fees, fee_payer, self.present.height):
             raise RevertedError(error)
+        gas_limit, fees = admission.fill_in(self, due, gas_limit, fees)
         asked = Timer(
             timer_id=b"",
             actor=self.actor,
@@ -201,24 +207,32 @@ class Call:
             gas_limit_is_default=gas_limit is None,
             expires_at=self.present.latest_expiry if expires_at is None or not admission.has_ttl else expires_at,
         )
-        error = self._refusal(asked)
-        quoted = Quoted(None, error=error) if error else admission.quote(fees)
-        error = quoted.error
         counts = self.contents.counts.get(self.actor) or TimerCounts(0, 0)
-        if not error and counts.live >= config.max_timers_per_actor:
-            error = "TooManyTimers"
         timer_id = keccak256(self.actor + be8(due) + payload + be8(self.nonce) + be8(counts.scheduled))
-        if not error and self.contents.timers.get(timer_id):
-            error = "DuplicateTimer"
-        if error:
-            raise RevertedError(error)
-        self._insert(asked._replace(timer_id=timer_id, quote=quoted.quote), counts)
+        locked = admission.locked(fees)
+        quoted = self._admit(asked._replace(timer_id=timer_id), fees, counts, locked)
+        self._insert(asked._replace(timer_id=timer_id, quote=quoted.quote), counts, locked)
         if quoted.quote is not None and quoted.stated is not None:
             self.events.append([CLAMPED, timer_id, quoted.stated, quoted.quote.max_priority_fee_per_cycle])
         return timer_id
 
-    def _insert(self, timer: Timer, counts: TimerCounts) -> None:
-        """Write a timer that was admitted at the tail of its bucket."""
+    def _admit(self, asked: Timer, fees: Fees, counts: TimerCounts, locked: int) -> Quoted:
+        """Return the quote of a requested timer; raises RevertedError with the first error in it."""
+        error = self._refusal(asked)
+        quoted = Quoted(None, error=error) if error else self.present.admission.quote(fees)
+        errors = (
+            (quoted.error, bool(quoted.error)),
+            ("TooManyTimers", counts.live >= self.present.config.max_timers_per_actor),
+            ("DuplicateTimer", self.contents.timers.get(asked.timer_id) is not None),
+            ("BidNotCovered", self.contents.balance(asked.fee_payer) < locked),
+        )
+        for error, is_so in errors:
+            if is_so:
+                raise RevertedError(error)
+        return quoted
+
+    def _insert(self, timer: Timer, counts: TimerCounts, locked: int) -> None:
+        """Write a timer that was admitted at the tail of its bucket, and lock what it bids."""
         due, timer_id = timer.due, timer.timer_id
         bucket = self.contents.buckets.get(due) or Bucket(0, 0, queued=due - self.now >= self.present.ring_size)
         timer = timer._replace(sequence=bucket.tail)
@@ -231,6 +245,9 @@ class Call:
         self.events.append(
             [SCHEDULED, timer_id, self.actor, due, timer.sequence, timer.fee_payer, timer.gas_limit, timer.expires_at]
         )
+        if locked:
+            escrow.lock(self.contents, timer, locked)
+            self.events.append([BID_LOCKED, timer_id, timer.fee_payer, locked])
 
     def extend(self, timer_id: bytes, expires_at: int) -> int:
         """Move the expiry of one of the actor's timers; return the new one."""
@@ -320,7 +337,8 @@ def new_expiry(timer: Timer, present: Present, expires_at: int) -> int:
 
 
 def remove_timer(contents: Contents, timer: Timer) -> None:
-    """Take a timer out of all its tables; the last one of a height takes the bucket with it."""
+    """Take a timer out of all its tables, and return what it has in escrow; the last of a height takes the bucket."""
+    escrow.give_back(contents, timer)
     contents.timers.put(timer.timer_id, None)
     contents.bucket_entries.put((timer.due, timer.sequence), None)
     bucket = contents.buckets.rows[timer.due]

@@ -15,8 +15,10 @@ _FIRES = 16
 _EPOCH = 18
 _AUCTION_ACTOR = 24
 _AUCTION_ACTORS = (25, 26)
-_OF_ONE_ROW = (9, 10, 11, 12, 14, 15, 19, 20, 21, 22, 23, 27)
-_EVENTS_WITHOUT_TIMER = (6, 13, 32, 33, 34)
+_BIAS_ROWS = (30, 32)
+_BID = 33
+_OF_ONE_ROW = (9, 10, 11, 12, 14, 15, 19, 20, 21, 22, 23, 27, 28, 29, 31)
+_EVENTS_WITHOUT_TIMER = (6, 13, 16, 32, 33, 34)
 _SHOWN_BYTES = 48
 
 
@@ -51,9 +53,9 @@ def show_key(key: bytes) -> str:
         return f"{name} {key[1:21].hex()} key {key[22 : 22 + key[21]].hex() or 'empty'}"
     if table == 6:
         return f"{name} due {int.from_bytes(key[1:9], 'big')}"
-    if table == _BUCKET_ENTRY:
+    if table in (_BUCKET_ENTRY, _BID):
         return f"{name} due {int.from_bytes(key[1:9], 'big')} sequence {int.from_bytes(key[9:17], 'big')}"
-    if table in (_MESSAGE, _FIRES, _EPOCH, _AUCTION_ACTOR):
+    if table in (_MESSAGE, _FIRES, _EPOCH, _AUCTION_ACTOR, *_BIAS_ROWS):
         return f"{name} {int.from_bytes(key[1:9], 'big')}"
     return name if table in _OF_ONE_ROW else f"{name} {key[1:].hex()}"
 
@@ -151,7 +153,7 @@ def timer_of_receipts(receipts: Sequence[object]) -> str:
 
 def timer_of_entry(key: bytes, values: Sequence[object]) -> str:
     """Return the timer that a state entry is about, or an empty string."""
-    if key[:1] not in (bytes([_TIMER]), bytes([_BUCKET_ENTRY])):
+    if key[:1] not in (bytes([_TIMER]), bytes([_BUCKET_ENTRY]), bytes([_BID])):
         return ""
     for fields in values:
         if isinstance(fields, list) and fields and isinstance(fields[0], bytes):

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from checker.oracle.auction_records import AuctionConfig
+from checker.oracle.bias_records import BiasBooks, BiasConfig
 from checker.oracle.lane_config import TIERS, Calendar, LaneConfig
 from checker.oracle.records import TimerConfig
 
@@ -23,6 +24,8 @@ EVENTS: Final[Mapping[int, tuple[str, tuple[str, ...]]]] = {
     12: ("GbaFailed", ("timer_id", "reason", "count")),
     13: ("EpochPromoted", ("epoch", "heights")),
     14: ("TimerCancelledForDelay", ("timer_id", "fee_payer", "delays", "penalty")),
+    15: ("BidLocked", ("timer_id", "fee_payer", "bid")),
+    16: ("BiasWindowClosed", ("window", "worst_wait", "lambda", "next_lambda")),
     32: ("Emitted", ("actor", "topic", "data")),
     33: ("MessageSent", ("sequence", "sender", "actor", "handler", "cycles")),
     34: ("MessageDelivered", ("sequence", "actor", "ok", "used_cycles", "used_cells")),
@@ -66,6 +69,15 @@ TABLES: Final[Mapping[int, tuple[str, tuple[str, ...]]]] = {
     25: ("auction tally", ("fires", "succeeded", "tips", "lateness", "cycles", "deferrals")),
     26: ("auction weight", ("epoch", "weight")),
     27: ("auction cursor", ("due", "sequence")),
+    28: ("bias configuration", BiasConfig._fields),
+    29: ("bias books", ("lambda", *BiasBooks._fields[1:])),
+    30: (
+        "bias window",
+        ("first_height", "last_height", "fires", "waited", "worst_wait", "lambda", "next_lambda"),
+    ),
+    31: ("slot rows", ("head", "tail")),
+    32: ("slot row", ("slot", "height")),
+    33: ("bid", ("timer_id", "bid")),
 }
 """Name of each table and of its records' fields, by the first byte of its keys."""
 

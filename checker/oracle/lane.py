@@ -166,8 +166,8 @@ class LanePhase(TimerPhase):
         ][: max(self._gc_budget - self.removed, 0)]
         for timer in overdue:
             price = present.config.gc_cost_per_timer * self.basefees.cycle
-            penalty = min(price, self.contents.balance(timer.fee_payer))
             remove_timer(self.contents, timer)
+            penalty = min(price, self.contents.balance(timer.fee_payer))
             self.contents.credit(timer.fee_payer, -penalty)
             self.burned += penalty
             self.overdue += 1

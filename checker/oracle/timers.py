@@ -17,7 +17,10 @@ from checker.oracle.selection import Prices, fee_of, fill, max_cost_of
 FIRED, DEFERRED, EXPIRED, INSOLVENT, SUMMARY = 1, 2, 3, 4, 6
 """Tags of the events that the phase makes."""
 
-REASONS = ("lane_full", "over_cap", "below_basefee", "funds", "agent_failed", "not_asked")
+REASONS = (
+    *("lane_full", "over_cap", "below_basefee", "funds", "agent_failed", "not_asked"),
+    *("block_cap", "actor_cap", "triggered"),
+)
 """Reasons why timers are held back, in the order of the summary."""
 
 MAX_BRACKETS = 64
@@ -167,6 +170,8 @@ class TimerPhase:
         if self.removed >= self._gc_budget:
             self.dead_left.append(timer.timer_id)
             return
+        # Before the timer leaves: the bid that then goes back to its payer does not count.
+        balance = self.contents.balance(timer.fee_payer)
         remove_timer(self.contents, timer)
         if self._is_expired(timer):
             self.expired += 1
@@ -176,7 +181,7 @@ class TimerPhase:
             required = min(self._max_cost(timer), MAX_INTEGER)
             # The balance that made it insolvent: the one at the start, unless that was enough.
             at_start = self.funds[timer.fee_payer]
-            available = at_start if at_start < required else self.contents.balance(timer.fee_payer)
+            available = at_start if at_start < required else balance
             self.events.append([INSOLVENT, timer.timer_id, timer.fee_payer, required, available])
 
     def _attempt(self, timer: Timer) -> int | None:
@@ -188,8 +193,9 @@ class TimerPhase:
 
     def _fire(self, timer: Timer) -> int:
         cost, prices = self._max_cost(timer), self._prices(timer)
-        self.contents.credit(timer.fee_payer, -cost)
+        # What it has in escrow from another policy comes back first (Q-54).
         remove_timer(self.contents, timer)
+        self.contents.credit(timer.fee_payer, -cost)
         gas = Gas(timer.gas_limit, self.present.config.max_cells_per_fire)
         handler, payload = handler_of(timer)
         call = Call(self.contents, self.present, gas, actor=timer.actor, sender=timer.actor, nonce=0)

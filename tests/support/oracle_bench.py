@@ -2,8 +2,9 @@
 
 import msgspec
 
-from checker.oracle import programs
+from checker.oracle import escrow, programs
 from checker.oracle.auction_records import AuctionConfig
+from checker.oracle.bias_records import BiasConfig
 from checker.oracle.blocks import OracleChain, _Block
 from checker.oracle.calls import Call, Gas, RevertedError
 from checker.oracle.contents import Bucket, Market, Timer, TimerCounts
@@ -49,20 +50,24 @@ class Bench:
     """A chain whose actors do nothing but work: names and what they have.
 
     With `lane`, the changed fields of its configuration, the chain is in the timer lane; with `auction` under the GBA
-    auction.
+    auction, with `bias` under the bias auction.
     """
 
-    def __init__(self, balances, *, timers=None, lane=None, auction=None, activation=1, policy="", **genesis):
+    def __init__(
+        self, balances, *, timers=None, lane=None, auction=None, bias=None, activation=1, policy="", **genesis
+    ):
         programs.PROGRAMS.setdefault("worker", WORKER)
         fields = {"min_basefee": 800, "cycle_basefee": 800, "cell_basefee": 800} | genesis
         program = fields.pop("program", "worker")
-        stated = dict(lane or auction or {})
+        stated = dict(lane or auction or bias or {})
         sizes = {name: stated.pop(name) for name in Calendar._fields if name in stated}
         own = PolicyEntry(activation, policy or "fifo")
         if lane is not None:
             own = PolicyEntry(activation, "eip1559", write(LaneConfig()._replace(**stated)))
         elif auction is not None:
             own = PolicyEntry(activation, "gba-auction", write(AuctionConfig()._replace(**stated)))
+        elif bias is not None:
+            own = PolicyEntry(activation, "bias-auction", write(BiasConfig()._replace(**stated)))
         self.chain = OracleChain(
             Genesis(
                 chain_id="bench",
@@ -105,6 +110,11 @@ class Bench:
         """Give an actor units that genesis did not know of."""
         self.contents.credit(address(name), units)
         self.chain.units += units
+
+    def lock(self, timer, bid):
+        """Put a bid for a timer into escrow that its payer is given for it."""
+        self.fund(name_of(timer.fee_payer), bid)
+        escrow.lock(self.contents, timer, bid)
 
     def tell(self, name, fee, tip):
         """Have an actor answer as an agent with this fee and this tip."""

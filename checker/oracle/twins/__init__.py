@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from checker.oracle.records import Genesis
+from checker.oracle.twins.bias_auction import BiasAuctionTwin
 from checker.oracle.twins.eip1559 import Eip1559Twin
 from checker.oracle.twins.fifo import FifoTwin
 from checker.oracle.twins.fifo_free import FifoFreeTwin
@@ -21,11 +22,17 @@ TWINS: Final[Mapping[str, Twin]] = {
         FifoFreeTwin(),
         Eip1559Twin(),
         GbaAuctionTwin(),
+        BiasAuctionTwin(),
     )
 }
 """The twins by the names of their policies; a policy without one makes a run inconclusive."""
 
-__all__ = ["TWINS", "BlockStart", "Twin", "TwinInBlock", "configurations"]
+__all__ = ["TWINS", "BlockStart", "Twin", "TwinInBlock", "configurations", "reserved_addresses"]
+
+
+def reserved_addresses(genesis: Genesis) -> tuple[bytes, ...]:
+    """Return the addresses that nobody may transfer to on a chain with the policies of a genesis."""
+    return tuple(address for entry in genesis.policies for address in TWINS[entry.policy].reserved)
 
 
 def configurations(genesis: Genesis) -> list[tuple[Twin, tuple[Any, ...]]]:

@@ -46,7 +46,7 @@ class Eip1559Twin(Twin):
     """The timer lane."""
 
     name: ClassVar[str] = "eip1559"
-    follows: ClassVar[tuple[str, ...]] = ("fifo", "fifo-free", "gba-auction")
+    follows: ClassVar[tuple[str, ...]] = ("fifo", "fifo-free", "gba-auction", "bias-auction")
 
     def open(self, start: BlockStart) -> TwinInBlock:
         """Return the policy in a block."""

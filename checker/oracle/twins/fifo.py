@@ -9,4 +9,4 @@ class FifoTwin(Twin):
     """First in, first out."""
 
     name: ClassVar[str] = "fifo"
-    follows: ClassVar[tuple[str, ...]] = ("fifo-free",)
+    follows: ClassVar[tuple[str, ...]] = ("fifo-free", "bias-auction")

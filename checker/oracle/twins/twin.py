@@ -21,6 +21,7 @@ class BlockStart(NamedTuple):
     Attributes:
         activated_at: The first height of the policy on this chain.
         room: Limits of the block, and what its transactions have used of them so far.
+        is_in_slots: Whether the present is a slot, and not the height.
     """
 
     contents: Contents
@@ -28,6 +29,7 @@ class BlockStart(NamedTuple):
     activated_at: int
     basefees: Basefees
     room: Gas
+    is_in_slots: bool
 
 
 class TwinInBlock(Admission):
@@ -49,6 +51,8 @@ class Twin:
     """A policy as the oracle restates it."""
 
     name: ClassVar[str]
+    reserved: ClassVar[tuple[bytes, ...]] = ()
+    """Addresses that the policy keeps for itself, on every chain that names it, at all heights."""
     follows: ClassVar[tuple[str, ...]] = ()
     """The policies after which it may be activated in the middle of a chain."""
 
