@@ -6,5 +6,6 @@ a mistake would have to be made twice. Shared are only the tables of quantiles.
 
 `plan` is the plan as plain data, `draws` the run's chance, `steps` what each fault has to do and when, `conditions`
 what becomes of a message, `traffic` follows every message, `machines` power, pauses, work, clocks and disks, `clients`
-what is handed in; `audit` is the check.
+what is handed in; `audit` is the check. `specimens` alone imports what it judges: it tries the disks and inboxes of the
+test bed on examples of its own, because a log does not show what a fault makes of bytes.
 """

@@ -11,6 +11,7 @@ from checker.checks.audit.draws import AuditedChance
 from checker.checks.audit.machines import Machines
 from checker.checks.audit.moving import MOVE, BoundaryCrash, CurrentLeader, Isolation
 from checker.checks.audit.plan import MILLISECOND_US, TestBedPlan
+from checker.checks.audit.specimens import find_faults
 from checker.checks.audit.steps import KNOWN_KINDS, AuditBench, PlannedStep, steps_of
 from checker.checks.audit.traffic import MessageLedger
 from checker.checks.check import Check
@@ -148,6 +149,8 @@ class Audit(Check):
 
     def finish(self) -> CheckResult:
         """Return the result."""
+        for fault in find_faults(0 if self._plan is None else self._plan.seed):
+            self.tally.fail(f"tried on a specimen, an instrument is wrong: {fault}")
         traffic, machines = self._traffic, self._machines
         end_us = max(self._last_us, traffic.last_us)
         machines.settle(end_us)

@@ -1,0 +1,52 @@
+"""Instruments of the test bed that do less, or more, than they say, tried on the audit's own specimens."""
+
+import pytest
+
+from checker.checks.audit.specimens import find_faults
+from network.inbox import Inbox
+from validators.storage import medium
+from validators.storage.disk import SimulatedDisk
+from validators.storage.errors import DiskReadError
+from validators.storage.medium import Medium
+
+
+def sync_all(self, _point):
+    """Make everything durable, what was appended since the sync began too."""
+    for file in self._files.values():
+        file.synced_bytes = len(file.data)
+
+
+def resume_without_the_first(self):
+    self._is_paused = False
+    self._items.popleft()
+
+
+def fail_at_reads_only(self, operation, name):
+    if self._active and operation == "read":
+        raise DiskReadError(name, operation, "input/output error")
+
+
+WRONG = {
+    "a sync that covers too much": (SimulatedDisk, "finish_sync", sync_all, "a sync covers other bytes"),
+    "a sync that covers nothing": (SimulatedDisk, "finish_sync", lambda *_: None, "a sync covers other bytes"),
+    "a torn write that leaves nothing": (medium, "_torn", lambda *_: b"", "no torn write ends within a sector"),
+    "a torn write that leaves all": (medium, "_torn", lambda tail, *_: tail, "every torn write leaves all"),
+    "rot that changes nothing": (medium, "_flip", lambda content, _draw: content, "rot at its full rate"),
+    "rot that stays": (Medium, "overwritten", lambda *_: None, "rot stays where it was overwritten"),
+    "a write that is not misdirected": (Medium, "appended", lambda *_: None, "the place of a misdirected write has it"),
+    "errors of reads for all": (Medium, "check", fail_at_reads_only, "an act that should not fail does"),
+    "a disk without end": (Medium, "room", lambda _self, _used, wanted: wanted, "a full disk takes more"),
+    "a pause that loses an event": (Inbox, "resume", resume_without_the_first, "a pause loses or doubles"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_an_instrument_that_is_wrong_is_named(name, monkeypatch):
+    owner, attribute, replacement, pattern = WRONG[name]
+    monkeypatch.setattr(owner, attribute, replacement)
+
+    assert any(pattern in fault for fault in find_faults(7)), list(find_faults(7))
+
+
+def test_the_instruments_are_right_for_every_seed():
+    assert [fault for seed in range(40) for fault in find_faults(seed)] == []
