@@ -36,6 +36,7 @@ ENDED: Final = "(no more events)"
 """Shown in place of an event after the end of a log."""
 
 _READ_BYTES: Final = 1 << 16
+_PLAIN: Final = frozenset((int, str, bytes, bool, type(None)))
 _SHOWN_BYTES: Final = 32
 
 Digest32 = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
@@ -197,6 +198,9 @@ def unpacker_of(opened: IO[bytes], bytes_max: int) -> msgpack.Unpacker:
 
 def _check_values(values: list[object]) -> None:
     """Raise ValueError unless the values are of the types that an event may carry, in lists of bounded depth."""
+    # Nearly all events: one call instead of a loop, which is a third of the time that reading a log takes.
+    if _PLAIN.issuperset(map(type, values)):
+        return
     pending = [(value, 1) for value in values]
     while pending:
         value, depth = pending.pop()
@@ -204,7 +208,7 @@ def _check_values(values: list[object]) -> None:
             if depth > EVENT_DEPTH_MAX:
                 raise ValueError(f"values are nested deeper than {EVENT_DEPTH_MAX}")
             pending.extend((item, depth + 1) for item in value)
-        elif value is not None and type(value) not in (int, str, bytes, bool):
+        elif type(value) not in _PLAIN:
             raise ValueError(f"a value is a {type(value).__name__}")
 
 

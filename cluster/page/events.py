@@ -117,13 +117,13 @@ class Collector:
         self._sent = 0
         self._words: dict[str, int] = {"": 0}
         self._kinds: dict[str, int] = {}
-        self._marks: dict[str, array[int]] = {
+        self._marks: dict[str, array[Any]] = {
             name: array(code)
-            for name, code in (("at", "I"), ("node", "B"), ("kind", "B"), ("view", "i"), ("height", "i"))
+            for name, code in (("at", "d"), ("node", "B"), ("kind", "B"), ("view", "i"), ("height", "i"))
         }
         self._marks |= {"block": array("I"), "words": array("I")}
-        self._messages: dict[str, array[int]] = {
-            name: array(code) for name, code in (("at", "I"), ("arrives", "I"), ("from", "B"), ("to", "B"))
+        self._messages: dict[str, array[Any]] = {
+            name: array(code) for name, code in (("at", "d"), ("arrives", "d"), ("from", "B"), ("to", "B"))
         }
         self._messages |= {"label": array("I"), "fate": array("B")}
         self._way: dict[tuple[int, int, int], int] = {}
@@ -180,7 +180,7 @@ class Collector:
 
     def _add(self, event: Event, node: int, place: Place) -> None:
         marks = self._marks
-        marks["at"].append(min(event.at_us, NO_TIME - 1))
+        marks["at"].append(event.at_us)
         marks["node"].append(node)
         marks["kind"].append(self._kinds.setdefault(event.kind, len(self._kinds)))
         marks["view"].append(place.view)
@@ -208,7 +208,7 @@ class Collector:
 
     def _note(self, at_us: int, source: int, destination: int, label: str, *, fate: int = 0) -> None:
         messages = self._messages
-        messages["at"].append(min(at_us, NO_TIME - 1))
+        messages["at"].append(at_us)
         messages["arrives"].append(NO_TIME)
         messages["from"].append(source)
         messages["to"].append(destination)
@@ -218,7 +218,7 @@ class Collector:
     def _deliver(self, event: Event, body: Delivered) -> None:
         index = self._way.pop((body.source, event.node, body.ordinal), None)
         if index is not None:
-            self._messages["arrives"][index] = min(event.at_us, NO_TIME - 1)
+            self._messages["arrives"][index] = event.at_us
 
     def _drop(self, event: Event, body: Dropped) -> None:
         self._end(event.at_us, (event.node, body.destination, body.ordinal), f"{body.reason} {body.condition}".strip())
@@ -247,7 +247,7 @@ def read_log(events: Iterable[Event], collector: Collector, *others: Handlers) -
     return collector.log()
 
 
-def _thinned(marks: "dict[str, array[int]]", kinds: tuple[str, ...]) -> Columns:
+def _thinned(marks: "dict[str, array[Any]]", kinds: tuple[str, ...]) -> Columns:
     """Return the marks, of the routine ones those of every k-th view, so that at most MARKS_MAX stay."""
     routine = {number for number, kind in enumerate(kinds) if kind in ROUTINE}
     count = len(marks["at"])

@@ -4,7 +4,7 @@ from array import array
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-NO_TIME: Final = 0xFFFFFFFF
+NO_TIME: Final = -1
 """Stands for the arrival of a message that never arrived."""
 
 NO_BLOCK: Final = 0xFFFFFFFF

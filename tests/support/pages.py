@@ -40,7 +40,7 @@ class PaneText(HTMLParser):
         self.tags.append(tag)
         if tag == "section" and dict(attributes).get("id") in self._ids:
             self._depth = 1
-        elif tag == "section":
+        elif tag in ("section", "footer"):
             self._depth = 0
         if tag in ("script", "style") or "needs-js" in (dict(attributes).get("class") or ""):
             self._hidden += tag not in VOID
@@ -84,7 +84,7 @@ def made_rows(name="made", *, heights=4, events=6, text="hello"):
     """Return the rows of a made-up run of two validators that part at height 3; `text` is everywhere."""
     at = [1_000_000 * (1 + i) for i in range(events)]
     marks = columns(
-        at=("I", at),
+        at=("d", at),
         node=("B", [i % 2 for i in range(events)]),
         kind=("B", [i % 2 for i in range(events)]),
         view=("i", [1 + i // 2 for i in range(events)]),
@@ -93,8 +93,8 @@ def made_rows(name="made", *, heights=4, events=6, text="hello"):
         words=("I", [1] * events),
     )
     messages = columns(
-        at=("I", [500_000, 900_000]),
-        arrives=("I", [800_000, 0xFFFFFFFF]),
+        at=("d", [500_000, 900_000]),
+        arrives=("d", [800_000, -1]),
         **{"from": ("B", [0, 1]), "to": ("B", [1, 0])},
         label=("I", [1, 1]),
         fate=("B", [0, 1]),

@@ -124,7 +124,7 @@ function lanesPane(run, root) {
   function messages(pen, win) {
     const shown = [];
     for (let i = 0; i < run.message_at.length; i++) {
-      const end = run.message_arrives[i] === NONE ? run.message_at[i] : run.message_arrives[i];
+      const end = run.message_arrives[i] < 0 ? run.message_at[i] : run.message_arrives[i];
       if (end >= win[0] && run.message_at[i] <= win[1]) shown.push(i);
       if (shown.length > MESSAGES) return;
     }
@@ -136,7 +136,7 @@ function lanesPane(run, root) {
       pen.strokeStyle = is_lost ? colours.bad : run.message_fate[i] === 2 ? colours.f0 : colours.dim;
       pen.lineWidth = is_lost ? 1.5 : .6;
       pen.beginPath(); pen.moveTo(x0, mid(from));
-      if (run.message_arrives[i] === NONE) {
+      if (run.message_arrives[i] < 0) {
         const y = mid(from) + Math.sign(to - from) * 14;
         pen.lineTo(x0 + 6, y); pen.moveTo(x0 + 3, y - 3); pen.lineTo(x0 + 9, y + 3); pen.moveTo(x0 + 9, y - 3); pen.lineTo(x0 + 3, y + 3);
       } else pen.lineTo(x(run.message_arrives[i], win), mid(to));

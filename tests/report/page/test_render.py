@@ -70,3 +70,21 @@ def test_two_runs_stand_side_by_side_below_what_differs():
 
 def test_the_same_rows_are_the_same_bytes(page):
     assert run_page([made_rows()]) == page
+
+
+def test_the_checks_are_words_with_their_results_replicas_and_coverage(page):
+    assert text_of(page, "checks") == (
+        "7 Checks and coverage\n"
+        "check | result | what it looked at | comparisons\n"
+        "hello | failed | hello | 1,234\n"
+        "Replicas at the end\n"
+        "replica | status | height | finalized | executed | rolled back | undone | "
+        "fired | expired | insolvent | waiting | note\n"
+        + " | ".join(["hello"] * 12)
+        + "\n"
+        + " | ".join(["hello"] * 12)
+        + "\n"
+        "Whom the faults hit, and in which phase\n"
+        "kind of fault | voted, voter\n"
+        "partition | 3\n"
+    )
