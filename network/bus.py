@@ -269,6 +269,9 @@ class Bus:
         if parcel.length > self._size_limit:
             self._drop(wire, ordinal, "oversize", "")
         elif wire.is_plain:
+            if wire.happens("loss", ordinal, wire.spec.loss_ppm):
+                self._drop(wire, ordinal, "loss", "")
+                return
             at_us = now_us + wire.sample(wire.spec.latency, ordinal)
             kernel.post(at_us, destination, _DELIVERY, wire.source, ordinal, self._arrive, wire, ordinal, parcel)
         else:

@@ -164,7 +164,8 @@ class LinkState:
     def set_conditions(self, conditions: tuple[Condition, ...]) -> None:
         """Put these conditions, oldest first, on the wire."""
         self.conditions = conditions
-        self.is_plain = not (conditions or self.spec.loss_ppm or self.spec.reorder_ppm)
+        # A plain wire at most loses: `fate_of` would say the same in twice the time.
+        self.is_plain = not (conditions or self.spec.reorder_ppm)
 
     def sample(self, latency: Latency, ordinal: int, purpose: str = "latency") -> Micros:
         """Return a message's time on the wire."""
