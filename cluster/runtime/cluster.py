@@ -23,7 +23,7 @@ from cluster.runtime.directory_disk import DirectoryDisk
 from cluster.runtime.genesis import ClusterKeys, genesis_of, keys_of
 from cluster.runtime.machines import MachineController, MachineSlot
 from cluster.runtime.observers import ObserverController
-from cluster.runtime.progress import Progress
+from cluster.runtime.progress import Progress, progress_of
 from cluster.runtime.reexecute import ReexecutionError, reexecute
 from cluster.runtime.replicas import factory_of, settings_of, topology_of
 from cluster.scenario.model import Scenario
@@ -33,6 +33,7 @@ from faults.coverage.engine_phases import PhaseStatus
 from faults.events import FaultEdge, Healed
 from network.bus import Bus
 from network.chance import Chance
+from network.collector import rare_collections
 from network.events import Event, EventRouter, Handlers
 from network.kernel import Delivery, Kernel
 from network.outcome import BusStatistics, KernelOutcome
@@ -49,10 +50,6 @@ from validators.settings import ValidatorFactory
 from validators.storage import Disk, DiskHandle, SimulatedDisk, provision
 
 BLOCKS_AFTER_HEALING = 2
-
-BLOCKS_AFTER_REOPENING: Final = 3
-"""Blocks that a run from a data directory makes at least, however far the chain is."""
-
 
 RECORDING: Final = (*WATCHED, FaultEdge.kind)
 """Events after which a data directory records the effects of the faults."""
@@ -119,21 +116,17 @@ class Cluster:
     def __post_init__(self) -> None:
         replicas = self.scenario.replicas
         self._applied = [deque() for _ in range(replicas)]
-        target_height = self.scenario.run.until_height
-        if self.data is not None and self.data.height:
-            # A run that is reopened at its goal would end before it has shown anything.
-            target_height = max(target_height, self.data.height + BLOCKS_AFTER_REOPENING)
-        self._progress = Progress(
-            [0] * replicas, target_height=target_height, until_drained=self.scenario.run.until_drained
-        )
+        self._progress = progress_of(self.scenario, 0 if self.data is None else self.data.height)
         self._keys = keys_of(self.scenario)
         self._genesis = genesis_of(self.scenario, self._keys)
         self._adversaries = adversaries_of(self.scenario, self._keys, Chance(self.seed))
         self.disks = self._make_disks()
         own = {node: factory_of(self.scenario, node, self._adversaries.get(node)) for node in range(replicas)}
-        mutants = factories_of(self.scenario.mutants)
         # Over the replica mode and not instead of it: a mutant keeps the apply mode of its replica.
-        own |= {node: replace(own[node], around=mutant.around) for node, mutant in mutants.items()}
+        own |= {
+            node: replace(own[node], around=mutant.around)
+            for node, mutant in factories_of(self.scenario.mutants).items()
+        }
         self.factories = {**own, **self.factories}
 
     @property
@@ -163,7 +156,7 @@ class Cluster:
 
         Raises CodeChangedError where other code made what is final in the data directory, and this cannot execute it.
         """
-        with swaps_of_run(self.scenario.mutants):
+        with swaps_of_run(self.scenario.mutants), rare_collections():
             return self._run()
 
     def _run(self) -> ClusterRun:

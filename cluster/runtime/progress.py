@@ -1,6 +1,12 @@
 """The progress of a run, and the things that it still waits for."""
 
 from dataclasses import dataclass, field
+from typing import Final
+
+from cluster.scenario.model import Scenario
+
+BLOCKS_AFTER_REOPENING: Final = 3
+"""Blocks that a run from a data directory makes at least, however far the chain is."""
 
 
 @dataclass(slots=True)
@@ -36,3 +42,12 @@ class Progress:
         if self.until_drained and self.drained_height is None:
             return f"draining, {self.waiting_dead:,} dead timers left"
         return f"to height {self.target_height:,}"
+
+
+def progress_of(scenario: Scenario, reopened_height: int) -> Progress:
+    """Return the progress of a run that begins, with its goal; `reopened_height` is 0 where it goes on with no data."""
+    target_height = scenario.run.until_height
+    if reopened_height:
+        # A run that is reopened at its goal would end before it has shown anything.
+        target_height = max(target_height, reopened_height + BLOCKS_AFTER_REOPENING)
+    return Progress([0] * scenario.replicas, target_height=target_height, until_drained=scenario.run.until_drained)

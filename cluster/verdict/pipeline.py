@@ -37,6 +37,7 @@ from cluster.verdict.figures import figures_of, recoveries_of, replica_modes_of,
 from cluster.verdict.monitor import Monitor, make_monitor
 from cluster.workloads.effects import effects_of
 from faults import Cell, FaultEffect
+from network.collector import rare_collections
 from report.console import LiveProgress, ValidatorRow
 from validators.derived import Derived
 from validators.execution import Executed, Genesis
@@ -154,6 +155,7 @@ class PipelineResult:
         }
 
 
+@rare_collections()
 def run_pipeline(
     scenario: Scenario,
     seed: int,
