@@ -11,6 +11,7 @@ BENCHMARKS: Final = (
     "bench_scheduler",
     "bench_checks",
     "bench_state",
+    "bench_reorgs",
     "bench_swarm",
 )
 
