@@ -66,4 +66,4 @@ class Run {
   who(i) { return this.mark_node[i] === 255 ? 'supervisor' : this.rows[this.mark_node[i]][0]; }
 }
 
-function seconds(t) { return (t / 1e6).toFixed(6).replace(/0{1,3}$/, '') + ' s'; }
+function seconds(t) { return (t / 1e6).toFixed(6).replace(/0{3}$/, '') + ' s'; }

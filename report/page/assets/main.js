@@ -30,6 +30,11 @@ async function begin() {
   const first = runs.find((run) => run.divergence);
   const isBare = !/=/.test(location.hash);
   if (isBare && first) Object.assign(state, { h: first.divergence, run: first.index, t: first.timeOf.get(first.divergence) ?? null });
+  const parted = $('difference');
+  if (isBare && parted) {
+    const [t, h] = [parted.dataset.first, parted.dataset.differs].map((text) => (text === '' ? null : Number(text)));
+    Object.assign(state, { t, h, run: 0 });
+  }
   listenToKeys(current);
   document.querySelector('.bar nav').addEventListener('click', (event) => {
     const link = event.target.closest('a');

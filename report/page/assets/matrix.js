@@ -45,7 +45,7 @@ function matrixPane(run, root) {
       for (let k = -ROW; k < wide; k += 5) { pen.moveTo(x + k, y + ROW); pen.lineTo(x + k + ROW, y); }
       pen.stroke(); pen.restore();
     }
-    if (value & 16) { pen.strokeStyle = colours.g2; pen.lineWidth = 2; pen.strokeRect(x + 1, y + 2, wide - 3, ROW - 4); }
+    if (value & 16) { pen.strokeStyle = colours.g2; pen.lineWidth = wide < 10 ? 1.5 : 2; pen.strokeRect(x + 1, y + 2, wide - 3, ROW - 4); }
     if (value & 32) { pen.fillStyle = colours.g3; pen.fillRect(x, y + ROW - 5, wide - 1, 4); }
     if (value & 64) { pen.fillStyle = colours.fg; pen.beginPath(); pen.arc(x + wide / 2 - .5, y + ROW / 2, 2, 0, 7); pen.fill(); }
   }

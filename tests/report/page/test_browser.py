@@ -150,6 +150,8 @@ class TestPhone:
         with opened(run_page([made_rows(), made_rows("b")], difference, names=("A", "B")), width=360) as page:
             assert not page.is_too_wide()
             assert page.errors == []
+            # The first event that differs is where the cursor stands.
+            assert page.text("#where") == "0.000005 s, height 3"
 
     def test_a_campaign_fits(self):
         cells = tuple(SeedCell(seed, "passed", -1, "", f"seed {seed}") for seed in range(300))
