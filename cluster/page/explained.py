@@ -32,7 +32,7 @@ def finding_of_checks(checks: Sequence[CheckResult], expected: Sequence[str]) ->
     others = [f"{each.name}: {on_one_line(each.summary)}" for each in checks if each.is_finding and each is not check]
     return Finding(
         headline=f"{check.name}: {on_one_line(check.summary)}",
-        source="what the checks saw; explain finds key, timer, field, write and cause, and puts them into the run's page",
+        source="what the checks saw; explain finds key, timer, field, write and cause, and adds them to the run's page",
         height=height if isinstance(height, int) else None,
         block=str(evidence.get("block", "")),
         sides=(),
