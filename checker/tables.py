@@ -40,6 +40,11 @@ BIAS_WINDOW: Final = 0x1E
 SLOT_ROWS: Final = 0x1F
 SLOT_ROW: Final = 0x20
 BID: Final = 0x21
+QUEUE_CONFIG: Final = 0x2C
+QUEUE_ENTRY: Final = 0x2D
+REMOVAL_SLOT: Final = 0x2E
+SERVICE_STATUS: Final = 0x2F
+AUTHORIZATION: Final = 0x30
 LANE_TABLES: Final = (LANE_CONFIG, LANE_MARKET, FIRES, RECENT_FIRES, GC_CURSOR)
 """Tables of chains that have the timer lane."""
 
@@ -80,6 +85,11 @@ TABLE_NAMES: Final[dict[int, str]] = {
     SLOT_ROWS: "slot rows",
     SLOT_ROW: "slot row",
     BID: "bid",
+    QUEUE_CONFIG: "queue configuration",
+    QUEUE_ENTRY: "queue entry",
+    REMOVAL_SLOT: "removal slot",
+    SERVICE_STATUS: "service status",
+    AUTHORIZATION: "authorization number",
 }
 """Name of each table by the first byte of its keys."""
 
@@ -90,11 +100,12 @@ MAILBOX_KEY: Final = bytes((MAILBOX,)).ljust(32, b"\0")
 BURNED_KEY: Final = bytes((BURNED,)).ljust(32, b"\0")
 TIMER_CONFIG_KEY: Final = bytes((TIMER_CONFIG,)).ljust(32, b"\0")
 
-_KEYED_BY_ADDRESS: Final = (ACCOUNT, 0x02, 0x08, RECENT_FIRES, AUCTION_TALLY, AUCTION_WEIGHT)
-_KEYED_BY_NUMBER: Final = (MESSAGE, FIRES, EPOCH, AUCTION_ACTOR, BIAS_WINDOW, SLOT_ROW)
+_KEYED_BY_ADDRESS: Final = (ACCOUNT, 0x02, 0x08, RECENT_FIRES, AUCTION_TALLY, AUCTION_WEIGHT, AUTHORIZATION)
+_KEYED_BY_NUMBER: Final = (MESSAGE, FIRES, EPOCH, AUCTION_ACTOR, BIAS_WINDOW, SLOT_ROW, REMOVAL_SLOT)
 _WITHOUT_IDENTITY: Final = (
     *(FEE_MARKET, BURNED, TIMER_CONFIG, MAILBOX, LANE_CONFIG, LANE_MARKET, OVERFLOW, GC_CURSOR, CALENDAR),
     *(AUCTION_CONFIG, AUCTION_BOOKS, AUCTION_CURSOR, BIAS_CONFIG, BIAS_BOOKS, SLOT_ROWS),
+    *(QUEUE_CONFIG, SERVICE_STATUS),
 )
 _SHOWN_BYTES: Final = 48
 

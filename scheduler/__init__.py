@@ -27,6 +27,7 @@ from scheduler.errors import (
 )
 from scheduler.escrow import Escrow
 from scheduler.events import (
+    AuthorizationRaised,
     BiasWindowClosed,
     BidLocked,
     DeferralReason,
@@ -46,6 +47,9 @@ from scheduler.events import (
     TimerFired,
     TimerPriorityClampedAtSchedule,
     TimerScheduled,
+    TransactionCancelled,
+    TransactionFailed,
+    TransactionScheduled,
 )
 from scheduler.fees import MIN_BASEFEE, next_basefee
 from scheduler.governance import (
@@ -89,6 +93,7 @@ from scheduler.rules import (
     SCHEDULER_RULES,
     SWARM,
     UNPROMISED,
+    AptosRule,
     AuctionRule,
     BiasRule,
     CallRule,
@@ -137,7 +142,9 @@ __all__ = [
     "Admission",
     "AgentCall",
     "AlreadyCollected",
+    "AptosRule",
     "AuctionRule",
+    "AuthorizationRaised",
     "Basefees",
     "BiasRule",
     "BiasWindowClosed",
@@ -222,6 +229,9 @@ __all__ = [
     "TimerScheduled",
     "TimerTables",
     "TooManyTimers",
+    "TransactionCancelled",
+    "TransactionFailed",
+    "TransactionScheduled",
     "TtlTooLong",
     "Unauthorized",
     "UnknownTimer",

@@ -173,3 +173,133 @@ class AlreadyCollected(UnknownTimer):
     """The timer phase has this timer on its list: too late to change or cancel it in this block (Q-28)."""
 
     name = "AlreadyCollected"
+
+
+class InsufficientBalance(Rejected):
+    """A sender has less than the deposit for its entry."""
+
+    name = "InsufficientBalance"
+
+    def __init__(self, balance: int, deposit: int) -> None:
+        super().__init__(f"balance {balance} does not hold the deposit of {deposit}")
+
+
+class Aborted(Rejected):
+    """An error of the queue of scheduled transactions, with a code as Move has them: category << 16 | reason."""
+
+    code: ClassVar[int]
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+
+
+class EUNAVAILABLE(Aborted):
+    """The service is not Active."""
+
+    name = "EUNAVAILABLE"
+    code = 851971
+
+
+class EINVALID_SIGNER(Aborted):  # noqa: N801 - the name of the specification
+    """An entry is its sender's alone, who pays for it."""
+
+    name = "EINVALID_SIGNER"
+    code = 327681
+
+
+class EINVALID_TIME(Aborted):  # noqa: N801 - the name of the specification
+    """The scheduled time is not after the block's."""
+
+    name = "EINVALID_TIME"
+    code = 65538
+
+
+class ELOW_GAS_UNITPRICE(Aborted):  # noqa: N801 - the name of the specification
+    """The greatest price is too low."""
+
+    name = "ELOW_GAS_UNITPRICE"
+    code = 65540
+
+
+class ETOO_LOW_GAS_AMOUNT(Aborted):  # noqa: N801 - the name of the specification
+    """The greatest amount of gas is too low."""
+
+    name = "ETOO_LOW_GAS_AMOUNT"
+    code = 65541
+
+
+class ETXN_TOO_LARGE(Aborted):  # noqa: N801 - the name of the specification
+    """The encoded transaction is too long."""
+
+    name = "ETXN_TOO_LARGE"
+    code = 65542
+
+
+class ECANCEL_TOO_LATE(Aborted):  # noqa: N801 - the name of the specification
+    """Too little time is left before the scheduled one."""
+
+    name = "ECANCEL_TOO_LATE"
+    code = 65549
+
+
+class EAUTH_TOKEN_EXPIRED(Aborted):  # noqa: N801 - the name of the specification
+    """The token has expired."""
+
+    name = "EAUTH_TOKEN_EXPIRED"
+    code = 65551
+
+
+class EAUTH_TOKEN_INSUFFICIENT_DURATION(Aborted):  # noqa: N801 - the name of the specification
+    """The token expires before the scheduled time; its code is that of one that has."""
+
+    name = "EAUTH_TOKEN_INSUFFICIENT_DURATION"
+    code = 65551
+
+
+class EAUTH_NUM_MISMATCH(Aborted):  # noqa: N801 - the name of the specification
+    """The token's number is not the sender's current one."""
+
+    name = "EAUTH_NUM_MISMATCH"
+    code = 65552
+
+
+class EAUTH_NUM_NOT_INITIALIZED(Aborted):  # noqa: N801 - the name of the specification
+    """The sender has no authorization number."""
+
+    name = "EAUTH_NUM_NOT_INITIALIZED"
+    code = 196609
+
+
+class EINVALID_SHUTDOWN_START(Aborted):  # noqa: N801 - the name of the specification
+    """A shutdown begins with an active service."""
+
+    name = "EINVALID_SHUTDOWN_START"
+    code = 196616
+
+
+class EINVALID_SHUTDOWN_CONTINUE(Aborted):  # noqa: N801 - the name of the specification
+    """A shutdown goes on that has begun and is not complete."""
+
+    name = "EINVALID_SHUTDOWN_CONTINUE"
+    code = 196617
+
+
+class EINVALID_REINITIALIZE(Aborted):  # noqa: N801 - the name of the specification
+    """A service begins anew after a complete shutdown."""
+
+    name = "EINVALID_REINITIALIZE"
+    code = 196618
+
+
+class EINVALID_PAUSE(Aborted):  # noqa: N801 - the name of the specification
+    """An active service can be paused."""
+
+    name = "EINVALID_PAUSE"
+    code = 196619
+
+
+class EINVALID_UNPAUSE(Aborted):  # noqa: N801 - the name of the specification
+    """A paused service can be released."""
+
+    name = "EINVALID_UNPAUSE"
+    code = 196620

@@ -1,8 +1,10 @@
 """The events of timers, one record each, in the order of the block.
 
 Each timer leaves with exactly one of TimerFired, TimerExpired, TimerCancelledInsufficientFunds, TimerCancelled,
-TimerCancelledForDelay, and TimerCancelledByGovernance of a live timer.
-Records are msgpack arrays that begin with their tag; tags 0 to 31 belong to this module (docs/chain.md, events).
+TimerCancelledForDelay, and TimerCancelledByGovernance of a live timer; under `aptos` TransactionCancelled, and
+TransactionFailed of what did not run, stand beside TimerFired.
+Records are msgpack arrays that begin with their tag; tags 0 to 31 and 64 to 95 belong to this module
+(docs/chain.md, events).
 """
 
 import enum
@@ -31,6 +33,22 @@ class DeferralReason(enum.StrEnum):
     """Its actor won as often as one actor may in a block (D-4)."""
     TRIGGERED = "triggered"
     """A change that it watches came in this block; it competes from the next one on (Q-52)."""
+
+    # Last of all, whatever other policies add: the order is that of DeferredSummary.
+    READY_LIMIT = "ready_limit"
+    """The block takes as many entries from the queue as it may, and not this one (F-5)."""
+    UNAVAILABLE = "unavailable"
+    """The service of scheduled transactions is not active (F-12)."""
+
+
+class FailureCode(enum.StrEnum):
+    """Why a scheduled transaction did not run, or came to nothing (CancelledTxnCode)."""
+
+    SHUTDOWN = "Shutdown"
+    EXPIRED = "Expired"
+    AUTH_EXPIRED = "AuthExpired"
+    FAILED = "Failed"
+    """It ran, and its function aborted; TimerFired stands before it."""
 
 
 class TimerScheduled(msgspec.Struct, frozen=True, array_like=True, tag=0):
@@ -171,6 +189,64 @@ class BiasWindowClosed(msgspec.Struct, frozen=True, array_like=True, tag=16):
     next_lambda: int
 
 
+class TransactionScheduled(msgspec.Struct, frozen=True, array_like=True, tag=64):
+    """The timer of the TimerScheduled before it is an entry of the queue; times in milliseconds."""
+
+    block_time_ms: int
+    txn_id: bytes
+    sender: bytes
+    scheduled_time_ms: int
+    max_gas_amount: int
+    gas_unit_price: int
+    auth_required: bool
+
+
+class TransactionCancelled(msgspec.Struct, frozen=True, array_like=True, tag=65):
+    """The sender cancelled its entry and has its deposit back; `key` is the entry's in BCS."""
+
+    txn_id: bytes
+    key: bytes
+    sender: bytes
+
+    @property
+    def timer_id(self) -> bytes:
+        """The identifier, as of any timer."""
+        return self.txn_id
+
+
+class TransactionFailed(msgspec.Struct, frozen=True, array_like=True, tag=66):
+    """An entry left without a run, its deposit returned; or, with `Failed`, it ran and aborted (F-8, F-9)."""
+
+    txn_id: bytes
+    key: bytes
+    sender: bytes
+    code: FailureCode
+
+    @property
+    def timer_id(self) -> bytes:
+        """The identifier, as of any timer."""
+        return self.txn_id
+
+
+class ShutdownEvent(msgspec.Struct, frozen=True, array_like=True, tag=67):
+    """A shutdown of the service began, or is complete: no entry is left."""
+
+    complete: bool
+
+
+class AuthorizationRaised(msgspec.Struct, frozen=True, array_like=True, tag=68):
+    """The entries of a sender that have an earlier number will not run."""
+
+    sender: bytes
+    number: int
+
+
+class ServiceStatusChanged(msgspec.Struct, frozen=True, array_like=True, tag=69):
+    """The service of scheduled transactions has another status: 0 Active, 1 Paused, 2 in shutdown, 3 shut down."""
+
+    status: int
+
+
 TimerEvent = (
     TimerScheduled
     | TimerFired
@@ -189,5 +265,11 @@ TimerEvent = (
     | TimerCancelledForDelay
     | BidLocked
     | BiasWindowClosed
+    | TransactionScheduled
+    | TransactionCancelled
+    | TransactionFailed
+    | ShutdownEvent
+    | AuthorizationRaised
+    | ServiceStatusChanged
 )
 """Every event of this module."""

@@ -27,7 +27,7 @@ from scheduler.errors import (
     Unauthorized,
     UnknownTimer,
 )
-from scheduler.events import BidLocked, TimerPriorityClampedAtSchedule, TimerScheduled
+from scheduler.events import BidLocked, TimerPriorityClampedAtSchedule, TimerScheduled, TransactionScheduled
 from scheduler.identifiers import timer_id_of
 from scheduler.rules import CallRule, RuleCell
 from scheduler.tables import TimerTables
@@ -91,7 +91,10 @@ class SchedulingContext:
 
 
 ScheduleEvents = (
-    tuple[TimerScheduled] | tuple[TimerScheduled, TimerPriorityClampedAtSchedule] | tuple[TimerScheduled, BidLocked]
+    tuple[TimerScheduled]
+    | tuple[TimerScheduled, TimerPriorityClampedAtSchedule]
+    | tuple[TimerScheduled, BidLocked]
+    | tuple[TimerScheduled, TransactionScheduled]
 )
 """The events of a timer that was admitted."""
 
@@ -292,9 +295,7 @@ def _check_request(context: SchedulingContext, request: ScheduleRequest) -> tupl
         raise InvalidInput("height", f"{request.due} exceeds {MAX_U63}")
     if len(request.payload) > MAX_PAYLOAD_BYTES:
         raise PayloadTooLarge(len(request.payload), MAX_PAYLOAD_BYTES)
-    handler_bytes = len(_utf8(request.handler))
-    if handler_bytes > MAX_HANDLER_BYTES:
-        raise HandlerTooLong(handler_bytes, MAX_HANDLER_BYTES)
+    check_handler(request)
     payer = _check_fee_payer(request)
     ceiling = context.gas_limit_ceiling
     gas_limit = ceiling if request.gas_limit is None else request.gas_limit
@@ -307,6 +308,13 @@ def _check_request(context: SchedulingContext, request: ScheduleRequest) -> tupl
     if gas_limit < 0 or expires_at < 0:
         raise InvalidInput("gas_limit" if gas_limit < 0 else "expires_at", "negative")
     return payer, gas_limit, expires_at
+
+
+def check_handler(request: ScheduleRequest) -> None:
+    """Refuse a handler's name that is too long, or no text; raises Rejected."""
+    handler_bytes = len(_utf8(request.handler))
+    if handler_bytes > MAX_HANDLER_BYTES:
+        raise HandlerTooLong(handler_bytes, MAX_HANDLER_BYTES)
 
 
 def _utf8(text: str) -> bytes:

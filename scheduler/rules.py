@@ -275,5 +275,36 @@ class BiasRule(RuleCell):
     LAMBDA_STAYED = "Q-51", "A window closes, and lambda stays as it is.", UNPROMISED
 
 
-SCHEDULER_RULES: Final[tuple[type[RuleCell], ...]] = (CallRule, PhaseRule, LaneRule, AuctionRule, BiasRule)
+@enum.unique
+class AptosRule(RuleCell):
+    """Branches of the rules of scheduled transactions (AIP-125)."""
+
+    RAN_AHEAD = "F-10", "An entry runs ahead of a transaction of the same price or a lower one.", UNPROMISED
+    RAN_BEHIND = "F-10", "An entry runs behind the last transaction, whose price was higher.", UNPROMISED
+    RAN_BEFORE = "Q-49", "Entries run before all transactions.", UNPROMISED
+    PAID_OWN_PRICE = "F-6", "A run pays its own greatest price at the end of its block.", UNPROMISED
+    PAID_LESS = "F-6", "A run pays less than its greatest price, because no other transaction pays more.", UNPROMISED
+    PAID_LEAST = "Q-36", "A run without another transaction in its block pays the least price.", UNPROMISED
+    KEYS_REMOVED = "F-7", "A prologue removes the keys of what ran in the block before.", UNPROMISED
+    EXPIRED_COUNTED = "Q-37", "An expired entry takes a place of the block's limit.", UNPROMISED
+    EXPIRED_AT_TURN = "Q-37", "An entry is found expired when its turn comes.", UNPROMISED
+    EXPIRED_WAITS = "Q-37", "More entries are expired than a block removes.", UNPROMISED
+    AUTHORIZATION_EXPIRED = "K-25", "An entry is dropped because its token holds no more.", UNPROMISED
+    NUMBER_RAISED = "K-25", "An owner raises an authorization number.", UNPROMISED
+    EXPIRY_STATED = "Q-53", "An entry states an expiry of its own.", UNPROMISED
+    RESCHEDULED = "F-11", "A run inserts an entry.", UNPROMISED
+    CANCELLED_EARLY = "F-3", "A sender cancels an entry before its time.", UNPROMISED
+    CANCELLED_READY = "F-3", "A sender cancels an entry that is due.", UNPROMISED
+    PASSED_OVER = "Q-49", "A ready entry is gone when its turn comes, or the service is not active.", UNPROMISED
+    PAUSED = "F-12", "Governance pauses the service.", UNPROMISED
+    RELEASED = "F-12", "Governance releases a paused service.", UNPROMISED
+    SHUTDOWN_STARTED = "F-8", "Governance starts a shutdown.", UNPROMISED
+    SHUTDOWN_BATCH = "F-8", "A batch of a shutdown returns deposits.", UNPROMISED
+    SHUTDOWN_COMPLETE = "F-8", "A shutdown completes with its last entry.", UNPROMISED
+    REINITIALIZED = "F-8", "Governance starts a service again that was shut down.", UNPROMISED
+
+
+SCHEDULER_RULES: Final[tuple[type[RuleCell], ...]] = (
+    *(CallRule, PhaseRule, LaneRule, AuctionRule, BiasRule, AptosRule),
+)
 """The enums of this package."""

@@ -4,7 +4,7 @@ The execution side implements these over its state; tests implement them over di
 encoding or a batch.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
@@ -75,6 +75,9 @@ class TimerTables(Protocol):
 
     def collect_pool(self, upto: int, rules: OpensPool[Pool]) -> Pool:
         """Return what `collect` returns, as a pool; the policy takes out of it what leaves in this phase."""
+
+    def by_due(self) -> Iterator[Sequence[Timer]]:
+        """Yield all live timers, due or not: those of each due height, ascending, by sequence. Reads no more."""
 
 
 class LaneTables(Protocol):

@@ -53,6 +53,8 @@ class Tally:
     """Fires of timers that an earlier block deferred."""
     unattempted: int = 0
     """Timers that expired before a block could fire them."""
+    dropped: int = 0
+    """Timers removed without the GC lane."""
 
     @classmethod
     def of(cls, policy: "PolicyInBlock", basefees: Basefees | None = None) -> "Tally":
@@ -160,6 +162,7 @@ class Tally:
             lane_cycles=self.lane_cycles,
             lane_cells=self.lane_cells,
             gc_cycles=self.removed * self.config.gc_cost_per_timer,
+            removed=self.removed + self.dropped,
             burned=self.burned,
             events=tuple(self.events),
             tips=self.tips,

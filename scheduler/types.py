@@ -8,7 +8,7 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from types import MappingProxyType
-from typing import ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 import msgspec
 
@@ -72,7 +72,7 @@ class Timer(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unkno
 class Parameters(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """A record of parameters that genesis sets and governance may change, as a whole or by key."""
 
-    profiles: ClassVar[Mapping[str, Mapping[str, str]]] = MappingProxyType({})
+    profiles: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType({})
     """The values of switches that belong together, by the name of their profile."""
 
     @classmethod
@@ -157,12 +157,17 @@ class LaneMarket(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """When a block runs, in blocks and in slots; the timebase decides which of the two timers count."""
+    """When a block runs, in blocks and in slots; the timebase decides which of the two timers count.
+
+    `timestamp_ms` is the header's, `slot_ms` the length of a slot.
+    """
 
     height: int
     slot: int
     parent_slot: int
     timebase: Timebase
+    timestamp_ms: int = 0
+    slot_ms: int = 1_000
 
     @property
     def now(self) -> int:
@@ -219,8 +224,9 @@ class PhaseResult:
 
     `fired` includes `reverted`. `waiting_live` are live timers held back in this block, first attempt or not,
     `waiting_dead` the expired and insolvent ones beyond the GC budget; both None where the phase did not count them.
-    `lane_burned` and `cells_burned` are the parts of `burned` that are lane basefee, and for cells. `reached` are the
-    rule cells of the phase; what the calls of its handlers reached is not among them.
+    `removed` are the timers that left without a fire. `lane_burned` and `cells_burned` are the parts of `burned` that
+    are lane basefee, and for cells. `reached` are the rule cells of the phase; what the calls of its handlers reached
+    is not among them.
     """
 
     fired: int = 0
@@ -237,6 +243,7 @@ class PhaseResult:
     tips: int = 0
     lane_burned: int = 0
     cells_burned: int = 0
+    removed: int = 0
     reached: tuple[RuleCell, ...] = ()
 
     def then(self, later: "PhaseResult") -> "PhaseResult":

@@ -20,6 +20,7 @@ from checker.checks.block_times import BlockTimes
 from checker.checks.budgets import Budgets
 from checker.checks.check import Check
 from checker.checks.cold_replay import EqualColdReplay
+from checker.checks.deposits import QueueDeposits
 from checker.checks.derived import DerivedState
 from checker.checks.equal_roots import EqualRoots
 from checker.checks.expectations import (
@@ -87,6 +88,7 @@ CHECKS: Final[tuple[type[Check], ...]] = (
     VoteRules,
     EqualOracle,
     AuctionAccounts,
+    QueueDeposits,
     StormDrained,
     Reorganizations,
     Leaders,

@@ -8,6 +8,7 @@ from checker.checks.context import RunContext
 from checker.checks.mirror import SettledBlock
 from checker.results import CheckResult
 from scheduler.events import (
+    FailureCode,
     TimerCancelled,
     TimerCancelledByGovernance,
     TimerCancelledForDelay,
@@ -15,8 +16,10 @@ from scheduler.events import (
     TimerExpired,
     TimerFired,
     TimerScheduled,
+    TransactionCancelled,
+    TransactionFailed,
 )
-from validators.execution.receipts import TimerReceipt, TransactionReceipt
+from validators.execution.receipts import ChainEvent, TimerReceipt, TransactionReceipt
 
 
 class Spent(NamedTuple):
@@ -53,6 +56,7 @@ class Budgets(Check):
         config, rules = block.config, self.run.rules
         lane = 0 if config.execution_lane_paused else block.lane_cycles_max
         removals = 0 if config.gc_lane_paused else config.gc_cycles_per_block // config.gc_cost_per_timer
+        shared = spent.lane_cycles if block.guarantees.shares_block else 0
         self._fullest_lane = max(self._fullest_lane, spent.lane_cycles)
         # By the literal reading of B-5 the fire that goes over the budget is the last.
         limited = spent.lane_cycles - (spent.last_fire if block.guarantees.overshoots else 0)
@@ -62,8 +66,9 @@ class Budgets(Check):
             self.tally.fail(
                 f"height {block.height}: {spent.fired:,} timers fired with a paused lane", height=block.height
             )
-        self._limit(block, "removals in the GC lane", spent.removed, removals)
-        self._limit(block, "cycles of transactions", spent.cycles, rules.block_cycles)
+        if block.guarantees.has_gc_lane:
+            self._limit(block, "removals in the GC lane", spent.removed, removals)
+        self._limit(block, "cycles of transactions", spent.cycles + shared, rules.block_cycles)
         self._limit(block, "cells of transactions", spent.cells, rules.block_cells)
         self._match(block, spent)
 
@@ -87,7 +92,7 @@ class Budgets(Check):
 
     def _match(self, block: SettledBlock, spent: Spent) -> None:
         summary = block.summary
-        gc_cycles = spent.removed * block.config.gc_cost_per_timer
+        gc_cycles = spent.removed * block.config.gc_cost_per_timer if block.guarantees.has_gc_lane else 0
         pairs = (
             ("cycles_used", summary.cycles_used, spent.cycles),
             ("cells_used", summary.cells_used, spent.cells),
@@ -118,7 +123,8 @@ def _counted(block: SettledBlock) -> Iterator[tuple[str, int, int]]:
     calls = [receipt for receipt in block.receipts if isinstance(receipt, TransactionReceipt)]
     fires = [event for event in events if isinstance(event, TimerFired)]
     cancelled = sum(
-        isinstance(event, TimerCancelled | TimerCancelledForDelay)
+        isinstance(event, TimerCancelled | TimerCancelledForDelay | TransactionCancelled)
+        or (isinstance(event, TransactionFailed) and event.code is FailureCode.SHUTDOWN)
         or (isinstance(event, TimerCancelledByGovernance) and event.was_live)
         for event in events
     )
@@ -132,6 +138,11 @@ def _counted(block: SettledBlock) -> Iterator[tuple[str, int, int]]:
     yield "tips", summary.tips, sum(call.tip for call in calls) + sum(fire.tip for fire in fires)
 
 
+def is_drop(event: ChainEvent) -> bool:
+    """Say whether an entry of the queue was dropped, for its expiry or its authorization's."""
+    return isinstance(event, TransactionFailed) and event.code in {FailureCode.EXPIRED, FailureCode.AUTH_EXPIRED}
+
+
 def add_up(block: SettledBlock) -> Spent:
     """Return the sums over a block's receipts."""
     calls = [receipt for receipt in block.receipts if isinstance(receipt, TransactionReceipt)]
@@ -142,7 +153,7 @@ def add_up(block: SettledBlock) -> Spent:
         cells=sum(call.cells for call in calls),
         lane_cycles=sum(fire.used_cycles for fire in fires),
         fired=len(fires),
-        expired=sum(isinstance(event, TimerExpired) for event in events),
+        expired=sum(isinstance(event, TimerExpired) or is_drop(event) for event in events),
         insolvent=sum(isinstance(event, TimerCancelledInsufficientFunds) for event in events),
         overdue=sum(isinstance(event, TimerCancelledForDelay) for event in events),
         last_fire=fires[-1].used_cycles if fires else 0,

@@ -18,6 +18,7 @@ from checker.checks.mirror import SettledBlock
 from checker.results import CheckResult, ExitClass
 from network.events import Delivered, Event, Handlers
 from scheduler import (
+    AuthorizationRaised,
     DeferralReason,
     DeferredSummary,
     EpochPromoted,
@@ -30,7 +31,9 @@ from scheduler import (
     TimerExtendedByGovernance,
     TimerFired,
     TimerPriorityClampedAtSchedule,
+    TransactionCancelled,
 )
+from scheduler.events import ShutdownEvent
 from validators.actors import Emitted
 from validators.events import SnapshotJoined
 from validators.execution.receipts import ChainEvent, TransactionReceipt
@@ -41,6 +44,9 @@ COUNTED_EVENTS: Final[dict[type[msgspec.Struct], str]] = {
     TimerExtended: "extended",
     TimerCancelledByGovernance: "cancelled_by_governance",
     TimerCancelledForDelay: "cancelled_for_delay",
+    TransactionCancelled: "transactions_cancelled",
+    AuthorizationRaised: "numbers_raised",
+    ShutdownEvent: "shutdown_events",
     TimerExtendedByGovernance: "extended_by_governance",
     TimerConfigUpdated: "config_updates",
     TimerPriorityClampedAtSchedule: "tips_clamped",

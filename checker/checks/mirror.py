@@ -14,14 +14,15 @@ from scheduler import MAX_U63, Guarantees, InvalidInput, LaneConfig, Parameters,
 from validators.execution.blocks import Header
 from validators.execution.phases import PhaseEntry
 from validators.execution.receipts import ChainEvent, TimerReceipt, TransactionReceipt
-from validators.execution.run import BlockSummary
+from validators.execution.summary import BlockSummary
 
 
 class SettledBlock(NamedTuple):
     """A block at the height after the mirror's, with the state before it.
 
     `now` is the slot or the height, as the chain's timebase says; `before` is the state that the block started from,
-    `config` the timer configuration in it, `lane` the lane's where the block is in one, `guarantees` what its policy
+    `config` the timer configuration in it, `lane` the lane's where the block is in one, `own`
+    the parameters of its policy in that state, `guarantees` what its policy
     promises. Where the policy `has_lane_budget` not, fires have no budget. `root` is that of the first replica to apply
     it.
     """
@@ -42,6 +43,7 @@ class SettledBlock(NamedTuple):
     guarantees: Guarantees = Guarantees()
     has_lane_budget: bool = True
     phases: Sequence[PhaseEntry] = ()
+    own: Parameters | None = None
 
     @property
     def height(self) -> int:

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from scheduler import POLICIES, StateTable, Timebase, tables_of
 from validators.execution.genesis import Genesis, PolicyEntry
 from validators.execution.phases import PhaseEntry
-from validators.execution.run import BlockSummary
+from validators.execution.summary import BlockSummary
 from validators.state import StateAudit
 
 

@@ -155,6 +155,7 @@ class Suite:
             guarantees=policy.guarantees(own),
             has_lane_budget=policy.has_budget,
             phases=block.phases,
+            own=own,
         )
         for check in self._checks:
             check.settle(settled)

@@ -16,6 +16,7 @@ from checker.checks.mirror import SettledBlock
 from checker.results import CheckResult
 from checker.tables import TIMER, read_fields
 from scheduler.events import (
+    FailureCode,
     TimerCancelled,
     TimerCancelledByGovernance,
     TimerCancelledForDelay,
@@ -25,6 +26,8 @@ from scheduler.events import (
     TimerExtendedByGovernance,
     TimerFired,
     TimerScheduled,
+    TransactionCancelled,
+    TransactionFailed,
 )
 from validators.execution.receipts import ChainEvent
 
@@ -150,13 +153,12 @@ class TimerDelivery(Check):
                 is_short = event.available < event.required
                 reason = "was cancelled for funds with {} of {} at hand"
                 self._require(is_short, block, event.timer_id, reason, event.available, event.required)
-        elif isinstance(event, TimerCancelled | TimerCancelledForDelay):
+        elif isinstance(event, TimerCancelled | TimerCancelledForDelay | TransactionCancelled):
             self._leave(block, event.timer_id, "cancelled")
+        elif isinstance(event, TransactionFailed):
+            self._fail_entry(block, event)
         elif isinstance(event, TimerCancelledByGovernance):
-            is_pending = event.timer_id in self._pending
-            self._require(is_pending == event.was_live, block, event.timer_id, "cancelled as live: {}", event.was_live)
-            if is_pending:
-                self._leave(block, event.timer_id, "cancelled")
+            self._cancel_by_governance(block, event)
         elif isinstance(event, TimerExtended | TimerExtendedByGovernance):
             self._extend(block, event)
 
@@ -188,6 +190,22 @@ class TimerDelivery(Check):
             expiry = timer.expires_at
             is_past = event.current_height == block.now > expiry == event.expires_at
             self._require(is_past, block, event.timer_id, "was removed as expired at {}, expiry {}", block.now, expiry)
+
+    def _cancel_by_governance(self, block: SettledBlock, event: TimerCancelledByGovernance) -> None:
+        is_pending = event.timer_id in self._pending
+        self._require(is_pending == event.was_live, block, event.timer_id, "cancelled as live: {}", event.was_live)
+        if is_pending:
+            self._leave(block, event.timer_id, "cancelled")
+
+    def _fail_entry(self, block: SettledBlock, event: TransactionFailed) -> None:
+        """Let an entry of the queue leave; one that ran and failed has left by its fire."""
+        if event.code is FailureCode.SHUTDOWN:
+            self._leave(block, event.timer_id, "cancelled")
+        elif event.code is FailureCode.FAILED:
+            has_left = event.timer_id in self._exits
+            self._require(has_left, block, event.timer_id, "failed before it ran")
+        else:
+            self._leave(block, event.timer_id, "expired")
 
     def _extend(self, block: SettledBlock, event: TimerExtended | TimerExtendedByGovernance) -> None:
         timer = self._pending.get(event.timer_id)

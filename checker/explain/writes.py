@@ -17,6 +17,8 @@ from scheduler import (
     TimerExpired,
     TimerFired,
     TimerScheduled,
+    TransactionCancelled,
+    TransactionFailed,
 )
 from validators.execution.blocks import (
     ExecuteActor,
@@ -29,8 +31,8 @@ from validators.execution.errors import InvalidEncodingError
 from validators.execution.receipts import MessageDelivered, TransactionReceipt
 from validators.execution.schema import LongStoredValue
 
-_EXITS = TimerFired | TimerExpired | TimerCancelledInsufficientFunds | TimerCancelledForDelay
-_MOVES = _EXITS | TimerScheduled | TimerCancelled | TimerCancelledByGovernance
+_EXITS = TimerFired | TimerExpired | TimerCancelledInsufficientFunds | TimerCancelledForDelay | TransactionFailed
+_MOVES = _EXITS | TimerScheduled | TimerCancelled | TimerCancelledByGovernance | TransactionCancelled
 _TIMER_COUNTS = 0x08
 
 

@@ -66,6 +66,8 @@ def convert_scenario(raw: object, place: str) -> Scenario:
         raise ScenarioError(place, validation_message(str(error), raw, kind)) from error
     if reason := scenario.chain.refusal():
         raise ScenarioError(place, f"chain.activation: {reason}")
+    if reason := scenario.chain.timebase_refusal():
+        raise ScenarioError(place, f"chain.timebase: {reason}")
     scenario = msgspec.structs.replace(scenario, chain=_resolve_chain(scenario.chain, place))
     try:
         scenario = _resolve(scenario)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
+from scheduler.policies.aptos import Aptos
 from scheduler.policies.bias_auction import BiasAuction
 from scheduler.policies.eip1559 import Eip1559
 from scheduler.policies.fifo import Fifo
@@ -17,7 +18,7 @@ PLUG_IN_TAGS: Final = range(0x80, 0x100)
 """The tags of tables that a policy of another package may have."""
 
 _policies: dict[str, type[Policy]] = {
-    policy.name: policy for policy in (Fifo, FifoFree, Eip1559, GbaAuction, BiasAuction)
+    policy.name: policy for policy in (Fifo, FifoFree, Eip1559, GbaAuction, BiasAuction, Aptos)
 }
 
 POLICIES: Final[Mapping[str, type[Policy]]] = MappingProxyType(_policies)
@@ -51,6 +52,7 @@ def tables_of(policy: type[Policy]) -> tuple[StateTable[Any], ...]:
 __all__ = [
     "POLICIES",
     "AgentCall",
+    "Aptos",
     "BlockContext",
     "Carry",
     "Eip1559",

@@ -5,14 +5,23 @@ can follow in the midst of a chain, and opens each block. What it opens has a de
 phase, and the defaults are CIP-5's (`fifo`). docs/extend/policy.md shows a small one.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, NamedTuple, Protocol, TypeVar
 
+import msgspec
+
 from scheduler.bidding import GbaFailure
-from scheduler.errors import UnknownTimer
+from scheduler.errors import InvalidInput, Unauthorized, UnknownTimer
 from scheduler.escrow import Escrow
-from scheduler.events import TimerCancelled, TimerCancelledByGovernance, TimerExtended, TimerExtendedByGovernance
+from scheduler.events import (
+    AuthorizationRaised,
+    TimerCancelled,
+    TimerCancelledByGovernance,
+    TimerExtended,
+    TimerExtendedByGovernance,
+    TransactionCancelled,
+)
 from scheduler.lifecycle import (
     Admission,
     ScheduleRequest,
@@ -25,7 +34,19 @@ from scheduler.lifecycle import (
 )
 from scheduler.rules import CallRule, RuleCell
 from scheduler.tables import AgentCall, Ledger, Runner, StateTable, StateTables, TimerTables
-from scheduler.types import Basefees, BlockPhase, Exit, Moment, Parameters, PhaseResult, Timer, TimerConfig
+from scheduler.types import (
+    MAX_U63,
+    Basefees,
+    BlockPhase,
+    Exit,
+    Moment,
+    Parameters,
+    PhaseResult,
+    Ratio,
+    Timebase,
+    Timer,
+    TimerConfig,
+)
 
 ONCE: Final = (BlockPhase.TRANSACTIONS, BlockPhase.TIMERS, BlockPhase.END_OF_BLOCK)
 """The phases of a block whose timers come after its transactions (K-1)."""
@@ -41,6 +62,14 @@ class Payable(Protocol):
     @property
     def priority_fee_per_cycle(self) -> int:
         """The most of that which is for the proposer."""
+
+    @property
+    def cycles_limit(self) -> int:
+        """The most cycles that it may use."""
+
+    @property
+    def cells_limit(self) -> int:
+        """The most cells that it may use."""
 
 
 Item = TypeVar("Item", bound=Payable)
@@ -59,6 +88,7 @@ class BlockContext:
         ask: Asks an agent, or says why there is no answer.
         owner_of: Returns the owner of an actor.
         escrow: The bids of this chain; None where no policy of it takes any.
+        room: Returns the cycles and cells that the block has left, less what was booked so far.
     """
 
     moment: Moment
@@ -76,6 +106,7 @@ class BlockContext:
     ask: Callable[[AgentCall], bytes | GbaFailure] | None = None
     owner_of: Callable[[bytes], bytes] | None = None
     escrow: Escrow | None = None
+    room: Callable[[], tuple[int, int]] = lambda: (MAX_U63, MAX_U63)
 
 
 class PolicyInBlock:
@@ -85,6 +116,8 @@ class PolicyInBlock:
     """Units that the lane asks for a cycle in this block, beside the basefee."""
     default_agent: bytes | None = None
     """The agent to name for a timer that has none of its own, where each timer has to name one."""
+    shares_block: bool = False
+    """Whether fires take their room from the block's limits, like transactions."""
 
     def __init__(self, block: BlockContext, context: SchedulingContext | None = None) -> None:
         self.block = block
@@ -104,6 +137,11 @@ class PolicyInBlock:
         """Return the cycles that a call is charged beside its price, before its timer is admitted."""
         del request
         return 0
+
+    @property
+    def cell_rate(self) -> Ratio | None:
+        """The cycles that a cell takes of a fire's gas limit; None where cells have a limit of their own alone."""
+        return None
 
     def enter(self, admission: Admission) -> None:
         """Write a timer that was admitted, and take what it puts down."""
@@ -143,6 +181,18 @@ class PolicyInBlock:
         """
         return transactions
 
+    def before_transaction(self, item: Payable) -> Iterable[PhaseResult]:
+        """Fire what goes ahead of a transaction that was found valid and is about to run; yield each result.
+
+        It must stay valid: a fire here leaves the room that it may use.
+        """
+        del item
+        return ()
+
+    def after_transactions(self) -> Iterable[PhaseResult]:
+        """Fire what goes behind the last transaction, in the same phase; yield each result."""
+        return ()
+
     def begin(self) -> None:
         """Note that from now to the block's end timers that are due are on the phase's list (Q-28)."""
         self.context = replace(self.context, collected=True)
@@ -157,12 +207,28 @@ class PolicyInBlock:
     def carried(self) -> object | None:
         """Return what the children of the block start from, beside the state; it is not changed any more."""
 
+    def counts(self) -> Mapping[str, int]:
+        """Return what the prologue, now over, leaves to checks outside the state, counted in the tables."""
+        return {}
+
     def extend(self, caller: bytes, timer_id: bytes, new_expires_at: int) -> TimerExtended:
         """Move a timer's expiry at its owner's wish; raises Rejected."""
         timer = owned_timer(self.context, caller, timer_id)
         return TimerExtended(timer_id, self._extend(timer, new_expires_at))
 
-    def cancel(self, caller: bytes, timer_id: bytes) -> TimerCancelled:
+    def control(self, action: str, batch: int) -> Sequence[msgspec.Struct]:
+        """Carry out an instruction of governance on the policy's service, and return its events; raises Rejected."""
+        del action, batch
+        raise InvalidInput("call", "the policy has no service")
+
+    def cancel_all(self, caller: bytes, actor: bytes, owner: bytes | None) -> AuthorizationRaised:
+        """Void all that an actor scheduled, at its owner's wish; raises Rejected."""
+        del actor
+        if caller != owner:
+            raise Unauthorized(caller, "does not own the actor")
+        raise InvalidInput("call", "there are no authorization numbers")
+
+    def cancel(self, caller: bytes, timer_id: bytes) -> TimerCancelled | TransactionCancelled:
         """Remove a timer at its owner's wish; raises Rejected."""
         timer = owned_timer(self.context, caller, timer_id)
         self.may_cancel(timer, caller)
@@ -225,6 +291,8 @@ class Guarantees:
         attempt_cycles_max: The greatest gas limit with which a timer is attempted, beside the lane's; None without one.
         overshoots: The last fire of a block may go over the lane's budget, by less than its own use.
         timers_first: The timer phase comes before the transactions, which may cancel what it left waiting.
+        shares_block: Fires and transactions together keep within the block's limits.
+        has_gc_lane: What is removed counts for the GC lane, and keeps within its budget.
     """
 
     in_order: bool = False
@@ -234,6 +302,8 @@ class Guarantees:
     attempt_cycles_max: int | None = None
     overshoots: bool = False
     timers_first: bool = False
+    shares_block: bool = False
+    has_gc_lane: bool = True
 
 
 class Policy:
@@ -246,8 +316,14 @@ class Policy:
     """Whether the fires of a block share a budget of cycles."""
     default_agent: ClassVar[bytes | None] = None
     """The address at which genesis has an agent that bids the default values, where the policy asks one."""
+    timebases: ClassVar[tuple[Timebase, ...]] = ("slot", "height")
+    """The timebases of chains that can have the policy."""
     escrow: ClassVar[bytes | None] = None
-    """The address that holds bids, reserved in chains that name the policy; None where it takes none."""
+    """The address that holds what timers put down, reserved in chains that name the policy; None without one."""
+    refuses_successors: ClassVar[str] = ""
+    """Why no policy can be activated after this one; empty where others decide that."""
+    refuses_predecessors: ClassVar[str] = ""
+    """Why this one can be activated after none, with `{}` for its name; empty where that depends on it."""
     default_config: ClassVar[TimerConfig] = TimerConfig()
     """The configuration of a chain that states none."""
     config_type: ClassVar[type[Parameters] | None] = None
@@ -259,6 +335,10 @@ class Policy:
 
     def carry(self, previous: "Policy") -> Carry | Refusal:
         """Say what becomes of pending timers where this policy is activated after another one."""
+        if self.refuses_predecessors:
+            return Refusal(self.refuses_predecessors.format(previous.name))
+        if previous.refuses_successors:
+            return Refusal(previous.refuses_successors)
         return Refusal(f"no rule says what becomes of the timers that {previous.name} leaves pending")
 
     def derive(self, state: StateTables, height: int) -> object | None:

@@ -2,7 +2,14 @@
 
 import pytest
 
-from tests.conformance import auction_adapters, bias_adapters, lane_adapters, lifecycle_adapters, queue_adapters
+from tests.conformance import (
+    aptos_adapters,
+    auction_adapters,
+    bias_adapters,
+    lane_adapters,
+    lifecycle_adapters,
+    queue_adapters,
+)
 from tests.support.golden_cases import expected_of
 
 ADAPTERS = {
@@ -11,6 +18,7 @@ ADAPTERS = {
     **queue_adapters.ADAPTERS,
     **auction_adapters.ADAPTERS,
     **bias_adapters.ADAPTERS,
+    **aptos_adapters.ADAPTERS,
 }
 
 ALTERNATIVES = {**lane_adapters.ALTERNATIVES, **auction_adapters.ALTERNATIVES}
@@ -18,9 +26,7 @@ ALTERNATIVES = {**lane_adapters.ALTERNATIVES, **auction_adapters.ALTERNATIVES}
 ALL_READINGS = ("B", "E")
 """The systems of whose cases no reading may be left out."""
 
-NOT_BUILT = {
-    "F": "the policy aptos does not exist yet",
-}
+NOT_BUILT = {}
 
 
 def test_golden_case(golden_case):

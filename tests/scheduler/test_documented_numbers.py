@@ -151,6 +151,7 @@ def genesis_from(**chain):
                 "eip1559": TIMERS,
                 "gba-auction": TIMERS,
                 "bias-auction": TIMERS,
+                "aptos": TIMERS,
             },
             id="policies",
         ),

@@ -43,7 +43,7 @@ from validators.execution.receipts import (
     encode_receipt,
     is_cancellation,
 )
-from validators.execution.run import BlockSummary
+from validators.execution.summary import BlockSummary
 from validators.state import Database, StateAudit, mmr_root
 from validators.state.operations import choose_codec
 

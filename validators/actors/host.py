@@ -22,6 +22,7 @@ from scheduler import (
     TimerCancelled,
     TimerConfig,
     TimerExtended,
+    TransactionCancelled,
 )
 from validators.actors import metering
 from validators.actors.metering import Meter
@@ -120,7 +121,7 @@ class World(Protocol):
     def extend_timer(self, caller: bytes, timer_id: bytes, new_expires_at: int) -> TimerExtended:
         """Move a timer's expiry, or raise the named error."""
 
-    def cancel_timer(self, caller: bytes, timer_id: bytes) -> TimerCancelled:
+    def cancel_timer(self, caller: bytes, timer_id: bytes) -> TimerCancelled | TransactionCancelled:
         """Cancel a timer, or raise the named error."""
 
     def check_message(self, request: SendRequest) -> None:

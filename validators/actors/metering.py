@@ -69,3 +69,20 @@ class Meter:
             raise OutOfGas(f"{wanted_cycles} of {self.cycles_limit} cycles, {wanted_cells} of {self.cells_limit} cells")
         self.cycles = wanted_cycles
         self.cells = wanted_cells
+
+
+class GasMeter(Meter):
+    """A meter whose cells take of the limit in cycles too, at a rate, rounded up (Q-53)."""
+
+    __slots__ = ("_rate",)
+
+    def __init__(self, cycles_limit: int, cells_limit: int, rate: tuple[int, int]) -> None:
+        super().__init__(cycles_limit, cells_limit)
+        self._rate = rate
+
+    def use(self, cycles: int, cells: int = 0) -> None:
+        """Count work before it is done; raises OutOfGas."""
+        numerator, denominator = self._rate
+        taken = -(-(self.cells + cells) * numerator // denominator)
+        is_over = self.cycles + cycles + taken > self.cycles_limit
+        super().use(self.cycles_limit + 1 if is_over else cycles, cells)

@@ -25,8 +25,8 @@ from validators.execution.errors import (
 )
 from validators.execution.genesis import Genesis, GenesisAccount, GenesisActor, PolicyEntry
 from validators.execution.receipts import ChainEvent, MessageDelivered, TimerReceipt, TransactionReceipt, decode_receipt
-from validators.execution.run import BlockSummary
 from validators.execution.schema import Entry, decode_entry
+from validators.execution.summary import BlockSummary
 
 __all__ = [
     "ApplyMode",

@@ -6,10 +6,12 @@ from itertools import zip_longest
 import msgspec
 
 from scheduler import Timer, WaitingPool
+from scheduler.aptos_keys import key_order
 from scheduler.bias_pool import BiasPool
 from scheduler.buckets import Bucket
 from scheduler.calendar import NO_HEIGHT
 from scheduler.pool import OPEN, DuePool
+from scheduler.ready_queue import ReadyQueue
 from scheduler.tables import Record, StateTable, StateTables
 from validators.execution.heights import BranchHeights, is_queued, scan_buckets
 from validators.execution.schema import TIMERS
@@ -137,6 +139,9 @@ def compare_pool(pool: DuePool, waiting: Waiting) -> Iterator[Deviation]:
     if isinstance(pool, BiasPool):
         yield from compare_cohorts(pool, waiting)
         return
+    if isinstance(pool, ReadyQueue):
+        yield from compare_queue(pool, waiting)
+        return
     if not isinstance(pool, WaitingPool):
         return
     rules = pool.rules
@@ -178,6 +183,15 @@ def compare_cohorts(pool: BiasPool, waiting: Waiting) -> Iterator[Deviation]:
         timer_id = min(differing)
         found, said = (show_numbers(rows.get(timer_id, ())) for rows in (kept, wanted))
         yield Deviation("indexes", f"timer {timer_id.hex()} in a cohort of the pool", found, said)
+
+
+def compare_queue(queue: ReadyQueue, waiting: Waiting) -> Iterator[Deviation]:
+    """Yield the first entry of a queue that differs from the waiting set in key order."""
+    expected = sorted(waiting.timers, key=key_order)
+    for number, (mine, other) in enumerate(zip_longest(queue.in_key_order(), expected)):
+        if mine != other:
+            yield Deviation("indexes", f"entry {number} in key order", show_timer(mine), show_timer(other))
+            return
 
 
 def list_rows(pool: WaitingPool) -> Iterator[tuple[bytes, tuple[bytes, int, int | None, int | None]]]:

@@ -24,8 +24,8 @@ from validators.execution.blocks import Block, Header
 from validators.execution.errors import UnknownBlockError
 from validators.execution.heights import BranchHeights
 from validators.execution.phases import PhaseEntry
-from validators.execution.run import BlockSummary
 from validators.execution.schema import BUCKETS
+from validators.execution.summary import BlockSummary
 from validators.execution.timers import NOTHING_READ, Waiting
 from validators.state import Batch, Database
 from validators.state.rules import StateRule

@@ -73,10 +73,23 @@ class SystemExtendTimer(msgspec.Struct, frozen=True, array_like=True, forbid_unk
     expires_at: Uint
 
 
-SystemInstruction: TypeAlias = SystemCancelTimer | SystemUpdateTimerConfig | SystemExtendTimer
+class SystemControlService(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag=67):
+    """An action on the service of a policy that has one; `batch` counts what it may remove, 0 for the most."""
+
+    action: Annotated[str, msgspec.Meta(max_length=32)]
+    batch: Uint
+
+
+class CancelAll(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag=68):
+    """Raise the authorization number of an actor that the sender owns."""
+
+    actor: Bytes20
+
+
+SystemInstruction: TypeAlias = SystemCancelTimer | SystemUpdateTimerConfig | SystemExtendTimer | SystemControlService
 """Calls that only a system deployer may ask for."""
 
-Call: TypeAlias = Transfer | ExecuteActor | SystemInstruction
+Call: TypeAlias = Transfer | ExecuteActor | SystemInstruction | CancelAll
 """All kinds of a transaction's call."""
 
 

@@ -333,7 +333,9 @@ class Engine:
         if parent.waiting is NOTHING_READ and header.height > 1:
             self._pools.reach(StateRule.DERIVED_ANEW)
         view = View(batch, self._cache)
-        moment = Moment(header.height, header.slot, parent.header.slot, genesis.timebase)
+        moment = Moment(
+            header.height, header.slot, parent.header.slot, genesis.timebase, header.timestamp_ms, genesis.slot_ms
+        )
         tiers = Tiers(view, parent.heights, moment)
         timers = StateTimers(view, tiers.heights, parent.waiting, self._timer_keys, pools=self._pools)
         proposer = genesis.validators[header.proposer]

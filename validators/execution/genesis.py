@@ -128,14 +128,14 @@ def check_genesis(genesis: Genesis, policies: Policies) -> None:
     _check_distinct("address", addresses)
     for address in reserved_addresses(genesis, policies):
         if address in addresses or address in genesis.validators:
-            raise InvalidGenesisError(f"address {address.hex()} is reserved for bids")
+            raise InvalidGenesisError(f"address {address.hex()} is reserved for what timers put down")
     _check_distinct("system deployer", list(genesis.system_deployers))
     for actor in genesis.actors:
         _check_distinct(f"storage key of actor {actor.address.hex()}", [key for key, _ in actor.storage])
 
 
 def reserved_addresses(genesis: Genesis, policies: Policies) -> tuple[bytes, ...]:
-    """Return the addresses that hold bids on a chain: nobody else may have units there."""
+    """Return the addresses that hold what timers put down on a chain: nobody else has units there."""
     found = [policies[entry.policy]().escrow for entry in genesis.policies]
     return tuple(dict.fromkeys(address for address in found if address is not None))
 
@@ -145,7 +145,8 @@ def check_policies(genesis: Genesis, policies: Policies) -> None:
 
     Raises:
         InvalidGenesisError: The list is empty, does not begin at height 1 or does not ascend, names a policy that is
-            unknown, stands there twice or cannot follow the one before, or parameters that are not the policy's.
+            unknown, counts in another timebase, stands there twice or cannot follow the one before, or parameters that
+            are not the policy's.
     """
     heights = [entry.height for entry in genesis.policies]
     if heights[:1] != [1] or heights != sorted(set(heights)):
@@ -155,6 +156,10 @@ def check_policies(genesis: Genesis, policies: Policies) -> None:
         if entry.policy not in policies:
             raise InvalidGenesisError(f"policy {entry.policy!r} is none of {', '.join(policies)}")
         policy = policies[entry.policy]()
+        if genesis.timebase not in policy.timebases:
+            raise InvalidGenesisError(
+                f"policy {entry.policy!r} counts in {policy.timebases[0]}s, not {genesis.timebase}s"
+            )
         if previous is not None and isinstance(carry := policy.carry(previous), Refusal):
             raise InvalidGenesisError(f"policy {entry.policy!r} cannot follow {previous.name!r}: {carry.reason}")
         previous = policy

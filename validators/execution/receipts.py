@@ -5,7 +5,15 @@ from typing import TypeAlias, cast
 
 import msgspec
 
-from scheduler import TimerCancelled, TimerCancelledByGovernance, TimerCancelledForDelay, TimerEvent
+from scheduler import (
+    TimerCancelled,
+    TimerCancelledByGovernance,
+    TimerCancelledForDelay,
+    TimerEvent,
+    TransactionCancelled,
+    TransactionFailed,
+)
+from scheduler.events import FailureCode
 from validators.actors import Emitted, MessageSent
 from validators.execution.errors import InvalidEncodingError
 
@@ -83,4 +91,6 @@ def decode_receipt(encoded: bytes) -> Receipt:
 def is_cancellation(event: msgspec.Struct) -> bool:
     """Say whether an event tells that a live timer was cancelled."""
     is_governance = isinstance(event, TimerCancelledByGovernance) and event.was_live
-    return is_governance or isinstance(event, TimerCancelled | TimerCancelledForDelay)
+    if isinstance(event, TransactionFailed):
+        return event.code is FailureCode.SHUTDOWN
+    return is_governance or isinstance(event, TimerCancelled | TimerCancelledForDelay | TransactionCancelled)

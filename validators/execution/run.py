@@ -5,7 +5,7 @@ of transactions and in the handling of an invalid one.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Any
 
 import msgspec
@@ -42,6 +42,7 @@ from validators.execution.receipts import (
     is_cancellation,
 )
 from validators.execution.schema import BURNED, CALENDAR, FEE_MARKET, TIMER_CONFIG, Burned, FeeMarket, Table
+from validators.execution.summary import BlockSummary
 from validators.execution.tiers import Tiers
 from validators.execution.timers import StateTimers, Waiting
 from validators.execution.transactions import Candidate, Room, admit, decoded, run_transaction
@@ -50,45 +51,6 @@ from validators.execution.world import ChainWorld
 
 BLOCK_ENVELOPE_BYTES = 1_024
 """More than a header and the framing of a block's list take; each transaction's own framing takes five bytes."""
-
-
-class BlockSummary(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
-    """A block in numbers.
-
-    `cycles_used` and `cells_used` are the transactions', `lane_cycles` and `lane_cells` the fired handlers'; both hold
-    the gas given to messages, and of that the delivered ones used `mailbox_cycles`. `fired` includes `reverted`,
-    `transactions` includes `transactions_reverted`, `messages_delivered` includes `messages_reverted`; `burned` and
-    `tips` are in units of this block. `deferred` equals `waiting_live`: live timers held back, first attempt or not.
-    `lane_burned` is the part of `burned` that is lane basefee, `lane_price` the lane's price of a cycle.
-    """
-
-    transactions: int
-    transactions_reverted: int
-    cycles_used: int
-    cells_used: int
-    lane_cycles: int
-    lane_cells: int
-    gc_cycles: int
-    scheduled: int
-    cancelled: int
-    fired: int
-    reverted: int
-    expired: int
-    insolvent: int
-    deferred: int
-    waiting_live: int
-    waiting_dead: int
-    messages_sent: int
-    messages_delivered: int
-    messages_reverted: int
-    messages_waiting: int
-    mailbox_cycles: int
-    burned: int
-    tips: int
-    lane_burned: int
-    lane_price: int
-    cycle_basefee: int
-    cell_basefee: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,13 +103,13 @@ class BlockRun:
             config_tables=rules.config_tables,
             reserved=reserved_addresses(rules.genesis, rules.policies),
         )
-        self._phases: tuple[BlockPhase, ...] = ()
-        self._policy = self._world.policy = self._open_policy()
-        self._room = Room(rules.genesis.block_cycles, rules.genesis.block_cells)
+        self._cycles = self._cells = 0
         self._room_bytes = BLOCK_BYTES_MAX - BLOCK_ENVELOPE_BYTES
         self._reverted = 0
         self._tips = 0
         self._result = PhaseResult()
+        self._phases: tuple[BlockPhase, ...] = ()
+        self._policy = self._world.policy = self._open_policy()
         self._mailbox_result = MailboxResult()
         self.transactions: list[bytes] = []
         self.receipts: list[bytes] = []
@@ -177,6 +139,8 @@ class BlockRun:
 
     def _take_transactions(self, take: Callable[["BlockRun"], None]) -> None:
         take(self)
+        for result in self._policy.after_transactions():
+            self._book(result)
         self._note(phases.TRANSACTIONS, included=len(self.transactions), reverted=self._reverted)
 
     def _promote(self) -> None:
@@ -217,14 +181,18 @@ class BlockRun:
     def _include(self, candidate: Candidate) -> None:
         transaction, encoded = candidate.transaction, candidate.encoded
         # Writes nothing: a leader tries candidates that turn out to be invalid, on the same state.
-        admitted = admit(transaction, encoded, ledger=self._ledger, basefees=self._basefees, room=self._room)
+        admitted = admit(transaction, encoded, ledger=self._ledger, basefees=self._basefees, room=self._room())
         # The signature comes last: it costs more than all the other checks together.
         if not self._rules.verify_transaction(transaction):
             raise InvalidTransactionError("signature is not the sender's")
+        # Only ahead of what is in the block: a leader's candidates that are left out change nothing.
+        for result in self._policy.before_transaction(candidate):
+            self._book(result)
         receipt = run_transaction(
             admitted, world=self._world, ledger=self._ledger, basefees=self._basefees, proposer=self._proposer
         )
-        self._room = Room(self._room.cycles - receipt.cycles, self._room.cells - receipt.cells)
+        self._cycles += receipt.cycles
+        self._cells += receipt.cells
         self._room_bytes -= len(encoded) + 5
         self._reverted += receipt.status != 0
         self._tips += receipt.tip
@@ -244,11 +212,12 @@ class BlockRun:
         before = self._count_done()
         self._book(self._policy.run(BlockPhase.PROLOGUE))
         fired, removed = self._count_done()
-        self._note(phases.PROLOGUE, fired=fired - before[0], removed=removed - before[1])
+        counts = self._policy.counts()
+        self._note(phases.PROLOGUE, fired=fired - before[0], removed=removed - before[1], **counts)
 
     def _count_done(self) -> tuple[int, int]:
         """Return the number of timers that the block fired and removed so far."""
-        return self._result.fired, self._result.gc_cycles // self._config.gc_cost_per_timer
+        return self._result.fired, self._result.removed
 
     def _book(self, result: PhaseResult) -> None:
         """Add the result of a phase to the block's, and record its events."""
@@ -330,6 +299,7 @@ class BlockRun:
             ask=self._world.ask,
             owner_of=self._world.owner,
             escrow=Escrow(self._view, self._ledger) if self._world.reserved else None,
+            room=lambda: astuple(self._room()),
         )
         return policy.open(block)
 
@@ -352,8 +322,13 @@ class BlockRun:
             self.receipts.append(encode_receipt(TimerReceipt(event)))
 
     def _used(self) -> tuple[int, int]:
+        return self._cycles, self._cells
+
+    def _room(self) -> Room:
+        """Return what is left of the block's limits, for transactions, and for fires that share them."""
         genesis = self._rules.genesis
-        return genesis.block_cycles - self._room.cycles, genesis.block_cells - self._room.cells
+        fires = self._lane_used() if self._policy.shares_block else (0, 0)
+        return Room(genesis.block_cycles - self._cycles - fires[0], genesis.block_cells - self._cells - fires[1])
 
     def _lane_used(self) -> tuple[int, int]:
         return self._result.lane_cycles, self._result.lane_cells

@@ -12,6 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from scheduler import POLICIES, Bucket, CalendarProfile, Timer, TimerConfig, tables_of
+from scheduler.aptos_records import AUTHORIZATION, REMOVAL_SLOT
 from scheduler.lane_state import FIRES, RECENT_FIRES
 from scheduler.tables import KEY_BYTES, StateTable
 from validators.execution.errors import CorruptStateError
@@ -246,6 +247,8 @@ _IDENTITIES: Final[dict[int, Callable[[bytes], tuple[bytes | int, ...]]]] = {
     FIRES.code: _number_identity,
     EPOCHS.code: _number_identity,
     RECENT_FIRES.code: _address_identity,
+    AUTHORIZATION.code: _address_identity,
+    REMOVAL_SLOT.code: _number_identity,
     BUCKET_ENTRIES.code: _bucket_entry_identity,
     TIMER_COUNTS.code: _address_identity,
 }

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
-from scheduler import Bucket, Reach, Timer, buckets, unheard
+from scheduler import MAX_U63, Bucket, Reach, Timer, buckets, unheard
 from scheduler.pool import DuePool, OpensPool, Pool
 from validators.execution.heights import BranchHeights
 from validators.execution.schema import (
@@ -219,6 +219,15 @@ class StateTimers:
             self._pools.reach(StateRule.BOOK_SPLIT)
         self._pool = pool
         return pool
+
+    def by_due(self) -> Iterator[Sequence[Timer]]:
+        """Yield all live timers, those of each due height, ascending, by sequence."""
+        # The index of heights is that of the block's start: what this block wrote stands beside it.
+        heights = dict.fromkeys([*self._heights.due_heights(MAX_U63), *self._heights.touched])
+        for due in sorted(heights):
+            found = [self.timer(timer_id) for _, timer_id in buckets.read(self, due)]
+            if found:
+                yield [timer for timer in found if timer is not None]
 
     def carried_for(self, policy: str) -> object | None:
         """Return what a policy carried from the parent; None where the parent had another one."""

@@ -19,6 +19,7 @@ from validators.actors.metering import (
 )
 from validators.execution.blocks import (
     TRANSACTION_BYTES_MAX,
+    CancelAll,
     ExecuteActor,
     SystemInstruction,
     Transaction,
@@ -48,6 +49,16 @@ class Candidate(NamedTuple):
     def priority_fee_per_cycle(self) -> int:
         """The most of that which is for the proposer."""
         return self.transaction.priority_fee_per_cycle
+
+    @property
+    def cycles_limit(self) -> int:
+        """The most cycles that it may use."""
+        return self.transaction.cycles_limit
+
+    @property
+    def cells_limit(self) -> int:
+        """The most cells that it may use."""
+        return self.transaction.cells_limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,16 +176,16 @@ def _perform(admitted: Admitted, digest: bytes, world: ChainWorld, meter: Meter)
     return world.call(frame, meter, handler=call.handler, payload=call.payload)
 
 
-def _instruct(sender: bytes, instruction: SystemInstruction, world: ChainWorld, meter: Meter) -> CallResult:
+def _instruct(sender: bytes, instruction: SystemInstruction | CancelAll, world: ChainWorld, meter: Meter) -> CallResult:
     try:
         meter.use(SYSTEM_INSTRUCTION_CYCLES)
-        event = world.obey(sender, instruction)
+        events = world.obey(sender, instruction)
     except OutOfGas:
         return CallResult(Status.OUT_OF_GAS, "OutOfGas", meter.cycles, 0, ())
     except Rejected as error:
         world.refused("instruct", error)
         return CallResult(Status.REVERTED, error.name, meter.cycles, 0, ())
-    return CallResult(Status.OK, "", meter.cycles, meter.cells, (event,))
+    return CallResult(Status.OK, "", meter.cycles, meter.cells, tuple(events))
 
 
 def _transfer(sender: bytes, call: Transfer, world: ChainWorld, meter: Meter) -> CallResult:

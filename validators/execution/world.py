@@ -3,6 +3,8 @@
 from collections.abc import Collection, Sequence
 from typing import Any, assert_never
 
+import msgspec
+
 from scheduler import (
     ZERO_ORIGIN,
     Admission,
@@ -17,12 +19,11 @@ from scheduler import (
     ScheduleRequest,
     Timer,
     TimerCancelled,
-    TimerCancelledByGovernance,
     TimerConfig,
     TimerConfigUpdated,
     TimerExtended,
-    TimerExtendedByGovernance,
     TimerScheduled,
+    TransactionCancelled,
     call_of,
     cell_of_update,
     decode_update,
@@ -30,8 +31,11 @@ from scheduler import (
     unheard,
 )
 from validators.actors import CallResult, Frame, MessageSent, Meter, Programs, SendRequest, Status, call_handler
+from validators.actors.metering import GasMeter
 from validators.execution.blocks import (
+    CancelAll,
     SystemCancelTimer,
+    SystemControlService,
     SystemExtendTimer,
     SystemInstruction,
     SystemUpdateTimerConfig,
@@ -101,7 +105,8 @@ class ChainWorld:
         """Run a timer's handler within its own limits: the scheduler's Runner (C-8)."""
         handler, payload = call_of(timer)
         frame = Frame(timer.actor, timer.actor, ZERO_ORIGIN, 0)
-        meter = Meter(timer.gas_limit, self.config.max_cells_per_fire)
+        cells_max, rate = self.config.max_cells_per_fire, self.policy.cell_rate
+        meter = Meter(timer.gas_limit, cells_max) if rate is None else GasMeter(timer.gas_limit, cells_max, rate)
         result = self.call(frame, meter, handler=handler, payload=payload)
         self._note_schedules(result, BlockRule.SCHEDULED_BY_FIRE)
         if handler != timer.handler:
@@ -184,7 +189,7 @@ class ChainWorld:
         """Move a timer's expiry."""
         return self.policy.extend(caller, timer_id, new_expires_at)
 
-    def cancel_timer(self, caller: bytes, timer_id: bytes) -> TimerCancelled:
+    def cancel_timer(self, caller: bytes, timer_id: bytes) -> TimerCancelled | TransactionCancelled:
         """Cancel a timer."""
         return self.policy.cancel(caller, timer_id)
 
@@ -202,18 +207,26 @@ class ChainWorld:
         if cell is not None:
             self.reach(cell)
 
-    def obey(
-        self, sender: bytes, instruction: SystemInstruction
-    ) -> TimerCancelledByGovernance | TimerConfigUpdated | TimerExtendedByGovernance:
-        """Carry out a system instruction, or raise the named error with nothing written."""
+    def obey(self, sender: bytes, instruction: SystemInstruction | CancelAll) -> Sequence[msgspec.Struct]:
+        """Carry out a system instruction, or an owner's on its actor, and return the events.
+
+        Raises:
+            Rejected: The named error, with nothing written.
+        """
+        if isinstance(instruction, CancelAll):
+            record = self._view.get(ACTORS, actor_key(instruction.actor))
+            owner = None if record is None else record.owner
+            return (self.policy.cancel_all(sender, instruction.actor, owner),)
         require_deployer(sender, self._system_deployers)
         match instruction:
             case SystemCancelTimer():
-                return self.policy.cancel_by_governance(instruction.timer_id)
+                return (self.policy.cancel_by_governance(instruction.timer_id),)
             case SystemUpdateTimerConfig():
-                return self._update_config(instruction.config)
+                return (self._update_config(instruction.config),)
             case SystemExtendTimer():
-                return self.policy.extend_by_governance(instruction.timer_id, instruction.expires_at)
+                return (self.policy.extend_by_governance(instruction.timer_id, instruction.expires_at),)
+            case SystemControlService():
+                return self.policy.control(instruction.action, instruction.batch)
         assert_never(instruction)
 
     def _update_config(self, encoded: bytes) -> TimerConfigUpdated:

@@ -144,6 +144,14 @@ class ChainSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         reason = "it is the policy before already" if is_same else carry.reason if isinstance(carry, Refusal) else ""
         return reason and f"{self.policy} cannot follow {previous}: {reason}"
 
+    def timebase_refusal(self) -> str:
+        """Return why a policy of the chain cannot count in its timebase; empty where all can."""
+        for policy in (name for name in self._names() if name in POLICIES):
+            if self.timebase not in POLICIES[policy].timebases:
+                allowed = " or ".join(map(repr, POLICIES[policy].timebases))
+                return f"policy {policy!r} needs {allowed}, not {self.timebase!r}"
+        return ""
+
     def parameters(self) -> tuple[Parameters, ...]:
         """Return the parameters that governance may change, besides those of the timers."""
         return (self.calendar.record(), *(own for policy in self._names() for own in self._parameters_of(policy)))
@@ -177,11 +185,15 @@ class ChainSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         return () if own is None else (own,)
 
     def _own_of(self, kind: type[Parameters] | None, stated: Mapping[str, Any]) -> Parameters | None:
-        """Return parameters of a kind: those that are stated, and of the others the profile's or the defaults."""
+        """Return parameters of a kind: those that are stated, and of the others the profile's or the defaults.
+
+        A kind may have profiles of its own, and say which by its field `profile`.
+        .
+        """
         given = msgspec.structs.asdict(msgspec.convert(stated, parameters_section(kind)))
         if kind is None:
             return None
-        of_profile = kind.profiles.get(self.profile, {})
+        of_profile = kind.profiles.get(given.get("profile", self.profile), {})
         return kind(**given | {name: value for name, value in of_profile.items() if name not in stated})
 
 

@@ -7,7 +7,7 @@ import pytest
 from checker.checks.budgets import Budgets
 from scheduler import Guarantees, TimerConfig, TimerFired
 from validators.execution.receipts import TimerReceipt
-from validators.execution.run import BlockSummary
+from validators.execution.summary import BlockSummary
 
 
 def found(cycles, *, overshoots):

@@ -1,0 +1,157 @@
+"""The parameters, profiles and tables of the policy `aptos` (docs/state.md, scheduled transactions)."""
+
+import enum
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar, Final, Literal
+
+import msgspec
+
+from scheduler.errors import InvalidInput
+from scheduler.tables import StateTable
+from scheduler.types import MAX_U63, Parameters
+
+DEPOSITS: Final = bytes(19) + b"\x0b"
+"""The address of the account that holds all deposits."""
+
+REMOVAL_SLOTS_MAX: Final = 1_024
+"""The greatest number of removal slots: a restart asks for each of them whether it is filled."""
+
+
+_PROFILES: Final[Mapping[str, Mapping[str, Any]]] = {
+    "aip": {},
+    "early": {
+        "position": "before",
+        "charge": "maximum",
+        "expiry": "counted",
+        "time_unit_ms": 100,
+        "ready_limit": 1_000,
+        "min_gas": 0,
+        "max_size_bytes": 10_240,
+        "shutdown_batch": 2_000,
+        "removal_slots": 1_024,
+    },
+    "latest": {
+        "position": "before",
+        "charge": "maximum",
+        "expiry": "at_run",
+        "cancel_lead_ms": 10_000,
+        "authorization": "token",
+        "base_gas": 100,
+    },
+}
+"""The values in which each profile differs from the AIP's text."""
+
+
+class AptosConfig(Parameters, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """The parameters of the queue and the switches between its profiles, read once per block.
+
+    `profile` rules nothing: it says where the values come from that a scenario does not state. Times are in
+    milliseconds, amounts of gas in cycles, prices in units per cycle.
+    """
+
+    profiles: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType(_PROFILES)
+
+    profile: Literal["aip", "early", "latest"] = "aip"
+    position: Literal["price", "before"] = "price"
+    charge: Literal["others", "maximum"] = "others"
+    expiry: Literal["apart", "counted", "at_run"] = "apart"
+    time_unit_ms: int = 1
+    ready_limit: int = 100
+    expiry_ms: int = 10_000
+    expire_limit: int = 200
+    cancel_lead_ms: int = 0
+    authorization: Literal["none", "token"] = "none"
+    token_reschedules: bool = True
+    token_lifetime_ms: int = 0
+    min_gas: int = 100
+    min_price: int = 100
+    base_gas: int = 0
+    max_size_bytes: int = 1_048_576
+    shutdown_batch: int = 200
+    removal_slots: int = 100
+    counts_ids: bool = True
+
+    _above_zero: ClassVar[tuple[str, ...]] = (
+        *("time_unit_ms", "ready_limit", "expire_limit", "min_price", "max_size_bytes", "shutdown_batch"),
+        "removal_slots",
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse what no chain can run on.
+
+        Raises:
+            InvalidInput: A number is out of its range.
+        """
+        for name in self.__struct_fields__:
+            value = getattr(self, name)
+            lowest = int(name in self._above_zero)
+            if isinstance(value, int) and not lowest <= value <= MAX_U63:
+                raise InvalidInput(name, f"{value} must be within {lowest}..2^63-1")
+        if self.removal_slots > REMOVAL_SLOTS_MAX:
+            raise InvalidInput("removal_slots", f"{self.removal_slots} must be at most {REMOVAL_SLOTS_MAX}")
+        if self.base_gas > self.min_gas:
+            raise InvalidInput("base_gas", f"{self.base_gas} must be at most min_gas, which is {self.min_gas}")
+
+    @classmethod
+    def key_of(cls, field: str) -> str:
+        """Return the key by which governance knows a field."""
+        return "system:aptos:" + field
+
+
+class Token(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """A ScheduledTxnAuthToken: what a sender's authorization of an entry is worth, and until when."""
+
+    allow_rescheduling: bool
+    expiration_ms: int
+    authorization_num: int
+
+
+class QueueEntry(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """An entry's key in the schedule map, and what its body has beyond a timer."""
+
+    key: bytes
+    expiry_delta_ms: int
+    token: Token | None
+
+
+class RemovalSlot(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """The keys of one slot that the next prologue removes (F-7)."""
+
+    keys: tuple[bytes, ...]
+
+
+class ServiceState(enum.IntEnum):
+    """The states of the service (ModuleStatus)."""
+
+    ACTIVE = 0
+    PAUSED = 1
+    SHUTDOWN_IN_PROGRESS = 2
+    SHUTDOWN_COMPLETE = 3
+
+
+class ServiceStatus(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """The status of the service; no record means Active."""
+
+    status: ServiceState
+
+
+class AuthorizationNumber(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """A sender's current authorization number, from 1."""
+
+    number: int
+
+
+APTOS_CONFIG: Final = StateTable(0x2C, "queue configuration", AptosConfig)
+QUEUE_ENTRY: Final = StateTable(0x2D, "queue entry", QueueEntry)
+REMOVAL_SLOT: Final = StateTable(0x2E, "removal slot", RemovalSlot)
+SERVICE_STATUS: Final = StateTable(0x2F, "service status", ServiceStatus)
+AUTHORIZATION: Final = StateTable(0x30, "authorization number", AuthorizationNumber)
+
+APTOS_TABLES: Final = (QUEUE_ENTRY, REMOVAL_SLOT, SERVICE_STATUS, AUTHORIZATION)
+"""The tables that blocks of the policy write."""
+
+
+def slot_key(slot: int) -> bytes:
+    """Return the state's key of a removal slot."""
+    return REMOVAL_SLOT.key(slot.to_bytes(8, "big"))
