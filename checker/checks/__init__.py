@@ -16,6 +16,7 @@ from checker.checks.agreement import Agreement
 from checker.checks.arrival import ExpectedArrival
 from checker.checks.auction_books import AuctionAccounts
 from checker.checks.audit.audit import Audit
+from checker.checks.bias_books import BiasAccounts
 from checker.checks.block_times import BlockTimes
 from checker.checks.budgets import Budgets
 from checker.checks.check import Check
@@ -89,6 +90,7 @@ CHECKS: Final[tuple[type[Check], ...]] = (
     EqualOracle,
     AuctionAccounts,
     QueueDeposits,
+    BiasAccounts,
     StormDrained,
     Reorganizations,
     Leaders,

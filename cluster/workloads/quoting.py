@@ -48,7 +48,9 @@ class QuotingKind(WorkloadKind, kw_only=True, frozen=True):
     tips: Annotated[tuple[NotNegative, ...], means("Actor i tips `tips[i modulo their number]`.")] = ()
     tier: Annotated[Tier | None, means("The priority tier that a timer asks for.")] = None
     agent: Annotated[Agent, means("The agent that bids for what the timers leave open.")] = ""
-    bid: Annotated[NotNegative | None, means("The withdrawn argument, which the chain refuses.")] = None
+    bid: Annotated[NotNegative | None, means("Units that a timer bids in the bias auction; the lane refuses it.")] = (
+        None
+    )
 
     def firing_actors(self, site: Site) -> tuple[bytes, ...]:
         """Return all of them."""
