@@ -11,10 +11,11 @@ could open a container cannot be deep, which 0.2 us tell for most messages; only
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import or_
-from typing import Any, Generic, TypeVar, get_origin
+from typing import Any, Final, Generic, TypeVar, get_origin
 
 import msgspec
 
+from network.memo import Memo
 from network.wire import RefusalReason, Refused, find_end, is_surely_shallow, read_tag
 
 __all__ = ["Codec", "CodecError", "RefusalReason", "Refused"]
@@ -26,18 +27,30 @@ class CodecError(Exception):
     """The codec was given types or messages of ours that cannot travel."""
 
 
+SHARED_BYTES_MAX: Final = 8_192
+"""A longer message is decoded by each receiver: it would take too much room in a memo."""
+
+
 class Codec(Generic[T]):
     """Encodes and decodes one closed set of message types.
 
     Args:
         types: frozen msgspec Structs with `array_like=True` and an int tag of their own.
         size_limit: the longest payload in bytes, for all types or for each.
+        shared: messages that other codecs of these types have decoded.
 
     Raises:
         CodecError: a type does not fit, two share a tag, or one has no size limit.
     """
 
-    def __init__(self, types: Sequence[type[T]], *, size_limit: int | Mapping[type[Any], int]) -> None:
+    def __init__(
+        self,
+        types: Sequence[type[T]],
+        *,
+        size_limit: int | Mapping[type[Any], int],
+        shared: Memo[T] | None = None,
+    ) -> None:
+        self._shared = shared
         self._limits_by_tag: dict[int, int] = {}
         self._limits_by_type: dict[type[Any], int] = {}
         for kind in types:
@@ -69,6 +82,8 @@ class Codec(Generic[T]):
         Raises:
             Refused: it is not the canonical encoding of a message of this codec; counted in `refused`.
         """
+        if self._shared is not None and (known := self._shared.find(payload)) is not None:
+            return known
         try:
             self._measure(payload)
             message = self._parse(payload)
@@ -76,6 +91,8 @@ class Codec(Generic[T]):
         except Refused as refusal:
             self.refused[refusal.reason] += 1
             raise
+        if self._shared is not None and len(payload) <= SHARED_BYTES_MAX:
+            self._shared.keep(payload, message)
         return message
 
     def _add_type(self, kind: type[Any], size_limit: int | Mapping[type[Any], int]) -> None:

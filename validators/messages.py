@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final, Generic, Literal, TypeAlias, TypeVar, c
 import msgspec
 
 from network.codec import Codec
+from network.memo import Memo
 from network.types import Label
 from validators.consensus.interface import EngineKind, EngineMessage, MessageInfo, MessageRole
 from validators.consensus.registry import ENGINES
@@ -168,10 +169,10 @@ def block_label(message: BlockRelay | BlockResponse | SnapshotOffer[Any] | Snaps
     return Label(message.traced_name, header.view, header.height)
 
 
-def message_codec(engine: EngineKind) -> Codec[Message]:
-    """Return a codec of its own for one validator; it counts what it refuses."""
+def message_codec(engine: EngineKind, shared: Memo[Message] | None = None) -> Codec[Message]:
+    """Return a codec of its own for one validator; it counts what it refuses. `shared` has what others have read."""
     types = {**engine.messages, **_OWN}
     # The offer is read with this engine's finality in it.
     offer = cast("Any", SnapshotOffer)[engine.records.finality]
     read = [offer if kind is SnapshotOffer else kind for kind in types]
-    return Codec(read, size_limit={kind: info.size_limit_bytes for kind, info in types.items()})
+    return Codec(read, size_limit={kind: info.size_limit_bytes for kind, info in types.items()}, shared=shared)

@@ -36,11 +36,11 @@ from validators.effects import EffectRunner
 from validators.events import Booted, Halted, MessageRefused, SnapshotJoined, StoppedVoting
 from validators.execution import Engine, Executed, Genesis
 from validators.execution.blocks import Header, decode_block, encode_header, header_digest
-from validators.identity import TransactionVerifier, journal_head
+from validators.identity import journal_head
 from validators.intake import Intake
 from validators.mempool.gossip import Gossip, Verified
 from validators.mempool.pool import Pooled
-from validators.messages import BlockRequest, message_codec
+from validators.messages import BlockRequest
 from validators.outbox import Outbox
 from validators.pruning import JournalPruner, PruneDue
 from validators.recovery import RepairLog, StateBase, reopen_consensus, reopen_state
@@ -94,7 +94,7 @@ class Validator:
         self._counts = counts
         self._incarnation = incarnation
         self._on_applied = on_applied
-        self._codec = message_codec(settings.consensus)
+        self._codec = factory.codec(settings.consensus)
         self._journal = Journal(disk)
         self._journal_head = journal_head(genesis, settings.node, public_keys)
         self._repairs = RepairLog(port, settings.consensus.records, counts)
@@ -110,7 +110,7 @@ class Validator:
             sync_us=settings.costs.sync_us,
             reach=counts.reach,
         )
-        self._verifier = TransactionVerifier()
+        self._verifier = factory.verifier()
         self._scheme = factory.scheme(seed, public_keys)
         self._consensus: ConsensusEngine
         self._application: Application | None = None

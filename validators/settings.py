@@ -5,17 +5,22 @@ given another part, a mutant or another apply mode, without touching the rest
 (DESIGN section 3, rule 6).
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final, NamedTuple, Protocol
 
+from network.codec import Codec
+from network.memo import Memo
 from scheduler import POLICIES, Policy
 from validators.actors import PROGRAMS, Actor
 from validators.consensus.interface import EngineConfig, EngineKind
 from validators.consensus.signing import Ed25519Scheme, Scheme
 from validators.execution import ApplyMode, Engine, Executed, Genesis, ProposalContext
 from validators.execution.blocks import Header, Transaction
+from validators.identity import TransactionVerifier
+from validators.messages import Message, message_codec
 from validators.state import Snapshot
 from validators.storage import Barrier, Disk, SyncPoint
 
@@ -32,6 +37,10 @@ class RestoredLog(NamedTuple):
 
 
 EMPTY_LOG: Final = RestoredLog()
+
+DECODED_MAX: Final = 4_096
+SIGNATURES_MAX: Final = 65_536
+"""Results that the validators of a run share."""
 
 CYCLES_PER_COST: Final = 1_000
 """`Costs.execute_us` is charged for each thousand cycles begun."""
@@ -101,6 +110,8 @@ class ExecutionEngineMaker(Protocol):
 
 
 SchemeMaker = Callable[[bytes, Sequence[bytes]], Scheme]
+CodecMaker = Callable[[EngineKind], Codec[Message]]
+VerifierMaker = Callable[[], TransactionVerifier]
 BarrierMaker = Callable[[Disk, Callable[[SyncPoint], None]], Barrier]
 Proposer = Callable[[Engine, ProposalContext, Iterable[Transaction]], Executed]
 
@@ -127,9 +138,9 @@ def make_engine(
     )
 
 
-def make_scheme(seed: bytes, public_keys: Sequence[bytes]) -> Scheme:
-    """Return an Ed25519 scheme of its own."""
-    return Ed25519Scheme(seed, public_keys)
+def make_scheme(seed: bytes, public_keys: Sequence[bytes], shared: Memo[bool] | None = None) -> Scheme:
+    """Return an Ed25519 scheme of its own; `shared` has what others have verified."""
+    return Ed25519Scheme(seed, public_keys, shared)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +153,22 @@ class ValidatorFactory:
 
     engine: ExecutionEngineMaker = field(default=make_engine)
     scheme: SchemeMaker = field(default=make_scheme)
+    codec: CodecMaker = field(default=message_codec)
+    verifier: VerifierMaker = field(default=TransactionVerifier)
     barrier: BarrierMaker = field(default=Barrier)
     propose: Proposer = field(default=Engine.propose)
     around: Callable[[], AbstractContextManager[None]] = field(default=nullcontext)
+
+
+def sharing(factories: Iterable[ValidatorFactory]) -> Iterator[ValidatorFactory]:
+    """Yield factories whose validators share results of pure functions: decoded messages, verified signatures."""
+    decoded: Memo[Message] = Memo(DECODED_MAX)
+    votes: Memo[bool] = Memo(SIGNATURES_MAX)
+    transactions: Memo[bool] = Memo(SIGNATURES_MAX)
+    for factory in factories:
+        yield replace(
+            factory,
+            codec=partial(message_codec, shared=decoded),
+            scheme=partial(make_scheme, shared=votes),
+            verifier=partial(TransactionVerifier, transactions),
+        )

@@ -46,7 +46,7 @@ from validators.execution import Engine, Executed, Genesis
 from validators.identity import journal_head
 from validators.messages import BLOCK_BYTES_MAX
 from validators.node import Validator
-from validators.settings import ValidatorFactory
+from validators.settings import ValidatorFactory, sharing
 from validators.storage import Disk, DiskHandle, SimulatedDisk, provision
 
 BLOCKS_AFTER_HEALING = 2
@@ -89,7 +89,8 @@ class Cluster:
     """One run: ``Cluster(scenario, seed).run()``.
 
     ``factories`` gives chosen validators other parts, and replaces their replica mode; ``data`` gives all of them real
-    disks; ``delivery`` says who calls their handlers. Without ``recording``, for measurements only, there is no digest.
+    disks; ``delivery`` says who calls their handlers, and ``is_sharing`` whether they share results of pure functions.
+    Without ``recording``, for measurements only, there is no digest.
     """
 
     scenario: Scenario
@@ -99,6 +100,7 @@ class Cluster:
     data: DataDirectory | None = None
     recording: bool = True
     delivery: Delivery = "direct"
+    is_sharing: bool = True
     disks: Sequence[SimulatedDisk | DirectoryDisk] = field(init=False)
     _applied: list[deque[Executed]] = field(init=False)
     _progress: Progress = field(init=False)
@@ -121,7 +123,9 @@ class Cluster:
         self._genesis = genesis_of(self.scenario, self._keys)
         self._adversaries = adversaries_of(self.scenario, self._keys, Chance(self.seed))
         self.disks = self._make_disks()
-        own = {node: factory_of(self.scenario, node, self._adversaries.get(node)) for node in range(replicas)}
+        made = [factory_of(self.scenario, node, self._adversaries.get(node)) for node in range(replicas)]
+        # A mutant may change what is shared, for itself or for all.
+        own = dict(enumerate(sharing(made) if self.is_sharing and not self.scenario.mutants else made))
         # Over the replica mode and not instead of it: a mutant keeps the apply mode of its replica.
         own |= {
             node: replace(own[node], around=mutant.around)

@@ -98,7 +98,7 @@ def answer_request(encoded: bytes) -> bytes:
     request = msgspec.msgpack.decode(encoded, type=RepeatRequest)
     seed_shuffle(REPEAT_SHUFFLE)
     scenario = decode_scenario(request.scenario, "the scenario")
-    return bytes(Cluster(scenario, request.seed, delivery=REPEAT_DELIVERY).run().trace.log)
+    return bytes(Cluster(scenario, request.seed, delivery=REPEAT_DELIVERY, is_sharing=False).run().trace.log)
 
 
 def compare_with_repeat(result: PipelineResult) -> CheckResult:
@@ -142,7 +142,7 @@ def main(arguments: Sequence[str]) -> int:
     if options.shuffle != STOCK_SHUFFLE and not seed_shuffle(options.shuffle):
         sys.stderr.write("this trio has no scheduler seed: the repeat uses its stock shuffle\n")
     scenario = decode_scenario(options.scenario.read_bytes(), str(options.scenario))
-    run = Cluster(scenario, options.seed, delivery=REPEAT_DELIVERY).run()
+    run = Cluster(scenario, options.seed, delivery=REPEAT_DELIVERY, is_sharing=False).run()
     options.log.write_bytes(run.trace.log)
     return 0
 

@@ -16,6 +16,7 @@ from typing import Final, Protocol
 from nacl.exceptions import BadSignatureError
 from nacl.signing import SigningKey, VerifyKey
 
+from network.memo import Memo
 from network.types import NodeId
 
 SIGNATURE_BYTES: Final = 64
@@ -49,16 +50,18 @@ class Ed25519Scheme:
     Args:
         seed: 32 bytes, this validator's secret key.
         public_keys: 32 bytes for each validator, by index.
+        shared: what other schemes of the run have verified; this one counts as if it were not there.
     """
 
     name = "ed25519"
 
-    def __init__(self, seed: bytes, public_keys: Sequence[bytes]) -> None:
+    def __init__(self, seed: bytes, public_keys: Sequence[bytes], shared: Memo[bool] | None = None) -> None:
         self._signing_key = SigningKey(seed)
         self._own_public_key = bytes(self._signing_key.verify_key)
         self._public_keys = tuple(public_keys)
         self._verify_keys = tuple(VerifyKey(public_key) for public_key in self._public_keys)
         self._results: dict[bytes, bool] = {}
+        self._shared = shared
         self._verified = 0
 
     @property
@@ -83,7 +86,11 @@ class Ed25519Scheme:
         if known is not None:
             return known
         self._verified += 1
-        is_valid = _is_valid(self._verify_keys[signer], signed, signature)
+        is_valid = None if self._shared is None else self._shared.find(key)
+        if is_valid is None:
+            is_valid = _is_valid(self._verify_keys[signer], signed, signature)
+            if self._shared is not None:
+                self._shared.keep(key, is_valid)
         self._remember(key, is_valid=is_valid)
         return is_valid
 

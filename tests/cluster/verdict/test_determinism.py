@@ -84,6 +84,14 @@ def test_who_calls_the_handlers_does_not_show(delivery, turbulent, reference):
     assert run.trace.digest.hex() == digest_of(reference), compare_logs(reference, bytes(run.trace.log)).summary
 
 
+def test_what_validators_share_does_not_show(turbulent, reference):
+    """Each is charged for signatures and messages as if it had verified and decoded them itself."""
+    runs = [Cluster(decode_scenario(turbulent, "turbulent"), 3, is_sharing=is_sharing).run() for is_sharing in (0, 1)]
+
+    assert {run.trace.digest.hex() for run in runs} == {digest_of(reference)}
+    assert len({tuple(slot.counts.refused for slot in run.slots) for run in runs}) == 1
+
+
 @pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
 def test_python_versions_give_one_digest(version, turbulent, reference):
     """Each version for which `make test` found an interpreter; an absent one is named."""
