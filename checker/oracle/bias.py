@@ -29,6 +29,9 @@ class BiasPhase(TimerPhase):
     runner_up: Candidate | None = None
     room: int = 0
     waits_on: list[int] = field(default_factory=list)
+    wins: dict[bytes, int] = field(default_factory=dict)
+    firsts: dict[int, int] = field(default_factory=dict)
+    """The height of the first block that served a due."""
 
     def run(self) -> None:
         """Add the block's row, hold the auction, close a window, and drop old rows."""
@@ -58,7 +61,8 @@ class BiasPhase(TimerPhase):
     def _drop_rows(self) -> None:
         rows, ends = self.contents.own(SLOT_ROW), self.contents.own(SLOT_ROWS)
         head, tail = ends.rows[None]
-        oldest = min((timer.due for timer in self._waiting()), default=None)
+        due = (timer.due for timer in self.contents.timers.rows.values())
+        oldest = min((each for each in due if each <= self.present.now), default=None)
         gone = [index for index in range(head, tail) if oldest is None or rows.rows[index][0] < oldest]
         for index in gone:
             rows.put(index, None)
@@ -66,11 +70,11 @@ class BiasPhase(TimerPhase):
 
     def wait_of(self, timer: Timer) -> int:
         """Return the blocks that a timer has waited since one served its due."""
-        first = timer.due
-        if self.is_in_slots:
-            rows = self.contents.own(SLOT_ROW).rows.values()
-            first = min(height for slot, height in rows if slot >= timer.due)
-        return self.present.height - max(first, self.activated_at)
+        if timer.due not in self.firsts:
+            rows = self.contents.own(SLOT_ROW).rows.values() if self.is_in_slots else ()
+            # All timers of a due share their first block: thousands of them wait after an outage.
+            self.firsts[timer.due] = min((height for slot, height in rows if slot >= timer.due), default=timer.due)
+        return self.present.height - max(self.firsts[timer.due], self.activated_at)
 
     def _is_dead(self, timer: Timer) -> bool:
         return self._is_expired(timer)
@@ -102,7 +106,7 @@ class BiasPhase(TimerPhase):
         self.room = self.present.config.lane_timer_cycles
         for candidate in candidates:
             timer = candidate.timer
-            if self._wins_of(timer.actor) >= self.config.max_fires_per_actor:
+            if self._is_capped(timer):
                 continue
             if len(self.winners) >= self.config.max_fires_per_block or timer.gas_limit > self.room:
                 self.runner_up = self.runner_up or candidate
@@ -113,10 +117,11 @@ class BiasPhase(TimerPhase):
             else:
                 self.contents.credit(timer.fee_payer, -self._max_cost(timer))
                 self.winners.append(candidate)
+                self.wins[timer.actor] = self.wins.get(timer.actor, 0) + 1
                 self.room -= timer.gas_limit
 
-    def _wins_of(self, actor: bytes) -> int:
-        return sum(winner.timer.actor == actor for winner in self.winners)
+    def _is_capped(self, timer: Timer) -> bool:
+        return self.wins.get(timer.actor, 0) >= self.config.max_fires_per_actor
 
     def _fire_winner(self, timer: Timer, payment: int) -> None:
         """Run a winner's handler, whose greatest cost its payer was charged in the walk."""
@@ -158,7 +163,7 @@ class BiasPhase(TimerPhase):
             return "over_cap"
         if self.present.config.execution_lane_paused:
             return "lane_full"
-        if self._wins_of(timer.actor) >= self.config.max_fires_per_actor:
+        if self._is_capped(timer):
             return "actor_cap"
         return "lane_full" if timer.gas_limit > self.room else "block_cap"
 
