@@ -39,6 +39,7 @@ def run_diff(options: argparse.Namespace) -> int:
     readers = RecordReader(options.first), RecordReader(options.second)
     doubts = {} if options.no_verify else _verify(readers, is_quiet=options.json)
     found = compare_records(*readers)
+    page = list(_write_page(readers, found))
     if options.json:
         answer = {"is_verified": not options.no_verify and not doubts, "doubts": doubts, **msgspec.to_builtins(found)}
         print_json(answer)
@@ -47,7 +48,7 @@ def run_diff(options: argparse.Namespace) -> int:
         lines += [
             f"{name} is as recorded, not verified: {on_one_line(doubt.summary)}" for name, doubt in doubts.items()
         ]
-        print_lines([*lines, *_lines_of_diff(found, options), *_write_page(readers, found)])
+        print_lines([*lines, *_lines_of_diff(found, options), *page])
     difference = CheckResult("diff", "passed" if found.is_same else "failed", "safety", "", (), 1)
     return verdict_of([difference, *doubts.values()]).exit_code
 

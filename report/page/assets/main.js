@@ -46,7 +46,15 @@ async function begin() {
   });
   addEventListener('popstate', () => { Object.assign(state, decode(location.hash)); if (!runs[state.run]) state.run = 0; announce(); });
   dark.addEventListener('change', () => { readColours(); announce(); });
-  addEventListener('beforeprint', () => { readColours(); for (const pane of panes) pane.draw(); });
+  // Paper is light; the class comes before the browser asks what to print, the medium may come after.
+  const paint = (isPaper) => {
+    document.documentElement.classList.toggle('printing', isPaper);
+    readColours();
+    for (const pane of panes) pane.draw();
+  };
+  addEventListener('beforeprint', () => paint(true));
+  addEventListener('afterprint', () => paint(false));
+  matchMedia('print').addEventListener('change', (event) => paint(event.matches));
   new ResizeObserver(announce).observe(document.body);
   announce();
   requestAnimationFrame(() => { document.documentElement.dataset.ready = 'yes'; });

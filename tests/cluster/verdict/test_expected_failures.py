@@ -14,6 +14,7 @@ from cluster.cli.main import main
 from cluster.scenario.load import encode_scenario, load_scenario
 from cluster.scenario.messages import ScenarioError
 from tests.support.cluster_runs import result_of
+from tests.support.pages import text_of
 
 
 def check(name, status, exit_class="safety"):
@@ -103,6 +104,7 @@ def test_an_expected_failure_is_explained(directory, capsys):
 
     reported = json.loads(capsys.readouterr().out)
     assert (reported["verdict"], reported["check"], reported["height"]) == ("failed as expected", "supply", 3)
+    assert "Cause: execution" in text_of((directory / "report.html").read_bytes(), "why")
 
 
 def test_a_diff_names_the_checks_that_failed(directory, tmp_path, capsys):
@@ -110,6 +112,15 @@ def test_a_diff_names_the_checks_that_failed(directory, tmp_path, capsys):
 
     assert main(["diff", "--json", str(directory), str(other)]) == 1
     assert json.loads(capsys.readouterr().out)["settings"]["check supply"] == ["failed", "none"]
+
+
+def test_a_diff_writes_a_page_of_both_runs_beside_the_first(directory, tmp_path, capsys):
+    other = result_of("broken-refund", "mutants={}", runs=tmp_path).directory
+    assert main(["diff", "--no-verify", str(directory), str(other)]) == 1
+
+    place = directory.with_name(f"diff-{directory.name}-{other.name}.html")
+    assert capsys.readouterr().out.splitlines()[-1] == f"page {place}"
+    assert "check supply | failed | none" in text_of(place.read_bytes(), "difference")
 
 
 def test_what_is_shrunk_does_not_expect_its_failure(directory, tmp_path, capsys):

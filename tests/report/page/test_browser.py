@@ -140,6 +140,16 @@ def test_light_and_dark_are_two_schemes_in_text_and_pictures(content):
     assert seen[0][1] != seen[1][1]
 
 
+def test_paper_is_light_in_text_and_pictures(content):
+    with opened(content) as light, opened(content, scheme="dark") as dark:
+        before = dark.pixel("[data-pane=matrix] canvas", 8, 30)
+        dark.tab.emulate_media(media="print")
+        dark.drawn()
+
+        on_paper = dark.pixel("[data-pane=matrix] canvas", 8, 30)
+        assert on_paper == light.pixel("[data-pane=matrix] canvas", 8, 30) != before
+
+
 class TestPhone:
     def test_a_run_fits(self, content):
         with opened(content, width=360) as page:
