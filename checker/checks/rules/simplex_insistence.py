@@ -11,10 +11,10 @@ or by what it waited for.
 | for the next tick | the one before it, a start | activity | |
 | for what is pooled | the same | regossip | |
 
-Waits of a machine whose clock was slow are not judged, nor a replica that the plan pauses. A request that is made
-again because its timer ran out goes to the next validator in turn, and so do pooled transactions that are sent again;
-the first request for a certificate goes to the leader of the view that the replica is in, and no peer is asked for a
-snapshot, or one piece of it, more often in a row than a peer is asked.
+Waits of a machine whose clock was slow are not judged, nor a replica that the plan pauses. A request that is made again
+because its timer ran out goes to the next validator in turn, and so do pooled transactions that are sent again. The
+first request for a certificate goes to the leader of the view that the replica is in. No peer is asked for a snapshot,
+or one piece of it, more often in a row than a peer is asked. A leader that is skipped was silent for the skip timeout.
 """
 
 from collections import deque
@@ -26,7 +26,7 @@ from checker.checks.context import RunContext
 from checker.results import CheckResult, ExitClass
 from faults.events import ClockSet, Crashed
 from network.clock import MILLION
-from network.events import Event, Handlers, Sent, TimerElapsed
+from network.events import Delivered, Event, Handlers, Sent, TimerElapsed
 from network.types import Micros, NodeId
 from validators.events import Booted, Entered, Halted, MessageRefused, Reported, SnapshotJoined, Voted
 from validators.sync.snapshots import ATTEMPTS
@@ -34,6 +34,16 @@ from validators.sync.snapshots import ATTEMPTS
 SNAPSHOT_REQUESTS: Final = ("SnapshotRequest", "SnapshotChunkRequest")
 TICKS_PER_SKIP: Final = 4
 TIMED_OUT: Final = "TimedOut"
+INACTIVITY: Final = "Inactivity"
+HEARD: Final = (
+    "Notarize",
+    "Nullify",
+    "Finalize",
+    "Notarization",
+    "Nullification",
+    "Finalization",
+    "CertificateResponse",
+)
 
 SYNCS: Final = 3
 """A request that follows from a certificate waits for the sync under way and for its own."""
@@ -52,7 +62,10 @@ class _Life:
         given: Peers that pooled transactions went to in the instant of the last timer for them.
     """
 
+    begun_us: Micros = 0
     view: int = 0
+    heard: dict[NodeId, Micros] = field(default_factory=dict)
+    last_heard: tuple[Micros, NodeId, Micros] = (-1, -1, 0)
     leaders: deque[tuple[Micros, NodeId]] = field(default_factory=lambda: deque(maxlen=LEADERS_KEPT))
     waits: dict[str, Micros] = field(default_factory=dict)
     elapsed: dict[object, Micros] = field(default_factory=dict)
@@ -79,6 +92,7 @@ class Insistence(Check):
         self._paused = {node: None for fault in plan.faults if fault.pauses for node in fault.nodes}
         self._lives: dict[NodeId, _Life] = {}
         self._slow: dict[NodeId, None] = {}
+        self._drifting: dict[NodeId, None] = {}
         self._slowed = {node: None for fault in plan.faults if fault.slows for node in fault.nodes}
         self._can_tell_retries = plan.fetch_grace_us != plan.fetch_timeout_us
         self._turns = 0
@@ -96,6 +110,7 @@ class Insistence(Check):
             SnapshotJoined: self.joined,
             TimerElapsed: self.elapsed,
             Sent: self.sent,
+            Delivered: self.delivered,
             MessageRefused: self.refused,
             ClockSet: self.clock_set,
         }
@@ -108,7 +123,7 @@ class Insistence(Check):
     def booted(self, event: Event, _booted: Booted) -> None:
         """Begin a life: its ticks and its gossip begin."""
         if event.node not in self._paused:
-            life = self._lives[event.node] = _Life()
+            life = self._lives[event.node] = _Life(begun_us=event.at_us)
             self._wait(event, life, "activity", self.run.plan.skip_timeout_us // TICKS_PER_SKIP)
             if event.node < self.run.validators:
                 self._wait(event, life, "regossip", self.run.plan.regossip_us)
@@ -142,6 +157,17 @@ class Insistence(Check):
         life = self._lives.get(event.node)
         if life is not None and report.activity == TIMED_OUT and report.view == life.view:
             self._close(event, life, "view")
+            if report.detail == INACTIVITY and event.node not in self._drifting:
+                self._compare_silence(event, life, report.signer)
+
+    def delivered(self, event: Event, delivered: Delivered) -> None:
+        """Note when a peer was heard: by a vote or a certificate, and not by a request alone."""
+        if delivered.label in HEARD:
+            life = self._lives.get(event.node)
+            if life is not None:
+                peer = delivered.source
+                life.last_heard = event.at_us, peer, life.heard.get(peer, life.begun_us)
+                life.heard[peer] = event.at_us
 
     def joined(self, event: Event, _joined: SnapshotJoined) -> None:
         """Note that a replica asks for other blocks from now on."""
@@ -181,15 +207,22 @@ class Insistence(Check):
                 self._ask(event, life, sent)
 
     def refused(self, event: Event, refused: MessageRefused) -> None:
-        """Note that a peer was given up, whose snapshot was asked for."""
+        """Note that a peer was given up, whose snapshot was asked for, or that what came was not heard."""
         life = self._lives.get(event.node)
-        if life is not None and refused.message == "snapshot":
+        if life is None:
+            return
+        at_us, peer, before_us = life.last_heard
+        if refused.message == "snapshot":
             life.attempts.clear()
+        elif at_us == event.at_us and life.heard.get(peer) == at_us:
+            life.heard[peer] = before_us
 
     def clock_set(self, _event: Event, clock: ClockSet) -> None:
         """Note a clock that is slow, by which every wait takes longer."""
         if clock.ppm < 0:
             self._slow[clock.machine] = None
+        elif clock.ppm:
+            self._drifting[clock.machine] = None
 
     def finish(self) -> CheckResult:
         """Return the result."""
@@ -232,6 +265,15 @@ class Insistence(Check):
             self._end_gossip(node, life)
             for name, due_us in life.waits.items():
                 self._compare_wait(node, name, due_us, now_us)
+
+    def _compare_silence(self, event: Event, life: _Life, leader: NodeId) -> None:
+        """Compare how long a leader was silent that is not waited for; four whole ticks have to pass."""
+        silent_us = event.at_us - life.heard.get(leader, life.begun_us)
+        least_us = self.run.plan.skip_timeout_us // TICKS_PER_SKIP * TICKS_PER_SKIP
+        self.tally.compared += 1
+        if silent_us < least_us:
+            text = f"validator {event.node} did not wait for leader {leader}, which was silent for {silent_us:,} us"
+            self.tally.fail(f"{text}, of {least_us:,}", validator=event.node, leader=leader)
 
     # Turns
 
