@@ -10,7 +10,7 @@ queue than it takes and expires.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, ClassVar, Final
 
@@ -320,7 +320,8 @@ class AptosInBlock(CallsInBlock):
         tally.report_deferred(first, counts.items())
         if dead:
             tally.reached.append(AptosRule.EXPIRED_WAITS)
-        return tally.result(waiting_live=live, waiting_dead=dead)
+        # Put in afterwards: the cells of a tally tell of the GC lane, which has no part in this.
+        return replace(tally.result(waiting_live=live, waiting_dead=0), waiting_dead=dead)
 
     def _reason_of_rest(self) -> DeferralReason:
         """Return why the entries wait that were not ready."""
