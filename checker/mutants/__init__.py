@@ -15,6 +15,7 @@ from checker.mutants import (
     costly,
     edges,
     execution,
+    gba_auction,
     growing,
     guards,
     lane,
@@ -30,7 +31,7 @@ from checker.mutants.mutant import MissingTargetError, Mutant, Swaps, validator_
 from validators.settings import ValidatorFactory
 
 _FILES: Final = (
-    *(scheduler, lane, edges, execution, phases, state),
+    *(scheduler, lane, gba_auction, edges, execution, phases, state),
     *(consensus, clocks, storage, network, trusting, unshared, costly, growing, guards, bed),
 )
 
