@@ -1,5 +1,6 @@
 """Mutants of the GBA auction: who is asked, what a tip is worth, slices, the budget, and weights over epochs."""
 
+import dataclasses
 from functools import partial
 from typing import Any, Final
 
@@ -54,14 +55,20 @@ def slices_for_all(share_out: Any) -> Any:
 
 @_of_auction(
     (gba_auction, "has_room"),
+    (gba_auction.GbaAuction, "guarantees"),
     kills=("budgets", "oracle"),
     needs=(*IN_AUCTION, *RIVALS, "chain.timers.lane_timer_cycles=5_000"),
     shows="TimerFired",
     is_of_timer=True,
 )
-def budget_exceeded_by_the_last(has_room: Any) -> Any:
+def budget_exceeded_by_the_last(has_room: Any, guarantees: Any) -> Any:
     """The hard cap of the budget is read as the literal one."""
-    return lambda *numbers, **_reading: has_room(*numbers, reading="literal")
+
+    def guarantee_less(policy: Any, own: Any) -> Any:
+        # Else the block's own guard would stop the validator before any check sees it.
+        return dataclasses.replace(guarantees(policy, own), overshoots=True)
+
+    return lambda *numbers, **_reading: has_room(*numbers, reading="literal"), guarantee_less
 
 
 @_of_auction(
