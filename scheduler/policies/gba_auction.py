@@ -112,6 +112,8 @@ class _Waiting:
     """Of timers whose agents were asked; `lane_full` is the reason of those that compete, until they fire."""
     fired: dict[bytes, tuple[bytes, ActorTally]] = field(default_factory=dict)
     """The timers that fired, each with its actor and its part of that one's sums."""
+    unpaid: int = 0
+    """The timers passed over for their funds that an earlier block has told of: they are only counted."""
     unasked: DeferralReason = DeferralReason.NOT_ASKED
     """The reason of the others."""
 
@@ -215,7 +217,10 @@ class GbaAuctionInBlock(PolicyInBlock):
             ledger=block.ledger,
         )
         tally.reached += listed.reached
-        waiting.reasons.update((timer.timer_id, DeferralReason.FUNDS) for timer in listed.unpayable)
+        # Each of these may wait for as long as it lives: only those that a block tells of are worth a place.
+        told = [timer for timer in listed.unpayable if timer.due > block.moment.parent_now]
+        waiting.reasons.update((timer.timer_id, DeferralReason.FUNDS) for timer in told)
+        waiting.unpaid = len(listed.unpayable) - len(told)
         for timer in listed.asked:
             bid = self._bid(tally, timer, weights.books.used_cycles)
             if isinstance(bid, GbaFailure):
@@ -346,7 +351,8 @@ class GbaAuctionInBlock(PolicyInBlock):
         for timer_id, reason in waiting.reasons.items():
             counts[reason] += timer_id not in waiting.fired
         counts[DeferralReason.OVER_CAP] += len(waiting.over_cap)
-        counts[waiting.unasked] += len(waiting.live) - len(waiting.reasons)
+        counts[DeferralReason.FUNDS] += waiting.unpaid
+        counts[waiting.unasked] += len(waiting.live) - len(waiting.reasons) - waiting.unpaid
         tally.report_deferred(first, counts.items())
         return sums
 

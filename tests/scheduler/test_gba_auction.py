@@ -1,8 +1,11 @@
 """The GBA auction in its timer phase: rows B-1 to B-11 of the rules, each by its name."""
 
+import re
+
 import msgspec
 import pytest
 
+from checker.record.root import PROJECT_ROOT
 from scheduler import (
     POLICIES,
     AuctionRule,
@@ -396,6 +399,19 @@ class TestPhase:
         opened.cancel(A, left)
         assert AuctionRule.CANCELLED_BEHIND_PHASE in opened.reached
         assert opened.close(100).waiting_live == 0
+
+
+def test_every_row_of_part_b_has_a_test_by_name():
+    """Those of docs/spec.md stand in this folder, and no row from B-1 to B-11 is without one."""
+    spec = (PROJECT_ROOT / "docs" / "spec.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (B-\d+)[^\n]*`(test_b\d+_\w+)` \|$", spec, re.MULTILINE)
+    defined = "".join(
+        path.read_text(encoding="utf-8")
+        for path in sorted((PROJECT_ROOT / "tests" / "scheduler").glob("test_gba_*.py"))
+    )
+
+    assert {rule for rule, _ in rows} == {f"B-{number}" for number in range(1, 12)}
+    assert [name for _, name in rows if f"def {name}(" not in defined] == []
 
 
 def test_every_pair_of_policies_says_what_becomes_of_timers():

@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from cluster.cli import main
 from cluster.runtime.genesis import genesis_of, keys_of
 from cluster.scenario.defaults import without_defaults
 from cluster.scenario.load import encode_scenario, load_scenario
@@ -67,6 +68,23 @@ def test_a_switch_that_is_named_stands_against_the_profile():
 def test_a_bad_parameter_is_one_line_that_names_what_is_allowed(setting, told):
     with pytest.raises(ScenarioError, match=told):
         load_scenario("calm", (CHAIN, f"chain.policy_parameters={setting}"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        (['chain.policy="gba-auktion"'], "did you mean gba-auction?"),
+        ([CHAIN, "chain.policy_parameters.budget=7"], "chain.policy_parameters"),
+        (['chain.policy="fifo"', 'chain.activation={height=3, previous="gba-auction"}'], "fifo cannot follow"),
+        ([CHAIN, 'chain.profile="page"'], "chain.profile"),
+    ],
+)
+def test_a_command_refuses_it_in_one_line_with_exit_code_2(settings, told, capsys):
+    code = main.main(["check", "calm", *(part for setting in settings for part in ("--set", setting))])
+    said = capsys.readouterr().err.strip()
+
+    assert (code, len(said.splitlines())) == (2, 1), said
+    assert told in said
 
 
 @pytest.mark.parametrize("after", ["fifo", "fifo-free"])
