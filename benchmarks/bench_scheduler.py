@@ -15,6 +15,7 @@ import msgspec
 from benchmarks.auction_chain import AuctionChain
 from benchmarks.bias_chain import BiasChain
 from benchmarks.dict_chain import RICH, DictBuckets, DictChain, timer_of
+from benchmarks.queue_chain import QueueChain
 from scheduler import (
     Bucket,
     CalendarProfile,
@@ -49,6 +50,7 @@ def run(show: Show = print, pending: Sequence[int] = PENDING, waiting: Sequence[
     run_lane(show, waiting)
     run_auction(show, waiting)
     run_bias(show, waiting)
+    run_scheduled(show, waiting)
 
 
 def run_queue(show: Show, pending: Sequence[int]) -> None:
@@ -235,6 +237,19 @@ def run_bias(show: Show, waiting: Sequence[int]) -> None:
                 f"  ({first_us / count:.1f} us each once, when due)"
             )
         show(f"  {worst:.3f} us a waiting timer ({verdict(worst <= EAGER_TARGET_US)}, target {EAGER_TARGET_US})")
+
+
+def run_scheduled(show: Show, waiting: Sequence[int]) -> None:
+    """Print the time of a block of scheduled transactions by number of due entries; it takes a hundred of them."""
+    worst = 0.0
+    for count in waiting:
+        block_us, first_us = time_phases(QueueChain(count).run_block)
+        worst = block_us / count
+        show(
+            f"scheduled,    {count:>9,} entries due: {block_us:9.0f} us a block  {worst:6.3f} us a waiting entry"
+            f"  ({first_us / count:.1f} us each once, when due)"
+        )
+    show(f"  {worst:.3f} us a waiting entry ({verdict(worst <= EAGER_TARGET_US)}, target {EAGER_TARGET_US})")
 
 
 def time_phases(run_block: Callable[[int], object]) -> tuple[float, float]:
