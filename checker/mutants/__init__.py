@@ -10,6 +10,7 @@ from typing import Final
 
 from checker.mutants import (
     bed,
+    bids,
     clocks,
     consensus,
     costly,
@@ -32,7 +33,7 @@ from validators.settings import ValidatorFactory
 
 _FILES: Final = (
     *(scheduler, lane, gba_auction, edges, execution, phases, state),
-    *(consensus, clocks, storage, network, trusting, unshared, costly, growing, guards, bed),
+    *(consensus, clocks, storage, network, trusting, unshared, costly, growing, guards, bed, bids),
 )
 
 MUTANTS: Final = tuple(each for file in _FILES for each in vars(file).values() if isinstance(each, Mutant))

@@ -1,0 +1,127 @@
+"""Mutants of the bias auction: its walk, its payments, its waits, the escrow and the lambda loop."""
+
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+
+from checker.mutants.mutant import mutant
+from scheduler import bias_loop, bias_selection
+from scheduler.bias_selection import Walk
+from scheduler.bias_waits import WaitClock
+from scheduler.escrow import Escrow
+from scheduler.policies import bias_auction
+from scheduler.policies.bias_auction import BiasAuctionInBlock
+
+_STORM: Final = 'kind="storm", actors=2, start_ms=1_500, spread_slots=1, gas_limit=2_100, may_be_idle=true'
+
+IN_AUCTION: Final = (
+    'chain.policy="bias-auction"',
+    "chain.activation.height=1",
+    "chain.lane={}",
+    'chain.policy_parameters={payment="vcg-critical", lambda_window_blocks=4, target_wait=1, max_fires_per_actor=1}',
+    "chain.timers={lane_timer_cycles=6_000, max_cells_per_fire=2_000}",
+    'workload.bidders={kind="heartbeats", actors=3, gas_limit=2_000, bid=9_001, may_be_idle=true}',
+    'workload.others={kind="heartbeats", actors=3, gas_limit=2_300, bid=3_007, may_be_idle=true}',
+    'workload.waiting={kind="heartbeats", actors=2, gas_limit=1_900, may_be_idle=true}',
+)
+"""A lane with room for fewer fires than bid for it."""
+
+IN_STORM: Final = (
+    *IN_AUCTION,
+    f"workload.hoards={{{_STORM}, timers_per_actor=8, first_slot=7, ttl_slots=3, bid=12_001}}",
+    f"workload.broke={{{_STORM}, timers_per_actor=4, first_slot=9, ttl_slots=30, bid=20_003, withdraw_ms=5_000}}",
+)
+"""Beside these, actors with more timers than their cap, and payers that run dry."""
+
+_bid_mutant = partial(mutant, area="scheduler", on_all=True, needs=IN_STORM)
+
+
+@_bid_mutant(
+    (Walk, "is_capped"), (Walk, "visit"), kills=("oracle",), cause="execution", shows="TimerFired.*tip|account"
+)
+def runner_up_of_a_capped_actor(is_capped: Any, visit: Any) -> Any:
+    """A timer that its actor's cap left out sets the price."""
+
+    def visit_and_price(self: Any, one: Any, can_pay: Any) -> None:
+        if is_capped(self, one.timer.actor) and self.runner_up is None:
+            self.runner_up = one
+        visit(self, one, can_pay)
+
+    return is_capped, visit_and_price
+
+
+@_bid_mutant((bias_auction, "payment"), kills=("bias-books",), needs=IN_AUCTION, cause="execution", shows="TimerFired")
+def payment_below_the_reserve(payment: Any) -> Any:
+    """A winner pays what the runner-up sets even where that is below the reserve."""
+    return lambda winner, runner_up, *, rule, reserve: payment(winner, runner_up, rule=rule, reserve=0 * reserve)
+
+
+@_bid_mutant((bias_selection, "SCALE"), kills=("oracle",), cause="execution", shows="TimerFired")
+def scores_without_their_scale(scale: Any) -> Any:
+    """Bids and biases are added up in different units when they set a price."""
+    return scale // 10
+
+
+@_bid_mutant((bias_auction, "payment"), kills=("oracle",), cause="execution", shows="TimerFired|account")
+def payments_rounded_up(payment: Any) -> Any:
+    """A payment with a fraction of a unit is rounded up."""
+
+    def round_up(winner: Any, runner_up: Any, *, rule: Any, reserve: int) -> Any:
+        exact: int = payment(winner, runner_up, rule=rule, reserve=reserve)
+        parts = bias_selection.price(winner, runner_up, rule) % 10**18
+        return min(winner.bid, exact + bool(parts and exact > reserve))
+
+    return round_up
+
+
+@_bid_mutant(
+    (WaitClock, "first_height"),
+    kills=("oracle", "bias-books"),
+    cause="order",
+    shows="TimerFired|bias",
+)
+def waits_from_the_block_after(first_height: Any) -> Any:
+    """The first block in which a timer may compete counts as none that deferred it, and so does the second."""
+    return lambda self, due: min(first_height(self, due) + 1, self._moment.height)
+
+
+@_bid_mutant((Escrow, "give_back"), kills=("bias-books",), cause="clean-up", shows="account")
+def escrow_kept_from_the_cancelled(_give_back: Any) -> Any:
+    """A bid whose timer leaves without a fire stays in escrow."""
+    return lambda self, timer: self.withdraw(timer) and None
+
+
+@_bid_mutant((bias_auction, "close_books"), kills=("oracle", "bias-books"), cause="execution", shows="bias")
+def lambda_window_a_block_longer(close_books: Any) -> Any:
+    """A window of the lambda loop closes one block late."""
+
+    def close_late(state: Any, books: Any, config: Any, **rest: Any) -> Any:
+        longer = msgspec.structs.replace(config, lambda_window_blocks=config.lambda_window_blocks + 1)
+        return close_books(state, books, longer, **rest)
+
+    return close_late
+
+
+@_bid_mutant((bias_loop, "step"), kills=("bias-books",), cause="execution", shows="bias")
+def lambda_stepped_by_a_quarter(step: Any) -> Any:
+    """Lambda moves by a quarter of itself where it should by an eighth."""
+
+    def step_far(books: Any, worst: int, config: Any) -> Any:
+        moved: int = step(books, worst, config)
+        return min(max(2 * moved - books.lambda_, config.lambda_min), config.lambda_max)
+
+    return step_far
+
+
+@_bid_mutant((BiasAuctionInBlock, "_charge"), kills=("oracle", "supply"), cause="execution", shows="account|TimerFired")
+def walk_stops_for_the_poor(charge: Any) -> Any:
+    """A timer whose payer cannot pay takes the room that it would have had."""
+
+    def charge_and_block(self: Any, tally: Any, state: Any, one: Any) -> bool:
+        can_pay: bool = charge(self, tally, state, one)
+        if not can_pay:
+            state.walk.room = max(0, state.walk.room - one.timer.gas_limit)
+        return can_pay
+
+    return charge_and_block
