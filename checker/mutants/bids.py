@@ -37,18 +37,16 @@ IN_STORM: Final = (
 _bid_mutant = partial(mutant, area="scheduler", on_all=True, needs=IN_STORM)
 
 
-@_bid_mutant(
-    (Walk, "is_capped"), (Walk, "visit"), kills=("oracle",), cause="execution", shows="TimerFired.*tip|account"
-)
-def runner_up_of_a_capped_actor(is_capped: Any, visit: Any) -> Any:
+@_bid_mutant((Walk, "visit"), kills=("oracle",), cause="execution", shows="TimerFired.*tip|account")
+def runner_up_of_a_capped_actor(visit: Any) -> Any:
     """A timer that its actor's cap left out sets the price."""
 
     def visit_and_price(self: Any, one: Any, can_pay: Any) -> None:
-        if is_capped(self, one.timer.actor) and self.runner_up is None:
+        if self.is_capped(one.timer.actor) and self.runner_up is None:
             self.runner_up = one
         visit(self, one, can_pay)
 
-    return is_capped, visit_and_price
+    return visit_and_price
 
 
 @_bid_mutant((bias_auction, "payment"), kills=("bias-books",), needs=IN_AUCTION, cause="execution", shows="TimerFired")
