@@ -124,6 +124,7 @@ UNREACHED: Final[Mapping[str, str]] = {
     "there is no validator *": "a proposal's leader is compared with the header before",
     "transactions are not those of the header's tx_root": "a peer's block is refused for it before (`tx_root`)",
     "witness: it does not lead from * to *": "the offer was refused for it before",
+    "bitmap: the canonical root is * and not *": "the witness proves the bitmap's part, and is refused before",
     "its operations are longer than * bytes": "a gibibyte is more than a run can carry",
 }
 """Refusals that no run of shipped programs reaches, by their text, and why; unit tests reach them."""

@@ -50,31 +50,13 @@ class SnapshotRefusal(RefusalCell):
     OFFER_OF_OTHER_BLOCK = (
         "*: header: the certificate is of another block",
         "An offer's certificate is not its header's.",
-        UNPROMISED,
     )
-    OFFER_UNCERTIFIED = "*: certificate: it is not a quorum's", "An offer's certificate has no quorum.", UNPROMISED
-    OFFER_WITNESS = (
-        "*: witness: it does not lead to the header's state root",
-        "An offer's root is not its header's.",
-        UNPROMISED,
-    )
-    OFFER_OUTLINE = (
-        "*: outline: * pieces for operations * to *",
-        "An offer's numbers do not fit each other.",
-        UNPROMISED,
-    )
-    OFFER_HEADER_MALFORMED = "*: header: Header of * bytes: *", "An offer's header is none.", UNPROMISED
-    PIECE_TRUNCATED = (
-        "*: truncated: a piece is empty or too long",
-        "A piece is empty, or holds more than is missing.",
-        UNPROMISED,
-    )
-    SNAPSHOT_TRUNCATED = "*: truncated: * operations of *", "All pieces together hold too little.", UNPROMISED
-    SNAPSHOT_OPERATIONS = "*: operations: *", "A snapshot's operations are none, or lead to another root.", UNPROMISED
-    SNAPSHOT_FLOOR = (
-        "*: floor: *",
-        "A snapshot's floor is not that of its last commit, or does not fit its sizes.",
-        UNPROMISED,
-    )
-    SNAPSHOT_PEAKS = "*: peaks: *", "A snapshot has too few or too many peaks.", UNPROMISED
-    SNAPSHOT_BITMAP = "*: bitmap: *", "A snapshot's activity leads to another root.", UNPROMISED
+    OFFER_UNCERTIFIED = "*: certificate: it is not a quorum's", "An offer's certificate has no quorum."
+    OFFER_WITNESS = "*: witness: it does not lead to the header's state root", "An offer's root is not its header's."
+    OFFER_OUTLINE = "*: outline: * pieces for operations * to *", "An offer's numbers do not fit each other."
+    OFFER_HEADER_MALFORMED = "*: header: Header of * bytes: *", "An offer's header is none."
+    PIECE_TRUNCATED = "*: truncated: a piece is empty or too long", "A piece is empty, or holds more than is missing."
+    SNAPSHOT_TRUNCATED = "*: truncated: * operations of *", "All pieces together hold too little."
+    SNAPSHOT_OPERATIONS = "*: operations: *", "A snapshot's operations are none, or lead to another root."
+    SNAPSHOT_FLOOR = "*: floor: *", "A snapshot's floor is not that of its last commit, or does not fit its sizes."
+    SNAPSHOT_PEAKS = "*: peaks: *", "A snapshot has too few or too many peaks."
