@@ -22,8 +22,10 @@ from validators.settings import RestoredLog
 from validators.state import CorruptLog, ForgedSnapshot, Snapshot
 from validators.stats import ValidatorCounts
 from validators.storage import (
+    JOURNAL_FILES,
     Damage,
     Disk,
+    DiskReadError,
     FinalizedEntry,
     FinalizedLog,
     Journal,
@@ -112,7 +114,11 @@ def reopen_consensus(
         reason = error.reason if isinstance(error, JournalLostError) else str(error)
         # Durable before the replay: a crash in between must not find a fresh journal that may vote.
         provision(disk, msgspec.structs.replace(expected, observes=reason))
-    return _replay(journal, expected, repairs, make)
+    try:
+        return _replay(journal, expected, repairs, make)
+    except JournalLostError as error:
+        # A disk that does not hold what was just written will hold no vote either.
+        raise DiskReadError(JOURNAL_FILES[0], "read", f"the journal begun anew is lost: {error.reason}") from error
 
 
 def _replay(

@@ -74,6 +74,16 @@ class BitRot(_Damage, tag="bit-rot", kw_only=True, frozen=True):
     medium: ClassVar = storage.BitFlip
     effect: ClassVar[str] = "of the sectors that are read have a bit flipped from then on"
 
+    both_copies: Annotated[
+        bool, means("Whether both copies of the journal may be hit in one place, which costs the validator its vote.")
+    ] = False
+
+    def condition(self, used_bytes: int) -> storage.Condition:
+        return storage.BitFlip(self.ppm, self.files, self.both_copies)
+
+    def describe(self) -> str:
+        return super().describe() + " Both copies of its journal may be hit in one place." * self.both_copies
+
     @classmethod
     def draws(cls) -> tuple[Drawn, ...]:
         return (Drawn(15, "bit-rot", _draw_bit_rot, companion=_draw_restart),)

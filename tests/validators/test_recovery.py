@@ -30,7 +30,9 @@ from validators.settings import make_engine
 from validators.stats import ValidatorCounts
 from validators.storage import (
     JOURNAL_FILES,
+    BitFlip,
     Damage,
+    DiskReadError,
     FinalizedEntry,
     FinalizedLog,
     Journal,
@@ -276,3 +278,14 @@ class TestState:
         FinalizedLog(disk).install(height=HEIGHTS, encoded=b"\x93\x01\x02\x03")
 
         assert self.reopen(chain, disk, notes).engine.finalized == chain.engines[0].finalized
+
+
+def test_a_disk_that_loses_a_journal_just_begun_has_failed(notes):
+    """It will hold no vote either; that its reason begins with the disk is for the checks."""
+    disk = SimulatedDisk()
+    provision(disk, HEAD)
+    disk.finish_sync(disk.begin_sync())
+    disk.medium.impose("rot", BitFlip(1_000_000, ("journal",), both_copies=True))
+
+    with pytest.raises(DiskReadError, match="the journal begun anew is lost"):
+        reopen_consensus(disk, Journal(disk), HEAD, repairs=notes.repairs, make=lambda _observes: None)

@@ -7,7 +7,8 @@ Chance is keyed by fault, validator, file, sector and how often that sector was 
 plan leaves the draws of all others as they were.
 
 The last good copy is never destroyed: where one copy of the vote journal has a scar, the other gets none within
-`GUARD_BYTES`, more than any record is long. Only bytes that a finished sync covered are scarred.
+`GUARD_BYTES`, more than any record is long, unless a fault says `both_copies`. Only bytes that a finished sync covered
+are scarred.
 """
 
 from bisect import bisect_left, bisect_right
@@ -29,10 +30,14 @@ _OTHER_COPY: Final = dict(zip(JOURNAL_FILES, reversed(JOURNAL_FILES), strict=Tru
 
 
 class BitFlip(NamedTuple):
-    """Each read of a sector may find one bit flipped, from then on. No `files`: any."""
+    """Each read of a sector may find one bit flipped, from then on. No `files`: any.
+
+    With `both_copies` a place of the journal may be hit in both.
+    """
 
     ppm: int
     files: tuple[str, ...] = ()
+    both_copies: bool = False
 
 
 class StaleRead(NamedTuple):
@@ -226,7 +231,8 @@ class Medium:
         draw = self._chance.draw(f"{purpose} content", f"{active.name}/{self._node}/{subject}", 0)
         content = bytes(file.data[start:stop])
         worse = _flip(content, draw) if isinstance(condition, BitFlip) else _older(file, start, content, draw)
-        if worse != content and self._scar(name, sector, worse):
+        hits_both = isinstance(condition, BitFlip) and condition.both_copies
+        if worse != content and self._scar(name, sector, worse, hits_both=hits_both):
             active.count += 1
 
     def _misdirect(self, active: _Active, files: dict[str, File], name: str, *, offset: int, data: bytes) -> None:
@@ -255,8 +261,8 @@ class Medium:
         self._scar(victim, place, data[:SECTOR_BYTES] + landed[len(data) :])
         active.count += 1
 
-    def _scar(self, name: str, sector: int, content: bytes) -> bool:
-        if not self._may_scar(name, sector):
+    def _scar(self, name: str, sector: int, content: bytes, *, hits_both: bool = False) -> bool:
+        if not hits_both and not self._may_scar(name, sector):
             return False
         self._scars.setdefault(name, {})[sector] = content
         return True

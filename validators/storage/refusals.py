@@ -12,7 +12,7 @@ class DiskRefusal(RefusalCell):
     JOURNAL_COPIES_DAMAGED = (
         "both copies are damaged at byte *, which was synced",
         "Both copies lack a synced record.",
-        UNPROMISED,
+        "both-copies-rot",
     )
     JOURNAL_HEADS_DAMAGED = "its head is damaged in both copies", "Neither copy of a journal has its head.", UNPROMISED
     JOURNAL_MISSING = "the disk holds none", "A disk holds no journal."
