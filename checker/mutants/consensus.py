@@ -97,6 +97,18 @@ def restarted_leader_proposes_again(_restore_vote: Any, replay: Any) -> Any:
     return lambda _kept, _vote, _me: None, replay_and_forget
 
 
+@_mutant((simplex.Simplex, "_start"), kills=("kept-votes",), on_all=True, needs=(POWER_CUTS,))
+def kept_vote_kept(start: Any) -> Any:
+    """A restarted validator does not send the vote that it finds for the view in which it restarts."""
+
+    def start_silently(self: Any) -> None:
+        own = self._current().own_notarize
+        start(self)
+        self._effects = [each for each in self._effects if getattr(each, "message", None) is not own or own is None]
+
+    return start_silently
+
+
 @_mutant((recovery, "_restore_one"), kills=("write-ahead",), on_all=True)
 def restart_without_nullifications(restore_one: Any) -> Any:
     """A restarted validator does not know the nullifications of its journal."""
