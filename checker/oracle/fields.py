@@ -29,6 +29,18 @@ EVENTS: Final[Mapping[int, tuple[str, tuple[str, ...]]]] = {
     32: ("Emitted", ("actor", "topic", "data")),
     33: ("MessageSent", ("sequence", "sender", "actor", "handler", "cycles")),
     34: ("MessageDelivered", ("sequence", "actor", "ok", "used_cycles", "used_cells")),
+    64: (
+        "TransactionScheduled",
+        (
+            *("block_time_ms", "txn_id", "sender", "scheduled_time_ms"),
+            *("max_gas_amount", "gas_unit_price", "auth_required"),
+        ),
+    ),
+    65: ("TransactionCancelled", ("txn_id", "key", "sender")),
+    66: ("TransactionFailed", ("txn_id", "key", "sender", "code")),
+    67: ("ShutdownEvent", ("complete",)),
+    68: ("AuthorizationRaised", ("sender", "number")),
+    69: ("ServiceStatusChanged", ("status",)),
 }
 """Name and fields of each event by its tag, which stands before them."""
 
@@ -78,6 +90,18 @@ TABLES: Final[Mapping[int, tuple[str, tuple[str, ...]]]] = {
     31: ("slot rows", ("head", "tail")),
     32: ("slot row", ("slot", "height")),
     33: ("bid", ("timer_id", "bid")),
+    44: (
+        "queue configuration",
+        (
+            *("profile", "position", "charge", "expiry", "time_unit_ms", "ready_limit", "expiry_ms", "expire_limit"),
+            *("cancel_lead_ms", "authorization", "token_reschedules", "token_lifetime_ms", "min_gas", "min_price"),
+            *("base_gas", "max_size_bytes", "shutdown_batch", "removal_slots", "counts_ids"),
+        ),
+    ),
+    45: ("queue entry", ("key", "expiry_delta_ms", "token")),
+    46: ("removal slot", ("keys",)),
+    47: ("service status", ("status",)),
+    48: ("authorization number", ("number",)),
 }
 """Name of each table and of its records' fields, by the first byte of its keys."""
 
