@@ -22,6 +22,7 @@ from checker.mutants import (
     lane,
     network,
     phases,
+    scheduled,
     scheduler,
     state,
     storage,
@@ -34,6 +35,7 @@ from validators.settings import ValidatorFactory
 _FILES: Final = (
     *(scheduler, lane, gba_auction, edges, execution, phases, state),
     *(consensus, clocks, storage, network, trusting, unshared, costly, growing, guards, bed, bids),
+    scheduled,
 )
 
 MUTANTS: Final = tuple(each for file in _FILES for each in vars(file).values() if isinstance(each, Mutant))

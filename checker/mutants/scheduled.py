@@ -1,0 +1,62 @@
+"""Mutants of scheduled transactions: their deposits, their charge, and the keys of the queue."""
+
+from functools import partial
+from typing import Any, Final
+
+from checker.mutants.mutant import mutant
+from scheduler.aptos_calls import CallsInBlock
+from scheduler.policies import aptos
+from scheduler.policies.aptos import AptosInBlock
+
+_CROWD: Final = 'kind="storm", actors=3, timers_per_actor=12, start_ms=1_500, first_slot=5, spread_slots=3'
+
+IN_QUEUE: Final = (
+    'oracle="off"',
+    'chain.policy="aptos"',
+    'chain.timebase="slot"',
+    "chain.activation.height=1",
+    "chain.lane={}",
+    "chain.policy_parameters={ready_limit=6, expire_limit=3, expiry_ms=4_000}",
+    "chain.timers={max_cells_per_fire=2_000}",
+    'workload.dear={kind="heartbeats", actors=3, gas_limit=5_000, max_fee=2_000, may_be_idle=true}',
+    f"workload.crowd={{{_CROWD}, ttl_slots=20, gas_limit=3_000, max_fee=300, may_be_idle=true}}",
+)
+"""A queue with more due entries than a block takes, so that some run at each price and some expire."""
+
+_queue_mutant = partial(mutant, area="scheduler", on_all=True, needs=IN_QUEUE, kills=("queue-deposits",))
+
+
+@_queue_mutant((aptos, "price_charged"))
+def own_price_charged(price_charged: Any) -> Any:
+    """An entry pays a unit less than the highest price of the other transactions."""
+    return lambda maximum, others, least: max(price_charged(maximum, others, least) - 1, 1)
+
+
+@_queue_mutant((aptos, "gas_of"))
+def cells_of_entries_for_nothing(gas_of: Any) -> Any:
+    """Cells that an entry writes are not charged as gas."""
+    return lambda cycles, cells, *basefees: gas_of(cycles, 0 * cells, *basefees)
+
+
+@_queue_mutant((aptos, "settle_deposit"))
+def gas_rounded_up(settle_deposit: Any) -> Any:
+    """A run is charged a unit of gas more than it used, where its deposit has one left."""
+    return lambda deposit, price, gas: settle_deposit(deposit, price, gas + ((gas + 1) * price <= deposit))
+
+
+@_queue_mutant((CallsInBlock, "return_deposit"))
+def deposits_of_the_expired_stay(_return_deposit: Any) -> Any:
+    """The deposit of an entry that is cancelled or expires stays in the account of the deposits."""
+    return lambda _self, _timer, _units: None
+
+
+@_queue_mutant((CallsInBlock, "remove_key"))
+def keys_stay_in_the_queue(_remove_key: Any) -> Any:
+    """An entry that has left stays in the queue's table of keys."""
+    return lambda _self, _key: None
+
+
+@_queue_mutant((AptosInBlock, "_mark"))
+def runs_leave_no_mark(_mark: Any) -> Any:
+    """An entry that has run is not marked, so that no prologue removes its key."""
+    return lambda _self, _key, _txn_id: None
