@@ -63,7 +63,10 @@ def test_a_pair_of_policies_across_a_reorg_passes(before, after):
     """The scenario itself has one pair, and activation-reorg another."""
     pair = (f'chain.policy="{after}"', f'chain.activation.previous="{before}"')
 
-    assert_passed(run("activation-pairs", *pair, "expect.rules={}"))
+    # A bid is asked for when a timer is scheduled: six asks cost more than the client allows for one call.
+    unscheduled = ["workload.narrow.may_be_idle=true"] * (before == "bias-auction")
+
+    assert_passed(run("activation-pairs", *pair, "expect.rules={}", *unscheduled))
 
 
 def test_weights_are_the_same_in_every_replica_mode():
