@@ -41,7 +41,11 @@ def cells_of_entries_for_nothing(gas_of: Any) -> Any:
 @_queue_mutant((aptos, "settle_deposit"))
 def gas_rounded_up(settle_deposit: Any) -> Any:
     """A run is charged a unit of gas more than it used, where its deposit has one left."""
-    return lambda deposit, price, gas: settle_deposit(deposit, price, gas + ((gas + 1) * price <= deposit))
+
+    def settle(deposit: int, price: int, gas: int, storage_refund: int = 0) -> Any:
+        return settle_deposit(deposit, price, gas + ((gas + 1) * price <= deposit), storage_refund)
+
+    return settle
 
 
 @_queue_mutant((CallsInBlock, "return_deposit"))
