@@ -237,7 +237,7 @@ def test_no_file_imports_itself_by_way_of_others():
 
 
 def test_rooms_of_the_cluster_stay_small():
-    rooms = {room: len(list(room.glob("*.py"))) for room in (PROJECT_ROOT / "cluster").iterdir() if room.is_dir()}
+    rooms = {room: len(list(room.glob("*.py"))) for room in (PROJECT_ROOT / "cluster").rglob("*") if room.is_dir()}
     wrong = {relative(room): count for room, count in rooms.items() if count > FILES_PER_ROOM_MAX}
 
     assert wrong == {}

@@ -29,23 +29,26 @@ from cluster.scenario.aliases import report_once
 from network.outcome import RunFailedError
 
 COMMANDS: Final = {
-    "run": "run a scenario",
-    "replay": "run a recorded run again",
-    "sweep": "run a scenario for many seeds; go on where a killed sweep stopped",
-    "shrink": "make a run that went wrong smaller, as long as it goes wrong in the same way",
-    "explain": "say why a recorded run went wrong: where, in which group, by which write, from what cause",
-    "diff": "say where two recorded runs differ first",
-    "mutants": "run known bugs one by one and say which check kills each, after how many seeds",
-    "scan": "change the code in places that nobody chose, and say what no check notices",
-    "faults": "list the kinds of faults with their parameters",
-    "check": "say in plain words what a scenario's faults do and what it costs; refuse an invalid plan",
-    "scenarios": "list the scenarios",
-    "reorgs": "abandon branches of many depths without a network, and compare the state at the end of every road",
-    "serve": "show the pages of runs in a browser, on this machine only",
-    "prove": "write a proof file for a key of a recorded run's state",
-    "verify": "check a proof file",
+    "run": ("runs", "run a scenario"),
+    "replay": ("records", "run a recorded run again"),
+    "sweep": ("campaigns", "run a scenario for many seeds; go on where a killed sweep stopped"),
+    "shrink": ("campaigns", "make a run that went wrong smaller, as long as it goes wrong in the same way"),
+    "explain": ("records", "say why a recorded run went wrong: where, in which group, by which write, from what cause"),
+    "diff": ("records", "say where two recorded runs differ first"),
+    "mutants": ("campaigns", "run known bugs one by one and say which check kills each, after how many seeds"),
+    "scan": ("campaigns", "change the code in places that nobody chose, and say what no check notices"),
+    "faults": ("runs", "list the kinds of faults with their parameters"),
+    "check": ("runs", "say in plain words what a scenario's faults do and what it costs; refuse an invalid plan"),
+    "scenarios": ("runs", "list the scenarios"),
+    "reorgs": (
+        "runs",
+        "abandon branches of many depths without a network, and compare the state at the end of every road",
+    ),
+    "serve": ("records", "show the pages of runs in a browser, on this machine only"),
+    "prove": ("records", "write a proof file for a key of a recorded run's state"),
+    "verify": ("records", "check a proof file"),
 }
-"""Every command with its line in the help, in its order; each is a module of its name in `commands`.
+"""Every command with its room in `commands` and its line in the help, in its order; each is a module of its name.
 
 A module is imported when its command is typed: all of them with what they need take three quarters of a second.
 """
@@ -116,7 +119,7 @@ def main(arguments: Sequence[str]) -> int:
 def load_command(typed: Sequence[str]) -> ModuleType | None:
     """Import the command of a command line and return its module; None where it has none, as with `--help`."""
     name = _name_of(typed)
-    return import_module(f"cluster.cli.commands.{name}") if name in COMMANDS else None
+    return import_module(f"cluster.cli.commands.{COMMANDS[name][0]}.{name}") if name in COMMANDS else None
 
 
 def _name_of(typed: Sequence[str]) -> str:
@@ -186,7 +189,7 @@ def _parser(typed: Sequence[str]) -> Parser:
     parser.add_argument("--version", action=_Version, nargs=0, help="say which version and which code this is")
     parser.set_defaults(when_interrupted="nothing unfinished is left behind")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
-    for name, summary in COMMANDS.items():
+    for name, (_, summary) in COMMANDS.items():
         parser_of_command = commands.add_parser(name, help=summary)
         if used is not None and name == _name_of(typed):
             used.fill_parser(parser_of_command)

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from cluster.campaign.fewer_validators import with_validators
-from cluster.cli.commands.check import explain_plan
+from cluster.cli.commands.runs.check import explain_plan
 from cluster.cli.main import main
 from cluster.scenario.defaults import without_defaults
 from cluster.scenario.load import convert_scenario, encode_scenario

@@ -6,7 +6,7 @@ from checker.explain import explain
 from checker.explain.executions import Executions
 from checker.explain.explanation import Findings
 from checker.results import CheckResult
-from cluster.cli.commands.explain import lines_of
+from cluster.cli.commands.records.explain import lines_of
 from cluster.cli.main import main
 from cluster.inspect.explain_run import explain_run
 from cluster.scenario.load import load_scenario

@@ -11,7 +11,7 @@ import pytest
 from checker.record.root import PROJECT_ROOT
 from cluster.campaign.results_db import SeedResult
 from cluster.campaign.shrink import Shrinker
-from cluster.cli.commands.shrink import named_after
+from cluster.cli.commands.campaigns.shrink import named_after
 from cluster.cli.main import main
 from cluster.runtime.cluster import Cluster
 from cluster.scenario.load import convert_scenario, decode_scenario, encode_scenario, load_scenario

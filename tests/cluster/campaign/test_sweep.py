@@ -19,7 +19,7 @@ from cluster.campaign.results_db import DamagedResultsError, ResultsFile, SeedRe
 from cluster.campaign.sweep import SweepTally, sweep
 from cluster.campaign.tasks import Task, signature_of
 from cluster.campaign.workers import Workers
-from cluster.cli.commands.sweep import repeat_of
+from cluster.cli.commands.campaigns.sweep import repeat_of
 from cluster.cli.main import main
 from cluster.cli.options import parse_seeds
 from cluster.scenario.load import encode_scenario, load_scenario

@@ -359,7 +359,7 @@ def test_a_plugin_that_is_gone_is_bad_input(monkeypatch, capsys):
     """A record may name one that this machine has not."""
     from checker.record.plugins import PluginError
     from cluster.cli import main
-    from cluster.cli.commands import scenarios
+    from cluster.cli.commands.runs import scenarios
 
     def refuse(_options):
         raise PluginError("no plug-in named gone is installed")
@@ -374,7 +374,7 @@ def test_a_plugin_that_is_gone_is_bad_input(monkeypatch, capsys):
 def test_what_nobody_foresaw_is_one_line_with_exit_6(what, tmp_path, monkeypatch, capsys):
     """No traceback, and the command that repeats it."""
     from cluster.cli import main
-    from cluster.cli.commands import run
+    from cluster.cli.commands.runs import run
 
     def burst(*arguments, **options):
         raise what
@@ -393,7 +393,7 @@ def test_every_command_has_its_line_in_the_help(capsys):
     """A file in the folder of commands is a command, with a help of its own."""
     from cluster.cli import main
 
-    names = {path.stem for path in (PROJECT_ROOT / "cluster/cli/commands").glob("*.py")} - {"__init__"}
+    names = {path.stem for path in (PROJECT_ROOT / "cluster/cli/commands").glob("*/*.py")} - {"__init__"}
 
     assert set(main.COMMANDS) == names
     for name in names:

@@ -113,7 +113,7 @@ def test_every_command_answers(monkeypatch, capsys, command):
         raise KeyboardInterrupt
 
     for name in ("scenarios.scenario_paths", "check.load_scenario"):
-        monkeypatch.setattr(f"cluster.cli.commands.{name}", interrupted)
+        monkeypatch.setattr(f"cluster.cli.commands.runs.{name}", interrupted)
     monkeypatch.setattr(sys.stdout, "write", interrupted)
 
     assert main(command) == 130

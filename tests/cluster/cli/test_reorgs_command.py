@@ -5,7 +5,7 @@ import json
 import pytest
 
 from cluster.cli import main
-from cluster.cli.commands.reorgs import parse_depths, parse_policies
+from cluster.cli.commands.runs.reorgs import parse_depths, parse_policies
 
 
 def test_table_has_a_row_for_each_fork(capsys):

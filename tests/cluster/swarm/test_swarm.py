@@ -8,7 +8,7 @@ import pytest
 
 from cluster.campaign.results_db import ResultsFile
 from cluster.campaign.sweep import sweep
-from cluster.cli.commands.shrink import write_scenario_file
+from cluster.cli.commands.campaigns.shrink import write_scenario_file
 from cluster.scenario.load import encode_scenario, load_scenario
 from cluster.swarm.faults import FAULTS_UNTIL_MS
 from cluster.swarm.generator import banner, draw_scenario, swarm_identity

@@ -5,7 +5,7 @@ from pathlib import Path
 from string import hexdigits
 from typing import Final
 
-from cluster.cli.commands.prove import describe, lines_of
+from cluster.cli.commands.records.prove import describe, lines_of
 from cluster.cli.options import Parser, describe_command, print_json, print_lines
 from cluster.inspect.proofs import find_difference, find_flaw, read_proof
 

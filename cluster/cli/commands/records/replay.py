@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from checker.record.run_directory import RecordReader
-from cluster.cli.commands.run import print_result
+from cluster.cli.commands.runs.run import print_result
 from cluster.cli.options import Parser, command_line, describe_command
 from cluster.verdict.replay import replay_record
 from report.console import LiveProgress

@@ -10,7 +10,7 @@ from checker.record.errors import on_one_line
 from checker.record.fingerprint import CodeChangedError
 from checker.record.run_directory import RecordReader
 from checker.results import CheckResult, verdict_of
-from cluster.cli.commands.explain import INDENT, repeat
+from cluster.cli.commands.records.explain import INDENT, repeat
 from cluster.cli.options import Parser, describe_command, print_json, print_lines
 from cluster.inspect.diff import Diff, compare_records
 from cluster.page.compare import page_of_two
