@@ -24,7 +24,7 @@ from scheduler.aptos_records import (
 )
 from scheduler.aptos_rules import Insertion, check_insertion, check_lead, check_size, status_after
 from scheduler.errors import (
-    EAUTH_NUM_NOT_INITIALIZED,
+    EAUTH_NUM_NOT_FOUND,
     EINVALID_SIGNER,
     EUNAVAILABLE,
     AlreadyCollected,
@@ -196,7 +196,7 @@ class CallsInBlock(PolicyInBlock):
             raise InvalidInput("call", "there are no authorization numbers")
         number = self.number_of(actor)
         if not number:
-            raise EAUTH_NUM_NOT_INITIALIZED(f"actor {actor.hex()} has none")
+            raise EAUTH_NUM_NOT_FOUND(f"actor {actor.hex()} has none")
         self.state.set(AUTHORIZATION.key(actor), AuthorizationNumber(number + 1))
         self.reached.append(AptosRule.NUMBER_RAISED)
         return AuthorizationRaised(actor, number + 1)

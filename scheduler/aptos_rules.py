@@ -12,14 +12,14 @@ from scheduler.errors import (
     EAUTH_TOKEN_EXPIRED,
     EAUTH_TOKEN_INSUFFICIENT_DURATION,
     ECANCEL_TOO_LATE,
-    EINVALID_PAUSE,
-    EINVALID_REINITIALIZE,
-    EINVALID_SHUTDOWN_CONTINUE,
+    EINVALID_PAUSE_ATTEMPT,
+    EINVALID_SHUTDOWN_ATTEMPT,
     EINVALID_SHUTDOWN_START,
     EINVALID_SIGNER,
     EINVALID_TIME,
-    EINVALID_UNPAUSE,
-    ELOW_GAS_UNITPRICE,
+    EINVALID_UNPAUSE_ATTEMPT,
+    ELOW_GAS_UNIT_PRICE,
+    ESHUTDOWN_IN_PROGRESS,
     ETOO_LOW_GAS_AMOUNT,
     ETXN_TOO_LARGE,
     EUNAVAILABLE,
@@ -66,7 +66,7 @@ def check_insertion(insertion: Insertion, config: AptosConfig) -> None:
     if insertion.scheduled_ms <= insertion.now_ms:
         raise EINVALID_TIME(f"{insertion.scheduled_ms} ms is not after {insertion.now_ms} ms")
     if insertion.price < config.min_price:
-        raise ELOW_GAS_UNITPRICE(f"{insertion.price} is below {config.min_price}")
+        raise ELOW_GAS_UNIT_PRICE(f"{insertion.price} is below {config.min_price}")
     if insertion.gas < config.min_gas:
         raise ETOO_LOW_GAS_AMOUNT(f"{insertion.gas} is below {config.min_gas}")
     if insertion.token is not None:
@@ -112,14 +112,14 @@ def status_after(status: ServiceState, action: str) -> ServiceState:
 
 def _refuse_action(action: str, why: str) -> NoReturn:
     if action == "pause":
-        raise EINVALID_PAUSE(why)
+        raise EINVALID_PAUSE_ATTEMPT(why)
     if action == "unpause":
-        raise EINVALID_UNPAUSE(why)
+        raise EINVALID_UNPAUSE_ATTEMPT(why)
     if action == "start_shutdown":
         raise EINVALID_SHUTDOWN_START(why)
     if action == "continue_shutdown":
-        raise EINVALID_SHUTDOWN_CONTINUE(why)
-    raise EINVALID_REINITIALIZE(why)
+        raise EINVALID_SHUTDOWN_ATTEMPT(why)
+    raise ESHUTDOWN_IN_PROGRESS(why)
 
 
 def is_expired(scheduled_ms: int, delta_ms: int, now_ms: int, unit_ms: int = 1) -> bool:

@@ -214,10 +214,10 @@ class EINVALID_TIME(Aborted):  # noqa: N801 - the name of the specification
     code = 65538
 
 
-class ELOW_GAS_UNITPRICE(Aborted):  # noqa: N801 - the name of the specification
+class ELOW_GAS_UNIT_PRICE(Aborted):  # noqa: N801 - the name of the specification
     """The greatest price is too low."""
 
-    name = "ELOW_GAS_UNITPRICE"
+    name = "ELOW_GAS_UNIT_PRICE"
     code = 65540
 
 
@@ -263,10 +263,10 @@ class EAUTH_NUM_MISMATCH(Aborted):  # noqa: N801 - the name of the specification
     code = 65552
 
 
-class EAUTH_NUM_NOT_INITIALIZED(Aborted):  # noqa: N801 - the name of the specification
+class EAUTH_NUM_NOT_FOUND(Aborted):  # noqa: N801 - the name of the specification
     """The sender has no authorization number."""
 
-    name = "EAUTH_NUM_NOT_INITIALIZED"
+    name = "EAUTH_NUM_NOT_FOUND"
     code = 196609
 
 
@@ -277,29 +277,29 @@ class EINVALID_SHUTDOWN_START(Aborted):  # noqa: N801 - the name of the specific
     code = 196616
 
 
-class EINVALID_SHUTDOWN_CONTINUE(Aborted):  # noqa: N801 - the name of the specification
+class EINVALID_SHUTDOWN_ATTEMPT(Aborted):  # noqa: N801 - the name of the specification
     """A shutdown goes on that has begun and is not complete."""
 
-    name = "EINVALID_SHUTDOWN_CONTINUE"
+    name = "EINVALID_SHUTDOWN_ATTEMPT"
     code = 196617
 
 
-class EINVALID_REINITIALIZE(Aborted):  # noqa: N801 - the name of the specification
+class ESHUTDOWN_IN_PROGRESS(Aborted):  # noqa: N801 - the name of the specification
     """A service begins anew after a complete shutdown."""
 
-    name = "EINVALID_REINITIALIZE"
+    name = "ESHUTDOWN_IN_PROGRESS"
     code = 196618
 
 
-class EINVALID_PAUSE(Aborted):  # noqa: N801 - the name of the specification
+class EINVALID_PAUSE_ATTEMPT(Aborted):  # noqa: N801 - the name of the specification
     """An active service can be paused."""
 
-    name = "EINVALID_PAUSE"
+    name = "EINVALID_PAUSE_ATTEMPT"
     code = 196619
 
 
-class EINVALID_UNPAUSE(Aborted):  # noqa: N801 - the name of the specification
+class EINVALID_UNPAUSE_ATTEMPT(Aborted):  # noqa: N801 - the name of the specification
     """A paused service can be released."""
 
-    name = "EINVALID_UNPAUSE"
+    name = "EINVALID_UNPAUSE_ATTEMPT"
     code = 196620

@@ -6,9 +6,9 @@ from scheduler import POLICIES, Basefees, Refusal, TimerConfig
 from scheduler.aptos_keys import map_key
 from scheduler.errors import (
     EAUTH_NUM_MISMATCH,
-    EAUTH_NUM_NOT_INITIALIZED,
+    EAUTH_NUM_NOT_FOUND,
     ECANCEL_TOO_LATE,
-    EINVALID_PAUSE,
+    EINVALID_PAUSE_ATTEMPT,
     EINVALID_SIGNER,
     EINVALID_TIME,
     EUNAVAILABLE,
@@ -290,7 +290,7 @@ class TestService:
         bench = queue()
         entry = bench.insert(A, 2)
         bench.opened.control("pause", 0)
-        with pytest.raises(EINVALID_PAUSE):
+        with pytest.raises(EINVALID_PAUSE_ATTEMPT):
             bench.opened.control("pause", 0)
         result = bench.run(30_000)
         assert (result.fired, result.expired, counts(result)) == (0, 0, {})
@@ -319,7 +319,7 @@ class TestTokens:
 
     def test_k25_a_raised_number_drops_entries_at_their_turn(self):
         bench = queue("latest")
-        with pytest.raises(EAUTH_NUM_NOT_INITIALIZED):
+        with pytest.raises(EAUTH_NUM_NOT_FOUND):
             bench.opened.cancel_all(OWNER, A, OWNER)
         old = bench.insert(A, 2)
         with pytest.raises(Unauthorized):

@@ -63,7 +63,7 @@ class CallRefusal(RefusalCell):
     )
     QUEUE_PAYER_NAMED = "schedule_timer EINVALID_SIGNER: *", "An entry names another payer than its sender.", UNPROMISED
     QUEUE_TIME_PAST = "schedule_timer EINVALID_TIME: *", "An entry's time is not after the block's.", UNPROMISED
-    QUEUE_PRICE_LOW = "schedule_timer ELOW_GAS_UNITPRICE: *", "An entry's price is too low.", UNPROMISED
+    QUEUE_PRICE_LOW = "schedule_timer ELOW_GAS_UNIT_PRICE: *", "An entry's price is too low.", UNPROMISED
     QUEUE_GAS_LOW = "schedule_timer ETOO_LOW_GAS_AMOUNT: *", "An entry's gas is too little.", UNPROMISED
     QUEUE_TOKEN_EXPIRED = "schedule_timer EAUTH_TOKEN_EXPIRED: *", "A token has expired.", UNPROMISED
     QUEUE_TOKEN_SHORT = (
@@ -101,20 +101,24 @@ class CallRefusal(RefusalCell):
         "An entry's expiry is to be moved.",
         UNPROMISED,
     )
-    SERVICE_PAUSE = "instruct EINVALID_PAUSE: *", "A service is to be paused that is not active.", UNPROMISED
-    SERVICE_UNPAUSE = "instruct EINVALID_UNPAUSE: *", "A service is to be released that is not paused.", UNPROMISED
+    SERVICE_PAUSE = "instruct EINVALID_PAUSE_ATTEMPT: *", "A service is to be paused that is not active.", UNPROMISED
+    SERVICE_UNPAUSE = (
+        "instruct EINVALID_UNPAUSE_ATTEMPT: *",
+        "A service is to be released that is not paused.",
+        UNPROMISED,
+    )
     SERVICE_SHUTDOWN_START = (
         "instruct EINVALID_SHUTDOWN_START: *",
         "A service is to be shut down that is not active.",
         UNPROMISED,
     )
     SERVICE_SHUTDOWN_CONTINUE = (
-        "instruct EINVALID_SHUTDOWN_CONTINUE: *",
+        "instruct EINVALID_SHUTDOWN_ATTEMPT: *",
         "A shutdown is to go on that is not under way.",
         UNPROMISED,
     )
     SERVICE_REINITIALIZE = (
-        "instruct EINVALID_REINITIALIZE: *",
+        "instruct ESHUTDOWN_IN_PROGRESS: *",
         "A service is to begin anew that is not shut down.",
         UNPROMISED,
     )
@@ -129,7 +133,7 @@ class CallRefusal(RefusalCell):
         UNPROMISED,
     )
     NUMBER_NOT_INITIALIZED = (
-        "instruct EAUTH_NUM_NOT_INITIALIZED: *",
+        "instruct EAUTH_NUM_NOT_FOUND: *",
         "A number is to be raised that there is not.",
         UNPROMISED,
     )

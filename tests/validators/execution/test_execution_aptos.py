@@ -198,7 +198,7 @@ class TestGovernance:
         advance(engine, [do(0, 0, timer(9))])
         done = advance(engine, [transaction(1, 0, CancelAll(PUPPET)), transaction(0, 1, CancelAll(HEART))])
 
-        assert [receipt(done, index).error for index in (0, 1)] == ["Unauthorized", "EAUTH_NUM_NOT_INITIALIZED"]
+        assert [receipt(done, index).error for index in (0, 1)] == ["Unauthorized", "EAUTH_NUM_NOT_FOUND"]
 
     def test_other_policies_know_neither_call(self):
         engine = make_engine(make_genesis(system_deployers=(ALICE,)))
