@@ -18,11 +18,11 @@ from validators.derived import Derived
 from validators.events import BlockExecuted, BlockFinalized, BlockRolledBack, BlockUndone, Uncertified
 from validators.execution import Engine, Executed, InvalidBlockError, ProposalContext
 from validators.execution.block_tree import FinalizationOutcome
-from validators.execution.blocks import Block, Header, block_digest, decode_block, encode_block
+from validators.execution.blocks import Block, Header, block_digest, decode_sealed, encode_sealed
 from validators.finalizer import Finalizer
 from validators.identity import TransactionVerifier
 from validators.mempool.gossip import Gossip
-from validators.messages import BlockRelay, Message, block_label
+from validators.messages import Message
 from validators.settings import Proposer, ValidatorSettings
 from validators.state import Snapshot
 from validators.stats import ValidatorCounts
@@ -30,6 +30,7 @@ from validators.storage import Barrier, BlockFile, FinalizedLog
 from validators.sync.block_exchange import BlockExchange
 from validators.sync.follower import Follower, Goal, Purpose, Settled, run_block
 from validators.sync.rules import SyncRule
+from validators.sync.seals import Seals
 from validators.sync.serving import Serving
 from validators.sync.snapshots import SnapshotJoin, SnapshotSource
 
@@ -96,12 +97,10 @@ class Application:
             engine, execute=self._execute, request=self._request, settle=self._settle, find_fault=self._find_fault
         )
         self.exchange = BlockExchange(
-            self._port,
-            self._codec,
-            self._follower,
-            self._block_file,
+            *(self._port, self._codec, self._follower, self._block_file),
             settings=self._settings,
             serving=surroundings.serving,
+            seals=Seals(self._port, self._settings, surroundings.scheme),
             refuse=answers.refuse,
             repaired=surroundings.repaired,
         )
@@ -172,14 +171,12 @@ class Application:
 
     def resume(self) -> None:
         """Go on."""
+        self.exchange.report_sealed()
         self._follower.resume()
 
-    def relay(self, digest: bytes) -> None:
-        """Send the bytes of a block to everybody."""
-        block = self._follower.block(digest)
-        if block is not None:
-            relay = BlockRelay(encode_block(block))
-            self._port.broadcast(self._codec.encode(relay), block_label(relay, block.header))
+    def seal(self, digest: bytes, seal: bytes) -> None:
+        """Put a seal beside a block that was built here."""
+        self._follower.seal(digest, seal)
 
     def go_by_blocks(self) -> None:
         """Fetch and execute every block up to the one that is final now: no peer has a snapshot, or one has just come.
@@ -243,9 +240,10 @@ class Application:
         cost_us = 0
         highest = BlockRef(0, b"")
         for encoded in self._block_file.above(self.engine.finalized.height):
-            block = decode_block(encoded)
+            block, seal = decode_sealed(encoded)
             digest = block_digest(block)
             self._follower.add_block(digest, block)
+            self._follower.seal(digest, seal)
             # Lowest first, so a parent that can be executed has been; one that is not here is fetched later.
             if self._follower.is_ready(block.header.parent):
                 cost_us += self._execution_cost(run_block(self.engine, block))
@@ -367,7 +365,8 @@ class Application:
             self._port.trace(reapplied)
 
     def _store(self, digest: bytes, block: Block) -> None:
-        self._block_file.append(height=block.header.height, digest=digest, block=encode_block(block))
+        encoded = encode_sealed(block, self._follower.seal_of(digest))
+        self._block_file.append(height=block.header.height, digest=digest, block=encoded)
 
     # -- finality ------------------------------------------------------------------------------
 

@@ -99,9 +99,11 @@ class EffectRunner:
             case Entered():
                 self._port.trace(effect)
                 application.enter(effect.view)
-            case Relay(digest):
-                # Before the vote is durable, as the specification has it: a block is not a promise.
-                application.relay(digest)
+            case Relay(digest, seal):
+                application.seal(digest, seal)
+                relay = partial(application.exchange.relay, digest)
+                # Before the vote is durable, as the specification has it: a block is not a promise. A seal is one.
+                self._barrier.then(relay) if seal else relay()
             case ReportActivity():
                 self._port.trace(self._report_of(effect))
             case _:

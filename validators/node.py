@@ -23,6 +23,7 @@ from network.port import Delivery, Inbound, Port, TimerDue, WorkDone
 from validators.application import Answers, Application, ExecutionOver, Surroundings
 from validators.consensus.interface import (
     AskAgain,
+    BlockArrived,
     ConsensusEngine,
     Event,
     Finality,
@@ -35,12 +36,11 @@ from validators.derived import Derived
 from validators.effects import EffectRunner
 from validators.events import Booted, Halted, MessageRefused, SnapshotJoined, StoppedVoting
 from validators.execution import Engine, Executed, Genesis
-from validators.execution.blocks import Header, decode_block, encode_header, header_digest
+from validators.execution.blocks import Header, encode_header, header_digest
 from validators.identity import journal_head
 from validators.intake import Intake
 from validators.mempool.gossip import Gossip, Verified
 from validators.mempool.pool import Pooled
-from validators.messages import BlockRequest
 from validators.outbox import Outbox
 from validators.pruning import JournalPruner, PruneDue
 from validators.recovery import RepairLog, StateBase, reopen_consensus, reopen_state
@@ -189,11 +189,8 @@ class Validator:
         )
 
     def served_chain(self) -> Iterator[tuple[bytes, ...]]:
-        """Yield the answers that a peer without any block would get from here, the newest first, for the checks."""
-        digest = self.application.engine.finalized_digest
-        while blocks := self.application.exchange.answer_to(BlockRequest(digest, 0)):
-            yield blocks
-            digest = decode_block(blocks[-1]).header.parent
+        """Return the answers that a peer without any block would get from here, the newest first, for the checks."""
+        return self.application.exchange.served_from(self.application.engine.finalized_digest)
 
     @property
     def is_serving(self) -> bool:
@@ -357,7 +354,7 @@ class Validator:
     def _handle_work(self, token: object, application: Application) -> None:
         if isinstance(token, SyncPoint):
             self._barrier.finish(token)
-        elif isinstance(token, Received):
+        elif isinstance(token, Received | BlockArrived):
             self._step(token)
         elif isinstance(token, ExecutionOver):
             application.end_execution(token)

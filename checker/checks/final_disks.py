@@ -18,7 +18,7 @@ from checker.results import CheckResult
 from faults.events import Healed
 from network.events import Event, Handlers
 from validators.events import BlockFinalized, Booted, Halted
-from validators.execution.blocks import encode_block
+from validators.execution.blocks import encode_block, without_seal
 from validators.messages import BLOCKS_PER_RESPONSE
 from validators.storage import RecordFile
 from validators.sync.block_exchange import RESPONSE_BYTES_MAX
@@ -97,7 +97,7 @@ class FinalDisks(Check):
 
     def _compare(self, readback: ReadBack) -> None:
         node = readback.node
-        stored, served = self._stored(node), dict.fromkeys(chain.from_iterable(readback.served))
+        stored, served = self._stored(node), dict.fromkeys(map(without_seal, chain.from_iterable(readback.served)))
         is_excused = self._is_excused(node)
         self._compare_answers(readback)
         for executed in self.run.chain[readback.base_height : readback.height]:
@@ -136,5 +136,5 @@ class FinalDisks(Check):
         found: dict[bytes, bytes] = {}
         for record in RecordFile(self.run.disks[node].written(), "blocks").read().records:
             kept = msgspec.msgpack.decode(record.payload, type=_Kept)
-            found[kept.digest] = kept.block
+            found[kept.digest] = without_seal(kept.block)
         return found

@@ -13,7 +13,7 @@ from checker.results import CheckResult
 from faults.events import Crashed
 from network.events import Event, Handlers
 from validators.events import DamageRepaired, Halted
-from validators.execution.blocks import encode_block
+from validators.execution.blocks import encode_block, without_seal
 from validators.storage import JOURNAL_FILES, RecordFile
 
 BLOCKS: Final = "blocks"
@@ -67,7 +67,7 @@ class Repairs(Check):
         """Return the result."""
         for readback in self.run.end.readbacks:
             node = readback.node
-            held = dict.fromkeys(block for answer in readback.served for block in answer)
+            held = dict.fromkeys(without_seal(block) for answer in readback.served for block in answer)
             for height in self._heights_of(readback):
                 encoded = encode_block(self.run.chain[height - 1].block)
                 self.tally.require(

@@ -8,7 +8,7 @@ from what the disk holds, by the code of the disk's validator, so that the check
 from collections.abc import Iterable, Iterator
 
 from validators.execution import Executed, Genesis
-from validators.execution.blocks import decode_block, decode_header
+from validators.execution.blocks import decode_header, decode_sealed
 from validators.settings import RestoredLog, ValidatorFactory
 from validators.storage import BlockFile, Disk, FinalizedLog
 
@@ -60,6 +60,6 @@ def _blocks_of(
         encoded = blocks.get(entry.digest)
         if encoded is None:
             return
-        executed = engine.execute(decode_block(encoded))
+        executed = engine.execute(decode_sealed(encoded).block)
         engine.finalize(entry.digest)
         yield executed

@@ -9,7 +9,7 @@ from faults.byzantine.adversary import Behaviour, Outgoing
 from faults.byzantine.votes import other_digest
 from validators.consensus.interface import Finality
 from validators.execution import Block
-from validators.execution.blocks import decode_block, decode_header, encode_block, encode_header
+from validators.execution.blocks import decode_header, decode_sealed, encode_header, encode_sealed
 from validators.messages import BlockResponse, Message, SnapshotChunk, SnapshotOffer
 
 TRUE_OFFERS: Final = 4
@@ -39,19 +39,19 @@ class ForgeAnswers(Behaviour):
 
     def _forge_blocks(self, message: BlockResponse) -> Message:
         first, *others = message.blocks
-        block = decode_block(first)
+        block, seal = decode_sealed(first)
         header = block.header
         choice = self.draw(4)
         if choice == 0:
             return BlockResponse((first[:-1], *others))
         if choice == 1:
             # The right digest over another body.
-            return BlockResponse((encode_block(Block(header, (*block.transactions, b"more"))), *others))
+            return BlockResponse((encode_sealed(Block(header, (*block.transactions, b"more")), seal), *others))
         if choice == 2:
             header = replace(header, state_root=other_digest(header.state_root))
-            return BlockResponse((encode_block(Block(header, block.transactions)), *others))
+            return BlockResponse((encode_sealed(Block(header, block.transactions), seal), *others))
         header = replace(header, height=(1 << 62) + header.height, parent=other_digest(header.parent))
-        return BlockResponse((encode_block(Block(header, block.transactions)),))
+        return BlockResponse((encode_sealed(Block(header, block.transactions), seal),))
 
     def _forge_offer(self, message: SnapshotOffer[Finality]) -> Message | None:
         """Return a forged offer; None now and then, so that a joiner asks for the pieces, which are forged then."""

@@ -49,6 +49,17 @@ class BlockRef(NamedTuple):
     digest: Digest
 
 
+class HeaderFacts(NamedTuple):
+    """The part of a block that consensus reads; `header` is its encoding, whose hash is `digest`."""
+
+    view: int
+    digest: Digest
+    parent: Digest
+    height: int
+    proposer: NodeId
+    header: bytes
+
+
 class Question(StrEnum):
     """The reason to have a block judged."""
 
@@ -134,6 +145,14 @@ class Judged(NamedTuple):
     ok: bool | None
 
 
+class BlockArrived(NamedTuple):
+    """A block is here, by relay, by request or from the disk, whose seal `check_seal` has approved."""
+
+    sender: NodeId
+    block: HeaderFacts
+    seal: bytes
+
+
 class TimeoutReached(NamedTuple):
     """A timer has fired; it may have been cancelled or overtaken."""
 
@@ -151,7 +170,7 @@ class AskAgain(NamedTuple):
     """There is a new application, of another state: repeat every question that is not answered."""
 
 
-Event: TypeAlias = Started | Received | Built | Judged | TimeoutReached | FloorAdopted | AskAgain
+Event: TypeAlias = Started | Received | Built | Judged | BlockArrived | TimeoutReached | FloorAdopted | AskAgain
 
 
 # -- effects ---------------------------------------------------------------------------------------
@@ -215,9 +234,14 @@ class Finalized:
 
 @dataclass(frozen=True, slots=True)
 class Relay:
-    """Send the bytes of our own block to everybody, at once."""
+    """Send the bytes of our own block to everybody.
+
+    A block without a seal leaves at once. One with a seal, which stays beside it wherever it goes, waits for the step's
+    records: the seal is signed, and so a promise.
+    """
 
     digest: Digest
+    seal: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,6 +376,8 @@ class EngineKind:
         make: Makes the engine of one life.
         verify_finality: Whether a finality from outside is proved, among a number of validators.
         label: What a message is about.
+        check_seal: Whether the seal of a block from outside is sound, among a number of validators. None where the
+            engine seals no blocks: then a block with a seal is refused, and none is reported to the engine.
     """
 
     name: str
@@ -361,6 +387,7 @@ class EngineKind:
     make: EngineMaker
     verify_finality: Callable[[Scheme, Finality, int], bool]
     label: Callable[[EngineMessage], MessageLabel]
+    check_seal: Callable[[Scheme, HeaderFacts, bytes, int], MessageCheck] | None = None
 
     def names_of(self, role: MessageRole) -> tuple[str, ...]:
         """Return the traced names of the messages in a role."""

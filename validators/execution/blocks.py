@@ -6,7 +6,7 @@ that are not what encoding the result would give are refused, so that a digest n
 
 import hashlib
 from functools import partial
-from typing import Annotated, ClassVar, Final, TypeAlias, TypeVar
+from typing import Annotated, ClassVar, Final, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
@@ -136,7 +136,27 @@ class Block(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
     transactions: tuple[bytes, ...]
 
 
-_Record = TypeVar("_Record", Transaction, Header, Block)
+class SealedBlock(NamedTuple):
+    """A block, and what consensus has put beside it; empty in an engine that seals no blocks."""
+
+    block: Block
+    seal: bytes
+
+
+class _Sealed(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A block with its seal, as it travels and is stored."""
+
+    traced_name: ClassVar[str] = "SealedBlock"
+
+    header: Header
+    transactions: tuple[bytes, ...]
+    seal: Annotated[bytes, msgspec.Meta(min_length=1)]
+
+
+_Record = TypeVar("_Record", Transaction, Header, Block, _Sealed)
+
+_SEALED: Final = b"\x93"
+"""The first byte of an array of three: a block without a seal is one of two."""
 
 
 def encode_transaction(transaction: Transaction) -> bytes:
@@ -165,6 +185,28 @@ def decode_block(encoded: bytes, limit: int = BLOCK_BYTES_MAX) -> Block:
         InvalidEncodingError: Oversize, malformed, or not canonical.
     """
     return _decode(encoded, Block, limit)
+
+
+def encode_sealed(block: Block, seal: bytes) -> bytes:
+    """Return the one encoding of a block with its seal; without one it is that of the block."""
+    return msgspec.msgpack.encode(_Sealed(block.header, block.transactions, seal)) if seal else encode_block(block)
+
+
+def decode_sealed(encoded: bytes, limit: int = BLOCK_BYTES_MAX) -> SealedBlock:
+    """Decode a block as it travels and is stored; its seal stays encoded and unchecked.
+
+    Raises:
+        InvalidEncodingError: Oversize, malformed, or not canonical.
+    """
+    if encoded[:1] != _SEALED:
+        return SealedBlock(decode_block(encoded, limit), b"")
+    sealed = _decode(encoded, _Sealed, limit)
+    return SealedBlock(Block(sealed.header, sealed.transactions), sealed.seal)
+
+
+def without_seal(encoded: bytes) -> bytes:
+    """Return the encoding of a block alone, of one as it travels and is stored; raises InvalidEncodingError."""
+    return encode_block(decode_sealed(encoded).block) if encoded[:1] == _SEALED else encoded
 
 
 def encode_header(header: Header) -> bytes:
@@ -220,5 +262,5 @@ def _decode(encoded: bytes, kind: type[_Record], limit: int) -> _Record:
     return record
 
 
-def _refusal(kind: type[Transaction | Header | Block], encoded: bytes, reason: str) -> InvalidEncodingError:
+def _refusal(kind: type[Transaction | Header | Block | _Sealed], encoded: bytes, reason: str) -> InvalidEncodingError:
     return InvalidEncodingError(f"{kind.traced_name} of {len(encoded)} bytes: {reason}")

@@ -13,12 +13,13 @@ from network.port import Port
 from network.types import Label
 from validators.derived import Derived, DerivedSize
 from validators.execution import InvalidEncodingError
-from validators.execution.blocks import block_digest, decode_block, encode_block
-from validators.messages import BLOCKS_PER_RESPONSE, BlockRequest, BlockResponse, Message, block_label
+from validators.execution.blocks import block_digest, decode_sealed, encode_sealed
+from validators.messages import BLOCKS_PER_RESPONSE, BlockRelay, BlockRequest, BlockResponse, Message, block_label
 from validators.settings import ValidatorSettings
 from validators.state import mmr_root
 from validators.storage import BlockFile
 from validators.sync.follower import Follower, PeerBlock
+from validators.sync.seals import Seals
 from validators.sync.serving import Answer, Serving
 
 RESPONSE_BYTES_MAX: Final = 8 * 1024 * 1024
@@ -39,10 +40,12 @@ class BlockExchange:
         *,
         settings: ValidatorSettings,
         serving: Serving,
+        seals: Seals,
         refuse: Callable[[str, str], None],
         repaired: Callable[[str, int, str], None],
     ) -> None:
         self._serving = serving
+        self._seals = seals
         self._port = port
         self._refuse = refuse
         self._repaired = repaired
@@ -86,7 +89,7 @@ class BlockExchange:
         """Keep blocks that a peer sent."""
         for encoded in encoded_blocks[:BLOCKS_PER_RESPONSE]:
             try:
-                block = decode_block(encoded)
+                block, seal = decode_sealed(encoded)
             except InvalidEncodingError as error:
                 self._refuse("block", str(error))
                 return
@@ -94,37 +97,62 @@ class BlockExchange:
                 # Its digest is that of the header alone: kept, it would stand in the way of the true block.
                 self._refuse("block", "tx_root")
                 return
+            # Before it is kept: a block that came with a forged seal would stand in the way of the same one with a
+            # sound seal.
+            if fault := self._seals.find_fault(block.header, seal):
+                self._refuse("block", fault)
+                return
             digest = block_digest(block)
-            self._follower.add_block(digest, block, PeerBlock(peer, len(encoded)))
+            if self._follower.add_block(digest, block, PeerBlock(peer, len(encoded))):
+                self._follower.seal(digest, seal)
+                self._seals.report(peer, block.header, seal)
             self._forget(digest)
             if digest in self._lost:
                 del self._lost[digest]
                 self._block_file.append(height=block.header.height, digest=digest, block=encoded)
                 self._repaired("blocks", block.header.height, "from a peer")
 
+    def relay(self, digest: bytes) -> None:
+        """Send the bytes of a block to everybody."""
+        block = self._follower.block(digest)
+        if block is not None:
+            relay = BlockRelay(encode_sealed(block, self._follower.seal_of(digest)))
+            self._port.broadcast(self._codec.encode(relay), block_label(relay, block.header))
+
+    def report_sealed(self) -> None:
+        """Let consensus know of every sealed block that is here: it has read its journal, and not the block file."""
+        for block, seal in self._follower.sealed():
+            self._seals.report(self._settings.node, block.header, seal)
+
     def serve(self, peer: int, request: BlockRequest) -> None:
         """Answer with what is here of the chain below the digest; silence when it is not here, or no answer is due."""
         blocks = self.answer_to(request) if self._serving.may_answer(peer, BlockRequest.traced_name) else ()
         if blocks:
             response = BlockResponse(blocks)
-            answer = Answer(peer, response, block_label(response, decode_block(blocks[0]).header))
+            answer = Answer(peer, response, block_label(response, decode_sealed(blocks[0]).block.header))
             self._serving.prepare(answer, self._settings.costs.serve_block_us * len(blocks))
 
     def answer_to(self, request: BlockRequest) -> tuple[bytes, ...]:
         """Return the blocks that answer a request, the newest first; empty where the block is not here."""
         return tuple(self._chain_below(request))
 
+    def served_from(self, digest: bytes) -> Iterator[tuple[bytes, ...]]:
+        """Yield the answers that lead a peer without any block from a block down to genesis, the newest first."""
+        while blocks := self.answer_to(BlockRequest(digest, 0)):
+            yield blocks
+            digest = decode_sealed(blocks[-1]).block.header.parent
+
     def _chain_below(self, request: BlockRequest) -> Iterator[bytes]:
         digest, room_bytes = request.digest, RESPONSE_BYTES_MAX
         for _ in range(BLOCKS_PER_RESPONSE):
             block = self._follower.block(digest)
-            encoded = self._read(digest) if block is None else encode_block(block)
+            encoded = self._read(digest) if block is None else encode_sealed(block, self._follower.seal_of(digest))
             # The block that was asked for goes out whatever its size; its ancestors must fit beside it.
             if encoded is None or (digest != request.digest and len(encoded) > room_bytes):
                 return
             room_bytes -= len(encoded)
             yield encoded
-            header = (block or decode_block(encoded)).header
+            header = (block or decode_sealed(encoded).block).header
             if header.height <= request.floor_height + 1:
                 return
             digest = header.parent

@@ -111,6 +111,7 @@ class Follower:
         self._settle = settle
         self._find_fault = find_fault
         self._blocks: dict[bytes, Block] = {}
+        self._seals: dict[bytes, bytes] = {}
         self._peer_blocks: dict[bytes, PeerBlock] = {}
         self._peer_bytes: dict[NodeId, int] = {}
         self._invalid: dict[bytes, str] = {}
@@ -122,6 +123,20 @@ class Follower:
     def block(self, digest: bytes) -> Block | None:
         """Return an unfinalized block that is here."""
         return self._blocks.get(digest)
+
+    def seal_of(self, digest: bytes) -> bytes:
+        """Return the seal beside an unfinalized block, empty for a block without one."""
+        return self._seals.get(digest, b"")
+
+    def seal(self, digest: bytes, seal: bytes) -> None:
+        """Put a seal beside a block that is here; a block without one, or that is gone, gets none."""
+        if seal and digest in self._blocks:
+            self._seals[digest] = seal
+
+    def sealed(self) -> list[tuple[Block, bytes]]:
+        """Return the blocks that are here with their seals, the lowest first; blocks without one are left out."""
+        found = sorted((self._blocks[digest].header.height, digest) for digest in self._seals)
+        return [(self._blocks[digest], self._seals[digest]) for _, digest in found]
 
     def add_block(self, digest: bytes, block: Block, sent: PeerBlock | None = None) -> bool:
         """Keep a block; False where it is known, too old to matter, or more than the peer that gave it may give.
@@ -177,6 +192,7 @@ class Follower:
         """Forget what finalization has made history."""
         height = self.engine.finalized.height
         self._blocks = {digest: block for digest, block in self._blocks.items() if block.header.height > height}
+        self._seals = {digest: seal for digest, seal in self._seals.items() if digest in self._blocks}
         for digest in [digest for digest in self._peer_blocks if digest not in self._blocks]:
             sent = self._peer_blocks.pop(digest)
             self._peer_bytes[sent.peer] -= sent.room_bytes

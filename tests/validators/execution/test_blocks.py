@@ -36,13 +36,16 @@ from validators.execution.blocks import (
     block_digest,
     decode_block,
     decode_header,
+    decode_sealed,
     decode_transaction,
     encode_block,
     encode_header,
+    encode_sealed,
     encode_transaction,
     header_digest,
     transaction_digest,
     transaction_signing_bytes,
+    without_seal,
 )
 from validators.execution.errors import CorruptStateError
 from validators.execution.schema import all_tables, decode_entry
@@ -67,6 +70,22 @@ class TestEncoding:
         assert block_digest(block) == hashlib.sha256(encode_header(block.header)).digest()
 
     @settings(deadline=None)
+    @given(BLOCKS, st.binary(max_size=40))
+    def test_a_sealed_block_survives_encoding_and_keeps_its_digest(self, block, seal):
+        """Without a seal not a byte is added."""
+        encoded = encode_sealed(block, seal)
+
+        assert decode_sealed(encoded) == (block, seal)
+        assert without_seal(encoded) == encode_block(block)
+        assert (encoded == encode_block(block)) is (not seal)
+
+    def test_an_empty_seal_that_is_written_out_is_refused(self):
+        """It would be a second encoding of a block without one."""
+        block = Block(Header(1, 1, 0, 1, bytes(32), 0, 0, 0, bytes(32), bytes(32), bytes(32)), ())
+        with pytest.raises(InvalidEncodingError):
+            decode_sealed(msgspec.msgpack.encode([block.header, block.transactions, b""]))
+
+    @settings(deadline=None)
     @given(TRANSACTIONS)
     def test_a_transaction_survives_encoding(self, transaction):
         """Decoding gives back what was encoded."""
@@ -77,7 +96,12 @@ class TestEncoding:
     @given(st.binary(max_size=300))
     def test_arbitrary_bytes_are_refused_or_canonical(self, junk):
         """No bytes raise anything but the one error; what is accepted encodes to the same bytes."""
-        pairs = (decode_block, encode_block), (decode_transaction, encode_transaction), (decode_header, encode_header)
+        pairs = (
+            (decode_block, encode_block),
+            (decode_sealed, lambda sealed: encode_sealed(*sealed)),
+            (decode_transaction, encode_transaction),
+            (decode_header, encode_header),
+        )
         for decode, encode in pairs:
             try:
                 assert encode(decode(junk)) == junk

@@ -3,18 +3,24 @@
 from types import SimpleNamespace
 
 import pytest
+from msgspec.structs import replace
 
 from tests.support.checker_chain import HEIGHTS, run_chain
+from validators.consensus.interface import BlockArrived, MessageCheck
 from validators.consensus.simplex.kind import SIMPLEX
-from validators.execution.blocks import encode_block
+from validators.execution.blocks import Block, block_digest, encode_block, encode_header, encode_sealed
 from validators.messages import BlockRequest, BlockResponse, message_codec
 from validators.settings import Costs
+from validators.state import mmr_root
 from validators.storage import BlockFile, SimulatedDisk
 from validators.sync.block_exchange import BlockExchange
 from validators.sync.follower import Follower
+from validators.sync.seals import STRAY_SEAL, Seals
 from validators.sync.serving import TOO_MANY, UNDER_WAY, Serving
 
-SETTINGS = SimpleNamespace(node=0, validators=4, fetch_grace_us=1, fetch_timeout_us=10, costs=Costs())
+SETTINGS = SimpleNamespace(
+    node=0, validators=4, fetch_grace_us=1, fetch_timeout_us=10, costs=Costs(), consensus=SIMPLEX
+)
 
 
 class Wire:
@@ -24,12 +30,16 @@ class Wire:
         self.sent = []
         self.timers = {}
         self.works = []
+        self.spent_us = 0
 
     def send(self, destination, payload, label):
         self.sent.append((destination, message_codec(SIMPLEX).decode(payload)))
 
     def work(self, cost_us, token):
         self.works.append((cost_us, token))
+
+    def spend(self, cost_us):
+        self.spent_us += cost_us
 
     def set_timer(self, key, after_us):
         self.timers[key] = after_us
@@ -69,7 +79,8 @@ class Keeper:
             self.blocks,
             settings=SETTINGS,
             serving=self.serving,
-            refuse=None,
+            seals=Seals(self.wire, SETTINGS, scheme=None),
+            refuse=lambda *refusal: self.refused.append(refusal),
             repaired=lambda *repair: self.repaired.append(repair),
         )
 
@@ -156,3 +167,79 @@ def test_a_peer_has_so_many_answers_a_second(chain):
     keeper.serve(1, request)
 
     assert len(keeper.wire.sent) == 5
+
+
+class SealedKeeper(Keeper):
+    """A validator of an engine that seals its blocks: two signatures are verified, and b"sound" is sound."""
+
+    def __init__(self, chain):
+        settings = SimpleNamespace(**{**vars(SETTINGS), "consensus": SimpleNamespace(check_seal=self.check_seal)})
+        self.checked = []
+        super().__init__(chain)
+        self.exchange._seals = Seals(self.wire, settings, scheme=None)
+
+    def check_seal(self, _scheme, block, seal, validators):
+        self.checked.append((block, seal, validators))
+        return MessageCheck(ok=seal == b"sound", reason="" if seal == b"sound" else "unsound", signatures_verified=2)
+
+
+class TestSeals:
+    def test_a_forged_seal_costs_its_sender_the_block(self, chain):
+        """Nothing is kept, so that the same block with a sound seal is not in anybody's way."""
+        keeper, lost = SealedKeeper(chain), chain.blocks[4]
+        keeper.damage(lost)
+        keeper.serve(1, BlockRequest(lost.digest, 0))
+
+        keeper.exchange.take(1, (encode_sealed(lost.block, b"forged"),))
+        assert (keeper.refused, keeper.repaired) == ([("block", "unsound")], [])
+        keeper.exchange.take(2, (encode_sealed(lost.block, b"sound"),))
+
+        assert keeper.repaired == [("blocks", lost.header.height, "from a peer")]
+        assert keeper.blocks.get(lost.digest) == encode_sealed(lost.block, b"sound")
+
+    def test_consensus_reads_the_fields_of_the_header(self, chain):
+        keeper, block = SealedKeeper(chain), chain.blocks[4].block
+        keeper.exchange.take(1, (encode_sealed(block, b"sound"),))
+        header = block.header
+
+        ((facts, seal, validators),) = keeper.checked
+        encoded = encode_header(header)
+        digest = chain.blocks[4].digest
+        assert facts == (header.view, digest, header.parent, header.height, header.proposer, encoded)
+        assert (seal, validators) == (b"sound", 4)
+
+    def test_verifying_a_seal_takes_virtual_time(self, chain):
+        keeper = SealedKeeper(chain)
+        keeper.exchange.take(1, (encode_sealed(chain.blocks[4].block, b"forged"),))
+
+        assert keeper.wire.spent_us == 2 * Costs().verify_signature_us
+
+    def test_a_stray_seal_is_refused_where_no_block_is_sealed(self, chain):
+        keeper = Keeper(chain)
+        keeper.exchange.take(1, (encode_sealed(chain.blocks[4].block, b"sound"),))
+
+        assert keeper.refused == [("block", STRAY_SEAL)]
+
+
+def test_an_unfinalized_block_is_reported_and_served_with_its_seal():
+    """Consensus learns of it once, whoever sends it again."""
+    chain = run_chain()
+    keeper = SealedKeeper(chain)
+    child = ahead_of(chain)
+    encoded = encode_sealed(child, b"sound")
+
+    for peer in (1, 2):
+        keeper.exchange.take(peer, (encoded,))
+
+    ((_, arrived),) = keeper.wire.works
+    assert (type(arrived), arrived.sender) == (BlockArrived, 1)
+    keeper.wire.works.clear()
+    keeper.serve(3, BlockRequest(block_digest(child), HEIGHTS))
+    assert keeper.wire.sent == [(3, BlockResponse((encoded,)))]
+
+
+def ahead_of(chain):
+    """Return a block above the final one, which nobody has to execute."""
+    tip = chain.blocks[-1]
+    header = replace(tip.header, height=HEIGHTS + 1, parent=tip.digest, tx_root=mmr_root(()))
+    return Block(header, ())
