@@ -71,6 +71,7 @@ class AptosConfig(Parameters, frozen=True, array_like=True, forbid_unknown_field
     shutdown_batch: int = 200
     removal_slots: int = 100
     counts_ids: bool = True
+    ready_order: Literal["key", "price"] = "key"
 
     _above_zero: ClassVar[tuple[str, ...]] = (
         *("time_unit_ms", "ready_limit", "expire_limit", "min_price", "max_size_bytes", "shutdown_batch"),

@@ -285,6 +285,7 @@ class AptosRule(RuleCell):
     PAID_OWN_PRICE = "F-6", "A run pays its own greatest price at the end of its block.", UNPROMISED
     PAID_LESS = "F-6", "A run pays less than its greatest price, because no other transaction pays more.", UNPROMISED
     PAID_LEAST = "Q-36", "A run without another transaction in its block pays the least price.", UNPROMISED
+    PRICE_BEFORE_TIME = "K-24", "A dearer entry is taken before one that is due earlier.", UNPROMISED
     KEYS_REMOVED = "F-7", "A prologue removes the keys of what ran in the block before.", UNPROMISED
     EXPIRED_COUNTED = "Q-37", "An expired entry takes a place of the block's limit.", UNPROMISED
     EXPIRED_AT_TURN = "Q-37", "An entry is found expired when its turn comes.", UNPROMISED

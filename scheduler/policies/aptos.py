@@ -11,7 +11,7 @@ queue than it takes and expires.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any, ClassVar, Final
 
 from scheduler.aptos_calls import CallsInBlock
@@ -97,7 +97,7 @@ class AptosInBlock(CallsInBlock):
 
     def __init__(self, block: BlockContext) -> None:
         super().__init__(block)
-        self._queue = ReadyQueue(QueueRules())
+        self._queue = ReadyQueue(QueueRules(is_price_first=self.own.ready_order == "price"))
         self._ready: list[Timer] = []
         self._next = 0
         self._unpaid: list[_Run] = []
@@ -114,9 +114,11 @@ class AptosInBlock(CallsInBlock):
         assert phase is BlockPhase.PROLOGUE, phase
         tally = Tally.of(self, FREE)
         self._remove_marked(tally)
-        self._queue = self.block.timers.collect_pool(self.block.moment.now, QueueRules())
+        self._queue = self.block.timers.collect_pool(self.block.moment.now, self._queue.rules)
         if self.status is ServiceState.ACTIVE:
             self._ready = self._take_ready(tally)
+            is_by_price = any(after.due < before.due for before, after in pairwise(self._ready))
+            tally.reached += (AptosRule.PRICE_BEFORE_TIME,) if is_by_price else ()
         if self.own.position == "before":
             for timer in self._turns():
                 self._take_turn(tally, timer)
@@ -169,11 +171,11 @@ class AptosInBlock(CallsInBlock):
         limit, live_due = self.own.ready_limit, self.first_live_due()
         if self.own.expiry == "apart":
             expired = list(islice(self._before(live_due), self.own.expire_limit))
-            ready = list(islice(self._queue.in_key_order(live_due), limit))
+            ready = list(islice(self._queue.in_turn(live_due), limit))
         else:
-            walked = list(islice(self._queue.in_key_order(), limit))
+            walked = list(islice(self._queue.in_turn(), limit))
             expired = [timer for timer in walked if timer.due < live_due]
-            ready = walked[len(expired) :]
+            ready = [timer for timer in walked if timer.due >= live_due]
             tally.reached += (AptosRule.EXPIRED_COUNTED,) if expired else ()
         for timer in expired:
             self._queue.discard(timer)

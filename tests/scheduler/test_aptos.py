@@ -49,6 +49,29 @@ class TestKeys:
         by_id = sorted(equal, key=lambda txn_id: int.from_bytes(txn_id, "little"))
         assert fired(result) == [dear, *by_id, cheap, first]
 
+    @pytest.mark.parametrize("profile", ["aip", "early", "latest"])
+    def test_k24_the_price_can_come_before_the_time(self, profile):
+        """By a switch: the dearest of all that is due, then the oldest; what is cheap waits."""
+        bench = queue(profile, ready_order="price", ready_limit=3)
+        old = bench.insert(A, 2, b"old", price=100)
+        late, early = (bench.insert(A, due, b"dear", price=900) for due in (4, 3))
+        middle = bench.insert(A, 3, b"middle", price=200)
+        result = bench.run(4_000)
+
+        assert fired(result) == [early, late, middle]
+        assert fired(bench.run(5_000)) == [old]
+
+    @pytest.mark.parametrize(("profile", "expected"), [("aip", 2), ("early", 0)])
+    def test_k24_the_oldest_expire_first_where_expiry_is_apart(self, profile, expected):
+        """Within the limit of all, the dear ones that are live come before the cheap ones that are expired."""
+        bench = queue(profile, ready_order="price", ready_limit=2, expire_limit=2)
+        old = [bench.insert(A, 2, price=price) for price in (300, 200, 100)]
+        live = [bench.insert(A, 12, price=price) for price in (900, 800)]
+        result = bench.run(12_200)
+
+        assert fired(result) == live
+        assert failed(result) == dict.fromkeys(old[:expected], "Expired")
+
     def test_q27_equal_insertions_collide_without_the_counter(self):
         bench = queue(counts_ids=False)
         bench.insert(A, 2, price=200)

@@ -6,7 +6,7 @@ from itertools import zip_longest
 import msgspec
 
 from scheduler import Timer, WaitingPool
-from scheduler.aptos_keys import key_order
+from scheduler.aptos_keys import key_order, price_of
 from scheduler.bias_pool import BiasPool
 from scheduler.buckets import Bucket
 from scheduler.calendar import NO_HEIGHT
@@ -186,12 +186,14 @@ def compare_cohorts(pool: BiasPool, waiting: Waiting) -> Iterator[Deviation]:
 
 
 def compare_queue(queue: ReadyQueue, waiting: Waiting) -> Iterator[Deviation]:
-    """Yield the first entry of a queue that differs from the waiting set in key order."""
-    expected = sorted(waiting.timers, key=key_order)
-    for number, (mine, other) in enumerate(zip_longest(queue.in_key_order(), expected)):
-        if mine != other:
-            yield Deviation("indexes", f"entry {number} in key order", show_timer(mine), show_timer(other))
-            return
+    """Yield the first entry of each of a queue's orders that differs from the waiting set."""
+    by_key = sorted(waiting.timers, key=key_order)
+    by_turn = sorted(by_key, key=price_of, reverse=True) if queue.rules.is_price_first else by_key
+    for name, found, expected in (("key", queue.in_key_order(), by_key), ("turn", queue.in_turn(), by_turn)):
+        for number, (mine, other) in enumerate(zip_longest(found, expected)):
+            if mine != other:
+                yield Deviation("indexes", f"entry {number} in {name} order", show_timer(mine), show_timer(other))
+                return
 
 
 def list_rows(pool: WaitingPool) -> Iterator[tuple[bytes, tuple[bytes, int, int | None, int | None]]]:

@@ -136,6 +136,13 @@ class TestDay:
 
         assert (fired.ok, fired.used_cycles, fired.used_cells, fired.burned) == (False, 1_000, 0, 100_000)
 
+    def test_an_index_by_price_is_that_of_the_state(self):
+        engine = queue(ready_order="price", ready_limit=1)
+        advance(engine, [do(0, 0, timer(1), timer(1), timer(2), timer(3))])
+        fired = [advance(engine).summary.fired for _ in range(2)]
+
+        assert (fired, engine.audit().deviations) == ([1, 1], ())
+
     def test_a_failed_run_has_both_events(self):
         engine = queue()
         advance(engine, [do(0, 0, timer(steps=[["revert", "no"]]))])
