@@ -1,9 +1,10 @@
 """The clocks of one machine: what it takes for the time, and how fast its timers run.
 
 A machine has two clocks, and they go wrong in different ways. The *monotonic* clock measures how long something lasts:
-every timer runs on it, and nothing sets it. The *wall* clock says what time it is: a leader's header and the bound on
-other leaders' headers are read from it, and an operator, or a time server, may set it to anything. One crystal drives
-both, so that drift is common to them; offsets, steps and strobes are the wall clock's alone and move no timer.
+every timer runs on it, and nothing sets it. The *wall* clock says what time it is: a leader's header, the bound on
+other leaders' headers and every alarm go by it, and an operator, or a time server, may set it to anything. One crystal
+drives both, so that drift is common to them; offsets, steps and strobes are the wall clock's alone, and move alarms
+and no timer.
 
 Virtual time is the truth that both are compared with. Integers only: a clock is a piece of a line, from one setting to
 the next.
@@ -70,6 +71,21 @@ class MachineClock:
             return after_us
         self.wrong += 1
         return -(-after_us * MILLION // (MILLION + self.ppm))
+
+    def reaching_us(self, now_us: Micros, wall_us: Micros) -> Micros:
+        """Return the first virtual time from now on at which the wall clock shows so much or more, unless it is set."""
+        strobed_us = self._first_us(now_us, wall_us - self._strobe_us, is_strobed=True) if self._strobe_us else None
+        steady_us = self._first_us(now_us, wall_us, is_strobed=False)
+        return steady_us if strobed_us is None else min(strobed_us, steady_us)
+
+    def _first_us(self, now_us: Micros, wall_us: Micros, *, is_strobed: bool) -> Micros:
+        """Return the same for one half of the strobe's periods alone, the strobe left out of account."""
+        ahead_us = wall_us - self._offset_us - self._since_us
+        # Rounded up: the clock shows whole microseconds, rounded down.
+        passed_us = max(-(-ahead_us * MILLION // (MILLION + self.ppm)), now_us - self._since_us)
+        if self._strobe_us and (passed_us // self._strobe_half_us % 2 == 0) != is_strobed:
+            passed_us = (passed_us // self._strobe_half_us + 1) * self._strobe_half_us
+        return self._since_us + passed_us
 
     def set(self, now_us: Micros, setting: ClockSetting) -> None:
         """Go by a setting from now on."""

@@ -197,6 +197,15 @@ class TimerElapsed(TraceEvent, frozen=True):
     lead_us: Micros = 0
 
 
+class AlarmElapsed(TraceEvent, frozen=True):
+    """An alarm of a node went off: the time of the wall clock that it was set to, and the time that this one shows."""
+
+    kind: ClassVar[str] = "alarm"
+    key: str | tuple[object, ...]
+    at_wall_us: Micros
+    wall_us: Micros
+
+
 class WorkFinished(TraceEvent, frozen=True):
     """Work on a lane of a node's machine is over: its base length, and how much longer it took from its start on."""
 

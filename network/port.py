@@ -14,7 +14,7 @@ import msgspec
 
 from network.bus import Bus
 from network.clock import MILLION, MachineClock
-from network.events import TimerElapsed, TraceEvent, WorkFinished
+from network.events import AlarmElapsed, TimerElapsed, TraceEvent, WorkFinished
 from network.inbox import Inbox
 from network.kernel import Kernel
 from network.trace import EventChain
@@ -43,7 +43,7 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
 
 
 class TimerDue(msgspec.Struct, frozen=True):
-    """A timer that was set is due."""
+    """A timer or an alarm that was set is due."""
 
     traced_name: ClassVar[str] = "TimerFired"
 
@@ -86,6 +86,13 @@ class _Armed(NamedTuple):
     asked_us: Micros
 
 
+class _Alarm(NamedTuple):
+    """An alarm that was set: its ordinal in the queue, and the time of the wall clock at which it goes off."""
+
+    ordinal: int
+    at_wall_us: Micros
+
+
 @dataclass(slots=True)
 class Pace:
     """The slowness of a machine: work that starts takes `factor` times as long; `slowed` counts the pieces that did.
@@ -118,7 +125,19 @@ class Port:
     """
 
     __slots__ = (
-        *("_begun_us", "_bus", "_chain", "_clock", "_is_live", "_kernel", "_lanes", "_mailbox", "_ordinal", "_pace"),
+        *(
+            "_alarms",
+            "_begun_us",
+            "_bus",
+            "_chain",
+            "_clock",
+            "_is_live",
+            "_kernel",
+            "_lanes",
+            "_mailbox",
+            "_ordinal",
+            "_pace",
+        ),
         *("_timers", "node", "on_sent"),
     )
 
@@ -143,6 +162,7 @@ class Port:
         self._mailbox: Inbox[Inbound] = Inbox(partial(kernel.pull, node), kernel.caller(node))
         self._ordinal = incarnation << _INCARNATION_SHIFT
         self._timers: dict[TimerKey, _Armed] = {}
+        self._alarms: dict[TimerKey, _Alarm] = {}
         self._lanes: dict[str, deque[_Work]] = {}
         self._begun_us: dict[str, Micros] = {}
         self._is_live = True
@@ -192,6 +212,19 @@ class Port:
             if due_us > now_us:
                 left_us = (due_us - now_us) * (MILLION + ppm_before) // MILLION
                 self._post_timer(key, now_us + self._clock.lasting_us(left_us), since_us, asked_us)
+
+    def set_alarm(self, key: TimerKey, at_wall_us: Micros) -> None:
+        """Arm an alarm; `TimerDue(key)` follows when this machine's wall clock shows that time, be it wrong.
+
+        It follows in this instant if the clock has passed it. An alarm of the same key that waits is replaced.
+        """
+        if self._is_live:
+            self._post_alarm(key, at_wall_us)
+
+    def reset_alarms(self) -> None:
+        """Let every armed alarm go by the wall clock as it goes from now on."""
+        for key, alarm in list(self._alarms.items()):
+            self._post_alarm(key, alarm.at_wall_us)
 
     def cancel_timer(self, key: TimerKey) -> None:
         """Disarm a timer; does nothing when it is not armed."""
@@ -257,6 +290,7 @@ class Port:
             self._bus.attach(self.node, None)
             self._kernel.release(self)
             self._timers.clear()
+            self._alarms.clear()
             self._lanes.clear()
             self._mailbox.close()
 
@@ -269,6 +303,12 @@ class Port:
         self._timers[key] = _Armed(ordinal, due_us, since_us, asked_us)
         self._kernel.post(due_us, self.node, EventKind.TIMER, self.node, ordinal, self._fire_timer, key, ordinal)
 
+    def _post_alarm(self, key: TimerKey, at_wall_us: Micros) -> None:
+        ordinal = self._next_ordinal()
+        self._alarms[key] = _Alarm(ordinal, at_wall_us)
+        due_us = self._clock.reaching_us(self._kernel.now_us, at_wall_us)
+        self._kernel.post(due_us, self.node, EventKind.TIMER, self.node, ordinal, self._sound_alarm, key, ordinal)
+
     def _deliver(self, source: NodeId, payload: bytes) -> None:
         self._mailbox.put(Delivery(source, payload))
 
@@ -280,6 +320,13 @@ class Port:
             now_us = self._kernel.now_us
             extra_us = now_us - armed.since_us - armed.asked_us
             self._chain.add(now_us, TimerElapsed(key, armed.asked_us, extra_us, self._clock.shown_lead_us(now_us)))
+            self._mailbox.put(TimerDue(key))
+
+    def _sound_alarm(self, key: TimerKey, ordinal: int) -> None:
+        alarm = self._alarms.get(key)
+        if alarm is not None and alarm.ordinal == ordinal:
+            del self._alarms[key]
+            self._chain.add(self._kernel.now_us, AlarmElapsed(key, alarm.at_wall_us, self.wall_us))
             self._mailbox.put(TimerDue(key))
 
     def _start_work(self, lane: str, work: _Work) -> None:

@@ -20,6 +20,7 @@ from validators.execution import Engine, Executed, InvalidBlockError, ProposalCo
 from validators.execution.block_tree import FinalizationOutcome
 from validators.execution.blocks import Block, Header, block_digest, decode_sealed, encode_sealed
 from validators.finalizer import Finalizer
+from validators.header_rules import HeaderRules
 from validators.identity import TransactionVerifier
 from validators.mempool.gossip import Gossip
 from validators.messages import Message
@@ -89,12 +90,14 @@ class Application:
         self._block_file = surroundings.block_file
         self._barrier = surroundings.barrier
         self._leader = surroundings.leader
+        self._headers = HeaderRules(self._settings, surroundings.leader, lambda: self._port.wall_us)
         self._propose = surroundings.propose
         self._answers = answers
         self._signatures_charged = 0
         self._proposing: BlockRef | None = None
+        find_fault = self._headers.find_fault
         self._follower = Follower(
-            engine, execute=self._execute, request=self._request, settle=self._settle, find_fault=self._find_fault
+            engine, execute=self._execute, request=self._request, settle=self._settle, find_fault=find_fault
         )
         self.exchange = BlockExchange(
             *(self._port, self._codec, self._follower, self._block_file),
@@ -105,10 +108,7 @@ class Application:
             repaired=surroundings.repaired,
         )
         self._finalizer = Finalizer(
-            engine,
-            self._follower,
-            surroundings.log,
-            self._barrier,
+            *(engine, self._follower, surroundings.log, self._barrier),
             snapshot_gap_blocks=self._settings.snapshot_gap_blocks,
             store=self._store,
             seek_snapshot=self._seek_snapshot,
@@ -148,12 +148,20 @@ class Application:
     def judge(self, question: Question, ref: BlockRef, parent: BlockRef | None) -> None:
         """Execute a block and answer whether it is what its header says; silence where nothing is done before time.
 
-        While another state is about to take this one's place no proposal can be judged, and consensus learns that at
-        once.
+        While another state is about to take this one's place no proposal can be judged, which consensus learns at once.
         """
         if self._settings.speculates:
             self._follower.want(Goal(Purpose[question.name], *ref, b"" if parent is None else parent.digest))
             self._ignore_proposals_while_paused()
+        elif question is Question.ADOPT:
+            self._answers.answer(Judged(question, ref, None))
+
+    def adopt(self, ref: BlockRef) -> None:
+        """Store a head that is followed before it is final, with its ancestors, and apply it once that is durable."""
+        if self.engine.executed(ref.digest) is not None:
+            for executed in self.engine.path_to(ref.digest):
+                self._store(executed.digest, executed.block)
+            self._barrier.then(partial(self._apply_early, ref.digest))
 
     def finalize(self, finality: Finality) -> None:
         """Apply a block and its ancestors as soon as all of them are here."""
@@ -210,8 +218,7 @@ class Application:
             parent=proposing.digest,
             view=view,
             proposer=self._settings.node,
-            # Above the parent's even if this clock is behind: a header that is not would be refused by all.
-            timestamp_ms=max(self._port.wall_us // 1_000, parent.timestamp_ms + 1),
+            timestamp_ms=self._headers.time_of(view, parent),
         )
         # Executed now, answered when its virtual time is over: the result is fixed by the state at this moment.
         executed = self._propose(self.engine, context, self._gossip.candidates())
@@ -319,27 +326,13 @@ class Application:
             self.pace(goal.view)
 
     def _verify(self, goal: Goal, settled: Settled) -> None:
-        is_sound = settled.is_ready and not self._find_fault(goal, self._header_of(goal.digest))
-        self._answers.answer(Judged(Question.VERIFY, goal.ref, is_sound))
-
-    def _find_fault(self, goal: Goal, header: Header) -> str:
-        """Return why a block is not what its proposal says, as far as its header shows; only proposals are judged."""
-        if goal.purpose is not Purpose.VERIFY:
-            return ""
-        limit_ms = self._port.wall_us // 1_000 + self._settings.max_skew_ms
-        if not self._is_of_view(header, goal.view):
-            return f"view {header.view} of leader {header.proposer} is not that of the proposal"
-        if header.parent != goal.parent:
-            return "the parent is not that of the proposal"
-        return f"time {header.timestamp_ms} is beyond {limit_ms}" if header.timestamp_ms > limit_ms else ""
-
-    def _is_of_view(self, header: Header, view: int) -> bool:
-        return header.view == view and header.proposer == self._leader(view)
+        is_sound = settled.is_ready and not self._headers.find_fault(goal, self._header_of(goal.digest))
+        self._answers.answer(Judged(Question[goal.purpose.name], goal.ref, is_sound))
 
     def _certify(self, goal: Goal, settled: Settled) -> None:
         """Report a certification once the block would survive a crash."""
         block = self._follower.block(goal.digest)
-        is_sound = settled.is_ready and block is not None and self._is_of_view(block.header, goal.view)
+        is_sound = settled.is_ready and block is not None and self._headers.is_of_view(block.header, goal.view)
         if is_sound and block is not None:
             self._store(goal.digest, block)
         # A refusal goes the same way, so that answers keep the order of their questions.
@@ -347,11 +340,14 @@ class Application:
 
     def _report_certification(self, ref: BlockRef, *, is_sound: bool) -> None:
         if is_sound:
-            self._counts.applied_early += self.engine.certify(ref.digest)
-            self._note_undone()
+            self._apply_early(ref.digest)
         else:
             self._port.trace(Uncertified(ref.view, ref.digest))
         self._answers.answer(Judged(Question.CERTIFY, ref, is_sound))
+
+    def _apply_early(self, digest: bytes) -> None:
+        self._counts.applied_early += self.engine.certify(digest)
+        self._note_undone()
 
     def _note_undone(self) -> None:
         """Trace the blocks that the engine has just taken back for another branch, and executed again."""

@@ -12,6 +12,7 @@ from network.codec import Codec
 from network.port import Port
 from validators.application import Application
 from validators.consensus.interface import (
+    Adopt,
     Append,
     Build,
     CancelTimer,
@@ -22,9 +23,10 @@ from validators.consensus.interface import (
     Relay,
     ReportActivity,
     Send,
+    SetAlarm,
     SetTimer,
 )
-from validators.events import Entered, EvidenceReported, Reported
+from validators.events import Entered, EvidenceReported, HeadAdopted, Reported
 from validators.messages import Message
 from validators.outbox import Outbox, trace_certificate
 from validators.pruning import JournalPruner
@@ -79,7 +81,7 @@ class EffectRunner:
         first, second = map(self._codec.encode, report.evidence)
         return EvidenceReported(*about, first, second)
 
-    def _perform_one(self, effect: Effect, application: Application) -> None:  # noqa: C901 - one flat line per kind of effect
+    def _perform_one(self, effect: Effect, application: Application) -> None:  # noqa: C901, PLR0912 - one flat line per kind
         match effect:
             case Append():
                 pass
@@ -87,12 +89,17 @@ class EffectRunner:
                 self._barrier.then(partial(self._outbox.send, to, message))
             case SetTimer(name, number, after_us):
                 self._port.set_timer(("consensus", name, number), after_us)
+            case SetAlarm(name, number, at_wall_us):
+                self._port.set_alarm(("alarm", name, number), at_wall_us)
             case CancelTimer(name, number):
                 self._port.cancel_timer(("consensus", name, number))
             case Build(view, parent):
                 application.build(view, parent)
             case Judge(question, ref, parent):
                 application.judge(question, ref, parent)
+            case Adopt(ref, height, abandoned):
+                self._port.trace(HeadAdopted(height, ref.view, ref.digest, abandoned))
+                application.adopt(ref)
             case Finalized(finality):
                 application.finalize(finality)
                 self._pruner.finalized(finality)

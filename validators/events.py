@@ -79,6 +79,16 @@ class EvidenceReported(Reported, frozen=True):
     second: bytes
 
 
+class HeadAdopted(TraceEvent, frozen=True):
+    """A validator follows another head before it is final; `abandoned` blocks of the head before it are left."""
+
+    kind: ClassVar[str] = "head"
+    height: int
+    view: int
+    digest: bytes
+    abandoned: int
+
+
 class Uncertified(TraceEvent, frozen=True):
     """A validator refused to certify the notarized payload of a view."""
 

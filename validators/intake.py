@@ -10,7 +10,8 @@ from typing import Final
 from network.codec import Codec, Refused
 from network.port import Delivery, Port
 from validators.application import Application
-from validators.consensus.interface import STALE, ConsensusEngine, EngineKind, EngineMessage, Received
+from validators.consensus.interface import STALE, ConsensusEngine, EngineMessage, Received
+from validators.consensus.kind import EngineKind
 from validators.events import MessageRefused
 from validators.mempool.gossip import Gossip
 from validators.messages import (

@@ -13,7 +13,8 @@ import msgspec
 from network.codec import Codec
 from network.memo import Memo
 from network.types import Label
-from validators.consensus.interface import EngineKind, EngineMessage, MessageInfo, MessageRole
+from validators.consensus.interface import EngineMessage, MessageInfo, MessageRole
+from validators.consensus.kind import EngineKind
 from validators.consensus.registry import ENGINES
 from validators.execution.blocks import Header
 from validators.state import Snapshot

@@ -22,6 +22,7 @@ import msgspec
 from network.port import Delivery, Inbound, Port, TimerDue, WorkDone
 from validators.application import Answers, Application, ExecutionOver, Surroundings
 from validators.consensus.interface import (
+    AlarmReached,
     AskAgain,
     BlockArrived,
     ConsensusEngine,
@@ -47,14 +48,7 @@ from validators.recovery import RepairLog, StateBase, reopen_consensus, reopen_s
 from validators.settings import ValidatorFactory, ValidatorSettings
 from validators.state import Snapshot
 from validators.stats import BROKEN, DISK, ValidatorCounts
-from validators.storage import (
-    BlockFile,
-    Disk,
-    DiskError,
-    FinalizedLog,
-    Journal,
-    SyncPoint,
-)
+from validators.storage import BlockFile, Disk, DiskError, FinalizedLog, Journal, SyncPoint
 from validators.sync.serving import Answer
 from validators.sync.snapshots import Checked
 
@@ -375,6 +369,8 @@ class Validator:
         match key:
             case ("consensus", str(name), int(number)):
                 self._step(TimeoutReached(name, number))
+            case ("alarm", str(name), int(number)):
+                self._step(AlarmReached(name, number, self._port.wall_us))
             case ("pace", int(view)):
                 application.pace(view)
             case ("snapshot",):

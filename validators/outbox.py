@@ -8,7 +8,8 @@ from collections.abc import Callable
 from network.codec import Codec
 from network.port import Port
 from network.types import Label
-from validators.consensus.interface import EngineKind, EngineMessage, Record, RecordCodec
+from validators.consensus.interface import EngineMessage, Record, RecordCodec
+from validators.consensus.kind import EngineKind
 from validators.messages import Message
 
 

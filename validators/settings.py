@@ -15,7 +15,8 @@ from network.codec import Codec
 from network.memo import Memo
 from scheduler import POLICIES, Policy
 from validators.actors import PROGRAMS, Actor
-from validators.consensus.interface import EngineConfig, EngineKind
+from validators.consensus.interface import EngineConfig
+from validators.consensus.kind import EngineKind
 from validators.consensus.signing import Ed25519Scheme, Scheme
 from validators.execution import ApplyMode, Engine, Executed, Genesis, ProposalContext
 from validators.execution.blocks import Header, Transaction

@@ -19,7 +19,7 @@ from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.results import CheckResult, ExitClass
 from faults.events import ClockSet, Crashed, TransactionSubmitted
-from network.events import Delivered, Dropped, Event, Handlers, Lost, Sent, TimerElapsed, WorkFinished
+from network.events import AlarmElapsed, Delivered, Dropped, Event, Handlers, Lost, Sent, TimerElapsed, WorkFinished
 from validators.consensus.registry import ENGINES
 from validators.events import Booted, MessageRefused
 
@@ -41,7 +41,7 @@ SNAPSHOTS: Final = ("SnapshotRequest", "SnapshotChunkRequest")
 REQUESTS: Final = (*PREPARED.values(), *(name for kind in ENGINES.values() for name in kind.names_of("request")))
 """Requests of all kinds."""
 
-PURPOSES: Final = ("verify", "certify", "finalize", "propose")
+PURPOSES: Final = ("verify", "certify", "adopt", "finalize", "propose")
 """Refusals of a block for one of these reasons to want it, instead of a message."""
 
 
@@ -132,6 +132,7 @@ class Refusals(Check):
             Dropped: self.dropped,
             Lost: self.lost,
             TimerElapsed: self.got_other,
+            AlarmElapsed: self.got_other,
             WorkFinished: self.got_other,
             TransactionSubmitted: self.submitted,
             Booted: self.booted,
@@ -177,7 +178,7 @@ class Refusals(Check):
         """Forget a message that was lost on its way."""
         self._sent.get((lost.source, event.node), {}).pop(lost.ordinal, None)
 
-    def got_other(self, event: Event, _other: TimerElapsed | WorkFinished) -> None:
+    def got_other(self, event: Event, _other: AlarmElapsed | TimerElapsed | WorkFinished) -> None:
         """Note that what a validator got last is no message."""
         self._last[event.node] = _NOT_YET
 

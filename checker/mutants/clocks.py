@@ -13,6 +13,7 @@ from validators import application
 from validators.application import Application, ExecutionOver
 from validators.execution import engine
 from validators.execution.engine import Engine
+from validators.header_rules import HeaderRules
 from validators.node import Validator
 
 _consensus_mutant = partial(mutant, area="consensus")
@@ -74,7 +75,7 @@ def skew_checked_in_execution(execute: Any) -> Any:
     return execute_if_near
 
 
-@_consensus_mutant((Application, "_find_fault"), kills=("block-times",), on_all=True, needs=(AHEAD,))
+@_consensus_mutant((HeaderRules, "find_fault"), kills=("block-times",), on_all=True, needs=(AHEAD,))
 def skew_unchecked(find_fault: Any) -> Any:
     """A validator notarizes a block however far it is ahead of its own clock."""
 

@@ -6,12 +6,12 @@ from typing import Any
 
 from checker.mutants.mutant import mutant
 from checker.mutants.trusting import beside
-from validators.application import Application
 from validators.consensus.simplex import certificates, screening
 from validators.consensus.simplex.views import Invalid, Views
 from validators.execution import engine as execution
 from validators.execution.errors import InvalidBlockError
 from validators.execution.run import BlockRun
+from validators.header_rules import HeaderRules
 
 _consensus = partial(mutant, area="consensus", on_all=True)
 _execution = partial(mutant, area="execution", on_all=True)
@@ -47,7 +47,7 @@ def views_left_out(_original: Any) -> Any:
 
 
 @_consensus(
-    (Application, "_find_fault"),
+    (HeaderRules, "find_fault"),
     kills=("vote-rules", "finality-regained", "agreement", "certificates"),
     needs=beside("skip-view", what="hidden"),
 )
@@ -60,7 +60,7 @@ def parents_of_headers_unread(find_fault: Any) -> Any:
     return find_others
 
 
-@_consensus((Application, "_is_of_view"), kills=("leaders", "certificates"), needs=beside("forge-header", what="view"))
+@_consensus((HeaderRules, "is_of_view"), kills=("leaders", "certificates"), needs=beside("forge-header", what="view"))
 def views_of_headers_unread(_original: Any) -> Any:
     """A block may be of another view than its proposal says."""
     return lambda _self, _header, _view: True

@@ -185,8 +185,10 @@ class MachineController:
         slot, now_us = self.slots[node], self._kernel.now_us
         ppm_before = slot.clock.ppm
         slot.clock.set(now_us, setting)
-        if slot.port is not None and setting.ppm != ppm_before:
-            slot.port.retime(ppm_before)
+        if slot.port is not None:
+            slot.port.reset_alarms()
+            if setting.ppm != ppm_before:
+                slot.port.retime(ppm_before)
         clock_set = ClockSet(node, setting.offset_us, setting.ppm, setting.strobe_us)
         self._trace.chain(SUPERVISOR).add(now_us, clock_set)
 

@@ -18,7 +18,8 @@ from network.chance import Chance, below
 from network.codec import Codec
 from network.types import Label, Micros, NodeId
 from scheduler import POLICIES
-from validators.consensus.interface import EngineKind, EngineMessage, MessageRole
+from validators.consensus.interface import EngineMessage, MessageRole
+from validators.consensus.kind import EngineKind
 from validators.execution import ApplyMode, Block, Engine, Executed, Genesis, ProposalContext, Transaction
 from validators.execution.blocks import block_digest
 from validators.messages import Message, message_codec

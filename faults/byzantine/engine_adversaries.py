@@ -8,7 +8,7 @@ from faults.byzantine.adversary import Adversary, Behaviour, Orders
 from faults.byzantine.engine_votes import EngineVotes
 from network.chance import Chance
 from network.types import NodeId
-from validators.consensus.interface import EngineKind
+from validators.consensus.kind import EngineKind
 from validators.consensus.signing import Scheme
 
 BehaviourMaker: TypeAlias = Callable[[Adversary, str, Orders], Behaviour]

@@ -1,7 +1,7 @@
 """Clocks of machines: what they show, which timers they move, and how a cluster lives with wrong ones."""
 
 from functools import partial
-from itertools import pairwise
+from itertools import count, pairwise
 
 import msgspec
 import pytest
@@ -123,6 +123,74 @@ def test_a_rate_holds_for_what_is_left_of_a_timer():
 
 def test_a_timer_that_is_due_stays_where_it_is():
     assert fired_with([(9_000, ClockSetting(ppm=-900_000))]) == 9_000
+
+
+# -- alarms --------------------------------------------------------------------------------------
+
+WALLS = [
+    ClockSetting(),
+    ClockSetting(offset_us=-15_000),
+    ClockSetting(offset_us=15_000),
+    ClockSetting(ppm=500_000),
+    ClockSetting(offset_us=700, ppm=-900_000),
+    ClockSetting(strobe_us=7_000, strobe_period_us=10_000),
+    ClockSetting(strobe_us=-7_000, strobe_period_us=10_000),
+    ClockSetting(offset_us=333, ppm=-300_001, strobe_us=2_500, strobe_period_us=3_000),
+]
+
+
+@pytest.mark.parametrize("setting", WALLS, ids=range(len(WALLS)))
+def test_an_alarm_goes_off_when_the_clock_first_shows_its_time(setting):
+    clock = MachineClock()
+    clock.set(1_000, setting)
+    for now_us in (1_000, 4_999, 6_000, 20_001):
+        for wall_us in (-20_000, 999, 6_003, 12_345, 30_000):
+            found_us = clock.reaching_us(now_us, wall_us)
+            shown = (at_us for at_us in count(now_us) if at_us + clock.shown_lead_us(at_us) >= wall_us)
+            assert found_us == next(shown), (now_us, wall_us)
+
+
+def sounded_with(settings, at_wall_us=9_000):
+    """Arm an alarm at 0, set the clock at the given times, and return when the alarm goes off."""
+    rig = build_rig()
+    clock, record = MachineClock(), []
+    port = Port(rig.kernel, rig.bus, rig.trace.chain(0), 0, incarnation=0, clock=clock)
+
+    def turn(setting):
+        clock.set(rig.kernel.now_us, setting)
+        port.reset_alarms()
+
+    for ordinal, (at_us, setting) in enumerate(settings):
+        rig.kernel.post(at_us, SUPERVISOR, EventKind.FAULT, SUPERVISOR, ordinal, turn, setting)
+    port.set_alarm("slot", at_wall_us)
+    rig.run(partial(record_inbound, rig, port, record))
+    assert [inbound for _, inbound in record] == [TimerDue("slot")]
+    return record[0][0]
+
+
+def test_every_fault_of_clocks_moves_an_alarm():
+    assert sounded_with([]) == 9_000
+    assert sounded_with([(1_000, ClockSetting(offset_us=5_000))]) == 4_000
+    assert sounded_with([(1_000, ClockSetting(offset_us=-5_000))]) == 14_000
+    assert sounded_with([(1_000, ClockSetting(offset_us=10**9))]) == 1_000
+    assert sounded_with([(1_000, ClockSetting(ppm=1_000_000))]) == 5_000
+    assert sounded_with([(1_000, ClockSetting(ppm=1_000_000)), (2_000, TRUE)]) == 9_000
+    assert sounded_with([(1_000, ClockSetting(strobe_us=5_000, strobe_period_us=4_000))]) == 5_000
+
+
+def test_an_alarm_of_a_time_that_has_passed_goes_off_at_once():
+    assert sounded_with([], at_wall_us=-5) == 0
+
+
+def test_a_cut_machine_hears_no_alarm():
+    rig = build_rig()
+    record = []
+    port = Port(rig.kernel, rig.bus, rig.trace.chain(0), 0, incarnation=0)
+    port.set_alarm("slot", 9_000)
+    rig.kernel.post(8_000, SUPERVISOR, EventKind.FAULT, SUPERVISOR, 0, port.revoke)
+    rig.run(partial(record_inbound, rig, port, record))
+
+    assert record == []
 
 
 # -- a cluster -----------------------------------------------------------------------------------

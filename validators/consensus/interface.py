@@ -6,8 +6,8 @@ restart: every `Append` of a step is appended and synced before any `Send` of th
 because a block is not a promise. Nothing in an engine waits: what takes time (building, judging, syncing, travelling)
 comes back as a later event.
 
-Everything around engines (validator, sync, snapshots, faults, checks) knows this file and the registry, and no engine.
-Messages, journal records and finality are an engine's own types and opaque here; what others need of them, the
+Everything around engines (validator, sync, snapshots, faults, checks) knows this file, `kind` and the registry, and no
+engine. Messages, journal records and finality are an engine's own types and opaque here; what others need of them, the
 `EngineKind` and its `RecordCodec` say.
 """
 
@@ -17,7 +17,6 @@ from enum import StrEnum
 from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias
 
 from network.types import Digest, Micros, NodeId
-from validators.consensus.signing import Scheme
 from validators.derived import Derived
 from validators.events import CertificateHeld, Entered, Voted
 
@@ -68,6 +67,9 @@ class Question(StrEnum):
 
     CERTIFY = "certify"
     """May a block that a quorum stands behind, maybe never verified here, be built on?"""
+
+    ADOPT = "adopt"
+    """May a block be followed before it is final? None: this replica executes final blocks only, and cannot say."""
 
 
 class Finality(Protocol):
@@ -160,6 +162,17 @@ class TimeoutReached(NamedTuple):
     number: int
 
 
+class AlarmReached(NamedTuple):
+    """An alarm has gone off, and the wall clock shows `wall_us`.
+
+    That is later than it was set to after a pause, and earlier where the clock has been set back since.
+    """
+
+    name: str
+    number: int
+    wall_us: Micros
+
+
 class FloorAdopted(NamedTuple):
     """A verified finality from outside of consensus, such as that of a snapshot; an old one changes nothing."""
 
@@ -170,7 +183,9 @@ class AskAgain(NamedTuple):
     """There is a new application, of another state: repeat every question that is not answered."""
 
 
-Event: TypeAlias = Started | Received | Built | Judged | BlockArrived | TimeoutReached | FloorAdopted | AskAgain
+Event: TypeAlias = (
+    Started | Received | Built | Judged | BlockArrived | TimeoutReached | AlarmReached | FloorAdopted | AskAgain
+)
 
 
 # -- effects ---------------------------------------------------------------------------------------
@@ -201,6 +216,18 @@ class SetTimer:
 
 
 @dataclass(frozen=True, slots=True)
+class SetAlarm:
+    """Give `AlarmReached` when the wall clock shows `at_wall_us`, be it wrong; at once if it has passed that.
+
+    Replaces a pending alarm of that name and number.
+    """
+
+    name: str
+    number: int
+    at_wall_us: Micros
+
+
+@dataclass(frozen=True, slots=True)
 class CancelTimer:
     """The timer is not needed any more; it may have fired."""
 
@@ -223,6 +250,19 @@ class Judge:
     question: Question
     ref: BlockRef
     parent: BlockRef | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Adopt:
+    """Follow a block before it is final: store it with its ancestors, and apply it where blocks are applied early.
+
+    It is above the final block, and `height` is its own. `abandoned` is how many blocks of the head before it are left:
+    those that are applied are undone down to the common ancestor, and the other branch's are applied in their place.
+    """
+
+    ref: BlockRef
+    height: int
+    abandoned: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +296,18 @@ class ReportActivity:
 
 
 Effect: TypeAlias = (
-    Append | Send | SetTimer | CancelTimer | Build | Judge | Finalized | Entered | Relay | ReportActivity
+    Append
+    | Send
+    | SetTimer
+    | SetAlarm
+    | CancelTimer
+    | Build
+    | Judge
+    | Adopt
+    | Finalized
+    | Entered
+    | Relay
+    | ReportActivity
 )
 """`Entered` is the trace event: answers about earlier views' proposals are not needed any more."""
 
@@ -270,6 +321,9 @@ class EngineConfig(Protocol):
     @property
     def view_retention(self) -> int:
         """Views below the finalized one that journal and engine keep."""
+
+    def times_of(self, view: int) -> range | None:
+        """Return the times in milliseconds that a block of a view can have; None where views have no times."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -337,58 +391,3 @@ class ConsensusEngine(Protocol):
 
     def statistics(self) -> Mapping[str, int]:
         """Return figures of this life, by name."""
-
-
-class EngineMaker(Protocol):
-    """Makes the engine of one life of one replica."""
-
-    def __call__(
-        self,
-        *,
-        me: NodeId,
-        validators: int,
-        scheme: Scheme,
-        config: Any,  # noqa: ANN401 - the engine's own
-        genesis: Digest,
-        is_observer: bool,
-    ) -> ConsensusEngine:
-        """Return a fresh engine.
-
-        Args:
-            me: The replica's index; an observer may be none of the validators.
-            validators: How many validators there are.
-            scheme: Signs our votes and verifies the others'.
-            config: The engine's own configuration.
-            genesis: The digest of the block of view 0, which is final from the start.
-            is_observer: Whether the replica only follows: no vote, no proposal, for want of a key or of its journal.
-        """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineKind:
-    """An engine as its validator, its peers and those who watch them know it.
-
-    Args:
-        name: What a scenario calls it.
-        messages: Its messages on the wire, each a frozen struct with a tag below 16.
-        records: What its journal holds.
-        configure: Makes its configuration of times in microseconds, by name; raises ConfigError.
-        make: Makes the engine of one life.
-        verify_finality: Whether a finality from outside is proved, among a number of validators.
-        label: What a message is about.
-        check_seal: Whether the seal of a block from outside is sound, among a number of validators. None where the
-            engine seals no blocks: then a block with a seal is refused, and none is reported to the engine.
-    """
-
-    name: str
-    messages: Mapping[type[Any], MessageInfo]
-    records: RecordCodec
-    configure: Callable[..., EngineConfig]
-    make: EngineMaker
-    verify_finality: Callable[[Scheme, Finality, int], bool]
-    label: Callable[[EngineMessage], MessageLabel]
-    check_seal: Callable[[Scheme, HeaderFacts, bytes, int], MessageCheck] | None = None
-
-    def names_of(self, role: MessageRole) -> tuple[str, ...]:
-        """Return the traced names of the messages in a role."""
-        return tuple(each.traced_name for each, info in self.messages.items() if info.role == role)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from validators.consensus.interface import EngineKind
+from validators.consensus.kind import EngineKind
 from validators.consensus.simplex.kind import SIMPLEX
 
 ENGINES: Final[Mapping[str, EngineKind]] = {kind.name: kind for kind in (SIMPLEX,)}

@@ -48,8 +48,9 @@ class Purpose(IntEnum):
 
     FINALIZE = 0
     CERTIFY = 1
-    VERIFY = 2
-    PROPOSE = 3
+    ADOPT = 2
+    VERIFY = 3
+    PROPOSE = 4
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -65,6 +66,11 @@ class Goal:
     def ref(self) -> BlockRef:
         """The block as consensus names it."""
         return BlockRef(self.view, self.digest)
+
+    @property
+    def key(self) -> tuple[Purpose, int, bytes]:
+        """The place among the goals: one for each purpose and view, but each branch has a block to adopt in a view."""
+        return self.purpose, self.view, self.digest if self.purpose is Purpose.ADOPT else b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +121,7 @@ class Follower:
         self._peer_blocks: dict[bytes, PeerBlock] = {}
         self._peer_bytes: dict[NodeId, int] = {}
         self._invalid: dict[bytes, str] = {}
-        self._goals: dict[tuple[Purpose, int], Goal] = {}
+        self._goals: dict[tuple[Purpose, int, bytes], Goal] = {}
         self._running: dict[bytes, None] = {}
         self._is_advancing = False
         self._is_paused = False
@@ -157,14 +163,14 @@ class Follower:
 
     def want(self, goal: Goal) -> None:
         """Take on a goal; of one purpose and view the first stands."""
-        self._goals.setdefault((goal.purpose, goal.view), goal)
+        self._goals.setdefault(goal.key, goal)
         self.advance()
 
     def abandon(self, is_moot: Callable[[Goal], bool]) -> list[Goal]:
         """Forget the goals for which `is_moot` holds, and return them."""
         moot = [goal for goal in self._goals.values() if is_moot(goal)]
         for goal in moot:
-            del self._goals[goal.purpose, goal.view]
+            del self._goals[goal.key]
         return moot
 
     def is_ready(self, digest: bytes) -> bool:

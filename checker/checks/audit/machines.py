@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from checker.checks.audit.plan import MILLISECOND_US, TestBedPlan
 from checker.checks.audit.traffic import Fail, MessageLedger
 from faults.events import ClockSet, Crashed, DiskFound, DiskSynced, ObserverSwitchedOff, Restarted
-from network.events import Event, Handlers, TimerElapsed, WorkFinished
+from network.events import AlarmElapsed, Event, Handlers, TimerElapsed, WorkFinished
 
 _MILLION: Final = 1_000_000
 
@@ -99,6 +99,7 @@ class Machines:
         return {
             WorkFinished: self.finish_work,
             TimerElapsed: self.elapse,
+            AlarmElapsed: self.sound,
             DiskFound: self.find_disk,
             DiskSynced: self.sync,
             Crashed: self.crash,
@@ -250,6 +251,18 @@ class Machines:
         if due_us != now_us:
             fired = f"a timer of {timer.asked_us:,} us fired at {now_us:,} us"
             self._fail(f"validator {event.node}: {fired}; by its clock {due_us:,} us", validator=event.node)
+
+    def sound(self, event: Event, alarm: AlarmElapsed) -> None:
+        """Compare the time that an alarm showed, and was set to, with the machine's wall clock."""
+        now_us = event.at_us
+        self.counts["timers"] += 1
+        wall_us = now_us + self._machines[event.node].clocks[-1].lead_us(now_us)
+        if alarm.wall_us != wall_us:
+            shown = f"its wall clock showed {alarm.wall_us:,} us at {now_us:,} us"
+            self._fail(f"validator {event.node}: {shown}; by the plan {wall_us:,} us", validator=event.node)
+        if alarm.at_wall_us > wall_us:
+            early = f"an alarm set to {alarm.at_wall_us:,} us went off at {wall_us:,} us of its wall clock"
+            self._fail(f"validator {event.node}: {early}", validator=event.node)
 
     def find_disk(self, event: Event, found: DiskFound) -> None:
         """Compare what a start finds on the disk with what was durable."""

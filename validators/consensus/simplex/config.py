@@ -40,6 +40,9 @@ class SimplexConfig:
         self._require_above("skip_timeout_us", "certification_timeout_us")
         self._require_above("skip_timeout_us", "timeout_retry_us")
 
+    def times_of(self, _view: int) -> None:
+        """Return None: a view of Simplex lasts until it is over."""
+
     def _require_above(self, greater: str, smaller: str) -> None:
         if getattr(self, greater) <= getattr(self, smaller):
             raise ConfigError(

@@ -2,13 +2,8 @@
 
 from typing import Final
 
-from validators.consensus.interface import (
-    EngineKind,
-    Finality,
-    MessageInfo,
-    MessageLabel,
-    RecordCodec,
-)
+from validators.consensus.interface import Finality, MessageInfo, MessageLabel, RecordCodec
+from validators.consensus.kind import EngineKind
 from validators.consensus.signing import Scheme
 from validators.consensus.simplex.artifacts import Artifact, artifact_view, decode_artifact, encode_artifact
 from validators.consensus.simplex.certificates import certificate_signers, verify_certificate
