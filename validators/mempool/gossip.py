@@ -1,8 +1,10 @@
 """Transactions on their way to validators: submitted to one, sent on to all, sent again while they wait.
 
 A transaction enters a mempool only with a valid signature. The validator that it was submitted to
-sends it to every other; besides, each validator regularly sends what has waited longest to one peer
-in turn, which heals what loss and partitions took.
+sends it to every other; besides, each validator regularly sends a part of what waits to one peer in turn, which heals
+what loss and partitions took. Each peer has rounds of its own: all that waits when a round begins goes to it once, the
+earliest first, before anything goes to it again. Parts that followed the turns of all peers were rejected: where their
+number had a factor in common with that of the peers, a peer never got some of them.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,7 +18,7 @@ from validators.derived import Derived
 from validators.execution import InvalidEncodingError
 from validators.execution.blocks import Block, Transaction, decode_transaction, transaction_digest
 from validators.identity import TransactionVerifier
-from validators.mempool.pool import CLIENTS, Mempool, Pooled
+from validators.mempool.pool import CLIENTS, NO_ARRIVALS, Arrivals, Mempool, Pooled
 from validators.mempool.rules import PoolRule
 from validators.messages import TRANSACTION_BYTES_MAX, TRANSACTIONS_PER_GOSSIP, Message, TransactionGossip
 from validators.settings import ValidatorSettings
@@ -56,6 +58,7 @@ class Gossip:
         self._settings = settings
         self._mempool = Mempool(next_nonce, reach=reach)
         self._round = 0
+        self._rounds: dict[int, Arrivals] = {}
 
     @property
     def pooled(self) -> Mapping[bytes, Pooled]:
@@ -99,17 +102,27 @@ class Gossip:
         self._mempool.remove_spent()
 
     def regossip(self) -> None:
-        """Send what has waited longest to the next peer in turn."""
+        """Send the next part of what waits to the next peer in turn."""
         self.start()
-        # Another part each time: what is large or stuck at the head does not hold back the rest.
-        waiting = self._mempool.waiting(self._round, TRANSACTIONS_PER_GOSSIP)
-        if waiting and self._settings.validators > 1:
+        if self._mempool.pooled and self._settings.validators > 1:
             step = 1 + self._round % (self._settings.validators - 1)
             peer = (self._settings.node + step) % self._settings.validators
             self._round += 1
-            gossip = TransactionGossip(tuple(_within_limit(waiting)))
+            gossip = TransactionGossip(self._next_part(peer))
             self._reach(PoolRule.SENT_AGAIN)
             self._port.send(peer, self._codec.encode(gossip), _LABEL)
+
+    def _next_part(self, peer: int) -> tuple[bytes, ...]:
+        """Return what goes to a peer next in its round; where that is over, another one begins."""
+        left = self._rounds.get(peer, NO_ARRIVALS)
+        waiting = self._mempool.waiting(left, TRANSACTIONS_PER_GOSSIP)
+        if not waiting:
+            left = self._mempool.arrivals
+            waiting = self._mempool.waiting(left, TRANSACTIONS_PER_GOSSIP)
+        part = tuple(_within_limit(waiting))
+        # What did not fit stays in the round: the next part begins with it.
+        self._rounds[peer] = Arrivals(waiting[len(part) - 1].arrival, left.until)
+        return part
 
     def _take_one(self, payload: bytes, giver: int) -> None:
         try:

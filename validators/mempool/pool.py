@@ -8,8 +8,9 @@ next transactions by priority fee, highest first, ties by transaction hash.
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Final, NamedTuple
 
 from scheduler import Reach, unheard
 from validators.derived import Derived, DerivedSize
@@ -25,12 +26,26 @@ CLIENTS: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class Pooled:
-    """A transaction with its encoding and hash, so that neither is computed twice, and the peer that gave it."""
+    """A transaction with its encoding and hash, so that neither is computed twice, and the peer that gave it.
+
+    `arrival` is its place in the order in which transactions came into the mempool, from 1 on.
+    """
 
     transaction: Transaction
     encoded: bytes
     digest: bytes
     giver: int = CLIENTS
+    arrival: int = 0
+
+
+class Arrivals(NamedTuple):
+    """A span of arrivals: those after `after` and up to `until`."""
+
+    after: int
+    until: int
+
+
+NO_ARRIVALS: Final = Arrivals(0, 0)
 
 
 class Mempool:
@@ -43,6 +58,7 @@ class Mempool:
         self._by_sender: dict[bytes, dict[int, Pooled]] = {}
         self._known: dict[bytes, Pooled] = {}
         self._given_bytes: dict[int, int] = {}
+        self._arrivals = 0
         self._bytes_max = bytes_max
 
     def __len__(self) -> int:
@@ -68,7 +84,8 @@ class Mempool:
                 self._reach(PoolRule.NONCE_SPENT if is_spent else PoolRule.NONCE_TAKEN)
             return False
         nonces = self._by_sender.setdefault(sender, {})
-        nonces[nonce] = pooled
+        self._arrivals += 1
+        nonces[nonce] = pooled = replace(pooled, arrival=self._arrivals)
         if len(nonces) > 1:
             self._reach(PoolRule.SENDER_WAITS_TWICE)
         self._known[pooled.digest] = pooled
@@ -100,11 +117,15 @@ class Mempool:
             if index + 1 < len(queue):
                 heapq.heappush(heads, self._rank(queue[index + 1], index + 1))
 
-    def waiting(self, turn: int, count: int) -> list[Pooled]:
-        """Return up to `count` transactions in the order in which they came, another part of them each turn."""
-        pooled = list(self._known.values())
-        first = turn * count % len(pooled) if pooled else 0
-        return pooled[first : first + count]
+    @property
+    def arrivals(self) -> Arrivals:
+        """All arrivals until now."""
+        return Arrivals(0, self._arrivals)
+
+    def waiting(self, arrivals: Arrivals, count: int) -> list[Pooled]:
+        """Return up to `count` transactions that came within a span and still wait, the earliest first."""
+        after, until = arrivals
+        return list(islice((each for each in self._known.values() if after < each.arrival <= until), count))
 
     def derived(self) -> Derived:
         """Return places by sender and room by giver beside those of what is pooled and not spent."""

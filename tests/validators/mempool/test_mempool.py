@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from validators.execution.blocks import Transaction, Transfer, encode_transaction, transaction_digest
-from validators.mempool.pool import Mempool, Pooled
+from validators.mempool.pool import Arrivals, Mempool, Pooled
 
 
 def pooled(sender=1, nonce=0, tip=1, amount=1):
@@ -98,16 +98,18 @@ def test_the_order_offered_does_not_depend_on_the_order_of_arrival(order):
     assert offered(pool) == offered(straight)
 
 
-def test_each_turn_repeats_another_part_of_what_waits():
-    """In the order of arrival, two at a time, round and round."""
+def test_what_waits_of_a_span_of_arrivals_comes_in_their_order():
+    """What has left in between is not counted, and what came later belongs to another span."""
     pool = make_pool()
-    for sender in (3, 1, 2):
+    for sender in (3, 1, 2, 4):
         pool.add(pooled(sender))
+    pool.remove_included([pooled(1).transaction])
 
-    parts = [[each.transaction.public_key[0] for each in pool.waiting(turn, 2)] for turn in range(3)]
+    def waiting(after, until, count=2):
+        return [each.transaction.public_key[0] for each in pool.waiting(Arrivals(after, until), count)]
 
-    assert parts == [[3, 1], [2], [1, 2]]
-    assert make_pool().waiting(5, 2) == []
+    assert pool.arrivals == Arrivals(0, 4)
+    assert (waiting(0, 3), waiting(0, 4, 1), waiting(3, 4), waiting(4, 4)) == ([3, 2], [3], [4], [])
 
 
 def test_a_nonce_that_is_spent_in_the_finalized_state_is_void():

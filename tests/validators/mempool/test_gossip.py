@@ -1,0 +1,92 @@
+"""Gossip that is repeated: what each peer gets of what waits, and how soon."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from tests.support.chain_harness import SENDERS, pay
+from validators.execution.blocks import encode_transaction, transaction_digest
+from validators.mempool.gossip import Gossip, Verified
+from validators.mempool.pool import Pooled
+from validators.messages import TRANSACTION_BYTES_MAX, TRANSACTIONS_PER_GOSSIP
+
+
+class RecordingPort:
+    """Keeps what is sent to each peer, message by message."""
+
+    def __init__(self):
+        self.sent = {}
+
+    def set_timer(self, key, after_us):
+        """Take a timer, which the test lets run out by itself."""
+
+    def send(self, peer, message, label):
+        self.sent.setdefault(peer, []).append(message.transactions)
+
+
+def make_pooled(nonce, padding=0):
+    transaction = pay(0, nonce, SENDERS[1], 5)
+    return Pooled(transaction, encode_transaction(transaction) + bytes(padding), transaction_digest(transaction), 2)
+
+
+def make_gossip(validators, waiting):
+    port = RecordingPort()
+    settings = SimpleNamespace(node=0, validators=validators, is_validator=True, regossip_us=1)
+    codec = SimpleNamespace(encode=lambda message: message)
+    gossip = Gossip(port, codec, None, settings, refuse=None, next_nonce=lambda _key: 0)
+    for pooled in waiting:
+        gossip.pool(Verified(pooled))
+    return gossip, port
+
+
+def repeat(gossip, times):
+    for _ in range(times):
+        gossip.regossip()
+
+
+@pytest.mark.parametrize("validators", [2, 4, 5, 7])
+@pytest.mark.parametrize("parts", [1, 2, 3, 4, 6])
+def test_each_peer_gets_all_that_waits_within_a_round(validators, parts):
+    """Whatever the number of parts has in common with that of the peers; three parts went to one of three each."""
+    count = parts * TRANSACTIONS_PER_GOSSIP
+    waiting = [make_pooled(nonce) for nonce in range(count)]
+    gossip, port = make_gossip(validators, waiting)
+
+    repeat(gossip, parts * (validators - 1))
+
+    for peer in range(1, validators):
+        assert [each for part in port.sent[peer] for each in part] == [pooled.encoded for pooled in waiting]
+
+
+def test_what_does_not_fit_beside_another_follows_it():
+    """Two that fill half a message each: with two in the pool, each part began with the same one."""
+    waiting = [make_pooled(nonce, TRANSACTION_BYTES_MAX // 3) for nonce in range(2)]
+    gossip, port = make_gossip(2, waiting)
+
+    repeat(gossip, 3)
+
+    assert port.sent[1] == [(waiting[0].encoded,), (waiting[1].encoded,), (waiting[0].encoded,)]
+
+
+def test_what_comes_during_a_round_waits_for_the_next_one():
+    """Else the ones that wait longest would never have their turn again while others come."""
+    waiting = [make_pooled(nonce) for nonce in range(TRANSACTIONS_PER_GOSSIP + 2)]
+    gossip, port = make_gossip(2, waiting[:-1])
+
+    gossip.regossip()
+    gossip.pool(Verified(waiting[-1]))
+    repeat(gossip, 2)
+
+    assert port.sent[1][1] == (waiting[-2].encoded,)
+    assert port.sent[1][2][0] == waiting[0].encoded
+
+
+def test_nothing_is_sent_where_nothing_waits():
+    """The turn stays with its peer."""
+    gossip, port = make_gossip(4, [])
+
+    repeat(gossip, 2)
+    gossip.pool(Verified(make_pooled(0)))
+    gossip.regossip()
+
+    assert list(port.sent) == [1]
