@@ -53,6 +53,7 @@ from checker.checks.rules.simplex_insistence import Insistence
 from checker.checks.rules.simplex_restart import KeptVotes
 from checker.checks.rules.simplex_traffic import Traffic
 from checker.checks.rules.simplex_votes import Certificates, NoDoubleVote
+from checker.checks.spread import MempoolSpread
 from checker.checks.storm import StormDrained
 from checker.checks.structures import Bitmap, Indexes, OperationLog
 from checker.checks.supply import Supply
@@ -95,6 +96,7 @@ CHECKS: Final[tuple[type[Check], ...]] = (
     Reorganizations,
     Leaders,
     Inclusion,
+    MempoolSpread,
     Refusals,
     DerivedState,
     CalmViews,

@@ -122,10 +122,11 @@ class WrittenDisk(Protocol):
 
 
 class Sample(NamedTuple):
-    """Transactions that are pooled at a time, by digest, for each honest validator that serves."""
+    """Transactions that are pooled at a time, by digest, for each honest validator that serves, and their numbers."""
 
     at_us: int
     pools: Sequence[Mapping[bytes, Pooled]]
+    nodes: Sequence[int] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

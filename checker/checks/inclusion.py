@@ -1,36 +1,31 @@
-"""Inclusion: the next honest leaders take a transaction that is valid and in every mempool.
+"""Inclusion: an honest leader takes each transaction that is valid and in its own mempool.
 
-The conditions are chosen so that an honest leader without a mistake never fails them. A transaction counts while every
-honest validator that serves has it in its mempool. A block of an honest leader counts against it where the leader
-entered the view after that, without having lost its memory since, and where the transaction could have stood at the
-end of the block: its sender's next one by the state before, charge and fees covered by that state, none of the
-sender's in the block, and room left in cycles, cells and bytes. A leader tries everything in its mempool in turn, and
-a sender without another transaction in the block still has those funds: so the leader would have taken it.
+A leader tries all that its mempool has in turn. So a transaction that it had when it entered its view, that could have
+stood at the end of its block and is not in it, was left out by a mistake. It could have: it is its sender's next by the
+state before and what the sender has in the block; its charge and fees are covered by both the state before, less the
+most that the sender's others there may have cost, and the state after; and cycles, cells and bytes were left at the
+end of the transactions. Room and funds only shrink while a block is made, so they were there in its turn.
 
 A leader tries its senders' next transactions by priority fee, highest first. So a transaction that stands behind one of
 a lower fee, by another sender, has an earlier one of its own sender in the chain whose fee was lower still.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
 from checker.checks.check import Check
-from checker.checks.context import RunContext, Sample
+from checker.checks.context import RunContext
 from checker.checks.mirror import SettledBlock
 from checker.oracle.records import MalformedError, Transaction, address_of, read_transaction, sha256
 from checker.results import CheckResult, ExitClass
 from checker.tables import ACCOUNT, FEE_MARKET_KEY, read_fields
 from network.events import Event, Handlers
-from validators.events import Booted, Entered
+from validators.events import Entered
 from validators.execution.blocks import Header
 
-BLOCKS_MAX: Final = 3
-"""Blocks of honest leaders that leave a transaction out before it fails; one would be a mistake already."""
-
 POOLED_MAX: Final = 1_000
-"""Transactions that are followed at a time: of one validator's those that came first."""
+"""Transactions of a leader that are followed: those that came first."""
 
 ROOM_BYTES: Final = 16 * 1024 * 1024 - 64 * 1024
 """A block that is longer may have had no room for another transaction's bytes."""
@@ -44,19 +39,26 @@ _NO_TIP: Final = 1 << 64
 """More than any priority fee."""
 
 
-@dataclass(slots=True)
-class _Waiting:
-    """A transaction that is pooled everywhere: since when, and how many blocks left it out."""
+class _Waiting(NamedTuple):
+    """A transaction in a mempool."""
 
     transaction: Transaction
     sender: bytes
     length_bytes: int
-    since_us: int
-    left_out: int = 0
+
+
+class _Included(NamedTuple):
+    """The last nonce of a sender in a block, and the most units that it may have paid there."""
+
+    nonce: int
+    paid: int
+
+
+_Offered = dict[bytes, _Waiting]
 
 
 class Inclusion(Check):
-    """A transaction that is valid and pooled everywhere is in one of the next `BLOCKS_MAX` blocks of honest leaders."""
+    """A transaction that is valid and in the mempool of an honest leader is in the leader's block."""
 
     name = "inclusion"
     exit_class: ClassVar[ExitClass] = "liveness"
@@ -64,53 +66,50 @@ class Inclusion(Check):
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)
         self._honest = dict.fromkeys(run.honest)
-        self._waiting: dict[bytes, _Waiting] = {}
-        self._entered_us: dict[tuple[int, int], int] = {}
-        self._booted_us: dict[int, int] = {}
-        self._most = 0
+        self._offered: dict[tuple[int, int], _Offered] = {}
+        self._read: _Offered = {}
         self._least_tip: dict[bytes, int] = {}
 
     @property
     def handlers(self) -> Handlers:
-        """Events of leaders that enter views, and of validators that lose their memory."""
-        return {Booted: self.boot, Entered: self.entered}
+        """Events of leaders that enter views."""
+        return {Entered: self.entered}
 
     @property
     def is_asked(self) -> bool:
-        """Return whether any transaction was seen in every mempool, and then in a block or left out."""
+        """Return whether any transaction was in the mempool of a leader whose block became final."""
         return self.tally.compared > 0
 
-    def boot(self, event: Event, _boot: Booted) -> None:
-        """A validator that starts has an empty mempool."""
-        self._booted_us[event.node] = event.at_us
-
     def entered(self, event: Event, entered: Entered) -> None:
-        """Remember when a leader entered its view."""
-        if entered.leader == event.node:
-            self._entered_us.setdefault((event.node, entered.view), event.at_us)
+        """Look into the mempool of a leader that enters its view; a second life proposes nothing in it."""
+        if entered.leader == event.node and (event.node, entered.view) not in self._offered:
+            sample = self.run.sample_pools()
+            pool = dict(zip(sample.nodes, sample.pools, strict=True)).get(event.node, {})
+            # Read once: most stay in the mempools for the next leader.
+            self._read = {
+                digest: waiting
+                for digest, pooled in islice(pool.items(), POOLED_MAX)
+                if (waiting := self._read.get(digest) or _read_waiting(pooled.encoded)) is not None
+            }
+            self._offered[event.node, entered.view] = self._read
 
     def settle(self, block: SettledBlock) -> None:
         """Check a final block when the first validator applies it."""
-        # Only a transaction that is followed could have been left out, so only those count as compared.
-        self.tally.compared += sum(sha256(encoded) in self._waiting for encoded in block.transactions)
-        leader = block.header.proposer
-        entered_us = self._entered_us.pop((leader, block.header.view), -1)
-        # A leader that booted since may have lost its mempool.
-        booted_us = self._booted_us.get(leader, 0)
-        senders = dict.fromkeys(map(_sender_of, block.transactions)) if self._waiting else {}
-        for digest, waiting in self._waiting.items() if leader in self._honest else ():
-            is_there = booted_us <= waiting.since_us < entered_us
-            if is_there and waiting.sender not in senders and self._fits(waiting, block):
-                self._leave_out(digest, waiting, block.header)
+        leader, view = block.header.proposer, block.header.view
+        offered = self._offered.get((leader, view), {})
+        self._offered = {key: each for key, each in self._offered.items() if key[1] > view}
+        if offered:
+            digests = {sha256(encoded): None for encoded in block.transactions}
+            self.tally.compared += sum(digest in digests for digest in offered)
+            senders = _included(block.transactions)
+            for digest, waiting in offered.items():
+                if digest not in digests and self._fits(waiting, block, senders.get(waiting.sender)):
+                    self._fail(digest, waiting, block.header)
         self._judge_order(block, is_honest=leader in self._honest)
-        self._follow(self.run.sample_pools())
 
     def finish(self) -> CheckResult:
         """Return the result."""
-        return self.tally.result(
-            f"{self.tally.compared:,} times one was in every mempool; at most {self._most} blocks left it out",
-            left_out_most=self._most,
-        )
+        return self.tally.result(f"{self.tally.compared:,} transactions that leaders had are in their blocks")
 
     def _judge_order(self, block: SettledBlock, *, is_honest: bool) -> None:
         """Require that no transaction stands behind one that pays less, unless an earlier one of its sender did too."""
@@ -135,31 +134,33 @@ class Inclusion(Check):
             least[sender] = min(before, tip)
             lowest = min(lowest, tip)
 
-    def _leave_out(self, digest: bytes, waiting: _Waiting, header: Header) -> None:
-        waiting.left_out += 1
+    def _fail(self, digest: bytes, waiting: _Waiting, header: Header) -> None:
         self.tally.compared += 1
-        self._most = max(self._most, waiting.left_out)
-        if waiting.left_out == BLOCKS_MAX:
-            self.tally.fail(
-                f"transaction {digest[:6].hex()} of {waiting.sender.hex()} was valid and in every mempool from "
-                f"{waiting.since_us / 1_000_000:.3f} s on, and {BLOCKS_MAX} blocks of honest leaders that had room "
-                f"left it out, the last one at height {header.height}",
-                transaction=digest.hex(),
-                sender=waiting.sender.hex(),
-                height=header.height,
-                validator=header.proposer,
-            )
+        self.tally.fail(
+            f"height {header.height}: transaction {digest[:6].hex()} of {waiting.sender.hex()} was valid and in the "
+            f"mempool of leader {header.proposer} as it entered view {header.view}, and its block had room and left it "
+            "out",
+            transaction=digest.hex(),
+            sender=waiting.sender.hex(),
+            height=header.height,
+            validator=header.proposer,
+        )
 
-    def _fits(self, waiting: _Waiting, block: SettledBlock) -> bool:
-        """Return whether a transaction could have stood at the end of a block that has none of its sender's."""
+    def _fits(self, waiting: _Waiting, block: SettledBlock, included: _Included | None) -> bool:
+        """Return whether a transaction could have stood at the end of a block."""
         transaction, rules, summary = waiting.transaction, self.run.rules, block.summary
-        nonce, balance = _account(block.before, waiting.sender)
+        if included is not None and self.run.rules.policy(block.height) not in _KEEPING_ORDER:
+            return False
+        nonce, balance = _account(block.before.get(_account_key(waiting.sender)))
+        if included is not None:
+            nonce, balance = included.nonce + 1, balance - included.paid
+        if transaction.nonce != nonce:
+            return False
+        key = _account_key(waiting.sender)
+        _, after = _account(block.changes.get(key, block.before.get(key)))
         cycle_basefee, cell_basefee = _basefees(block.before)
-        charge = transaction.cycles_limit * transaction.max_fee_per_cycle
-        charge += transaction.cells_limit * transaction.max_fee_per_cell
         return (
-            transaction.nonce == nonce
-            and charge <= balance
+            _charge(transaction) <= min(balance, after)
             and cycle_basefee <= transaction.max_fee_per_cycle
             and cell_basefee <= transaction.max_fee_per_cell
             and transaction.priority_fee_per_cycle <= transaction.max_fee_per_cycle
@@ -168,43 +169,49 @@ class Inclusion(Check):
             and block.length_bytes + waiting.length_bytes <= ROOM_BYTES
         )
 
-    def _follow(self, sample: Sample) -> None:
-        """Follow the transactions in every mempool; one that leaves a mempool is not followed any more."""
-        first, others = (sample.pools[0], sample.pools[1:]) if sample.pools else ({}, ())
-        everywhere = {
-            digest: pooled.encoded
-            for digest, pooled in islice(first.items(), POOLED_MAX)
-            if all(digest in other for other in others)
-        }
-        self._waiting = {
-            digest: waiting
-            for digest, encoded in everywhere.items()
-            if (waiting := self._waiting.get(digest) or _waiting_since(encoded, sample.at_us)) is not None
-        }
 
-
-def _waiting_since(encoded: bytes, at_us: int) -> _Waiting | None:
-    """Return a transaction as it begins to wait, None if it is malformed."""
+def _read_waiting(encoded: bytes) -> _Waiting | None:
+    """Return a transaction, None if it is malformed."""
     try:
         transaction = read_transaction(encoded)
     except MalformedError:
         return None
-    return _Waiting(transaction, address_of(transaction.public_key), len(encoded), at_us)
+    return _Waiting(transaction, address_of(transaction.public_key), len(encoded))
 
 
-def _sender_of(encoded: bytes) -> bytes:
-    """Return the sender of an included transaction; empty if it is malformed, which the oracle refuses."""
-    try:
-        return address_of(read_transaction(encoded).public_key)
-    except MalformedError:
-        return b""
+def _included(transactions: Sequence[bytes]) -> dict[bytes, _Included]:
+    """Return what each sender has in a block; malformed ones are left out, and refused by the oracle."""
+    included: dict[bytes, _Included] = {}
+    for encoded in transactions:
+        waiting = _read_waiting(encoded)
+        if waiting is not None:
+            transaction, sender = waiting.transaction, waiting.sender
+            # A transfer's amount is one of the numbers of its call.
+            amounts = sum(value for value in transaction.call[1:] if isinstance(value, int))
+            paid = _charge(transaction) + amounts + included.get(sender, _Included(0, 0)).paid
+            included[sender] = _Included(transaction.nonce, paid)
+    return included
 
 
-def _account(state: Mapping[bytes, bytes], address: bytes) -> tuple[int, int]:
-    """Return the nonce and the units of an address."""
-    value = state.get((bytes((ACCOUNT,)) + address).ljust(32, b"\0"))
+def _charge(transaction: Transaction) -> int:
+    """Return what a transaction is charged before it runs."""
+    cycles = transaction.cycles_limit * transaction.max_fee_per_cycle
+    return cycles + transaction.cells_limit * transaction.max_fee_per_cell
+
+
+def next_nonce(state: Mapping[bytes, bytes], public_key: bytes) -> int:
+    """Return the next nonce of a sender."""
+    return _account(state.get(_account_key(address_of(public_key))))[0]
+
+
+def _account(value: bytes | None) -> tuple[int, int]:
+    """Return the nonce and the units of an account's record."""
     balance, nonce = _numbers(value) or (0, 0)
     return nonce, balance
+
+
+def _account_key(address: bytes) -> bytes:
+    return (bytes((ACCOUNT,)) + address).ljust(32, b"\0")
 
 
 def _basefees(state: Mapping[bytes, bytes]) -> tuple[int, int]:

@@ -62,6 +62,12 @@ def gossip_goes_to_one_peer(regossip: Any) -> Any:
     return regossip_to_the_first
 
 
+@mutant((Gossip, "take"), area="network", kills=("spread",), on_all=True)
+def gossip_brings_only_the_first(take: Any) -> Any:
+    """A validator takes one transaction of each message that its peers send."""
+    return lambda self, peer, payloads: take(self, peer, payloads[:1])
+
+
 @mutant((Application, "pace"), area="consensus", kills=("calm-views",))
 def leader_passes_every_third_turn(pace: Any) -> Any:
     """A leader proposes nothing in one of three of its views."""

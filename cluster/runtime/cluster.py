@@ -148,7 +148,8 @@ class Cluster:
         """The contents of the mempools of honest validators that serve now."""
         slots = self._machines.slots[: self.scenario.cluster.validators]
         serving = [slot for slot in slots if slot.is_serving and slot.node not in self._adversaries]
-        return Sample(self._progress.now_us, [slot.validator.pooled for slot in serving if slot.validator])
+        pools = {slot.node: slot.validator.pooled for slot in serving if slot.validator}
+        return Sample(self._progress.now_us, list(pools.values()), list(pools))
 
     @property
     def steps(self) -> int:

@@ -4,14 +4,14 @@ import msgspec
 import pytest
 
 from checker.checks.context import Sample
-from checker.checks.inclusion import BLOCKS_MAX, Inclusion
+from checker.checks.inclusion import Inclusion
 from checker.checks.mirror import SettledBlock
 from checker.checks.observations import rules_of
 from network.events import Event
 from scheduler import TimerConfig
 from tests.support.chain_harness import SENDERS, make_engine, make_genesis, pay, propose
 from tests.support.checks import make_run, show
-from validators.events import Booted, Entered
+from validators.events import Entered
 from validators.execution.blocks import encode_transaction, transaction_digest
 from validators.mempool.pool import Pooled
 
@@ -25,85 +25,85 @@ def tipped(sender, nonce, tip):
 
 
 class Run:
-    """Blocks of validator 0, one a second, while a transaction stands in the mempools and no leader takes it."""
+    """Blocks of validator 0, one a second, while transactions wait in its mempool and it takes none of them."""
 
-    def __init__(self, waiting=WAITING):
+    def __init__(self, *waiting):
         genesis = make_genesis()
         engine = make_engine(genesis)
         self.state = dict(engine.database.items())
         executed = propose(engine, [])
         self.header, self.summary = executed.header, executed.summary
-        digest = transaction_digest(waiting)
-        self.pool = {digest: Pooled(waiting, encode_transaction(waiting), digest)}
-        self.others = self.pool
-        self.at_us = 0
+        self.pool = {
+            transaction_digest(each): Pooled(each, encode_transaction(each), transaction_digest(each))
+            for each in waiting or (WAITING,)
+        }
         rules = rules_of(genesis, digest=engine.genesis_digest, root=b"")
         self.inclusion = Inclusion(make_run(rules=rules, honest=(0, 1, 2), sample_pools=self.sample))
-        self.block()
 
     def sample(self):
-        """Look into both mempools."""
-        return Sample(self.at_us, [self.pool, self.others])
+        """Look into the mempools; that of validator 1 is empty."""
+        return Sample(0, [self.pool, {}], (0, 1))
 
-    def block(self, *, leader=0, entered_us=1, transactions=(), length_bytes=500, **used):
-        """Let one more block become final; its leader entered its view `entered_us` after the last look."""
+    def enter(self, view=None, leader=0):
+        """Let a leader enter the next view, or this one."""
+        show(self.inclusion, Event(1, leader, Entered(view or self.header.view + 1, leader)))
+
+    def block(self, *, leader=0, transactions=(), length_bytes=500, changes=None, **used):
+        """Let one more block become final, whose leader enters its view now."""
         self.header = msgspec.structs.replace(self.header, view=self.header.view + 1, proposer=leader)
-        show(self.inclusion, Event(self.at_us + entered_us, leader, Entered(self.header.view, leader)))
-        self.at_us += 1_000_000
-        summary = msgspec.structs.replace(self.summary, **used)
+        self.enter(self.header.view, leader)
         self.inclusion.settle(
             SettledBlock(
                 header=self.header,
                 digest=b"",
                 root=b"",
-                transactions=transactions,
+                transactions=[encode_transaction(each) for each in transactions],
                 length_bytes=length_bytes,
                 parent_view=0,
                 now=0,
                 receipts=(),
-                changes={},
+                changes=changes or {},
                 before=self.state,
                 config=TimerConfig(),
-                summary=summary,
+                summary=msgspec.structs.replace(self.summary, **used),
             )
         )
-
-    def blocks(self, count=BLOCKS_MAX, **block):
-        """Let some become final, and return what the check says."""
-        for _ in range(count):
-            self.block(**block)
         return self.inclusion.finish()
 
 
-def test_what_honest_leaders_leave_out_is_named():
-    """With its sender, since when it was everywhere, and the last block that left it out."""
-    result = Run().blocks()
+def test_what_a_leader_leaves_out_is_named():
+    """With its sender, the view and the block that left it out."""
+    result = Run().block()
 
     assert (result.status, result.exit_class) == ("failed", "liveness")
     assert f"transaction {transaction_digest(WAITING)[:6].hex()} of {SENDERS[0].hex()}" in result.summary
-    assert "from 1.000 s on" in result.summary
+    assert "the mempool of leader 0 as it entered view 2" in result.summary
 
 
-def test_two_blocks_are_not_enough():
-    """The third is the one that fails."""
-    assert Run().blocks(BLOCKS_MAX - 1).status == "passed"
+def test_the_next_nonce_behind_one_that_was_taken_has_its_turn_too():
+    """A sender's last transaction came a block late, and no other block showed it."""
+    run = Run(WAITING, pay(0, 1, SENDERS[1], 6))
+
+    assert run.block(transactions=[WAITING, pay(0, 1, SENDERS[1], 6)]).status == "passed"
+    assert "height" in Run(WAITING, pay(0, 1, SENDERS[1], 6)).block(transactions=[WAITING]).summary
 
 
 @pytest.mark.parametrize(
     "block",
     [
         {"leader": 3},
-        {"entered_us": -9_000_000},
+        {"leader": 1},
         {"cycles_used": 9_700_000},
         {"cells_used": 9_995_000},
         {"length_bytes": 16 * 1024 * 1024 - 600},
-        {"transactions": [encode_transaction(pay(0, 0, SENDERS[1], 6))]},
+        {"transactions": [pay(0, 0, SENDERS[1], 6)]},
+        {"changes": {(b"\x01" + SENDERS[0]).ljust(32, b"\0"): msgspec.msgpack.encode([1, 0])}},
     ],
-    ids=["a Byzantine leader", "entered before", "no cycles", "no cells", "no bytes", "another of the sender"],
+    ids=["a Byzantine leader", "not pooled", "no cycles", "no cells", "no bytes", "nonce taken", "funds gone"],
 )
 def test_a_block_that_could_not_have_it_does_not_count(block):
     """Such a block shows nothing about the transaction, whether its leader is honest or not."""
-    assert Run().blocks(5, **block).status != "failed"
+    assert Run().block(**block).status != "failed"
 
 
 @pytest.mark.parametrize(
@@ -121,38 +121,39 @@ def test_a_block_that_could_not_have_it_does_not_count(block):
 )
 def test_a_transaction_that_is_not_valid_may_be_left_out(waiting):
     """By the state before each block."""
-    assert Run(waiting).blocks(5).status != "failed"
+    assert Run(waiting).block().status != "failed"
 
 
-def test_a_transaction_that_one_mempool_lacks_is_not_followed():
-    """Its leaders may be those who never had it."""
+def test_what_the_others_of_its_sender_may_have_cost_is_not_there_for_it():
+    """The first one may have moved nearly all that its sender has."""
+    balance, _ = msgspec.msgpack.decode(Run().state[(b"\x01" + SENDERS[0]).ljust(32, b"\0")])
+    first, second = pay(0, 0, SENDERS[1], balance - 10**9), pay(0, 1, SENDERS[1], 5)
+
+    assert Run(first, second).block(transactions=[first]).status != "failed"
+
+
+def test_a_leader_has_what_its_mempool_held_as_it_first_entered():
+    """A later life enters the view again, and proposes nothing in it."""
     run = Run()
-    run.others = {}
+    pool, run.pool = run.pool, {}
+    run.enter()
+    run.pool = pool
 
-    assert run.blocks(5).status != "failed"
-
-
-def test_a_leader_that_started_again_since_may_have_lost_it():
-    """It has to be seen in its mempool once more."""
-    run = Run()
-    show(run.inclusion, Event(run.at_us + 1, 0, Booted(0, 1, 0, b"")))
-
-    assert run.blocks(5, entered_us=2).status != "failed"
+    assert run.block().status != "failed"
 
 
-def test_an_included_transaction_that_waited_is_counted():
+def test_an_included_transaction_is_counted():
     """The comparison counts, so that a run whose leaders take everything is conclusive."""
     run = Run()
     assert not run.inclusion.is_asked
-    run.block(transactions=[encode_transaction(WAITING)])
 
-    assert run.inclusion.finish().status == "passed"
+    assert run.block(transactions=[WAITING]).status == "passed"
 
 
-def test_what_no_mempool_was_seen_to_have_counts_for_nothing():
+def test_what_no_leader_was_seen_to_have_counts_for_nothing():
     """Such as the blocks of an earlier process: nothing of them could have failed."""
     run = Run()
-    run.block(leader=3, transactions=[encode_transaction(pay(1, 0, SENDERS[0], 5))])
+    run.block(leader=3, transactions=[pay(1, 0, SENDERS[0], 5)])
 
     assert not run.inclusion.is_asked
 
@@ -161,9 +162,7 @@ class TestOrder:
     """Transactions stand in a block by priority fee, but for those that their own sender holds up."""
 
     def judge(self, *transactions, leader=0):
-        run = Run()
-        run.block(transactions=[encode_transaction(each) for each in transactions], leader=leader)
-        return run.inclusion.finish()
+        return Run().block(transactions=transactions, leader=leader)
 
     def test_a_higher_fee_behind_a_lower_one_is_named(self):
         result = self.judge(tipped(0, 0, 1), tipped(1, 0, 300))

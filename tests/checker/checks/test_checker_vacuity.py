@@ -145,9 +145,9 @@ NOTHING = RunEnd(
 """The end of a run in which nothing happened."""
 
 
-SILENT = ("inclusion", "repairs", "kept-votes", "auction-books", "bias-books", "queue-deposits")
-"""Checks without a result where nothing happened: no transaction was in every mempool, nothing was repaired, nobody
-started again, and the chain has no auction with books and no queue with deposits."""
+SILENT = ("inclusion", "spread", "repairs", "kept-votes", "auction-books", "bias-books", "queue-deposits")
+"""Checks without a result where nothing happened: no leader had a transaction, no mempool lacked one, nothing was
+repaired, nobody started again, and the chain has no auction with books and no queue with deposits."""
 
 
 class TestOfEveryCheck:

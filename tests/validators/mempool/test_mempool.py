@@ -99,7 +99,7 @@ def test_the_order_offered_does_not_depend_on_the_order_of_arrival(order):
 
 
 def test_what_waits_of_a_span_of_arrivals_comes_in_their_order():
-    """What has left in between is not counted, and what came later belongs to another span."""
+    """One that has left in between is not counted, and one that came later belongs to another span."""
     pool = make_pool()
     for sender in (3, 1, 2, 4):
         pool.add(pooled(sender))

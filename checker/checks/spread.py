@@ -1,0 +1,205 @@
+"""Spread: what waits in one mempool comes to all others by the parts that are sent again.
+
+A transaction that one mempool lacks costs time and no more while another leader has it. Each validator sends a part of
+what waits to one peer at each of its timers. A part takes `PART_TRANSACTIONS` and `PART_BYTES` at most, so what waits
+now has gone to a peer when the rest of its round and the next one are over: twice as many parts as its mempool had at
+its fullest. So where a sample of the mempools finds a transaction in one and not in another, the parts from the one to
+the other are counted that leave after it and come undamaged, until the other has it.
+
+Not judged are replicas that the plan pauses or slows, and a transaction that the other has no use for: its nonce is
+spent in the final state, or taken there by another one. Mempools are looked into when a block is first made final, once
+in the time between two parts.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Final, NamedTuple
+
+from checker.checks.check import Check
+from checker.checks.context import RunContext, Sample
+from checker.checks.inclusion import next_nonce
+from checker.checks.mirror import SettledBlock
+from checker.oracle.records import MalformedError, read_transaction
+from checker.results import CheckResult, ExitClass
+from faults.events import Crashed
+from network.clock import MILLION
+from network.events import Delivered, Event, Handlers, Sent, TimerElapsed
+from network.types import Micros, NodeId
+from validators.events import Booted
+from validators.mempool.pool import Pooled
+
+GOSSIP: Final = "TransactionGossip"
+TIMER: Final = "regossip"
+
+PART_TRANSACTIONS: Final = 64
+PART_BYTES: Final = 1024 * 1024
+"""The most that goes out at once; a part closes before the transaction that would not fit."""
+
+POOLED_MAX: Final = 1_000
+"""Transactions of a mempool that are followed at a time: those that came first."""
+
+SETTLE_US: Final = 2 * MILLION
+"""The time from a part's arrival until its signatures are verified, on a machine that is not slow."""
+
+
+class _Part(NamedTuple):
+    """A part on its way: when it left, and its checksum."""
+
+    sent_us: Micros
+    checksum: bytes
+
+
+@dataclass(slots=True)
+class _Missing:
+    """A transaction that `owner` has and a peer has not, since when, and the parts after which it has to be there."""
+
+    owner: NodeId
+    since_us: Micros
+    parts: int
+
+
+class MempoolSpread(Check):
+    """A transaction that waits in an honest mempool comes to every other one within two rounds of its parts."""
+
+    name = "spread"
+    exit_class: ClassVar[ExitClass] = "liveness"
+    sees_earlier_events = False
+
+    def __init__(self, run: RunContext) -> None:
+        super().__init__(run)
+        self._hindered = {
+            node: None for fault in run.plan.faults if fault.pauses or fault.slows for node in fault.nodes
+        }
+        self._timer_us: dict[NodeId, Micros] = {}
+        self._last: dict[NodeId, tuple[Micros, NodeId, int]] = {}
+        self._on_way: dict[tuple[NodeId, NodeId, int], _Part] = {}
+        self._arrived: dict[tuple[NodeId, NodeId], list[tuple[Micros, Micros]]] = {}
+        self._missing: dict[tuple[bytes, NodeId], _Missing] = {}
+        self._sampled_us = 0
+        self._spread = 0
+
+    @property
+    def handlers(self) -> Handlers:
+        """The timers, parts that leave and arrive, and mempools that are lost."""
+        return {
+            TimerElapsed: self.elapsed,
+            Sent: self.sent,
+            Delivered: self.delivered,
+            Booted: self.booted,
+            Crashed: self.crashed,
+        }
+
+    @property
+    def is_asked(self) -> bool:
+        """Return whether any transaction was missing in a mempool."""
+        return self.tally.compared > 0
+
+    def elapsed(self, event: Event, timer: TimerElapsed) -> None:
+        """Note when a part is due."""
+        if timer.key == TIMER:
+            self._timer_us[event.node] = event.at_us
+
+    def sent(self, event: Event, sent: Sent) -> None:
+        """Follow a part; what goes to several in the instant of a timer may be a client's, and is not followed."""
+        node = event.node
+        if sent.label != GOSSIP or self._timer_us.get(node) != event.at_us:
+            return
+        at_us, destination, ordinal = self._last.get(node, (-1, -1, -1))
+        if at_us == event.at_us:
+            self._on_way.pop((node, destination, ordinal), None)
+        else:
+            self._on_way[node, sent.destination, sent.ordinal] = _Part(event.at_us, sent.checksum)
+        self._last[node] = event.at_us, sent.destination, sent.ordinal
+
+    def delivered(self, event: Event, delivered: Delivered) -> None:
+        """Count a part that arrives as it was sent."""
+        if delivered.label == GOSSIP:
+            part = self._on_way.pop((delivered.source, event.node, delivered.ordinal), None)
+            if part is not None and part.checksum == delivered.checksum:
+                self._arrived.setdefault((delivered.source, event.node), []).append((part.sent_us, event.at_us))
+
+    def booted(self, event: Event, _booted: Booted) -> None:
+        """A validator that starts has an empty mempool."""
+        self._forget(event.node)
+
+    def crashed(self, _event: Event, crashed: Crashed) -> None:
+        """So has one that goes."""
+        self._forget(crashed.machine)
+
+    def settle(self, block: SettledBlock) -> None:
+        """Look into the mempools, unless that was done since the last part may have left."""
+        sample = self.run.sample_pools()
+        if sample.at_us - self._sampled_us >= self.run.plan.regossip_us:
+            self._sampled_us = sample.at_us
+            self._compare(sample, block.before)
+
+    def finish(self) -> CheckResult:
+        """Return the result."""
+        return self.tally.result(f"{self._spread:,} transactions came to mempools that had lacked them")
+
+    def _forget(self, node: NodeId) -> None:
+        self._missing = {key: missing for key, missing in self._missing.items() if node not in (key[1], missing.owner)}
+
+    def _compare(self, sample: Sample, state: Mapping[bytes, bytes]) -> None:
+        before, self._missing = self._missing, {}
+        pools = dict(zip(sample.nodes, sample.pools, strict=True))
+        parts = {owner: _count_parts(pool) for owner, pool in pools.items()}
+        for owner, pool in pools.items():
+            followed = list(pool)[:POOLED_MAX] if len(pool) else ()
+            for peer, other in pools.items() if followed else ():
+                for digest in followed if peer != owner and peer not in self._hindered else ():
+                    if digest not in other and (digest, peer) not in self._missing:
+                        known = before.get((digest, peer))
+                        if known is None or known.owner not in pools or digest not in pools[known.owner]:
+                            known = _Missing(owner, sample.at_us, parts[owner])
+                        known.parts = max(known.parts, parts[known.owner])
+                        self._missing[digest, peer] = known
+        for (digest, peer), known in list(self._missing.items()):
+            self._judge(digest, peer, known, sample=sample, pools=pools, state=state)
+        came = sum(key not in self._missing and key[0] in pools.get(key[1], ()) for key in before)
+        self._spread += came
+        self.tally.compared += came
+
+    def _judge(
+        self,
+        digest: bytes,
+        peer: NodeId,
+        known: _Missing,
+        *,
+        sample: Sample,
+        pools: Mapping[NodeId, Mapping[bytes, Pooled]],
+        state: Mapping[bytes, bytes],
+    ) -> None:
+        """Fail where a peer has had all parts that it takes, and still has no transaction of that sender and nonce."""
+        arrived = self._arrived.get((known.owner, peer), ())
+        until_us = sample.at_us - SETTLE_US
+        count = sum(sent_us > known.since_us and at_us <= until_us for sent_us, at_us in arrived)
+        if count < 2 * known.parts:
+            return
+        del self._missing[digest, peer]
+        if not _is_of_use(pools[known.owner][digest], pools[peer], state):
+            return
+        self.tally.compared += 1
+        self.tally.fail(
+            f"transaction {digest[:6].hex()} waits at validator {known.owner}, which has sent validator {peer} "
+            f"{count} parts since {known.since_us / MILLION:.3f} s, and is not there",
+            transaction=digest.hex(),
+            validator=peer,
+        )
+
+
+def _count_parts(pool: Mapping[bytes, Pooled]) -> int:
+    """Return the number of parts that a mempool goes out in at most; any two that follow each other fill one."""
+    length_bytes = sum(len(pooled.encoded) for pooled in pool.values())
+    return len(pool) // PART_TRANSACTIONS + 1 + 2 * (length_bytes // PART_BYTES)
+
+
+def _is_of_use(pooled: Pooled, other: Mapping[bytes, Pooled], state: Mapping[bytes, bytes]) -> bool:
+    """Return whether a mempool has to take a transaction that it lacks."""
+    try:
+        transaction = read_transaction(pooled.encoded)
+    except MalformedError:
+        return False
+    place = transaction.public_key, transaction.nonce
+    places = ((each.transaction.public_key, each.transaction.nonce) for each in other.values())
+    return transaction.nonce >= next_nonce(state, transaction.public_key) and place not in places

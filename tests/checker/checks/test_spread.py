@@ -1,0 +1,146 @@
+"""Spread: a transaction that parts of a mempool do not bring to the others."""
+
+import pytest
+
+from checker.checks.context import Sample
+from checker.checks.mirror import SettledBlock
+from checker.checks.planned import PlannedFault, PlannedRun
+from checker.checks.spread import MempoolSpread
+from network.events import Delivered, Event, Sent, TimerElapsed
+from scheduler import TimerConfig
+from tests.support.chain_harness import SENDERS, make_engine, make_genesis, pay, propose
+from tests.support.checks import make_run, show
+from validators.events import Booted
+from validators.execution.blocks import encode_transaction, transaction_digest
+from validators.mempool.pool import Pooled
+
+SECOND = 1_000_000
+PLAN = PlannedRun(regossip_us=SECOND)
+
+
+def make_pool(*transactions):
+    pooled = [Pooled(each, encode_transaction(each), transaction_digest(each)) for each in transactions]
+    return {each.digest: each for each in pooled}
+
+
+class Run:
+    """Validator 0 has a transaction that validator 1 lacks; each second a part leaves and arrives."""
+
+    def __init__(self, *, plan=PLAN, other=(), state=None):
+        engine = make_engine(make_genesis())
+        executed = propose(engine, [])
+        self.header, self.summary = executed.header, executed.summary
+        self.state = dict(engine.database.items()) if state is None else state
+        self.pools = [make_pool(pay(0, 0, SENDERS[1], 5)), make_pool(*other)]
+        self.at_us = 10 * SECOND
+        self.spread = MempoolSpread(make_run(plan=plan, honest=(0, 1), sample_pools=self.sample))
+        self.settle()
+
+    def sample(self):
+        return Sample(self.at_us, self.pools, (0, 1))
+
+    def show(self, body, node=0):
+        show(self.spread, Event(self.at_us, node, body))
+
+    def part(self, *, checksum=b"one", receivers=(1,)):
+        """Let a part leave, and arrive with this checksum, a second after the last."""
+        self.at_us += SECOND
+        self.show(TimerElapsed("regossip", SECOND))
+        for peer in receivers:
+            self.show(Sent(peer, self.at_us, "TransactionGossip", 100, b"one"))
+        for peer in receivers:
+            self.show(Delivered(0, self.at_us, "TransactionGossip", 100, checksum), peer)
+
+    def settle(self):
+        self.at_us += SECOND
+        self.spread.settle(
+            SettledBlock(
+                header=self.header,
+                digest=b"",
+                root=b"",
+                transactions=(),
+                length_bytes=100,
+                parent_view=0,
+                now=0,
+                receipts=(),
+                changes={},
+                before=self.state,
+                config=TimerConfig(),
+                summary=self.summary,
+            )
+        )
+
+    def finish(self, parts=2, **part):
+        for _ in range(parts):
+            self.part(**part)
+        self.at_us += SECOND
+        self.settle()
+        return self.spread.finish()
+
+
+def test_what_a_peer_lacks_after_two_rounds_is_named():
+    """With both validators, and since when it has waited."""
+    result = Run().finish()
+
+    assert (result.status, result.exit_class) == ("failed", "liveness")
+    assert "waits at validator 0, which has sent validator 1 2 parts since 11.000 s" in result.summary
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"parts": 1}, {"checksum": b"two"}, {"receivers": (1, 2)}],
+    ids=["one part", "damaged", "sent to all at once"],
+)
+def test_parts_that_need_not_have_brought_it_do_not_count(given):
+    """The round may not be over, or the part was no part."""
+    assert Run().finish(**given).status != "failed"
+
+
+def test_a_full_mempool_takes_more_parts():
+    """Two rounds of two parts each."""
+    run = Run()
+    run.pools[0] |= make_pool(*(pay(0, nonce, SENDERS[1], 5) for nonce in range(1, 70)))
+    run.settle()
+
+    assert run.finish(3).status != "failed"
+    assert run.finish(1).status == "failed"
+
+
+def test_what_comes_is_counted():
+    """So a run in which everything spreads is conclusive, and one in which nothing had to is not asked."""
+    run = Run()
+    run.pools[1] |= run.pools[0]
+
+    assert not run.spread.is_asked
+    assert run.finish(0).status == "passed"
+
+
+def test_a_mempool_that_was_lost_begins_anew():
+    """A part from before the restart was for the earlier life."""
+    run = Run()
+    run.part()
+    run.part()
+    run.show(Booted(1, 5, 0, b""), 1)
+
+    assert run.finish(1).status != "failed"
+
+
+def test_a_nonce_that_is_taken_there_has_no_room_for_it():
+    """Of two that exclude each other each mempool keeps the first."""
+    assert Run(other=[pay(0, 0, SENDERS[1], 6)]).finish().status != "failed"
+
+
+def test_a_nonce_that_is_spent_is_of_no_use():
+    """The owner may lag behind finality."""
+    engine = make_engine(make_genesis())
+    executed = propose(engine, [pay(0, 0, SENDERS[1], 6)])
+    engine.finalize(executed.digest)
+
+    assert Run(state=dict(engine.database.items())).finish().status != "failed"
+
+
+def test_a_slow_machine_is_not_judged():
+    """Its signatures may take any time."""
+    slow = PlannedFault("slow", 0, 90 * SECOND, (1,), slows=True)
+
+    assert Run(plan=PLAN._replace(faults=[slow])).finish().status != "failed"
