@@ -10,6 +10,7 @@ BENCHMARKS: Final = (
     "bench_storm",
     "bench_scheduler",
     "bench_checks",
+    "bench_live",
     "bench_state",
     "bench_reorgs",
     "bench_swarm",

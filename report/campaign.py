@@ -6,6 +6,7 @@ from typing import NamedTuple, Self, TypeAlias
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
+from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
@@ -75,8 +76,28 @@ class SweepCounts(NamedTuple):
     verdicts: Mapping[str, int]
 
 
+SEED_SYMBOLS: Mapping[str, str] = {
+    "passed": ".",
+    "failed as expected": "x",
+    "safety": "S",
+    "liveness": "L",
+    "inconclusive": "?",
+    "determinism": "D",
+    "environment": "E",
+}
+"""A seed's verdict in a sweep's progress; docs/live.md has them too."""
+
+SYMBOLS_SHOWN = 72
+"""Seeds that the picture of a sweep shows, the latest ones."""
+
+BAR_CHARACTERS = 28
+
+
 class SweepProgress(CampaignProgress):
-    """Draws a sweep's progress; on a pipe, a line in columns every two seconds, and one for each new failure."""
+    """Draws a sweep's progress; on a pipe, a line in columns every two seconds, and one for each new failure.
+
+    A line ends with a symbol for each seed that came since the last one, in the order in which they came.
+    """
 
     def __init__(self, *, title: str, is_quiet: bool = False) -> None:
         header = f"{title}\n{'real s':>8}{'seeds':>10}{'of':>10}{'seeds/h':>10}  verdicts"
@@ -84,9 +105,11 @@ class SweepProgress(CampaignProgress):
         self._title = title
         self._next_draw = 0.0
         self._known: list[str] = []
+        self._symbols = ""
 
-    def show(self, counts: SweepCounts, groups: Groups) -> None:
-        """Draw, if it is time to."""
+    def show(self, counts: SweepCounts, groups: Groups, verdict: str = "") -> None:
+        """See a seed's verdict, and draw if it is time to."""
+        self._symbols += SEED_SYMBOLS.get(verdict, "!" if verdict else "")
         if self._live is None:
             self._tell_new(groups)
         if self.seconds >= self._next_draw:
@@ -103,10 +126,25 @@ class SweepProgress(CampaignProgress):
         rate = seeds_per_hour(counts.done - counts.resumed, self.seconds)
         verdicts = ", ".join(f"{count:,} {verdict}" for verdict, count in counts.verdicts.items())
         if self._live is None:
-            self.say(f"{self.seconds:8.1f}{counts.done:>10,}{counts.total:>10,}{rate:>10,}  {verdicts}")
-        else:
-            line = f"{self._title}  {counts.done:,} of {counts.total:,} seeds  {rate:,} seeds/h  {verdicts}"
-            self.draw(Text(line), *([group_table(groups)] if groups else []))
+            line = f"{self.seconds:8.1f}{counts.done:>10,}{counts.total:>10,}{rate:>10,}  {verdicts}  {self._symbols}"
+            self.say(line.rstrip())
+            self._symbols = ""
+            return
+        self._symbols = self._symbols[-SYMBOLS_SHOWN:]
+        line = f"{self._title}  {counts.done:,} of {counts.total:,} seeds  {rate:,} seeds/h  {verdicts}"
+        one_line = Text(line, no_wrap=True, overflow="ellipsis", style="bold")
+        bar = Table.grid(padding=(0, 1))
+        left = Text(self._time_left(counts), no_wrap=True, overflow="ellipsis")
+        bar.add_row(ProgressBar(total=counts.total, completed=counts.done, width=BAR_CHARACTERS), left)
+        self.draw(one_line, bar, Text(self._symbols), *([group_table(groups)] if groups else []))
+
+    def _time_left(self, counts: SweepCounts) -> str:
+        fresh = counts.done - counts.resumed
+        share = f"{100 * counts.done // max(counts.total, 1):>3} %"
+        if not fresh:
+            return share
+        left_s = self.seconds * (counts.total - counts.done) / fresh
+        return f"{share}  about {left_s:.0f} s left, judging {counts.total - counts.done:,} more"
 
 
 def seeds_per_hour(seeds: int, seconds: float) -> int:

@@ -17,11 +17,11 @@ from checker.record.plugins import code_with
 from checker.record.request_process import ProcessGoneError
 from checker.results import EXIT_CODES, CheckResult, deciding_check, verdict_of
 from cluster.campaign.results_db import WORKLOAD, SeedResult
+from cluster.live.progress import LiveProgress
 from cluster.scenario.load import decode_scenario
 from cluster.verdict.determinism import RepeatWorker
 from cluster.verdict.pipeline import COLD_HASH_SEED, PipelineResult, run_pipeline
 from network.outcome import RunFailedError
-from report.console import LiveProgress
 
 _BYTES_IN_HEXADECIMAL: Final = re.compile(r"\b[0-9a-f]{6,}\b(\.\.\.)?")
 _NUMBER: Final = re.compile(r"\d[\d,.]*")

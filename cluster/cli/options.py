@@ -65,6 +65,13 @@ def describe_command(
     parser.set_defaults(command=run)
 
 
+def add_quiet(parser: Parser) -> None:
+    """Add `--quiet`."""
+    parser.add_argument(
+        "--quiet", action="store_true", help="show no progress, and of the result the verdict and what repeats it"
+    )
+
+
 def add_settings(parser: Parser) -> None:
     """Add `--set`, which changes keys of a scenario."""
     parser.add_argument(

@@ -26,6 +26,7 @@ from checker.record.places import scratch_directory
 from checker.record.plugins import code_with, plugin_codes
 from checker.record.run_directory import BRANCHES, RecordWriter
 from checker.results import CheckResult, Verdict, deciding_check, judge_expected, verdict_of
+from cluster.live.progress import LiveProgress
 from cluster.page.write import page_of
 from cluster.runtime.cluster import Cluster, ClusterRun, RunHooks
 from cluster.runtime.data_directory import DataDirectory
@@ -38,7 +39,8 @@ from cluster.verdict.monitor import Monitor, make_monitor
 from cluster.workloads.effects import effects_of
 from faults import Cell, FaultEffect
 from network.collector import rare_collections
-from report.console import LiveProgress, ValidatorRow
+from network.events import Event
+from report.console import ValidatorRow
 from validators.derived import Derived
 from validators.execution import Executed, Genesis
 from validators.execution.blocks import encode_block
@@ -183,9 +185,10 @@ def run_pipeline(
     cluster = Cluster(scenario, seed, factories=factories or {}, data=data)
     monitor = make_monitor(cluster)
     watch_executions(cluster, monitor.executed, monitor.context.honest)
+    on_event, on_applied = _hooks_of(monitor, scenario, progress)
     cluster.hooks = RunHooks(
-        on_event=monitor.suite.observe,
-        on_applied=monitor.applied,
+        on_event=on_event,
+        on_applied=on_applied,
         on_progress=progress.show,
         on_reorg=monitor.reorganized if scenario.run.audit_reorgs else None,
         on_leave=monitor.situations.leave,
@@ -205,6 +208,25 @@ def run_pipeline(
         _write_verdict(writer, result, command, has_page=has_page)
         directory = writer.finish(scenario=scenario.name, seed=seed, digest=result.digest, verdict=result.verdict)
     return replace(result, directory=directory)
+
+
+def _hooks_of(
+    monitor: Monitor, scenario: Scenario, progress: LiveProgress
+) -> tuple[Callable[[Event], None], Callable[[int, Executed], None]]:
+    """Return who sees events and applied blocks: the checks, and then a person if one looks."""
+    progress.begin(scenario)
+    if not progress.is_watching:
+        return monitor.suite.observe, monitor.applied
+
+    def observe(event: Event) -> None:
+        monitor.suite.observe(event)
+        progress.observe(event)
+
+    def apply(node: int, executed: Executed) -> None:
+        monitor.applied(node, executed)
+        progress.applied(node, executed.summary.waiting_live, executed.summary.waiting_dead)
+
+    return observe, apply
 
 
 def _write_verdict(writer: RecordWriter, result: PipelineResult, command: str, *, has_page: bool) -> None:

@@ -28,11 +28,11 @@ from checker.record.run_directory import (
 )
 from checker.record.streams import first_difference, iterate_events
 from checker.results import CheckResult, verdict_of
+from cluster.live.progress import LiveProgress
 from cluster.scenario.load import decode_scenario
 from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import Scenario
 from cluster.verdict.pipeline import PipelineResult, run_pipeline
-from report.console import LiveProgress
 from validators.execution.blocks import encode_block
 
 CHECK: Final = "replay"

@@ -1,15 +1,14 @@
 """Tables and progress in a narrow terminal, and on a pipe."""
 
 import re
-from dataclasses import dataclass, field
 from typing import ClassVar
 
 import pytest
 from rich.console import Console
 
-from report import console as live
+from report import campaign as live
 from report.campaign import SweepCounts, SweepProgress, coverage_table
-from report.console import LiveProgress, ValidatorRow, validator_table
+from report.console import ValidatorRow, validator_table
 from report.layout import fitting_columns, natural_width
 from report.mutants import MutantRow, MutantsProgress, mutants_table
 
@@ -91,18 +90,6 @@ class TestEightyColumns:
         assert "oracle" in shown
 
 
-@dataclass
-class Figures:
-    """The live figures of a run, by hand."""
-
-    finalized_heights: list[int] = field(default_factory=lambda: [14, 15])
-    now_us: int = 15_100_000
-    waiting_dead: int = 20_000
-    waiting_live: int = 950
-    stage: str = "faults"
-    aim: str = "faults until 182.0 s (split starts)"
-
-
 @pytest.fixture
 def clock(monkeypatch):
     """A wall clock that stands where a test puts it, in seconds."""
@@ -111,69 +98,19 @@ def clock(monkeypatch):
     return now
 
 
-class TestProgressOnAPipe:
-    """One line a change, in fixed columns."""
-
-    def test_a_run_shorter_than_two_seconds_says_nothing(self, clock, capsys):
-        with LiveProgress(title="calm seed 0") as progress:
-            clock[0] = 1.9
-            progress.show(Figures())
-            progress.note("judging")
-
-        assert capsys.readouterr().err == ""
-
-    def test_lines_have_fixed_columns_under_one_header(self, clock, capsys):
-        with LiveProgress(title="calm seed 0") as progress:
-            clock[0] = 2.5
-            progress.show(Figures())
-            clock[0] = 5.0
-            progress.show(Figures(now_us=182_200_000, aim="draining, 20,000 dead timers left"))
-
-        title, header, *lines = capsys.readouterr().err.splitlines()
-        assert title == "calm seed 0"
-        assert header == "  real s  virtual s   lowest  highest    waiting  now"
-        assert lines == [
-            "     2.5       15.1       14       15     20,950  faults until 182.0 s (split starts)",
-            "     5.0      182.2       14       15     20,950  draining, 20,000 dead timers left",
-        ]
-
-    def test_a_line_is_said_once(self, clock, capsys):
-        with LiveProgress(title="calm seed 0") as progress:
-            for clock[0] in (3.0, 6.0, 9.0):
-                progress.show(Figures())
-
-        assert len(capsys.readouterr().err.splitlines()) == 3
-
-    def test_a_new_stage_does_not_wait_for_the_next_line(self, clock, capsys):
-        with LiveProgress(title="calm seed 0") as progress:
-            clock[0] = 3.0
-            progress.show(Figures())
-            clock[0] = 3.1
-            progress.show(Figures(stage="draining", aim="draining, 9 dead timers left"))
-
-        assert "draining, 9 dead timers left" in capsys.readouterr().err
-
-    def test_a_long_line_is_not_wrapped(self, clock, capsys, monkeypatch):
-        monkeypatch.setenv("COLUMNS", "40")
-        with LiveProgress(title="calm seed 0") as progress:
-            clock[0] = 3.0
-            progress.show(Figures(aim="x" * 100))
-
-        assert "x" * 100 in capsys.readouterr().err
-
-
 def test_a_sweep_on_a_pipe_has_fixed_columns_under_one_header(clock, capsys):
     with SweepProgress(title="swarm") as progress:
         clock[0] = 4.5
-        progress.show(SweepCounts(2_000, 10, 0, {"passed": 10}), {})
+        progress.show(SweepCounts(2_000, 10, 0, {"passed": 10}), {}, "passed")
+        progress.show(SweepCounts(2_000, 11, 0, {"passed": 11}), {}, "liveness")
         clock[0] = 9.0
-        progress.show(SweepCounts(2_000, 1_020, 0, {"passed": 1_020}), {})
+        progress.show(SweepCounts(2_000, 1_020, 0, {"passed": 1_020}), {}, "failed as expected")
 
     assert capsys.readouterr().err.splitlines() == [
         "swarm",
         "  real s     seeds        of   seeds/h  verdicts",
-        "     4.5        10     2,000     8,000  10 passed",
-        "     9.0     1,020     2,000   408,000  1,020 passed",
+        "     4.5        10     2,000     8,000  10 passed  .",
+        "     9.0     1,020     2,000   408,000  1,020 passed  Lx",
     ]
 
 

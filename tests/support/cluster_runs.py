@@ -4,10 +4,10 @@ import atexit
 from functools import cache
 
 from checker.record.cold_replay import ColdReplayWorker, replay_directory
+from cluster.live.progress import LiveProgress
 from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.scenario.load import load_scenario
 from cluster.verdict.pipeline import COLD_HASH_SEED, run_pipeline
-from report.console import LiveProgress
 
 
 @cache

@@ -7,10 +7,10 @@ from pathlib import Path
 from checker.record.cold_replay import ColdReplay, replay_directory
 from checker.results import EXIT_CODES
 from cluster.campaign.scan.trials import Trial, TrialOutcome
+from cluster.live.progress import LiveProgress
 from cluster.scenario.load import decode_scenario
 from cluster.verdict.pipeline import run_pipeline
 from network.outcome import RunFailedError
-from report.console import LiveProgress
 
 CRASH = "crash"
 """Stands for the failed check of a run that an exception ended."""

@@ -5,10 +5,10 @@ import pytest
 from checker.coverage.catalogue import page
 from checker.coverage.registry import CELLS, ROOMS, promised_by
 from checker.record.root import PROJECT_ROOT
+from cluster.live.progress import LiveProgress
 from cluster.runtime.cluster import Cluster
 from cluster.scenario.load import load_scenario, scenario_paths
 from cluster.verdict.pipeline import run_pipeline
-from report.console import LiveProgress
 from scheduler import SWARM, UNPROMISED, RefusalCell, lifecycle
 from scheduler.tally import Tally
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from cluster.live.progress import LiveProgress
 from cluster.scenario.load import load_scenario
 from cluster.verdict.pipeline import run_pipeline
-from report.console import LiveProgress
 from tests.support.oracle_breaks import BREAKS, RULE_TESTS
 from tests.support.oracle_runs import write_crowded
 

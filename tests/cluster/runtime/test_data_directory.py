@@ -15,11 +15,11 @@ from checker.record.fingerprint import Code, show_fingerprint, this_code
 from checker.record.locks import InUseError
 from checker.record.root import PROJECT_ROOT
 from cluster.cli.main import main
+from cluster.live.progress import LiveProgress
 from cluster.runtime.data_directory import DataDirectoryError, WatchFile, open_data_directory
 from cluster.runtime.directory_disk import DirectoryDisk
 from cluster.scenario.load import load_scenario
 from cluster.verdict.pipeline import run_pipeline
-from report.console import LiveProgress
 from tests.support.cluster_runs import check_named
 from validators.execution import InvalidBlockError
 from validators.storage import (

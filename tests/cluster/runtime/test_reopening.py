@@ -9,6 +9,7 @@ from checker.checks.context import Expectations
 from checker.checks.faults_effective import FaultsEffective
 from checker.record.cold_replay import ColdReplayWorker
 from checker.results import CheckResult
+from cluster.live.progress import LiveProgress
 from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.runtime.data_directory import open_data_directory
 from cluster.scenario.load import load_scenario
@@ -20,7 +21,6 @@ from faults.kinds.clock import ClockDrift, ClockSwing
 from network.clock import ClockSetting, MachineClock
 from network.events import events_of_type
 from network.outcome import RunFailedError
-from report.console import LiveProgress
 from tests.support.checks import finish, make_run
 from tests.support.cluster_runs import check_named, judge
 

@@ -6,6 +6,7 @@ import pytest
 
 from checker.checks.liveness import FinalityRegained
 from checker.checks.observations import DiskFaults
+from cluster.live.progress import LiveProgress
 from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.runtime.data_directory import open_data_directory
 from cluster.scenario.load import load_scenario
@@ -15,7 +16,6 @@ from faults import PlanError, check_plan
 from faults.kinds.registry import decode_fault
 from faults.plan import all_over_ms
 from network.events import Event, Sent, TimerElapsed, events_of_type, read_event
-from report.console import LiveProgress
 from tests.support.checks import finish, make_run, show
 from tests.support.cluster_runs import check_named, result_of
 from validators.events import BlockExecuted, BlockFinalized, Booted, SnapshotJoined, StoppedVoting

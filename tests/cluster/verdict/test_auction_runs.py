@@ -3,9 +3,9 @@
 import pytest
 
 from checker.oracle.twins import TWINS
+from cluster.live.progress import LiveProgress
 from cluster.scenario.load import load_scenario
 from cluster.verdict.pipeline import run_pipeline
-from report.console import LiveProgress
 from scheduler import POLICIES, Carry
 
 AUCTION = 'chain.policy="gba-auction"'

@@ -5,11 +5,11 @@ from collections import Counter
 import pytest
 
 from checker.record.cold_replay import replay_directory
+from cluster.live.progress import LiveProgress
 from cluster.scenario.load import convert_scenario
 from cluster.verdict.pipeline import run_pipeline
 from cluster.workloads.kinds.edge_cases import CASES
 from cluster.workloads.planned import sites_of
-from report.console import LiveProgress
 from scheduler import TimerCancelledInsufficientFunds
 from validators.actors import Emitted
 from validators.execution import decode_receipt

@@ -31,6 +31,7 @@ from cluster.cli.options import (
     RUNS,
     Parser,
     add_jobs,
+    add_quiet,
     add_settings,
     command_line,
     describe_command,
@@ -90,6 +91,7 @@ def fill_parser(parser: Parser) -> None:
         "--dask", metavar="ADDRESS", help="judge on the workers of the Dask cluster whose scheduler is at ADDRESS"
     )
     add_settings(parser)
+    add_quiet(parser)
     parser.add_argument("--runs", type=parse_runs, default=RUNS, help="where runs that do not pass go (default runs)")
     parser.add_argument(
         "--results", type=Path, metavar="FILE", help="the results file (default RUNS/sweep-SCENARIO-ID.sqlite)"
@@ -117,7 +119,7 @@ def run_sweep(options: argparse.Namespace) -> int:
     with (
         ResultsFile(path, identity) as results,
         _corpus(options) as plans,
-        SweepProgress(title=f"sweep {name}", is_quiet=options.json) as progress,
+        SweepProgress(title=f"sweep {name}", is_quiet=options.json or options.quiet) as progress,
     ):
         try:
             tally = sweep(
@@ -127,7 +129,7 @@ def run_sweep(options: argparse.Namespace) -> int:
                 runs=options.runs,
                 jobs=options.jobs,
                 on_outdated=lambda tally: _say_outdated(tally, path),
-                on_result=lambda tally, _result: progress.show(tally.counts, tally.quickest),
+                on_result=lambda tally, result: progress.show(tally.counts, tally.quickest, result.verdict),
                 promised=promised,
                 workers=workers,
                 is_fresh=options.fresh,
@@ -140,6 +142,8 @@ def run_sweep(options: argparse.Namespace) -> int:
         page = _write_page(options, tally, list(results.results()), (name, path))
     if options.json:
         print_json(_as_json(tally, name, path, seconds))
+    elif options.quiet:
+        print_lines([*_verdict_lines(tally), *_repeat_lines(tally, options)])
     else:
         _print(tally, options, path, seconds)
         print_lines([page])
@@ -237,7 +241,7 @@ def _promise_of_faults(options: argparse.Namespace) -> tuple[Place, ...]:
 
 
 def _print(tally: SweepTally, options: argparse.Namespace, path: Path, seconds: float) -> None:
-    tables = [group_table(tally.quickest)] if tally.quickest else []
+    tables = [group_table(tally.quickest)] if tally.quickest and not options.quiet else []
     coverage = tally.coverage
     if coverage.reached or coverage.promised:
         runs = {place: reached.runs for place, reached in coverage.reached.items()}
@@ -245,9 +249,8 @@ def _print(tally: SweepTally, options: argparse.Namespace, path: Path, seconds: 
     if tally.rules.reached:
         tables.append(_table_of_rules(tally))
     print_tables(tables)
-    verdicts = ", ".join(f"{count:,} {verdict}" for verdict, count in tally.verdicts.items())
     fresh = tally.done - tally.resumed
-    lines = [f"{tally.verdict}: {tally.done:,} seeds: {verdicts}"]
+    lines = _verdict_lines(tally)
     if tally.verdict == "passed":
         lines.append(
             f"no failure in {tally.done:,} seeds: fewer than {CONFIDENCE_SEEDS} in {tally.done:,} fail, "
@@ -275,8 +278,17 @@ def _print(tally: SweepTally, options: argparse.Namespace, path: Path, seconds: 
         for fingerprint, count in tally.outdated.items()
     ]
     lines += [str(this_code()), f"results {path}"]
-    lines += [f"repeat seed {result.seed}: {repeat_of(options, result)}" for result in _examples(tally)]
+    lines += _repeat_lines(tally, options)
     print_lines(lines)
+
+
+def _verdict_lines(tally: SweepTally) -> list[str]:
+    verdicts = ", ".join(f"{count:,} {verdict}" for verdict, count in tally.verdicts.items())
+    return [f"{tally.verdict}: {tally.done:,} seeds: {verdicts}"]
+
+
+def _repeat_lines(tally: SweepTally, options: argparse.Namespace) -> list[str]:
+    return [f"repeat seed {result.seed}: {repeat_of(options, result)}" for result in _examples(tally)]
 
 
 def _table_of_rules(tally: SweepTally) -> Table:

@@ -15,11 +15,11 @@ from checker.record.streams import Difference
 from checker.results import CheckResult, ExitClass, deciding_check, verdict_of
 from cluster.cli.options import Parser, command_line, describe_command, print_json, print_lines
 from cluster.inspect.explain_run import REPEATS_MAX, explain_record
+from cluster.live.progress import LiveProgress
 from cluster.page.write import page_of, write_page
 from cluster.scenario.model import Scenario
 from cluster.verdict.pipeline import PipelineResult
 from cluster.verdict.replay import CHECK, checks_of, describe_change, is_made_by_this_code, replay_record
-from report.console import LiveProgress
 
 INDENT: Final = "  "
 

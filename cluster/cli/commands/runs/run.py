@@ -12,6 +12,7 @@ from cluster.cli.options import (
     EXIT_USAGE,
     RUNS,
     Parser,
+    add_quiet,
     add_settings,
     command_line,
     describe_command,
@@ -30,7 +31,8 @@ from cluster.swarm.generator import banner, draw_scenario
 from cluster.verdict.determinism import compare_with_repeat
 from cluster.verdict.pipeline import PipelineResult, run_pipeline
 from network.draw import SWARM
-from report.console import CheckRow, LiveProgress, check_table, print_tables, validator_table
+from cluster.live.progress import LiveProgress
+from report.console import CheckRow, check_table, print_tables, validator_table
 from report.layout import output_console
 
 
@@ -44,6 +46,7 @@ def fill_parser(parser: Parser) -> None:
     )
     parser.add_argument("--seed", type=parse_seed, default=0, help="which run of the scenario (default 0)")
     add_settings(parser)
+    add_quiet(parser)
     parser.add_argument("--check-determinism", action="store_true", help="run twice, in two processes, and compare")
     parser.add_argument("--runs", type=parse_runs, default=RUNS, help="where run directories go (default runs)")
     parser.add_argument("--data-dir", type=Path, metavar="DIR", help="real disks in DIR, new or to go on with")
@@ -53,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     """Run, print the verdict, and return its exit code."""
     if options.scenario == SWARM:
         scenario = draw_scenario(options.seed, options.settings)
-        if not options.json:
+        if not (options.json or options.quiet):
             print_lines([str(this_code()), *banner(scenario)])
     else:
         scenario = load_scenario(options.scenario, options.settings)
@@ -73,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _run_on(data: DataDirectory | None, scenario: Scenario, options: argparse.Namespace) -> int:
-    with LiveProgress(title=f"{scenario.name} seed {options.seed}", is_quiet=options.json) as progress:
+    with LiveProgress(title=f"{scenario.name} seed {options.seed}", is_quiet=options.json or options.quiet) as progress:
         extra = compare_with_repeat if options.check_determinism else None
         result = run_pipeline(
             scenario,
@@ -85,7 +88,7 @@ def _run_on(data: DataDirectory | None, scenario: Scenario, options: argparse.Na
             data=data,
         )
     write_index(options.runs)
-    print_result(result, _repeat_command(options), progress, as_json=options.json)
+    print_result(result, _repeat_command(options), progress, options)
     return result.exit_code
 
 
@@ -100,16 +103,21 @@ def _repeat_command(options: argparse.Namespace) -> str:
     )
 
 
-def print_result(result: PipelineResult, command: str, progress: LiveProgress, *, as_json: bool) -> None:
-    """Print a verdict with everything that it rests on."""
-    if as_json:
+def print_result(
+    result: PipelineResult, command: str, progress: LiveProgress, options: argparse.Namespace
+) -> None:
+    """Print a verdict with everything that it rests on; where it is quiet, its sentence and what repeats it."""
+    if options.json:
         print_json(result.as_json(command))
         return
-    check_rows = [CheckRow(check.name, check.status, check.summary) for check in result.checks]
-    print_tables([validator_table(result.validators, output_console().width), check_table(check_rows)])
-    lines = list(describe_evidence(result.evidence))
-    lines += [f"{result.verdict}: {result.headline}", f"digest {result.digest.hex()}", *result.made_by, progress.times]
-    lines += [f"page {result.directory / REPORT}", f"run directory {result.directory}"] if result.directory else []
+    lines = [f"{result.verdict}: {result.headline}"]
+    if not options.quiet:
+        check_rows = [CheckRow(check.name, check.status, check.summary) for check in result.checks]
+        print_tables([validator_table(result.validators, output_console().width), check_table(check_rows)])
+        lines = [*describe_evidence(result.evidence), *lines]
+        lines += [f"digest {result.digest.hex()}", *result.made_by, progress.times]
+        if result.directory:
+            lines += [f"page {result.directory / REPORT}", f"run directory {result.directory}"]
     lines += [f"repeat with: {command}"] if result.exit_code else []
     if result.decisive is not None and result.directory:
         lines.append(f"explain with: {command_line(['explain', str(result.directory)])}")

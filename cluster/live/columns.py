@@ -1,0 +1,192 @@
+"""The column log: one symbol an event, one column a replica, one line for what several replicas do alike.
+
+A line is open until each replica has its symbol in it, another line of its sort begins, or a second has passed. So a
+view and a height have one line each where all is well, and whoever is late has a symbol in a line of its own. The log
+is a function of the run: the same run writes the same lines, so that two logs can be compared with diff.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from checker.checks.reports import EVIDENCE
+from cluster.live.replicas import Replicas, short_root
+from faults.events import Crashed, FaultEdge, Healed, Restarted, Tampered
+from network.events import Event, Handlers
+from network.types import MILLISECOND_US
+from validators.events import (
+    BlockExecuted,
+    BlockFinalized,
+    BlockRolledBack,
+    BlockUndone,
+    Booted,
+    DamageFound,
+    DamageRepaired,
+    Entered,
+    Halted,
+    Reported,
+    SnapshotJoined,
+    StoppedVoting,
+)
+
+NOTHING: Final = "."
+
+OPEN_US: Final = 1_000_000
+"""A line that is older than this is written before another one begins."""
+
+LEGEND: Final = {
+    "v": "entered the view",
+    "L": "entered the view, and leads it",
+    "t": "gave the view up",
+    "#": "finalized the block",
+    "!": "came to another root of the block than the first one",
+    "<": "dropped an executed block",
+    "u": "took an applied block back",
+    "^": "read its disk and serves",
+    "x": "lost its power",
+    "+": "got its power back",
+    "h": "halted",
+    "S": "took a snapshot for its state",
+    "d": "found damage on its disk",
+    "r": "repaired damage",
+    "o": "stopped voting",
+    "b": "sent something Byzantine",
+    "e": "holds evidence of two votes",
+}
+"""The symbols of the log; docs/live.md has them too."""
+
+
+NOTICES: Final[Mapping[type, Callable[[Any], tuple[str, str]]]] = {
+    Booted: lambda body: ("^", f"serves from height {body.finalized_height}"),
+    Halted: lambda body: ("h", f"halted: {body.reason}"),
+    StoppedVoting: lambda body: ("o", f"no vote: {body.reason}"),
+    BlockRolledBack: lambda body: ("<", f"dropped {body.height}"),
+    BlockUndone: lambda body: ("u", f"took back {body.height}"),
+    SnapshotJoined: lambda body: ("S", f"snapshot {body.height}"),
+    DamageFound: lambda body: ("d", f"damage {body.file}: {body.what}"),
+    DamageRepaired: lambda body: ("r", f"repaired {body.file}: {body.how}"),
+    Tampered: lambda body: ("b", f"byzantine {body.behaviour}"),
+}
+"""By the type of an event of one replica, its symbol and its words."""
+
+
+class _Key(NamedTuple):
+    """The subject of a line: of one sort a line at a time is open."""
+
+    sort: str
+    words: str
+    digest: bytes = b""
+
+
+@dataclass(slots=True)
+class _Line:
+    """A line that is open: what it is about, since when, and its symbols."""
+
+    key: _Key
+    at_us: int
+    symbols: list[str]
+
+
+@dataclass(slots=True)
+class ColumnLog:
+    """Writes the column log of a run.
+
+    Attributes:
+        replicas: The state of the replicas, which sees each event before this log.
+        write: Takes a line.
+        handlers: What the log listens to.
+    """
+
+    replicas: Replicas
+    write: Callable[[str], None]
+    handlers: Handlers = field(init=False)
+    _open: dict[str, _Line] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.handlers = {
+            Entered: self._enter,
+            BlockFinalized: self._finalize,
+            BlockExecuted: self._execute,
+            Reported: self._report,
+            FaultEdge: lambda event, body: self.say(event.at_us, f"fault {body.fault} {body.edge}"),
+            Healed: lambda event, _body: self.say(event.at_us, "healed: no fault is at work any more"),
+            Crashed: lambda event, body: self._note(event, body.machine, ("x", "power lost")),
+            Restarted: lambda event, body: self._note(event, body.machine, ("+", "power back")),
+            **dict.fromkeys(NOTICES, self._notice),
+        }
+
+    def begin(self, title: str) -> None:
+        """Write the head: a number above each column."""
+        nodes = range(len(self.replicas.states))
+        self.write(f"{title}: a column a replica, a symbol an event (docs/live.md)")
+        tens = [str(node // 10) if node >= 10 else " " for node in nodes]
+        if len(nodes) > 10:
+            self.write(f"{'':>10}  {self._joined(tens)}")
+        self.write(f"{'virtual s':>10}  {self._joined([str(node % 10) for node in nodes])}")
+
+    def say(self, at_us: int, words: str) -> None:
+        """Write a line that is about no single replica."""
+        self._close_all()
+        self._write(at_us, ["-"] * len(self.replicas.states), words)
+
+    def end(self) -> None:
+        """Write what is still open."""
+        self._close_all()
+
+    def _enter(self, event: Event, body: Entered) -> None:
+        symbol = "L" if body.leader == event.node else "v"
+        self._mark(event.node, event.at_us, symbol, _Key("view", f"view {body.view}"))
+
+    def _finalize(self, event: Event, body: BlockFinalized) -> None:
+        state = self.replicas.states[event.node]
+        words = f"final {body.height} root {short_root(body.root)} waiting {state.waiting:,} dead {state.dead:,}"
+        self._mark(event.node, event.at_us, "!" if state.group else "#", _Key("final", words, body.digest))
+
+    def _execute(self, event: Event, body: BlockExecuted) -> None:
+        if self.replicas.states[event.node].group:
+            words = f"other root of {body.height} in view {body.view}: {short_root(body.root)}"
+            self._note(event, event.node, ("!", words))
+
+    def _report(self, event: Event, body: Reported) -> None:
+        if body.activity in EVIDENCE:
+            words = f"evidence {body.activity} against {body.signer} in view {body.view}"
+            self._note(event, event.node, ("e", words))
+        else:
+            self._mark(event.node, event.at_us, "t", _Key("gave up", f"gave up view {body.view}: {body.detail}"))
+
+    def _notice(self, event: Event, body: Any) -> None:  # noqa: ANN401 - of any of the types of NOTICES
+        self._note(event, event.node, NOTICES[type(body)](body))
+
+    def _note(self, event: Event, node: int, notice: tuple[str, str]) -> None:
+        symbol, words = notice
+        self._mark(node, event.at_us, symbol, _Key(symbol, words))
+
+    def _mark(self, node: int, at_us: int, symbol: str, line_key: _Key) -> None:
+        """Put a symbol into the open line of its sort, if it is about the same, or into a new one."""
+        line = self._open.get(line_key.sort)
+        if line is not None and (line.key != line_key or line.symbols[node] != NOTHING):
+            self._close(line_key.sort)
+            line = None
+        if line is None:
+            self._close_all(before_us=at_us - OPEN_US)
+            line = self._open[line_key.sort] = _Line(line_key, at_us, [NOTHING] * len(self.replicas.states))
+        line.symbols[node] = symbol
+        if NOTHING not in line.symbols:
+            self._close(line_key.sort)
+
+    def _close(self, sort: str) -> None:
+        line = self._open.pop(sort)
+        self._write(line.at_us, line.symbols, line.key.words)
+
+    def _close_all(self, before_us: int | None = None) -> None:
+        """Write the lines that are open, or those that were opened before a moment."""
+        for sort, line in list(self._open.items()):
+            if before_us is None or line.at_us < before_us:
+                self._close(sort)
+
+    def _write(self, at_us: int, symbols: list[str], words: str) -> None:
+        milliseconds = at_us // MILLISECOND_US
+        self.write(f"{milliseconds // 1_000:>6}.{milliseconds % 1_000:03}  {self._joined(symbols)}  {words}")
+
+    def _joined(self, symbols: list[str]) -> str:
+        return (" " if len(symbols) <= 16 else "").join(symbols)

@@ -1,0 +1,161 @@
+"""The progress of a run: a picture a few times a second on a terminal, the column log off one.
+
+It goes to standard error and results to standard output, so that output can be piped. The wall clock is read here, to
+decide when to draw; nothing of it reaches a run, nor the column log, but for the lines about what follows a run.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final, Protocol, Self
+
+from rich.console import Console, RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from cluster.live.columns import ColumnLog
+from cluster.live.estimate import Estimate
+from cluster.live.replicas import Replicas
+from cluster.live.screen import LiveFigures, picture
+from cluster.scenario.model import Scenario
+from network.events import Event, EventRouter
+
+DRAW_SECONDS: Final = 0.25
+"""A picture is drawn this often at most."""
+
+DRAW_SHARE: Final = 60
+"""And so that drawing takes one part in this many of the time, whatever a picture of many replicas costs."""
+
+NOTE_SECONDS: Final = 2.0
+"""Off a terminal, what follows a run is said once this much time has passed."""
+
+
+class ProgressView(Protocol):
+    """The live figures of a run; see cluster.runtime.progress.Progress."""
+
+    finalized_heights: list[int]
+    now_us: int
+    healed_us: int | None
+    faults_end_us: int
+    target_height: int
+    drained_height: int | None
+    until_drained: bool
+    waiting_dead: int
+
+    @property
+    def stage(self) -> str: ...  # noqa: D102
+    @property
+    def aim(self) -> str: ...  # noqa: D102
+
+
+class LiveProgress:
+    """Shows a run while it goes on, unless it is quiet."""
+
+    def __init__(self, *, title: str, is_quiet: bool = False, console: Console | None = None) -> None:
+        self._console = console or Console(stderr=True, highlight=False)
+        self._title = title
+        self._is_quiet = is_quiet
+        self._live: Live | None = None
+        self._started = time.perf_counter()
+        self._next_draw = self._started
+        self._spent: dict[str, float] = {}
+        self._replicas: Replicas | None = None
+        self._router = EventRouter()
+        self._log: ColumnLog | None = None
+        self._estimate: Estimate | None = None
+        self._latest: ProgressView | None = None
+        self._stage = ""
+        self.drawing_s = 0.0
+        """Time that pictures took, for the benchmark."""
+
+    def __enter__(self) -> Self:
+        if not self._is_quiet and self._console.is_terminal:
+            self._live = Live(console=self._console, transient=True, auto_refresh=False)
+            self._live.start()
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        if self._log is not None:
+            self._log.end()
+        if self._live is not None:
+            self._live.stop()
+
+    @property
+    def is_watching(self) -> bool:
+        """Whether anybody looks: a quiet run hands no event on."""
+        return self._replicas is not None
+
+    def begin(self, scenario: Scenario) -> None:
+        """Get ready for the run of a scenario."""
+        if self._is_quiet:
+            return
+        self._replicas = Replicas(scenario)
+        self._estimate = Estimate(scenario.chain.block_interval_ms)
+        if self._live is not None:
+            self._router = EventRouter(self._replicas.handlers)
+            return
+        self._log = ColumnLog(self._replicas, self._print)
+        self._router = EventRouter(self._replicas.handlers, self._log.handlers)
+        self._log.begin(self._title)
+
+    def observe(self, event: Event) -> None:
+        """See an event of the run, in the order of the log."""
+        self._router.route(event)
+
+    def applied(self, node: int, waiting: int, dead: int) -> None:
+        """See how many timers wait at a replica after a block, and how many of them are dead."""
+        if self._replicas is not None:
+            self._replicas.applied(node, waiting, dead)
+
+    def show(self, progress: ProgressView) -> None:
+        """Draw, if it is time to; off a terminal, say that another stage has begun."""
+        if self._replicas is None:
+            return
+        self._latest = progress
+        # Faults have lines of their own.
+        if self._log is not None and progress.healed_us is not None and progress.stage != self._stage:
+            self._stage = progress.stage
+            self._log.say(progress.now_us, f"now {progress.aim}")
+        elif self._live is not None and time.perf_counter() >= self._next_draw:
+            self._draw(progress.aim)
+
+    @contextmanager
+    def timed(self, part: str) -> Iterator[None]:
+        """Note how long a part of the judging takes; nothing of it gets into what is written."""
+        started = time.perf_counter()
+        yield
+        self._spent[part] = time.perf_counter() - started
+
+    @property
+    def times(self) -> str:
+        """Real time so far, and what each timed part took of it."""
+        parts = [f", {part} {seconds:.1f} s of it" for part, seconds in self._spent.items()]
+        return f"took {time.perf_counter() - self._started:.1f} s{''.join(parts)}"
+
+    def note(self, message: str) -> None:
+        """Say what goes on besides the run itself."""
+        seconds = time.perf_counter() - self._started
+        if self._live is not None:
+            self._draw(message)
+        elif self._log is not None and seconds > NOTE_SECONDS:
+            self._log.end()
+            self._print(f"{'':>10}  after {seconds:.1f} s: {message}")
+
+    def _draw(self, aim: str) -> None:
+        assert self._live is not None, "pictures are drawn on a terminal"
+        started = time.perf_counter()
+        self._live.update(self._picture(aim, started), refresh=True)
+        took = time.perf_counter() - started
+        self.drawing_s += took
+        self._next_draw = started + max(DRAW_SECONDS, DRAW_SHARE * took)
+
+    def _picture(self, aim: str, now: float) -> RenderableType:
+        if self._latest is None or self._replicas is None or self._estimate is None:
+            return Text(f"{self._title}: {aim}", no_wrap=True, overflow="ellipsis")
+        real_s = now - self._started
+        done, left_s = self._estimate.progress(self._latest, real_s)
+        moment = LiveFigures(self._title, self._latest.now_us / 1e6, real_s, done, left_s, aim)
+        return picture(moment, self._replicas, lines=self._console.height)
+
+    def _print(self, line: str) -> None:
+        self._console.print(line, soft_wrap=True, markup=False)

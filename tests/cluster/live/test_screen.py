@@ -1,0 +1,122 @@
+"""The picture of a run: rows in 80 columns, groups of roots, states, and which replicas are left out."""
+
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from cluster.live.estimate import Estimate
+from cluster.live.replicas import Replicas
+from cluster.live.screen import LiveFigures, picture
+from cluster.runtime.progress import Progress
+from cluster.scenario.load import load_scenario
+from faults.events import Crashed, FaultEdge
+from network.events import Dropped, Event, EventRouter
+from network.types import SUPERVISOR
+from validators.events import BlockExecuted, Entered
+
+MOMENT = LiveFigures("outage-storm seed 0", 181.4, 6.2, 620, 4.0, "draining, 14,300 dead timers left")
+
+
+@pytest.fixture
+def replicas():
+    return Replicas(load_scenario("partition-heal", ()))
+
+
+def see(replicas, *events):
+    router = EventRouter(replicas.handlers)
+    for node, body in events:
+        router.route(Event(1_000_000, node, body))
+
+
+def drawn(replicas, *, lines=40, **settings):
+    out = StringIO()
+    Console(file=out, width=80, **settings).print(picture(MOMENT, replicas, lines=lines))
+    return out.getvalue()
+
+
+def test_the_picture_has_time_ratio_aim_and_a_row_a_replica(replicas):
+    replicas.applied(1, 14_650, 14_300)
+    see(replicas, (1, Entered(94, 2)), (1, BlockExecuted(63, 94, b"d", b"\x84\xb6\xe4", "speculative")))
+
+    shown = drawn(replicas).splitlines()
+
+    assert shown[0] == "outage-storm seed 0  181.4 s virtual in 6.2 s, 29.3 times real time"
+    assert shown[1].endswith(" 62 %  about 4 s left, draining, 14,300 dead timer…")
+    assert shown[2] == "faults at work: none"
+    assert shown[3].split() == ["no", "view", "height", "final", "root", "mode", "state", "waiting", "dead"]
+    assert shown[5].split() == ["1", "94", "63", "0", "84b6e4", "finalized", "up", "14,650", "14,300"]
+    assert len(shown) == 8
+    assert max(map(len, shown)) <= 80
+
+
+def test_groups_of_roots_have_letters_without_colour_too(replicas, monkeypatch):
+    executed = [
+        (node, BlockExecuted(5, 6, b"d", root, "x")) for node, root in ((0, b"\x01"), (1, b"\x01"), (2, b"\x02"))
+    ]
+    see(replicas, *executed)
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    shown = drawn(replicas, force_terminal=True)
+
+    assert ("01 a" in shown, "02 b" in shown, "\x1b[31m" in shown) == (True, True, False)
+
+
+def test_states_are_down_paused_and_cut_off(replicas):
+    split = (SUPERVISOR, FaultEdge("split", "start"))
+    lost = [(2, Dropped(other, 0, "cut", "split")) for other in (0, 1)]
+
+    see(replicas, split, *lost, (SUPERVISOR, Crashed(3, 0)))
+
+    assert [replicas.state_of(state) for state in replicas.states] == ["up", "up", "cut off", "down"]
+    assert "faults at work: split" in drawn(replicas)
+
+
+def test_the_end_of_a_fault_restores_its_links(replicas):
+    lost = [(2, Dropped(other, 0, "cut", "split")) for other in (0, 1)]
+
+    see(replicas, (SUPERVISOR, FaultEdge("split", "start")), *lost, (SUPERVISOR, FaultEdge("split", "stop")))
+
+    assert replicas.state_of(replicas.states[2]) == "up"
+
+
+def test_a_pause_holds_until_its_fault_stops():
+    settings = ('faults.nap={kind="pause", validator=1, start_ms=1_000, stop_ms=2_000}',)
+    replicas = Replicas(load_scenario("calm", settings))
+
+    see(replicas, (SUPERVISOR, FaultEdge("nap", "start")))
+    paused = replicas.state_of(replicas.states[1])
+    see(replicas, (SUPERVISOR, FaultEdge("nap", "stop")))
+
+    assert (paused, replicas.state_of(replicas.states[1])) == ("paused", "up")
+
+
+def test_a_low_terminal_shows_the_replicas_that_stand_out():
+    replicas = Replicas(load_scenario("calm", ("cluster.validators=16",)))
+    see(replicas, (SUPERVISOR, Crashed(13, 0)))
+
+    shown = drawn(replicas, lines=15)
+
+    assert "13 " in shown
+    assert "and 11 more like most of these" in shown
+    assert len(shown.splitlines()) == 10
+
+
+class TestEstimate:
+    """The share of a run that is over, from its plan and the rate of its drain."""
+
+    def test_blocks_that_are_missing_count_by_their_interval(self):
+        aim = Progress([5, 6], now_us=6_000_000, target_height=12)
+
+        assert Estimate(1_000).progress(aim, 3.0) == (500, 3.0)
+
+    def test_a_drain_goes_on_at_its_rate(self):
+        estimate = Estimate(1_000)
+        aim = Progress([5], now_us=10_000_000, target_height=5, until_drained=True, waiting_dead=900)
+        estimate.progress(aim, 2.0)
+        aim.now_us, aim.waiting_dead = 20_000_000, 300
+
+        assert estimate.progress(aim, 4.0) == (800, 1.0)
+
+    def test_nothing_is_said_of_the_first_second(self):
+        assert Estimate(1_000).progress(Progress([0], target_height=3), 0.5) == (0, None)
