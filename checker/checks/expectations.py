@@ -33,7 +33,7 @@ from scheduler import (
     TimerPriorityClampedAtSchedule,
     TransactionCancelled,
 )
-from scheduler.events import ShutdownEvent
+from scheduler.events import FailureCode, ShutdownEvent, TransactionFailed
 from validators.actors import Emitted
 from validators.events import SnapshotJoined
 from validators.execution.receipts import ChainEvent, TransactionReceipt
@@ -65,6 +65,8 @@ COUNTS: Final = (
     *COUNTED_EVENTS.values(),
     "heights_promoted",
     "agents_failed",
+    "shut_down",
+    "authorization_expired",
     "waiting_live_peak",
     "priced_out_peak",
     "tipped_wait_peak",
@@ -76,7 +78,8 @@ COUNTS: Final = (
     "blocks_execution_paused",
     "blocks_gc_paused",
 )
-"""Names of `[expect.counts]`. `tipped_wait_peak`: the most blocks in which a tipped timer was passed over."""
+"""Names of `[expect.counts]`. `tipped_wait_peak`: the most blocks in which a tipped timer was passed over.
+`shut_down` and `authorization_expired`: entries of the queue that left so."""
 
 RECOVERIES: Final = ("damaged", "repaired", "observers", "snapshots_joined", "snapshots_joined_in_storm")
 """Names of `[expect.recovery]`; "in a storm" means from a state in which dead timers wait."""
@@ -185,6 +188,9 @@ class ExpectedCounts(LeastCounts):
             held = dict(event.counts)
             counts["blocks_lane_full"] += DeferralReason.LANE_FULL in held
             self._peak("priced_out_peak", held.get(DeferralReason.BELOW_BASEFEE, 0))
+        elif isinstance(event, TransactionFailed):
+            counts["shut_down"] += event.code is FailureCode.SHUTDOWN
+            counts["authorization_expired"] += event.code is FailureCode.AUTH_EXPIRED
         elif isinstance(event, GbaFailed):
             counts["agents_failed"] += event.count
         elif isinstance(event, EpochPromoted):

@@ -23,6 +23,7 @@ from scheduler import (
     TimerExpired,
     TimerScheduled,
 )
+from scheduler.events import FailureCode, TransactionFailed
 from validators.execution.receipts import ChainEvent
 
 
@@ -77,6 +78,8 @@ class StormDrained(Check):
                 self._actors[event.timer_id] = event.actor
             elif isinstance(event, TimerExpired | TimerCancelledInsufficientFunds) or _is_unpaid(event):
                 self._dead_actors[self._actors.get(event.timer_id, b"")] = None
+            elif isinstance(event, TransactionFailed) and event.code is FailureCode.EXPIRED:
+                self._dead_actors[event.sender] = None
             elif isinstance(event, DeferredSummary):
                 unpaid = dict(event.counts).get(DeferralReason.FUNDS, 0)
         self._dead.append(summary.expired + summary.insolvent + summary.waiting_dead + unpaid)

@@ -12,7 +12,7 @@ def sites_of(scenario: Scenario) -> Iterator[tuple[Site, WorkloadKind]]:
     chain = scenario.chain
     config, others = chain.timers.config(), chain.parameters()
     for name, workload in scenario.workload.items():
-        yield Site(scenario.chain_id, name, config, scenario.workload, others), workload
+        yield Site(scenario.chain_id, name, config, scenario.workload, others, chain.slot_ms), workload
 
 
 def genesis_shares(scenario: Scenario) -> Iterator[GenesisShare]:

@@ -9,6 +9,7 @@ from nacl.signing import SigningKey
 
 from cluster.scenario.fields import means
 from scheduler import LaneConfig, Parameters, TimerConfig, keccak256
+from scheduler.aptos_records import AptosConfig
 from validators.execution import GenesisAccount, GenesisActor
 from validators.execution.blocks import (
     Call,
@@ -67,13 +68,17 @@ class Volume(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The surroundings of a workload: its chain and name, the configurations at genesis, all workloads by name."""
+    """The surroundings of a workload: its chain and name, the configurations at genesis, all workloads by name.
+
+    `slot_ms` is the length of a slot in milliseconds.
+    """
 
     chain_id: str
     name: str
     config: TimerConfig
     workloads: Mapping[str, "WorkloadKind"]
     others: tuple[Parameters, ...] = ()
+    slot_ms: int = 1_000
 
     @property
     def parameters(self) -> tuple[Parameters, ...]:
@@ -84,6 +89,11 @@ class Site:
     def lane(self) -> LaneConfig | None:
         """The lane's configuration at genesis; None on a chain without a lane."""
         return next((record for record in self.others if isinstance(record, LaneConfig)), None)
+
+    @property
+    def queue(self) -> AptosConfig | None:
+        """The configuration of the queue at genesis; None on a chain without scheduled transactions."""
+        return next((record for record in self.others if isinstance(record, AptosConfig)), None)
 
     def actor(self, index: int, workload: str = "") -> bytes:
         """Return the address of an actor of this workload, or of another one."""

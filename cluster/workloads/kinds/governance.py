@@ -1,16 +1,17 @@
 """The workload `governance`: system instructions at their times."""
 
 from collections.abc import Iterator
-from typing import Annotated, ClassVar, Final, TypeAlias
+from typing import Annotated, ClassVar, Final, Literal, TypeAlias
 
 import msgspec
 
 from cluster.scenario.fields import Milliseconds, NotNegative, Positive, means
+from cluster.workloads.identifiers import ids_problem
 from cluster.workloads.submission import Client, GenesisShare, Site, TimedTransaction, Volume, WorkloadKind
 from faults.nearest import did_you_mean
 from scheduler import InvalidInput, Parameters, TimerConfig, decode_update
 from validators.execution import SystemCancelTimer, SystemExtendTimer, SystemUpdateTimerConfig
-from validators.execution.blocks import SystemInstruction
+from validators.execution.blocks import SystemControlService, SystemInstruction
 
 INSTRUCTION_CYCLES: Final = 5_000
 """Cycles that a system deployer allows for one instruction."""
@@ -32,6 +33,11 @@ class Action(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=
     def size(self) -> int:
         """The number of instructions."""
         return 1
+
+    @property
+    def pace_ms(self) -> int:
+        """The time from one instruction to the next."""
+        return 0
 
     def change(self, rules: Rules) -> Rules:
         """Return the parameters after the action; raises ValidationError or InvalidInput."""
@@ -93,6 +99,36 @@ class Govern(Action, tag="govern", kw_only=True, frozen=True):
         yield SystemUpdateTimerConfig(self.encoded)
 
 
+class ControlService(Action, tag="service", kw_only=True, frozen=True):
+    """Tell the service of scheduled transactions `action`, `count` times (docs/spec.md, the service)."""
+
+    action: Annotated[
+        Literal["pause", "unpause", "start_shutdown", "continue_shutdown", "re_initialize"], means("The instruction.")
+    ]
+    batch: Annotated[NotNegative, means("Entries that `continue_shutdown` removes; 0 for as many as it may.")] = 0
+    count: Annotated[Positive, means("How many times.")] = 1
+    every_ms: Annotated[Milliseconds, means("Time from one time to the next.")] = 0
+
+    @property
+    def size(self) -> int:
+        """The number of times."""
+        return self.count
+
+    @property
+    def pace_ms(self) -> int:
+        """The time from one time to the next."""
+        return self.every_ms
+
+    def problem(self, site: Site) -> str:
+        """Say that there is no service."""
+        return "" if site.queue is not None else "only chain.policy aptos has a service"
+
+    def instructions(self, rules: Rules, site: Site) -> Iterator[SystemInstruction]:
+        """Yield the instruction as often as is said."""
+        del rules, site
+        yield from [SystemControlService(self.action, self.batch)] * self.count
+
+
 class TimerAction(Action, kw_only=True, frozen=True):
     """Something that is done to timers of another workload, one instruction a timer."""
 
@@ -118,7 +154,7 @@ class TimerAction(Action, kw_only=True, frozen=True):
             return f"actor {self.actor} is not there; {self.workload} has 0 to {actors - 1}"
         if self.first + self.count > timers:
             return f"actors of {self.workload} have {timers} timers each"
-        return ""
+        return ids_problem(site)
 
     def instructions(self, rules: Rules, site: Site) -> Iterator[SystemInstruction]:
         """Yield one instruction a timer."""
@@ -153,7 +189,7 @@ class Governance(WorkloadKind, tag="governance", kw_only=True, frozen=True):
     """System instructions at their times, from one account."""
 
     actions: Annotated[
-        tuple[Configure | Govern | CancelTimers | ExtendTimers, ...],
+        tuple[Configure | Govern | CancelTimers | ExtendTimers | ControlService, ...],
         msgspec.Meta(min_length=1),
         means("The actions, in the order of their times."),
     ]
@@ -167,8 +203,8 @@ class Governance(WorkloadKind, tag="governance", kw_only=True, frozen=True):
         for index, action in enumerate(self.actions):
             place = f"actions[{index}]"
             if action.at_ms < at_ms:
-                return f"{place}.at_ms: {action.at_ms} is before the action above it, at {at_ms}"
-            at_ms = action.at_ms
+                return f"{place}.at_ms: {action.at_ms} is before the action above it, whose last one is at {at_ms}"
+            at_ms = action.at_ms + (action.size - 1) * action.pace_ms
             try:
                 rules = action.change(rules)
             except (msgspec.ValidationError, InvalidInput) as error:
@@ -192,5 +228,6 @@ class Governance(WorkloadKind, tag="governance", kw_only=True, frozen=True):
         client, rules = Client(site), site.parameters
         for action in self.actions:
             rules = action.change(rules)
-            for instruction in action.instructions(rules, site):
-                yield client.sign(action.at_ms, instruction, cycles_limit=INSTRUCTION_CYCLES)
+            for number, instruction in enumerate(action.instructions(rules, site)):
+                at_ms = action.at_ms + number * action.pace_ms
+                yield client.sign(at_ms, instruction, cycles_limit=INSTRUCTION_CYCLES)

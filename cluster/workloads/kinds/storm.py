@@ -2,7 +2,7 @@
 
 One height is `spread_slots = 1`. Payers run dry because their actors never had anything (`unfunded_actors`), because
 their owners take the money away (`withdraw_ms`), or all at once because they share an account (`payer = "sender"`).
-Fires fail by `handler`, floods of cancellations come by `cancel_ms`.
+Fires fail by `handler`; `cancel_ms` brings floods of cancellations, `cancel_all_ms` raised authorization numbers.
 """
 
 from collections.abc import Iterator
@@ -12,12 +12,13 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from cluster.scenario.fields import Milliseconds, NotNegative, Positive, TenThousand, means
+from cluster.workloads.identifiers import ids_problem, storm_timer_id
 from cluster.workloads.quoting import QuotingKind
 from cluster.workloads.submission import FUNDS, Client, GenesisShare, Site, TimedTransaction, Volume
-from scheduler import MAX_PAYLOAD_BYTES, timer_id_of
+from scheduler import MAX_PAYLOAD_BYTES
 from validators.actors import CancelOrder, StormOrder, storm_payload
 from validators.execution import GenesisAccount, GenesisActor
-from validators.execution.blocks import ExecuteActor, Transfer
+from validators.execution.blocks import CancelAll, ExecuteActor, Transfer
 
 POLICY_CELLS_PER_TIMER: Final = 320
 """Cells that a client allows for each timer it asks for, besides the payload: its index takes up to 300."""
@@ -79,10 +80,12 @@ class Storm(QuotingKind, tag="storm", kw_only=True, frozen=True):
         Milliseconds | None, means("When the first `cancels_per_actor` timers of each actor are cancelled.")
     ] = None
     cancels_per_actor: Annotated[NotNegative, means("Timers of each actor that are cancelled.")] = 0
+    cancel_all_ms: Annotated[
+        Milliseconds | None, means("When the owner of each actor raises its authorization number (policy `aptos`).")
+    ] = None
 
     def problem(self, site: Site) -> str:
         """Say what does not fit together."""
-        del site
         if self.unfunded_actors > self.actors:
             return f"unfunded_actors must not be above actors, which is {self.actors}"
         if self.cancels_per_actor > self.timers_per_actor:
@@ -91,6 +94,17 @@ class Storm(QuotingKind, tag="storm", kw_only=True, frozen=True):
             return "cancel_ms and cancels_per_actor belong together"
         if self.payer == "sender" and self.unfunded_actors:
             return "unfunded_actors means nothing where payer is sender"
+        return self._queue_problem(site)
+
+    def _queue_problem(self, site: Site) -> str:
+        """Say what does not fit the queue of scheduled transactions, or needs it."""
+        queue = site.queue
+        if queue is not None and self.payer == "sender":
+            return "payer must be actor where chain.policy is aptos: an entry is paid for by its own actor"
+        if self.cancel_all_ms is not None and (queue is None or queue.authorization == "none"):
+            return "cancel_all_ms needs chain.policy aptos with chain.policy_parameters.authorization = token"
+        if self.cancels_per_actor and ids_problem(site):
+            return f"cancels_per_actor: {ids_problem(site)}"
         return ""
 
     def volume(self, slots: int) -> Volume:
@@ -100,7 +114,8 @@ class Storm(QuotingKind, tag="storm", kw_only=True, frozen=True):
         orders = self.actors * -(-self.timers_per_actor // self.timers_per_transaction)
         cancels = self.actors * -(-self.cancels_per_actor // CANCELS_PER_TRANSACTION)
         withdrawals = 0 if self.withdraw_ms is None else max(self.actors, len(SWEEP_BITS))
-        return Volume(orders + cancels + withdrawals, timers, timers * self.payload_bytes)
+        raised = 0 if self.cancel_all_ms is None else self.actors
+        return Volume(orders + cancels + withdrawals + raised, timers, timers * self.payload_bytes)
 
     def genesis(self, site: Site) -> GenesisShare:
         """Return a client for each actor, or one for all where it pays, and the actors."""
@@ -117,8 +132,8 @@ class Storm(QuotingKind, tag="storm", kw_only=True, frozen=True):
         clients = self._clients(site)
         for ordinal, planned in enumerate(self._plan(site)):
             at_ms = self.start_ms + ordinal * self.every_ms
-            yield self._ask(clients[planned.actor], site.actor(planned.actor), planned.order, at_ms=at_ms, site=site)
-        later = [(self.cancel_ms, self._cancel), (self.withdraw_ms, self._withdraw)]
+            yield self._ask(clients[planned.actor], planned, at_ms=at_ms, site=site)
+        later = [(self.cancel_ms, self._cancel), (self.withdraw_ms, self._withdraw), (self.cancel_all_ms, self._raise)]
         for at_ms, act in sorted(((at_ms, act) for at_ms, act in later if at_ms is not None), key=lambda it: it[0]):
             yield from act(site, clients, at_ms)
 
@@ -132,11 +147,12 @@ class Storm(QuotingKind, tag="storm", kw_only=True, frozen=True):
         for planned in self._plan(site):
             if planned.actor == actor:
                 found += [
-                    timer_id_of(
+                    storm_timer_id(
+                        site,
                         site.actor(actor),
-                        planned.order.not_before + index % planned.order.spread,
-                        storm_payload(planned.order, index),
-                        planned.nonce,
+                        planned.order,
+                        index,
+                        nonce=planned.nonce,
                         counter=planned.placed + index,
                     )
                     for index in range(planned.order.count)
@@ -175,14 +191,17 @@ class Storm(QuotingKind, tag="storm", kw_only=True, frozen=True):
             terms=self.terms(site, index + (placed // self.timers_per_transaction if self.tips_by == "order" else 0)),
         )
 
-    def _ask(self, client: Client, actor: bytes, order: StormOrder, *, at_ms: int, site: Site) -> TimedTransaction:
-        call = ExecuteActor(actor, "make", msgspec.msgpack.encode(order))
+    def _ask(self, client: Client, planned: PlannedOrder, *, at_ms: int, site: Site) -> TimedTransaction:
+        order = planned.order
+        call = ExecuteActor(site.actor(planned.actor), "make", msgspec.msgpack.encode(order))
         payload = len(storm_payload(order, 0))
         return client.sign(
             at_ms,
             call,
             cycles_limit=10_000 + order.count * (POLICY_CYCLES_PER_TIMER + site.config.schedule_cycles),
             cells_limit=2_000 + order.count * (payload + POLICY_CELLS_PER_TIMER),
+            # In the queue a deposit is paid in advance: whoever has nothing is refused when it schedules.
+            may_fail=site.queue is not None and self._is_unfunded(planned.actor),
         )
 
     def _cancel(self, site: Site, clients: list[Client], at_ms: int) -> Iterator[TimedTransaction]:
@@ -193,6 +212,10 @@ class Storm(QuotingKind, tag="storm", kw_only=True, frozen=True):
                 call = ExecuteActor(site.actor(actor), "cancel", msgspec.msgpack.encode(order))
                 cycles = 10_000 + count * (POLICY_CYCLES_PER_TIMER + site.config.cancel_cycles)
                 yield client.sign(at_ms, call, cycles_limit=cycles, cells_limit=2_000 + count * POLICY_CELLS_PER_CANCEL)
+
+    def _raise(self, site: Site, clients: list[Client], at_ms: int) -> Iterator[TimedTransaction]:
+        for actor, client in enumerate(clients):
+            yield client.sign(at_ms, CancelAll(site.actor(actor)))
 
     def _withdraw(self, site: Site, clients: list[Client], at_ms: int) -> Iterator[TimedTransaction]:
         if self.payer == "actor":

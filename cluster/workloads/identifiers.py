@@ -1,0 +1,61 @@
+"""The identifiers of a storm's timers before they are scheduled: what owners and governance cancel them by."""
+
+from cluster.workloads.submission import Site
+from scheduler import DEFAULT_HANDLER, MAX_U63, Quote, Timer, timer_id_of
+from scheduler.aptos_keys import transaction_bytes, transaction_id
+from scheduler.aptos_records import AptosConfig, Token
+from validators.actors import StormOrder, storm_payload
+
+
+def storm_timer_id(site: Site, actor: bytes, order: StormOrder, index: int, *, nonce: int, counter: int) -> bytes:
+    """Return the identifier of an order's timer, where the order is executed before `not_before`.
+
+    Args:
+        site: The workload's surroundings.
+        actor: The storm maker.
+        order: The order.
+        index: The timer's place in it.
+        nonce: That of the order's transaction.
+        counter: How many timers the actor has scheduled before.
+    """
+    due, payload = order.not_before + index % order.spread, storm_payload(order, index)
+    own = site.queue
+    if own is None:
+        return timer_id_of(actor, due, payload, nonce, counter=counter)
+    price = order.terms.max_fee_per_cycle
+    gas = order.gas_limit or site.config.max_cycles_per_fire
+    quote = Quote(own.min_price if price is None else price, 0)
+    body = Timer(
+        timer_id=b"",
+        actor=actor,
+        due=due,
+        sequence=0,
+        payload=payload,
+        handler=DEFAULT_HANDLER,
+        fee_payer=actor,
+        gas_limit=gas,
+        gas_limit_is_default=False,
+        expires_at=0,
+        quote=quote,
+    )
+    encoded = transaction_bytes(
+        body,
+        slot_ms=site.slot_ms,
+        counter=counter if own.counts_ids else 0,
+        expiry_delta_ms=(order.ttl + 1) * site.slot_ms - 1 if own.expiry == "at_run" else None,
+        token=first_token(own),
+    )
+    return transaction_id(encoded)
+
+
+def first_token(own: AptosConfig) -> Token | None:
+    """Return the token of an actor's insertions before it raises its number; None without authorization."""
+    return None if own.authorization == "none" else Token(own.token_reschedules, MAX_U63, 1)
+
+
+def ids_problem(site: Site) -> str:
+    """Return why identifiers are not known in advance; empty where they are."""
+    own = site.queue
+    if own is None or own.authorization == "none" or not own.token_lifetime_ms:
+        return ""
+    return "no identifier is known in advance where chain.policy_parameters.token_lifetime_ms is above 0"

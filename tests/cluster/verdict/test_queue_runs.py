@@ -1,0 +1,64 @@
+"""Runs of scheduled transactions: what a losing branch held, and what expired entries cost live ones by profile."""
+
+import pytest
+
+from cluster.runtime.cluster import Cluster, RunHooks
+from cluster.scenario.load import load_scenario
+from cluster.verdict.executions import watch_executions
+from scheduler import TimerFired, TransactionCancelled, TransactionFailed
+from scheduler.events import AuthorizationRaised
+
+
+def exits(blocks):
+    """Return the kinds of the exits in some blocks, without repetition."""
+    events = [event for executed in blocks for event in executed.events]
+    kinds = [event.code.value if isinstance(event, TransactionFailed) else type(event).__name__ for event in events]
+    return {name for name in kinds if name != "TransactionScheduled"}
+
+
+class Watched:
+    """Keeps what some replicas execute."""
+
+    def __init__(self):
+        self.blocks = {}
+
+    def executed(self, _node, executed):
+        self.blocks[executed.digest] = executed
+
+    def broken_off(self, _node, _broken):
+        """Nothing breaks off here."""
+
+
+@pytest.fixture(scope="module")
+def branches():
+    """The blocks of `aptos-reorg` that validator 2 executed and lost, and those of the chain."""
+    final, watched = {}, Watched()
+    hooks = RunHooks(on_applied=lambda node, executed: final.update({executed.digest: executed} if node == 2 else {}))
+    cluster = Cluster(load_scenario("aptos-reorg"), 0, hooks=hooks)
+    watch_executions(cluster, watched, [2])
+    cluster.run()
+    return [executed for digest, executed in watched.blocks.items() if digest not in final], list(final.values())
+
+
+def test_entries_leave_in_every_way_on_the_branch_that_loses(branches):
+    lost, _ = branches
+    ways = {TimerFired.__name__, TransactionCancelled.__name__, AuthorizationRaised.__name__, "Expired", "AuthExpired"}
+
+    assert len(lost) >= 8
+    assert ways - exits(lost) == set()
+
+
+def test_entries_that_ran_on_the_branch_that_loses_leave_again(branches):
+    """Most of them otherwise: by the time of the branch that wins they have expired."""
+    lost, won = branches
+    ran = {event.timer_id for executed in lost for event in executed.events if isinstance(event, TimerFired)}
+    left = {
+        event.timer_id: event
+        for executed in won
+        for event in executed.events
+        if isinstance(event, TimerFired | TransactionFailed | TransactionCancelled)
+    }
+    known = ran & left.keys()
+
+    assert any(isinstance(left[timer_id], TransactionFailed) for timer_id in known)
+    assert len(known) >= 10
