@@ -21,6 +21,7 @@ from scheduler.errors import (
     TimerArgDeprecated,
     TimerRejectedBelowBasefee,
     TooManyTimers,
+    TooManyWatches,
     TtlTooLong,
     Unauthorized,
     UnknownTimer,
@@ -47,6 +48,8 @@ from scheduler.events import (
     TimerFired,
     TimerPriorityClampedAtSchedule,
     TimerScheduled,
+    TimerTriggered,
+    TimerWatches,
     TransactionCancelled,
     TransactionFailed,
     TransactionScheduled,
@@ -102,6 +105,7 @@ from scheduler.rules import (
     Reach,
     RefusalCell,
     RuleCell,
+    WatchRule,
     unheard,
 )
 from scheduler.settlement import WaitingSet, classify, destroy, max_cost, settle
@@ -125,6 +129,7 @@ from scheduler.types import (
     Timer,
     TimerConfig,
 )
+from scheduler.watches import Watches
 
 __all__ = [
     "DEFAULT_HANDLER",
@@ -228,7 +233,10 @@ __all__ = [
     "TimerRejectedBelowBasefee",
     "TimerScheduled",
     "TimerTables",
+    "TimerTriggered",
+    "TimerWatches",
     "TooManyTimers",
+    "TooManyWatches",
     "TransactionCancelled",
     "TransactionFailed",
     "TransactionScheduled",
@@ -237,6 +245,8 @@ __all__ = [
     "UnknownTimer",
     "WaitingPool",
     "WaitingSet",
+    "WatchRule",
+    "Watches",
     "admit",
     "buckets",
     "call_of",

@@ -122,6 +122,15 @@ class AgentFailed(Rejected):
         super().__init__(f"agent {agent.hex()}: {reason}")
 
 
+class TooManyWatches(Rejected):
+    """The actor has as many timers that watch as one actor may have."""
+
+    name = "TooManyWatches"
+
+    def __init__(self, watching: int, limit: int) -> None:
+        super().__init__(f"{watching} timers watch, the cap is {limit}")
+
+
 class ReservedAddress(Rejected):
     """The address belongs to the rules, and nobody may move units there."""
 

@@ -61,6 +61,12 @@ class Escrow:
         self.ledger.charge(ESCROW_ADDRESS, amount)
         self.ledger.credit(address, amount)
 
+    def move(self, timer: Timer, moved: Timer) -> None:
+        """Let the bid of a timer that got another place follow it there."""
+        bid = self.withdraw(timer)
+        if bid:
+            self.state.set(bid_key(moved), LockedBid(moved.timer_id, bid))
+
     def give_back(self, timer: Timer) -> None:
         """Return a timer's whole bid to its payer."""
         self.pay(timer.fee_payer, self.withdraw(timer))

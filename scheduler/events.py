@@ -189,6 +189,22 @@ class BiasWindowClosed(msgspec.Struct, frozen=True, array_like=True, tag=16):
     next_lambda: int
 
 
+class TimerWatches(msgspec.Struct, frozen=True, array_like=True, tag=17):
+    """The timer of the TimerScheduled before it watches these keys of the state (D-11)."""
+
+    timer_id: bytes
+    keys: tuple[bytes, ...]
+
+
+class TimerTriggered(msgspec.Struct, frozen=True, array_like=True, tag=18):
+    """A change of `key` triggered a timer: it waits at (due, sequence) now, and watches no more (D-11)."""
+
+    timer_id: bytes
+    due: int
+    sequence: int
+    key: bytes
+
+
 class TransactionScheduled(msgspec.Struct, frozen=True, array_like=True, tag=64):
     """The timer of the TimerScheduled before it is an entry of the queue; times in milliseconds."""
 
@@ -265,6 +281,8 @@ TimerEvent = (
     | TimerCancelledForDelay
     | BidLocked
     | BiasWindowClosed
+    | TimerWatches
+    | TimerTriggered
     | TransactionScheduled
     | TransactionCancelled
     | TransactionFailed

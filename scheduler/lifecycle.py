@@ -65,6 +65,8 @@ class ScheduleRequest:
     fees: Bid = NO_BID
     bid: int | None = None
     """Units for the whole fire (D-9); in the lane withdrawn, and ignored until it is refused (A-14)."""
+    watched: tuple[bytes, ...] = ()
+    """The keys of the state whose change makes it due, `due` being the time at which it has expired (D-11)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +103,16 @@ ScheduleEvents = (
 KEY_CELLS: Final = 32
 """Cells of the key of each record that a timer adds to the state."""
 
+WATCH_CELLS: Final = 64
+"""Cells of each key that a timer watches."""
+
 
 @dataclass(frozen=True, slots=True)
 class Admission:
     """A timer that may come in, what its call pays for its place in the state first, and what tells of it.
 
     `reached` are the rule cells that count once the call has kept its effects. `bid`, in units, is what its payer has
-    to lock as it comes in.
+    to lock as it comes in. `watched` are the keys that it watches.
     """
 
     timer: Timer
@@ -115,6 +120,7 @@ class Admission:
     events: ScheduleEvents
     reached: tuple[RuleCell, ...] = ()
     bid: int = 0
+    watched: tuple[bytes, ...] = ()
 
 
 class _Convention(msgspec.Struct, frozen=True):
@@ -163,14 +169,15 @@ def admit(context: SchedulingContext, request: ScheduleRequest) -> Admission:
         quote=quote,
     )
     cells = index_cells(timer) if context.config.charges_index_cells else 0
+    cells += WATCH_CELLS * len(request.watched)
     event = TimerScheduled(timer_id, timer.actor, timer.due, timer.sequence, payer, gas_limit, expires_at)
     is_last = live + 1 == context.config.max_timers_per_actor
     reached = (*_cells_of_terms(context, request, timer), *_cells_of_place(context, timer, is_last=is_last))
     if quote is None or stated is None:
-        return Admission(timer, cells, (event,), reached)
+        return Admission(timer, cells, (event,), reached, watched=request.watched)
     assert quote.max_priority_fee_per_cycle is not None, "only what was stated is clamped"
     clamped = TimerPriorityClampedAtSchedule(timer_id, stated, quote.max_priority_fee_per_cycle)
-    return Admission(timer, cells, (event, clamped), (*reached, CallRule.TIP_CLAMPED))
+    return Admission(timer, cells, (event, clamped), (*reached, CallRule.TIP_CLAMPED), watched=request.watched)
 
 
 def _cells_of_terms(context: SchedulingContext, request: ScheduleRequest, timer: Timer) -> Iterator[RuleCell]:
@@ -186,7 +193,8 @@ def _cells_of_terms(context: SchedulingContext, request: ScheduleRequest, timer:
             yield CallRule.NO_EXPIRY
         elif request.expires_at == context.moment.now + context.config.max_ttl_blocks:
             yield CallRule.EXPIRY_AT_LIMIT
-    if timer.expires_at < timer.due:
+    # One that watches is due only when it has expired.
+    if timer.expires_at < timer.due and not request.watched:
         yield CallRule.EXPIRY_BEFORE_DUE
 
 

@@ -76,6 +76,12 @@ class TimerTables(Protocol):
     def collect_pool(self, upto: int, rules: OpensPool[Pool]) -> Pool:
         """Return what `collect` returns, as a pool; the policy takes out of it what leaves in this phase."""
 
+    def bring_forward(self, timers: Sequence[Timer], due: int) -> list[Timer]:
+        """Give timers that are not due a place at the end of `due`, which was collected; return them as they are now.
+
+        They are not in the pool of this phase; the policy puts them in when it is over.
+        """
+
     def by_due(self) -> Iterator[Sequence[Timer]]:
         """Yield all live timers, due or not: those of each due height, ascending, by sequence. Reads no more."""
 

@@ -61,7 +61,7 @@ class Tally:
         """Return the counts of a block's phase, at nought; fires burn the block's basefees unless others are given."""
         block, costs = policy.block, policy.block.basefees if basefees is None else basefees
         about = block.moment, block.config, costs, block.timers, block.ledger, block.run
-        return cls(*about, policy.leave, policy.release, block.proposer)
+        return cls(*about, policy.depart, policy.release, block.proposer)
 
     @property
     def can_remove(self) -> bool:

@@ -260,6 +260,7 @@ POSITIONAL_ALLOWED = {
     "network/kernel.py: post": "called once per message: keywords would cost 10 % of it",
     "validators/actors/host.py: schedule_timer": "the signature of the specification",
     "validators/actors/script.py: schedule": "the fields of a step, in their order",
+    "validators/actors/script.py: watch": "the fields of a step, in their order",
     "validators/actors/script.py: send": "the fields of a step, in their order",
 }
 """Functions with more positional parameters, and why."""

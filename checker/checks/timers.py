@@ -26,6 +26,7 @@ from scheduler.events import (
     TimerExtendedByGovernance,
     TimerFired,
     TimerScheduled,
+    TimerTriggered,
     TransactionCancelled,
     TransactionFailed,
 )
@@ -136,8 +137,10 @@ class TimerDelivery(Check):
         """Count the timers that come due with this block and have not left before."""
         heap = self._not_yet_due
         while heap and heap[0][0] <= self._now:
-            _, timer_id = heapq.heappop(heap)
-            if timer_id in self._pending:
+            due, timer_id = heapq.heappop(heap)
+            timer = self._pending.get(timer_id)
+            # One that was triggered came due then, and not at the height that it was scheduled for.
+            if timer is not None and timer.due == due:
                 self._due += 1
                 self._waiting[timer_id] = None
 
@@ -159,8 +162,8 @@ class TimerDelivery(Check):
             self._fail_entry(block, event)
         elif isinstance(event, TimerCancelledByGovernance):
             self._cancel_by_governance(block, event)
-        elif isinstance(event, TimerExtended | TimerExtendedByGovernance):
-            self._extend(block, event)
+        elif isinstance(event, TimerExtended | TimerExtendedByGovernance | TimerTriggered):
+            self._change(block, event)
 
     def _schedule(self, block: SettledBlock, event: TimerScheduled) -> None:
         timer_id = event.timer_id
@@ -207,11 +210,30 @@ class TimerDelivery(Check):
         else:
             self._leave(block, event.timer_id, "expired")
 
+    def _change(self, block: SettledBlock, event: TimerExtended | TimerExtendedByGovernance | TimerTriggered) -> None:
+        """Give a timer that stays another expiry or another place."""
+        if isinstance(event, TimerTriggered):
+            self._trigger(block, event)
+        else:
+            self._extend(block, event)
+
     def _extend(self, block: SettledBlock, event: TimerExtended | TimerExtendedByGovernance) -> None:
         timer = self._pending.get(event.timer_id)
         self._require(timer is not None, block, event.timer_id, "was extended but is not pending")
         if timer is not None:
             self._pending[event.timer_id] = timer._replace(expires_at=event.expires_at)
+
+    def _trigger(self, block: SettledBlock, event: TimerTriggered) -> None:
+        """Let a timer that waited for a change come due; its place is another one from now on (Q-52)."""
+        timer_id, timer = event.timer_id, self._pending.get(event.timer_id)
+        self._require(timer is not None, block, timer_id, "was triggered but is not pending")
+        if timer is None:
+            return
+        self._require(timer.due > block.now, block, timer_id, "was triggered at {}, due at {}", block.now, timer.due)
+        self._require(event.due == block.now, block, timer_id, "was triggered at {} for {}", block.now, event.due)
+        self._pending[timer_id] = timer._replace(due=event.due, sequence=event.sequence)
+        self._due += 1
+        self._waiting[timer_id] = None
 
     def _leave(self, block: SettledBlock, timer_id: bytes, exit_name: str) -> Pending | None:
         timer = self._pending.pop(timer_id, None)

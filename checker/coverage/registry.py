@@ -5,7 +5,7 @@ from typing import Final
 
 from checker.checks.rules.registry import RULES
 from checker.coverage.refusals import ROOMS_OF_REFUSALS
-from scheduler import SWARM, AptosRule, AuctionRule, BiasRule, CallRule, LaneRule, PhaseRule, RuleCell
+from scheduler import SWARM, AptosRule, AuctionRule, BiasRule, CallRule, LaneRule, PhaseRule, RuleCell, WatchRule
 from validators.execution.rules import BlockRule
 from validators.mempool.rules import PoolRule
 from validators.state.rules import StateRule
@@ -18,6 +18,7 @@ ROOMS: Final[Mapping[str, type[RuleCell]]] = {
     "the timer lane": LaneRule,
     "the GBA auction": AuctionRule,
     "the bias auction": BiasRule,
+    "state-triggered timers": WatchRule,
     "scheduled transactions": AptosRule,
     "blocks": BlockRule,
     "state": StateRule,

@@ -4,6 +4,7 @@ from typing import Any, ClassVar
 
 from checker.oracle.quotes import Fees, Quoted
 from checker.oracle.records import TimerConfig
+from checker.oracle.watches import Limits
 
 
 class Admission:
@@ -31,6 +32,11 @@ class Admission:
     ) -> tuple[int | None, Fees]:
         """Return gas limit and fees of a call with what the policy asks an agent for at once; raises RevertedError."""
         return gas_limit, fees
+
+    @property
+    def watch_limits(self) -> Limits | None:
+        """The limits of state triggers; None where the policy has none."""
+        return None
 
     def locked(self, _fees: Fees) -> int:
         """Return the units that a new timer locks."""

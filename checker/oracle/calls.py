@@ -4,14 +4,15 @@ The rules are those of docs/chain.md, "What it costs" and "Timers". A call ends 
 that started it takes its writes back.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from checker.oracle import escrow
+from checker.oracle import escrow, watches
 from checker.oracle.admission import Admission
 from checker.oracle.contents import Bucket, Contents, Message, Timer, TimerCounts
 from checker.oracle.lane_config import Calendar
-from checker.oracle.quotes import Fees, Quoted
+from checker.oracle.quotes import Fees, Quoted, Terms
 from checker.oracle.records import MAX_INTEGER, TimerConfig, be8, keccak256, write
 
 CALL_CYCLES = 200
@@ -187,11 +188,37 @@ class Call:
     ) -> bytes:
         """Schedule a call of this actor's default handler; None is the default. Return the timer's identifier."""
         fees = Fees(max_fee_per_cycle, max_priority_fee_per_cycle, priority_tier_hint, gba, bid)
+        return self._schedule(due, payload, Terms(fee_payer, gas_limit, expires_at, fees))
+
+    def watch(
+        self,
+        watched: Sequence[tuple[bytes, bytes | None]],
+        payload: bytes,
+        *,
+        fee_payer: bytes | None = None,
+        gas_limit: int | None = None,
+        expires_at: int | None = None,
+        **fees: Any,  # noqa: ANN401 - the fields of the fees
+    ) -> bytes:
+        """Schedule a call for a change of one of some values; without a change it expires."""
+        latest = self.now + self.present.config.max_ttl_blocks if expires_at is None else expires_at
+        stated = Fees(**{name: fees.get(name) for name in Fees._fields})
+        return self._schedule(latest + 1, payload, Terms(fee_payer, gas_limit, expires_at, stated), watched)
+
+    def _schedule(
+        self,
+        due: int,
+        payload: bytes,
+        terms: Terms,
+        watched: Sequence[tuple[bytes, bytes | None]] | None = None,
+    ) -> bytes:
+        fee_payer, gas_limit, expires_at, fees = terms
         self._require_right_to_write()
         config, admission = self.present.config, self.present.admission
         self.gas.use(config.schedule_cycles, len(payload))
         _require_number(due, gas_limit, expires_at, fees.max_fee_per_cycle, fees.max_priority_fee_per_cycle, fees.bid)
-        _require_address(fee_payer, gba)
+        _require_address(fee_payer, fees.gba)
+        keys = None if watched is None else self._keys_to_watch(watched)
         if error := admission.early_error(fees, fee_payer, self.present.height):
             raise RevertedError(error)
         gas_limit, fees = admission.fill_in(self, due, gas_limit, fees)
@@ -211,10 +238,19 @@ class Call:
         timer_id = keccak256(self.actor + be8(due) + payload + be8(self.nonce) + be8(counts.scheduled))
         locked = admission.locked(fees)
         quoted = self._admit(asked._replace(timer_id=timer_id), fees, counts, locked)
-        self._insert(asked._replace(timer_id=timer_id, quote=quoted.quote), counts, locked)
+        self._insert(asked._replace(timer_id=timer_id, quote=quoted.quote), counts, locked, keys or ())
         if quoted.quote is not None and quoted.stated is not None:
             self.events.append([CLAMPED, timer_id, quoted.stated, quoted.quote.max_priority_fee_per_cycle])
+        self.events += [] if keys is None else [[watches.WATCHES, timer_id, keys]]
         return timer_id
+
+    def _keys_to_watch(self, watched: Sequence[tuple[bytes, bytes | None]]) -> list[bytes]:
+        """Return the state keys that a new timer is to watch."""
+        _require_address(*(address for address, _ in watched))
+        keys = [watches.key_of(address, key) for address, key in watched]
+        if error := watches.refusal(self.contents, self.actor, keys, self.present.admission.watch_limits):
+            raise RevertedError(error)
+        return keys
 
     def _admit(self, asked: Timer, fees: Fees, counts: TimerCounts, locked: int) -> Quoted:
         """Return the quote of a requested timer; raises RevertedError with the first error in it."""
@@ -231,13 +267,14 @@ class Call:
                 raise RevertedError(error)
         return quoted
 
-    def _insert(self, timer: Timer, counts: TimerCounts, locked: int) -> None:
-        """Write a timer that was admitted at the tail of its bucket, and lock what it bids."""
+    def _insert(self, timer: Timer, counts: TimerCounts, locked: int, keys: Sequence[bytes]) -> None:
+        """Write a timer that was admitted at the tail of its bucket, lock what it bids, and let it watch."""
         due, timer_id = timer.due, timer.timer_id
         bucket = self.contents.buckets.get(due) or Bucket(0, 0, queued=due - self.now >= self.present.ring_size)
         timer = timer._replace(sequence=bucket.tail)
         if self.present.config.charges_index_cells:
             self.gas.use(0, index_cells(timer, bucket))
+        self.gas.use(0, watches.CELLS_OF_KEY * len(keys))
         self.contents.timers.put(timer_id, timer)
         self.contents.bucket_entries.put((due, timer.sequence), timer_id)
         self.contents.buckets.put(due, bucket._replace(tail=bucket.tail + 1, live=bucket.live + 1))
@@ -245,6 +282,7 @@ class Call:
         self.events.append(
             [SCHEDULED, timer_id, self.actor, due, timer.sequence, timer.fee_payer, timer.gas_limit, timer.expires_at]
         )
+        watches.begin(self.contents, timer, keys)
         if locked:
             escrow.lock(self.contents, timer, locked)
             self.events.append([BID_LOCKED, timer_id, timer.fee_payer, locked])
@@ -255,7 +293,7 @@ class Call:
         self.gas.use(self.present.config.extend_cycles)
         _require_number(expires_at)
         timer = self._own_timer(timer_id)
-        moved = new_expiry(timer, self.present, expires_at)
+        moved = new_expiry(self.contents, timer, self.present, expires_at)
         self.contents.timers.put(timer_id, timer._replace(expires_at=moved))
         self.events.append([EXTENDED, timer_id, moved])
         return moved
@@ -328,9 +366,10 @@ def index_cells(timer: Timer, bucket: Bucket) -> int:
     return sum(KEY_BYTES + len(write(record)) for record in records)
 
 
-def new_expiry(timer: Timer, present: Present, expires_at: int) -> int:
+def new_expiry(contents: Contents, timer: Timer, present: Present, expires_at: int) -> int:
     """Return the expiry that an extension to `expires_at` gives to a timer; raises RevertedError."""
-    if expires_at <= present.now or present.now > timer.expires_at:
+    is_gone = present.now > timer.expires_at
+    if expires_at <= present.now or is_gone or watches.is_watching(contents, timer.timer_id):
         raise RevertedError("InvalidInput")
     # Where timers do not expire, the requested expiry does not matter.
     return min(expires_at, present.latest_expiry) if present.admission.has_ttl else present.latest_expiry
@@ -339,6 +378,7 @@ def new_expiry(timer: Timer, present: Present, expires_at: int) -> int:
 def remove_timer(contents: Contents, timer: Timer) -> None:
     """Take a timer out of all its tables, and return what it has in escrow; the last of a height takes the bucket."""
     escrow.give_back(contents, timer)
+    watches.end(contents, timer)
     contents.timers.put(timer.timer_id, None)
     contents.bucket_entries.put((timer.due, timer.sequence), None)
     bucket = contents.buckets.rows[timer.due]

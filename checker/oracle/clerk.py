@@ -79,6 +79,28 @@ def _schedule(call: Call, name: bytes, delay: int, payload: bytes, *rest: Any) -
     call.put(name, schedule(call, call.now + delay, payload, **given))
 
 
+def _watch(
+    call: Call,
+    name: bytes,
+    watched: list[tuple[bytes, bytes | None]],
+    payload: bytes,
+    *rest: Any,  # noqa: ANN401 - as they were read
+) -> None:
+    payer, gas_limit, ttl, terms = rest
+    expires_at = None if ttl is None else call.now + ttl
+    given = {"fee_payer": payer, "gas_limit": gas_limit, "expires_at": expires_at, **read_terms(terms)}
+    if given.get("gba") is None:
+        given["gba"] = call.present.admission.default_agent
+    call.put(name, call.watch(watched, payload, **given))
+
+
+def _are_watched(field: object) -> bool:
+    return isinstance(field, list) and all(
+        isinstance(pair, list) and len(pair) == 2 and _is_bytes(pair[0]) and _or_nothing(_is_bytes)(pair[1])
+        for pair in field
+    )
+
+
 def _extend(call: Call, name: bytes, delay: int) -> None:
     call.extend(call.get(name) or name, call.now + delay)
 
@@ -108,6 +130,7 @@ STEPS: dict[str, tuple[Callable[..., object], tuple[FieldRule, ...], tuple[objec
     "pay": (Call.transfer, (_is_bytes, _is_number), ()),
     "tell": (Call.emit, (_is_text, _is_bytes), ()),
     "schedule": (_schedule, _SCHEDULE_RULES, (None, None, None, [])),
+    "watch": (_watch, (_is_bytes, _are_watched, *_SCHEDULE_RULES[2:]), (None, None, None, [])),
     "extend": (_extend, (_is_bytes, _is_number), ()),
     "cancel": (_cancel, (_is_bytes,), ()),
     "send": (Call.send, (_is_bytes, _is_text, _is_bytes, _is_number), ()),

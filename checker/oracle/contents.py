@@ -7,6 +7,8 @@ Derived values are not kept: a bucket's head, for instance, is searched for at t
 from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, TypeVar
 
+import msgspec
+
 from checker.oracle.lane_config import Calendar, LaneConfig
 from checker.oracle.operations import OperationLog
 from checker.oracle.records import Genesis, TimerConfig, be8, keccak256, write
@@ -241,6 +243,24 @@ class Contents:
         while len(self._journal) > mark:
             table, key, row = self._journal.pop()
             table.restore(key, row)
+
+    def changed_values(self) -> list[bytes]:
+        """Return the state keys of balances and stored values that differ now from those at the block's start."""
+        touched = dict.fromkeys(
+            (table, key) for table, key, _ in self._journal if table is self.accounts or table is self.storage
+        )
+        found = []
+        for table, key in touched:
+            place, after = table.entry(key)
+            before = self.log.values.get(place)
+            if table is self.accounts:
+                # The balance alone counts, and an account without an entry has none.
+                is_same = self.balance(key) == (0 if before is None else msgspec.msgpack.decode(before)[0])
+            else:
+                is_same = before == after
+            if not is_same:
+                found.append(place)
+        return found
 
     def settle(self) -> dict[bytes, bytes | None]:
         """End a block: return its changes, state key to encoded value, and append them to the log."""

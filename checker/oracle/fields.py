@@ -26,6 +26,8 @@ EVENTS: Final[Mapping[int, tuple[str, tuple[str, ...]]]] = {
     14: ("TimerCancelledForDelay", ("timer_id", "fee_payer", "delays", "penalty")),
     15: ("BidLocked", ("timer_id", "fee_payer", "bid")),
     16: ("BiasWindowClosed", ("window", "worst_wait", "lambda", "next_lambda")),
+    17: ("TimerWatches", ("timer_id", "keys")),
+    18: ("TimerTriggered", ("timer_id", "due", "sequence", "key")),
     32: ("Emitted", ("actor", "topic", "data")),
     33: ("MessageSent", ("sequence", "sender", "actor", "handler", "cycles")),
     34: ("MessageDelivered", ("sequence", "actor", "ok", "used_cycles", "used_cells")),
@@ -90,6 +92,12 @@ TABLES: Final[Mapping[int, tuple[str, tuple[str, ...]]]] = {
     31: ("slot rows", ("head", "tail")),
     32: ("slot row", ("slot", "height")),
     33: ("bid", ("timer_id", "bid")),
+    34: ("watch", ("timer_id", "keys", "sequences")),
+    35: ("watched key", ("key", "head", "tail", "count", "hit")),
+    36: ("watcher", ("key", "sequence", "timer_id")),
+    37: ("watch count", ("watching",)),
+    38: ("watch books", ("watching", "head", "tail")),
+    39: ("hit", ("key", "next", "end")),
     44: (
         "queue configuration",
         (

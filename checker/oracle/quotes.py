@@ -18,6 +18,15 @@ class Fees(NamedTuple):
     bid: int | None = None
 
 
+class Terms(NamedTuple):
+    """The terms of a call that schedules, as it states them; None is the default."""
+
+    fee_payer: bytes | None
+    gas_limit: int | None
+    expires_at: int | None
+    fees: Fees
+
+
 class Quoted(NamedTuple):
     """The quote of a new timer, with the tip before if it was clamped; or the error that refuses the timer."""
 

@@ -60,7 +60,7 @@ def _extend(contents: Contents, present: Present, timer_id: bytes, expires_at: i
     timer = contents.timers.get(timer_id)
     if timer is None:
         raise RevertedError("UnknownTimer")
-    moved = new_expiry(timer, present, expires_at)
+    moved = new_expiry(contents, timer, present, expires_at)
     contents.timers.put(timer_id, timer._replace(expires_at=moved))
     return [EXTENDED_BY_GOVERNANCE, timer_id, moved]
 

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from checker.oracle import watches
 from checker.oracle.calls import DEFAULT_HANDLER, MAX_HANDLER_BYTES, Call, Gas, Present, remove_timer
 from checker.oracle.contents import Basefees, Contents, Timer
 from checker.oracle.programs import OK, run_call
@@ -65,14 +66,26 @@ class TimerPhase:
 
     def run(self) -> None:
         """Collect, classify, remove the dead, fire, report."""
+        triggered = self._trigger()
         # Once: what a handler of this phase schedules or extends must not change who is on the list.
-        waiting = self._waiting()
-        self.present.collected.update((timer.timer_id, timer) for timer in waiting)
+        there = self._waiting()
+        self.present.collected.update((timer.timer_id, timer) for timer in there)
+        waiting = [timer for timer in there if timer.timer_id not in triggered]
         # Before anything fires: whether a payer is solvent is asked of the start of the phase.
         self.funds = {timer.fee_payer: self.contents.balance(timer.fee_payer) for timer in waiting}
-        self.due = len(waiting)
+        self.due = len(there)
         self._prepare(waiting)
-        self._report(*self._clean_up_and_fire(waiting))
+        live, reasons = self._clean_up_and_fire(waiting)
+        self._report([*live, *triggered.values()], {**reasons, **dict.fromkeys(triggered, "triggered")})
+
+    def _trigger(self) -> dict[bytes, Timer]:
+        """Trigger what the changes of the block hit, where the policy has state triggers; it competes in the next."""
+        limits = self.present.admission.watch_limits
+        if limits is None:
+            return {}
+        timers, events = watches.trigger(self.contents, self.present.now, limits)
+        self.events += events
+        return {timer.timer_id: timer for timer in timers}
 
     def end_block(self) -> None:
         """Do what the policy does at the end of the block, after the mailbox."""

@@ -11,6 +11,7 @@ from cluster.workloads.kinds.oracle_feeds import OracleFeeds
 from cluster.workloads.kinds.storm import Storm
 from cluster.workloads.kinds.subscriptions import Subscriptions
 from cluster.workloads.kinds.transfers import Transfers
+from cluster.workloads.kinds.watchers import Watchers
 from cluster.workloads.submission import WorkloadKind
 from faults.kind_registry import KindRegistry
 
@@ -18,5 +19,5 @@ WORKLOADS: Final[KindRegistry[WorkloadKind]] = KindRegistry(
     "workload",
     WorkloadKind,
     ("volume", "genesis", "transactions"),
-    (Heartbeats, Storm, Transfers, OracleFeeds, Liquidations, Governance, Games, Subscriptions, EdgeCases),
+    (Heartbeats, Storm, Transfers, OracleFeeds, Liquidations, Governance, Games, Subscriptions, EdgeCases, Watchers),
 )

@@ -28,9 +28,11 @@ from scheduler.lifecycle import Admission, ScheduleRequest, admit
 from scheduler.policies.policy import BlockContext, Carry, Guarantees, Policy, PolicyInBlock, Refusal
 from scheduler.rules import BiasRule, RuleCell
 from scheduler.settlement import max_cost
-from scheduler.tables import AgentCall, StateTable
+from scheduler.tables import AgentCall, StateTable, StateTables
 from scheduler.tally import Tally
 from scheduler.types import MAX_U63, BlockPhase, Exit, Parameters, PhaseResult, Timer
+from scheduler.watch_records import WATCH_TABLES, WatchLimits
+from scheduler.watches import Triggered
 
 CARRIED: Final[Mapping[str, Carry | Refusal]] = {
     "fifo": Carry("they keep their expiry and their payer, and compete without a bid"),
@@ -50,11 +52,17 @@ class BiasAuction(Policy):
     escrow: ClassVar[bytes | None] = ESCROW_ADDRESS
     config_type: ClassVar[type[Parameters] | None] = BiasConfig
     config_table: ClassVar[StateTable[Any] | None] = BIAS_CONFIG
-    tables: ClassVar[tuple[StateTable[Any], ...]] = (*BIAS_TABLES, BID)
+    tables: ClassVar[tuple[StateTable[Any], ...]] = (*BIAS_TABLES, BID, *WATCH_TABLES)
 
     def carry(self, previous: Policy) -> Carry | Refusal:
         """Take on timers that pay for a fire by its cycles alone."""
         return CARRIED.get(previous.name) or super().carry(previous)
+
+    def watch_limits(self, own: Parameters | None, state: StateTables) -> WatchLimits | None:
+        """Return the limits of state triggers, which are parameters of the auction."""
+        del state
+        assert isinstance(own, BiasConfig), "genesis writes the bias configuration"
+        return WatchLimits(own.max_watches_per_actor, own.max_keys_per_watch, own.max_triggers_per_block)
 
     def guarantees(self, own: Parameters | None) -> Guarantees:
         """Return what the auction promises: the dead that were found leave, and only a limit above the lane waits."""
@@ -84,6 +92,7 @@ class _Phase:
     pool: BiasPool
     clock: WaitClock
     walk: Walk
+    triggered: Triggered
     gone: list[Timer] = field(default_factory=list)
     """Timers that left; the pool has them until the phase ends, because it is read meanwhile."""
     dead: dict[bytes, Timer] = field(default_factory=dict)
@@ -155,6 +164,8 @@ class BiasAuctionInBlock(PolicyInBlock):
         assert phase is BlockPhase.TIMERS, phase
         tally, books = Tally.of(self), open_books(self.state, self.own, self.block.activated_at)
         state = self._open_phase()
+        tally.events += state.triggered.events
+        tally.reached += state.triggered.reached
         self._remove_expired(tally, state)
         if not self.block.config.execution_lane_paused:
             order = state.pool.order(self.block.moment.height, books.lambda_, state.walk)
@@ -162,8 +173,11 @@ class BiasAuctionInBlock(PolicyInBlock):
         self._fire(tally, state)
         self._report(tally, state)
         live = len(state.pool.competing) + len(state.pool.over_cap) - self._count_out(state)
+        live += len(state.triggered.timers)
         for timer in state.gone:
             state.pool.discard(timer)
+        for timer in state.triggered.timers:
+            state.pool.add(timer)
         self._close_window(tally, state, books)
         state.clock.close(state.pool.first_due)
         return tally.result(waiting_live=live, waiting_dead=state.expired_left + len(state.dead))
@@ -177,7 +191,9 @@ class BiasAuctionInBlock(PolicyInBlock):
         pool.advance(block.moment.now)
         pool.enlist(self.escrow.bid, clock.first_height)
         walk = Walk(block.config.lane_timer_cycles, self.own.max_fires_per_block, self.own.max_fires_per_actor)
-        return _Phase(pool, clock, walk)
+        assert block.watches is not None, "a chain that names the policy has state triggers"
+        triggered = block.watches.trigger(block.moment.now, is_paused=block.config.execution_lane_paused)
+        return _Phase(pool, clock, walk, triggered)
 
     def _remove_expired(self, tally: Tally, state: _Phase) -> None:
         """Remove the expired in waiting order, as far as the GC lane reaches."""
@@ -261,6 +277,7 @@ class BiasAuctionInBlock(PolicyInBlock):
             for timer in state.pool.walk((self.block.moment.parent_now, MAX_U63))
             if timer.timer_id not in left and timer.timer_id not in state.pool.expired
         ]
+        new += state.triggered.deferred(self.block.moment.parent_now)
         tally.report_deferred(new, self._count_reasons(state).items())
 
     def _count_reasons(self, state: _Phase) -> dict[DeferralReason, int]:
@@ -268,6 +285,7 @@ class BiasAuctionInBlock(PolicyInBlock):
         pool, walk, left = state.pool, state.walk, state.left
         counts = dict.fromkeys(DeferralReason, 0)
         counts[DeferralReason.OVER_CAP] = len(pool.over_cap)
+        counts[DeferralReason.TRIGGERED] = len(state.triggered.timers)
         held = len(pool.competing) - self._count_out(state)
         if self.block.config.execution_lane_paused:
             counts[DeferralReason.LANE_FULL] = held

@@ -47,6 +47,8 @@ from scheduler.types import (
     Timer,
     TimerConfig,
 )
+from scheduler.watch_records import WatchLimits
+from scheduler.watches import Watches
 
 ONCE: Final = (BlockPhase.TRANSACTIONS, BlockPhase.TIMERS, BlockPhase.END_OF_BLOCK)
 """The phases of a block whose timers come after its transactions (K-1)."""
@@ -88,6 +90,7 @@ class BlockContext:
         ask: Asks an agent, or says why there is no answer.
         owner_of: Returns the owner of an actor.
         escrow: The bids of this chain; None where no policy of it takes any.
+        watches: The watches of this chain; None where no policy of it has state triggers.
         room: Returns the cycles and cells that the block has left, less what was booked so far.
     """
 
@@ -106,6 +109,7 @@ class BlockContext:
     ask: Callable[[AgentCall], bytes | GbaFailure] | None = None
     owner_of: Callable[[bytes], bytes] | None = None
     escrow: Escrow | None = None
+    watches: Watches | None = None
     room: Callable[[], tuple[int, int]] = lambda: (MAX_U63, MAX_U63)
 
 
@@ -143,9 +147,22 @@ class PolicyInBlock:
         """The cycles that a cell takes of a fire's gas limit; None where cells have a limit of their own alone."""
         return None
 
+    def check_watch(self, actor: bytes, keys: Sequence[bytes]) -> None:
+        """Check the keys that a new timer is to watch.
+
+        Raises:
+            Rejected: InvalidInput or TooManyWatches.
+        """
+        if self.block.watches is None:
+            raise InvalidInput("watched", "the chain has no state triggers")
+        self.block.watches.check(actor, keys)
+
     def enter(self, admission: Admission) -> None:
         """Write a timer that was admitted, and take what it puts down."""
         self.block.timers.insert(admission.timer)
+        if admission.watched:
+            assert self.block.watches is not None, "the call's keys were checked"
+            self.reached += self.block.watches.begin(admission.timer, admission.watched)
 
     def move_expiry(self, timer: Timer, new_expires_at: int) -> int:
         """Give a live timer another expiry, and return that; whose right it is has been checked.
@@ -161,6 +178,12 @@ class PolicyInBlock:
         Raises:
             Rejected: It is refused.
         """
+
+    def depart(self, timer: Timer, exit_: Exit) -> None:
+        """End what a timer that was removed still has: its watch, and what `leave` gives back."""
+        if self.block.watches is not None:
+            self.reached += self.block.watches.leave(timer, exit_)
+        self.leave(timer, exit_)
 
     def leave(self, timer: Timer, exit_: Exit) -> None:
         """Give back what a timer holds, such as an escrow; called once for each, after it was removed and has paid."""
@@ -258,13 +281,16 @@ class PolicyInBlock:
         return TimerCancelledByGovernance(timer_id, was_live=timer is not None)
 
     def _extend(self, timer: Timer, new_expires_at: int) -> int:
+        watches = self.block.watches
+        if watches is not None and watches.is_watching(timer):
+            raise InvalidInput("expires_at", "fixed while the timer watches")
         expires_at = self.move_expiry(timer, new_expires_at)
         self.reached += cells_of_extension(self.context, timer, asked=new_expires_at, given=expires_at)
         return expires_at
 
     def _remove(self, timer: Timer, exit_: Exit) -> None:
         self.block.timers.remove(timer)
-        self.leave(timer, exit_)
+        self.depart(timer, exit_)
 
 
 class Carry(NamedTuple):
@@ -346,6 +372,11 @@ class Policy:
         del state, height
         return None
 
+    def watch_limits(self, own: Parameters | None, state: StateTables) -> WatchLimits | None:
+        """Return the limits of state triggers in a block; None where the policy has none."""
+        del own, state
+        return None
+
     def guarantees(self, own: Parameters | None) -> Guarantees:
         """Return what holds in a block with these parameters."""
         del own
@@ -361,5 +392,8 @@ class Policy:
         raise NotImplementedError
 
 
-POLICY_ATTRIBUTES: Final = (*Policy.__annotations__, "carry", "derive", "guarantees", "phases", "open")
+POLICY_ATTRIBUTES: Final = (
+    *Policy.__annotations__,
+    *("carry", "derive", "watch_limits", "guarantees", "phases", "open"),
+)
 """All that a policy has to have, by name."""

@@ -33,6 +33,7 @@ from tests.support.bias_bench import PROPOSER, bias_bench
 A, B, C = (bytes([byte]) * 20 for byte in (0xAA, 0xBB, 0xCC))
 AGENT = b"\x77" * 20
 RICH = 10**12
+WATCHED = b"\x01" * 32
 
 
 def auction(budget=1_000_000, **options):
@@ -286,7 +287,10 @@ class TestExits:
 
     @given(
         timers=st.lists(
-            st.tuples(st.sampled_from([A, B, C]), st.integers(10, 60), st.integers(0, 300), st.integers(1, 6)),
+            st.tuples(
+                *(st.sampled_from([A, B, C]), st.integers(10, 60), st.integers(0, 300), st.integers(1, 6)),
+                st.sampled_from(["stays", "stays", "owner", "governance", "watches"]),
+            ),
             min_size=1,
             max_size=14,
         ),
@@ -299,10 +303,19 @@ class TestExits:
         )
         bench.ledger.balances[C] = poor
         before = total(bench)
-        for actor, bid, gas, expires_at in timers:
-            if bench.ledger.balance(actor) >= bid:
-                bench.timer(actor, 1 + gas % 3, bid=bid, gas_limit=gas, expires_at=expires_at)
+        for actor, bid, gas, expires_at, fate in timers:
+            if bench.ledger.balance(actor) < bid:
+                continue
+            if fate == "watches":
+                bench.watching(actor, WATCHED, bid=bid, gas_limit=gas, expires_at=expires_at)
+                continue
+            timer_id = bench.timer(actor, 1 + gas % 3, bid=bid, gas_limit=gas, expires_at=expires_at)
+            if fate == "owner":
+                bench.policy.cancel(actor, timer_id)
+            elif fate == "governance":
+                bench.policy.cancel_by_governance(timer_id)
         for height in range(1, 9):
+            bench.changed = (WATCHED,) if height == 3 else ()
             bench.run(height, lambda timer: RunOutcome(bool(timer.gas_limit % 2), timer.gas_limit // 2, 0, ()))
 
             assert total(bench) == before

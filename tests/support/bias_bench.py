@@ -4,7 +4,17 @@ from dataclasses import replace
 
 import msgspec
 
-from scheduler import BlockContext, BlockPhase, GbaFailure, Moment, PolicyInBlock, RunOutcome, ScheduleRequest, admit
+from scheduler import (
+    BlockContext,
+    BlockPhase,
+    GbaFailure,
+    Moment,
+    PolicyInBlock,
+    RunOutcome,
+    ScheduleRequest,
+    Watches,
+    admit,
+)
 from scheduler.bias_records import BIAS_BOOKS, BiasBooks, BiasConfig
 from scheduler.escrow import BID, ESCROW_ADDRESS, Escrow
 from scheduler.policies.bias_auction import BiasAuction
@@ -27,6 +37,7 @@ class BiasBench(Bench):
         self.state = DictState()
         self.agents: dict[bytes, object] = {}
         self.contexts: list[list[int]] = []
+        self.changed: tuple[bytes, ...] = ()
         self.made: dict[bytes, tuple[int, int]] = {}
         """The places of the timers that were put in as if long ago."""
 
@@ -43,7 +54,27 @@ class BiasBench(Bench):
             ask=self.ask,
             activated_at=self.activated_at,
             escrow=Escrow(self.state, self.ledger),
+            watches=self.watches,
         )
+
+    @property
+    def watches(self) -> Watches:
+        """The watches of the block, with the keys that the test says have changed."""
+        limits = BiasAuction().watch_limits(self.own, self.state)
+        return Watches(self.state, self.tables, lambda: sorted(self.changed), limits, Escrow(self.state, self.ledger))
+
+    @property
+    def escrow(self) -> Escrow:
+        return Escrow(self.state, self.ledger)
+
+    def admission_of(self, actor, *keys):
+        """Return the admission of a timer that is to watch keys."""
+        return self.policy.admit(ScheduleRequest(actor, actor, 0, 101, b"", expires_at=100, watched=keys))
+
+    def watching(self, actor, *keys, expires_at=100, **options):
+        """Schedule a timer that watches keys; return its identifier."""
+        self.policy.check_watch(actor, keys)
+        return self.schedule(actor, expires_at + 1, expires_at=expires_at, watched=keys, **options)
 
     @property
     def policy(self) -> PolicyInBlock:

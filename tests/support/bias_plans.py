@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from checker.oracle.bias_records import BiasConfig
 from checker.oracle.escrow import ESCROW
 from scheduler import CalendarProfile, LaneConfig, TimerConfig
-from tests.support.chain_harness import BOB, pay
+from tests.support.chain_harness import ALICE, BOB, pay
 from tests.support.lane_plans import (
     AGENT,
     NARROW,
@@ -35,6 +35,9 @@ BIAS_VALUES = {
     "lambda_min": st.sampled_from([1_000, 1, 90_000]),
     "lambda_max": st.sampled_from([1_000_000, 80_000_000, 800_000]),
     "gba_call_cycles": st.sampled_from([200, 300, 2_000]),
+    "max_watches_per_actor": st.sampled_from([64, 0, 1, 3]),
+    "max_keys_per_watch": st.sampled_from([8, 1, 2]),
+    "max_triggers_per_block": st.sampled_from([1_000, 0, 1, 2]),
 }
 LIGHT = {"gba_call_cycles": 1_000}
 
@@ -54,7 +57,23 @@ stated = st.fixed_dictionaries(
         "fee_payer": often(["sender"], [BOB]),
     },
 )
-orders = st.tuples(delays, payloads, stated, fees).map(list)
+WATCHABLE = (
+    [ALICE, None],
+    [BOB, None],
+    [RACERS[2], None],
+    [AGENT, b"mode"],
+    [RACERS[0], b"mode"],
+    [b"\x07" * 20, b"k" * 11],
+)
+watching = st.builds(
+    lambda terms, watched: {**terms, "watched": watched},
+    stated,
+    often([1, 2, 3], [0, 9]).flatmap(
+        lambda count: st.lists(st.sampled_from(WATCHABLE), min_size=min(count, 1), max_size=count)
+    ),
+)
+"""Terms of timers that watch values: balances that each block moves and such as change seldom, some of them twice."""
+orders = st.tuples(delays, payloads, st.one_of(stated, watching), fees).map(list)
 modes = st.one_of(
     st.sampled_from([b"late", b"revert", b"overrun", b"write", b"", b"\x94\x01\x02"]),
     st.builds(

@@ -88,13 +88,16 @@ class Racer(Actor):
 
     def _schedule(self, delay, payload, stated, fees):
         now = self.host.now
-        ttl = stated.pop("ttl", None)
+        ttl, watched = stated.pop("ttl", None), stated.pop("watched", None)
         if ttl is not None:
             stated["expires_at"] = now + delay + ttl
         if stated.get("fee_payer") == "sender":
             stated["fee_payer"] = self.host.sender
         try:
-            self.host.schedule_timer(now + delay, payload, **stated, **fees)
+            if watched is None:
+                self.host.schedule_timer(now + delay, payload, **stated, **fees)
+            else:
+                self.host.watch_timer([tuple(pair) for pair in watched], payload, **stated, **fees)
         except Rejected as error:
             self.host.emit(error.name)
 

@@ -18,13 +18,16 @@ def race(call, payload):
 
 
 def schedule(call, delay, payload, stated, fees):
-    ttl = stated.pop("ttl", None)
+    ttl, watched = stated.pop("ttl", None), stated.pop("watched", None)
     if ttl is not None:
         stated["expires_at"] = call.now + delay + ttl
     if stated.get("fee_payer") == "sender":
         stated["fee_payer"] = call.sender
     try:
-        call.schedule(call.now + delay, payload, **stated, **fees)
+        if watched is None:
+            call.schedule(call.now + delay, payload, **stated, **fees)
+        else:
+            call.watch(watched, payload, **stated, **fees)
     except RevertedError as error:
         call.emit(str(error), b"")
 

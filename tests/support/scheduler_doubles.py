@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from scheduler import (
     ZERO_ORIGIN,
     Admission,
@@ -9,6 +11,7 @@ from scheduler import (
     BlockContext,
     BlockPhase,
     Fifo,
+    InvalidInput,
     Moment,
     PhaseResult,
     PolicyInBlock,
@@ -49,6 +52,14 @@ class DictTables:
 
     def remove(self, timer: Timer) -> None:
         del self.timers[timer.timer_id]
+
+    def bring_forward(self, timers: Sequence[Timer], due: int) -> list[Timer]:
+        moved = []
+        for timer in timers:
+            moved.append(msgspec.structs.replace(timer, due=due, sequence=self.next_sequence(due)))
+            self.tails[due] = moved[-1].sequence + 1
+            self.timers[timer.timer_id] = moved[-1]
+        return moved
 
     def live_timers(self, actor: bytes) -> int:
         return sum(timer.actor == actor for timer in self.timers.values())
@@ -190,6 +201,9 @@ class Bench:
 
     def cycles_to_admit(self, request: ScheduleRequest) -> int:
         return 0
+
+    def watched_keys(self, actor: bytes, watched) -> tuple[bytes, ...]:
+        raise InvalidInput("watched", "the chain has no state triggers")
 
     def enter_timer(self, admission: Admission) -> None:
         self.tables.insert(admission.timer)

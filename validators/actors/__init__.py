@@ -4,7 +4,7 @@ from validators.actors.agents import ABSURD_ANSWERS, ChaosAgent, RiskAgent, Risk
 from validators.actors.calls import Actor, CallResult, Programs, Status, call_handler
 from validators.actors.game import GameLoop, GameOrder, GamePlayer
 from validators.actors.heartbeat import Heartbeat, HeartbeatOrder
-from validators.actors.host import Emitted, Frame, Host, MessageSent, Revert, SendRequest, World
+from validators.actors.host import Host, Revert
 from validators.actors.liquidation_bot import LiquidationBot, PositionOrder, PriceOrder
 from validators.actors.metering import Meter, OutOfGas
 from validators.actors.oracle_feed import FeedOrder, OracleFeed, Submission
@@ -13,6 +13,7 @@ from validators.actors.programs import PROGRAMS
 from validators.actors.script import ScriptActor
 from validators.actors.storm_maker import CancelOrder, StormMaker, StormOrder, storm_payload
 from validators.actors.subscription import Merchant, PlanOrder, Subscription
+from validators.actors.world import Emitted, Frame, MessageSent, SendRequest, World
 
 __all__ = [
     "ABSURD_ANSWERS",

@@ -12,8 +12,9 @@ from typing import ClassVar, Final, cast
 import msgspec
 
 from scheduler import Rejected
-from validators.actors.host import Frame, Host, Revert, World
+from validators.actors.host import Host, Revert
 from validators.actors.metering import CALL_CYCLES, Meter, OutOfGas
+from validators.actors.world import Frame, World
 
 MAX_ERROR_CHARS: Final = 128
 """A reason longer than this is cut in receipts."""

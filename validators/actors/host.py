@@ -4,28 +4,24 @@ A Host exists for the length of one call. Every call charges its meter before it
 program hands in, and acts on the chain only through World, whose writes the caller discards when the program reverts.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import update_wrapper
-from typing import Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 import msgspec
 
 from scheduler import (
     MAX_U63,
-    Admission,
     Bid,
     InvalidInput,
-    Moment,
     Rejected,
     ScheduleRequest,
-    TimerCancelled,
-    TimerConfig,
-    TimerExtended,
-    TransactionCancelled,
+    TimerWatches,
 )
 from validators.actors import metering
 from validators.actors.metering import Meter
+from validators.actors.world import Emitted, Frame, SendRequest, World
 
 ADDRESS_BYTES = 20
 """Length of an address."""
@@ -33,105 +29,6 @@ ADDRESS_BYTES = 20
 
 class Revert(Exception):  # noqa: N818 - named as receipts name it
     """A program, or the host in its name, gives up: what the call wrote is discarded, the gas it used is paid."""
-
-
-class Emitted(msgspec.Struct, frozen=True, array_like=True, tag=32):
-    """An event of a program's own; `topic` and `data` mean what the program says."""
-
-    actor: bytes
-    topic: str
-    data: bytes
-
-
-class MessageSent(msgspec.Struct, frozen=True, array_like=True, tag=33):
-    """A message entered the mailbox: `sender` runs `handler` of `actor` by it, with `cycles` that are paid for."""
-
-    sequence: int
-    sender: bytes
-    actor: bytes
-    handler: str
-    cycles: int
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """One call: which actor runs, who called it, from what.
-
-    `sender` is the transaction's sender, the actor that sent the message, or the actor itself when a timer calls;
-    `origin` the digest of the transaction that it goes back to, or 32 zero bytes where that is a timer; `nonce` the
-    transaction's nonce, or zero. A call that `is_read_only` fails where the program tries to change anything.
-    """
-
-    actor: bytes
-    sender: bytes
-    origin: bytes
-    nonce: int
-    is_message: bool = False
-    is_read_only: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class SendRequest:
-    """A program's request to the mailbox: a call of `handler(payload)` of an actor, within `cycles`."""
-
-    frame: Frame
-    actor: bytes
-    handler: str
-    payload: bytes
-    cycles: int
-
-
-class World(Protocol):
-    """The chain as a running program reaches it, through its host."""
-
-    moment: Moment
-    config: TimerConfig
-
-    def storage_get(self, actor: bytes, key: bytes) -> bytes | None:
-        """Return a stored value."""
-
-    def storage_put(self, actor: bytes, key: bytes, value: bytes) -> None:
-        """Store a value."""
-
-    def storage_delete(self, actor: bytes, key: bytes) -> None:
-        """Delete a value; nothing happens when there is none."""
-
-    def balance(self, address: bytes) -> int:
-        """Return a balance in units."""
-
-    def move(self, source: bytes, target: bytes, amount: int) -> None:
-        """Move units, or raise ReservedAddress; `source` has at least `amount`."""
-
-    def owner(self, actor: bytes) -> bytes:
-        """Return the address that owns an actor."""
-
-    @property
-    def default_agent(self) -> bytes | None:
-        """The agent to name for a timer that has none of its own; None where a timer needs none."""
-
-    def admit_timer(self, request: ScheduleRequest) -> Admission:
-        """Check a timer that is to be scheduled, or raise the named error."""
-
-    def cycles_to_admit(self, request: ScheduleRequest) -> int:
-        """Return the cycles that a call is charged beside its price, before its timer is admitted."""
-
-    def enter_timer(self, admission: Admission) -> None:
-        """Write a timer that was admitted."""
-
-    def extend_timer(self, caller: bytes, timer_id: bytes, new_expires_at: int) -> TimerExtended:
-        """Move a timer's expiry, or raise the named error."""
-
-    def cancel_timer(self, caller: bytes, timer_id: bytes) -> TimerCancelled | TransactionCancelled:
-        """Cancel a timer, or raise the named error."""
-
-    def check_message(self, request: SendRequest) -> None:
-        """Raise the named error of a message that may not be sent."""
-
-    def send(self, request: SendRequest) -> MessageSent:
-        """Put a message that was checked at the end of the mailbox."""
-
-    def refused(self, what: str, error: Exception) -> None:
-        """Hear what was refused, and why; nothing follows from it."""
 
 
 _Given = ParamSpec("_Given")
@@ -270,10 +167,65 @@ class Host:
         Raises:
             Rejected: One of the named errors of the scheduler. It reverts the call unless the program catches it.
         """
+        self._charge_for_timer(payload)
+        bid_for = _fees_of(max_fee_per_cycle, max_priority_fee_per_cycle, priority_tier_hint, gba)
+        request = self._request(
+            height, payload, fee_payer=fee_payer, gas_limit=gas_limit, expires_at=expires_at, fees=bid_for, bid=bid
+        )
+        return self._schedule(request)
+
+    @_noting
+    def watch_timer(
+        self,
+        watched: Sequence[tuple[bytes, bytes | None]],
+        payload: bytes,
+        *,
+        fee_payer: bytes | None = None,
+        gas_limit: int | None = None,
+        expires_at: int | None = None,
+        max_fee_per_cycle: int | None = None,
+        max_priority_fee_per_cycle: int | None = None,
+        priority_tier_hint: str | None = None,
+        gba: bytes | None = None,
+        bid: int | None = None,
+    ) -> bytes:
+        """Schedule a call of this actor for the next change of one of some values. Return its timer_id (D-11).
+
+        `watched` are pairs: an address and None for its balance, or an actor and a key of its storage.
+
+        Raises:
+            Rejected: One of the named errors of the scheduler. It reverts the call unless the program catches it.
+        """
+        self._charge_for_timer(payload)
+        latest = self._world.moment.now + self._world.config.max_ttl_blocks if expires_at is None else expires_at
+        bid_for = _fees_of(max_fee_per_cycle, max_priority_fee_per_cycle, priority_tier_hint, gba)
+        # Without a change it is due when it has expired, so that the clean-up finds it (Q-52).
+        due = _amount("expires_at", latest) + 1
+        request = self._request(
+            due, payload, fee_payer=fee_payer, gas_limit=gas_limit, expires_at=expires_at, fees=bid_for, bid=bid
+        )
+        keys = self._world.watched_keys(self._frame.actor, [_watchable(pair) for pair in watched])
+        timer_id = self._schedule(replace(request, watched=keys))
+        self.events.append(TimerWatches(timer_id, keys))
+        return timer_id
+
+    def _charge_for_timer(self, payload: bytes) -> None:
         self._require_writable()
         cells = len(_bytes("payload", payload)) * metering.PAYLOAD_BYTE_CELLS
         self._meter.use(self._world.config.schedule_cycles, cells)
-        request = ScheduleRequest(
+
+    def _request(
+        self,
+        height: int,
+        payload: bytes,
+        *,
+        fee_payer: bytes | None,
+        gas_limit: int | None,
+        expires_at: int | None,
+        fees: Bid,
+        bid: int | None,
+    ) -> ScheduleRequest:
+        return ScheduleRequest(
             actor=self._frame.actor,
             # No transaction's sender stands behind a message, so only the actor itself can pay (C-14).
             sender=self._frame.actor if self._frame.is_message else self._frame.sender,
@@ -283,16 +235,12 @@ class Host:
             fee_payer=None if fee_payer is None else _address("fee_payer", fee_payer),
             gas_limit=None if gas_limit is None else _amount("gas_limit", gas_limit),
             expires_at=None if expires_at is None else _amount("expires_at", expires_at),
-            fees=Bid(
-                None if max_fee_per_cycle is None else _amount("max_fee_per_cycle", max_fee_per_cycle),
-                None
-                if max_priority_fee_per_cycle is None
-                else _amount("max_priority_fee_per_cycle", max_priority_fee_per_cycle),
-                None if priority_tier_hint is None else _known_text("priority_tier_hint", priority_tier_hint),
-                None if gba is None else _address("gba", gba),
-            ),
+            fees=fees,
             bid=None if bid is None else _amount("bid", bid),
         )
+
+    def _schedule(self, request: ScheduleRequest) -> bytes:
+        """Have a timer admitted and written; return its identifier."""
         self._meter.use(self._world.cycles_to_admit(request))
         admission = self._world.admit_timer(request)
         self._meter.use(0, admission.index_cells)
@@ -377,6 +325,20 @@ def _amount(field: str, value: object) -> int:
     if type(value) is not int or not 0 <= value <= MAX_U63:
         raise InvalidInput(field, f"{value!r} is not a number within 0..{MAX_U63}")
     return value
+
+
+def _fees_of(fee: int | None, tip: int | None, hint: str | None, gba: bytes | None) -> Bid:
+    return Bid(
+        None if fee is None else _amount("max_fee_per_cycle", fee),
+        None if tip is None else _amount("max_priority_fee_per_cycle", tip),
+        None if hint is None else _known_text("priority_tier_hint", hint),
+        None if gba is None else _address("gba", gba),
+    )
+
+
+def _watchable(pair: tuple[bytes, bytes | None]) -> tuple[bytes, bytes | None]:
+    address, key = pair
+    return _address("watched", address), None if key is None else _bytes("watched", key)
 
 
 def _text(field: str, value: object) -> bytes:

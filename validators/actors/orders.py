@@ -3,7 +3,8 @@
 Payloads from transactions are hostile: an order is decoded strictly, and anything else reverts.
 """
 
-from typing import Annotated, ClassVar, Final, TypeVar
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, Final, TypedDict, TypeVar
 
 import msgspec
 
@@ -117,15 +118,40 @@ def schedule_on_terms(
 
     Where timers have to name an agent and the terms name none, the chain's own agent bids.
     """
-    return program.host.schedule_timer(
-        due,
+    fees = terms.max_fee_per_cycle, terms.max_priority_fee_per_cycle
+    about = due, payload, fee_payer, gas_limit, expires_at
+    return program.host.schedule_timer(*about, *fees, **_others(program, terms))
+
+
+def watch_on_terms(
+    program: Actor,
+    watched: Sequence[tuple[bytes, bytes | None]],
+    payload: bytes,
+    terms: FeeTerms = NO_TERMS,
+    *,
+    fee_payer: bytes | None = None,
+    gas_limit: int | None = None,
+    expires_at: int | None = None,
+) -> bytes:
+    """Schedule a call of the program's actor for a change of what it watches, on the terms of an order."""
+    return program.host.watch_timer(
+        watched,
         payload,
-        fee_payer,
-        gas_limit,
-        expires_at,
-        terms.max_fee_per_cycle,
-        terms.max_priority_fee_per_cycle,
-        priority_tier_hint=terms.priority_tier_hint,
-        gba=program.host.default_agent if terms.gba is None else terms.gba,
-        bid=terms.bid,
+        fee_payer=fee_payer,
+        gas_limit=gas_limit,
+        expires_at=expires_at,
+        max_fee_per_cycle=terms.max_fee_per_cycle,
+        max_priority_fee_per_cycle=terms.max_priority_fee_per_cycle,
+        **_others(program, terms),
     )
+
+
+def _others(program: Actor, terms: FeeTerms) -> "_Others":
+    agent = program.host.default_agent if terms.gba is None else terms.gba
+    return {"priority_tier_hint": terms.priority_tier_hint, "gba": agent, "bid": terms.bid}
+
+
+class _Others(TypedDict):
+    priority_tier_hint: str | None
+    gba: bytes | None
+    bid: int | None

@@ -24,6 +24,7 @@ from validators.actors.orders import (
     put_count,
     require_own_timer,
     schedule_on_terms,
+    watch_on_terms,
 )
 
 STEPS_MAX: Final = 64
@@ -112,6 +113,30 @@ def schedule(  # noqa: PLR0917 - the fields of a step, in their order
         fee_payer=fee_payer,
         gas_limit=gas_limit,
         expires_at=None if ttl is None else now + ttl,
+    )
+    actor.host.put(name, timer_id)
+
+
+@step
+def watch(  # noqa: PLR0917 - the fields of a step, in their order
+    actor: Actor,
+    name: bytes,
+    watched: tuple[tuple[bytes, bytes | None], ...],
+    payload: bytes,
+    fee_payer: bytes | None = None,
+    gas_limit: int | None = None,
+    ttl: int | None = None,
+    terms: FeeTerms = NO_TERMS,
+) -> None:
+    """Schedule a call of the actor for a change of one of some values, and store its timer_id under `name`."""
+    timer_id = watch_on_terms(
+        actor,
+        watched,
+        payload,
+        terms,
+        fee_payer=fee_payer,
+        gas_limit=gas_limit,
+        expires_at=None if ttl is None else actor.host.now + ttl,
     )
     actor.host.put(name, timer_id)
 

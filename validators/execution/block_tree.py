@@ -19,7 +19,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from scheduler import Reach, RuleCell, unheard
+from scheduler import Reach, RuleCell, TimerTriggered, WatchRule, unheard
 from validators.execution.blocks import Block, Header
 from validators.execution.errors import UnknownBlockError
 from validators.execution.heights import BranchHeights
@@ -237,6 +237,8 @@ class BlockTree:
                 branch.batch.drop()
             assert branch.executed is not None, "only the finalized block was not executed"
             lost.append(branch.executed)
+            if any(isinstance(event, TimerTriggered) for event in branch.executed.events):
+                self.reach(WatchRule.TRIGGER_DROPPED)
         return lost
 
     def forget_derived(

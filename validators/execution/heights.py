@@ -5,6 +5,7 @@ branch costs nothing. Heights that are due and still have a bucket stand beside 
 Invariant: the answer equals what a scan of the buckets in the branch's state would give (tests compare the two).
 """
 
+from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable
 from typing import Final
 
@@ -85,6 +86,9 @@ class BranchHeights:
                 self._settle_height(height, was_queued, record)
             elif record is None:
                 gone[height] = None
+            # A timer that a change triggered may have made a bucket of the present itself.
+            elif self._overdue[bisect_left(self._overdue, height) :][:1] != [height]:
+                insort(self._overdue, height)
         if gone:
             self._overdue = [height for height in self._overdue if height not in gone]
         self.touched = {}

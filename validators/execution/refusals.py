@@ -4,8 +4,11 @@ A call's text begins with the method of the host that refused; `instruct` is a s
 """
 
 import enum
+from typing import Final
 
 from scheduler import UNPROMISED, RefusalCell, Rejected, RuleCell
+
+_TRIGGERS: Final = "state-triggers"
 
 
 @enum.unique
@@ -53,6 +56,17 @@ class CallRefusal(RefusalCell):
         "schedule_timer AgentFailed: *",
         "An agent that is to bid in the call fails or answers no bid.",
         UNPROMISED,
+    )
+    TOO_MANY_WATCHES = "watch_timer TooManyWatches: *", "An actor has as many timers that watch as it may.", _TRIGGERS
+    WATCHED_WRONGLY = (
+        "watch_timer InvalidInput: watched: *",
+        "A timer is to watch no key, too many or one twice.",
+        _TRIGGERS,
+    )
+    EXTENDED_WATCHING = (
+        "* InvalidInput: expires_at: fixed while the timer watches",
+        "The expiry of a timer that watches is to be moved.",
+        _TRIGGERS,
     )
     RESERVED_BY_PROGRAM = "transfer ReservedAddress: *", "A program moves units to a reserved address.", UNPROMISED
     RESERVED_BY_ACCOUNT = "transaction ReservedAddress: *", "An account moves units to a reserved address.", UNPROMISED

@@ -6,6 +6,7 @@ of transactions and in the handling of an invalid one.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import astuple, dataclass, field
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -24,8 +25,10 @@ from scheduler import (
     Reach,
     RuleCell,
     TimerScheduled,
+    Watches,
     next_basefee,
 )
+from scheduler.watch_records import WATCH
 from validators.actors import MessageSent, Programs
 from validators.execution import phases
 from validators.execution.blocks import BLOCK_BYTES_MAX, Transaction, encode_transaction
@@ -47,6 +50,7 @@ from validators.execution.tiers import Tiers
 from validators.execution.timers import StateTimers, Waiting
 from validators.execution.transactions import Candidate, Room, admit, decoded, run_transaction
 from validators.execution.view import View
+from validators.execution.watchable import changed_keys
 from validators.execution.world import ChainWorld
 
 BLOCK_ENVELOPE_BYTES = 1_024
@@ -65,6 +69,11 @@ class Rules:
     def policy_at(self, height: int) -> Policy:
         """Return the policy of a block."""
         return self.policies[self.genesis.entry_at(height).policy]()
+
+    @property
+    def has_watches(self) -> bool:
+        """Whether a policy of this chain has state triggers: then timers that watch leave under each of them."""
+        return any(WATCH in self.policies[entry.policy]().tables for entry in self.genesis.policies)
 
     @property
     def config_tables(self) -> tuple[Table[Any], ...]:
@@ -283,6 +292,8 @@ class BlockRun:
         # A timer that fires is within the lane by itself: one that goes over it does by no more than that.
         lanes = 2 if policy.guarantees(own).overshoots else 1
         self._lane_cycles_max = lanes * self._config.lane_timer_cycles if policy.has_budget else MAX_U63
+        escrow = Escrow(self._view, self._ledger) if self._world.reserved else None
+        changed = partial(changed_keys, self._view)
         block = BlockContext(
             moment=self._moment,
             config=self._config,
@@ -298,7 +309,10 @@ class BlockRun:
             carried=policy.derive(self._view, self._moment.height) if carried is None else carried,
             ask=self._world.ask,
             owner_of=self._world.owner,
-            escrow=Escrow(self._view, self._ledger) if self._world.reserved else None,
+            escrow=escrow,
+            watches=Watches(self._view, self._timers, changed, policy.watch_limits(own, self._view), escrow)
+            if self._rules.has_watches
+            else None,
             room=lambda: astuple(self._room()),
         )
         return policy.open(block)

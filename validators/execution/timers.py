@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
+import msgspec
+
 from scheduler import MAX_U63, Bucket, Reach, Timer, buckets, unheard
 from scheduler.pool import DuePool, OpensPool, Pool
 from validators.execution.heights import BranchHeights
@@ -219,6 +221,21 @@ class StateTimers:
             self._pools.reach(StateRule.BOOK_SPLIT)
         self._pool = pool
         return pool
+
+    def bring_forward(self, timers: Sequence[Timer], due: int) -> list[Timer]:
+        """Move timers that are not due to the tail of a height that was collected; return them as they wait there."""
+        moved = []
+        for timer in timers:
+            assert due <= self._reach < timer.due, f"a timer due at {timer.due} is brought forward to {due}"
+            buckets.take(self, timer.due, timer.sequence)
+            sequence = buckets.append(self, due, timer.timer_id, is_queued=self._heights.is_queued(due))
+            moved.append(msgspec.structs.replace(timer, due=due, sequence=sequence))
+            self._view.set(self._keys.key_of(timer.timer_id), moved[-1])
+        if moved:
+            # Behind all others, as their places are: the list is what the block's children start from.
+            self._collected = [*self._collected, *moved]
+            self.due = len(self._collected)
+        return moved
 
     def by_due(self) -> Iterator[Sequence[Timer]]:
         """Yield all live timers, those of each due height, ascending, by sequence."""

@@ -94,6 +94,13 @@ class View:
         self._read[key] = record
         return record
 
+    def at_start(self, table: Table[Record], key: bytes) -> Record | None:
+        """Return the record that a key had when the block began, whatever the block wrote."""
+        if key in self._read:
+            return cast("Record | None", self._read[key])
+        stored = self._batch.get(key)
+        return None if stored is None else self._cache.decode(table, key, stored)
+
     def set(self, key: bytes, record: object) -> None:
         """Put a record under a key; None deletes."""
         self.change(self._written, key, record)

@@ -57,6 +57,7 @@ from validators.execution.schema import (
     storage_key,
 )
 from validators.execution.view import View
+from validators.execution.watchable import key_of
 
 
 class ChainWorld:
@@ -180,6 +181,12 @@ class ChainWorld:
     def cycles_to_admit(self, request: ScheduleRequest) -> int:
         """Return the cycles that a call is charged beside its price, before its timer is admitted."""
         return self.policy.cycles_to_admit(request)
+
+    def watched_keys(self, actor: bytes, watched: Sequence[tuple[bytes, bytes | None]]) -> tuple[bytes, ...]:
+        """Return the keys of the state that a new timer of an actor is to watch, once they were checked."""
+        keys = tuple(map(key_of, watched))
+        self.policy.check_watch(actor, keys)
+        return keys
 
     def enter_timer(self, admission: Admission) -> None:
         """Write a timer that was admitted."""

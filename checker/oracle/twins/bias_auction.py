@@ -14,6 +14,7 @@ from checker.oracle.quotes import Fees
 from checker.oracle.records import MalformedError, read
 from checker.oracle.timers import TimerPhase
 from checker.oracle.twins.twin import BlockStart, Twin, TwinInBlock
+from checker.oracle.watches import Limits
 
 
 class BiasAuctionInBlock(TwinInBlock):
@@ -40,6 +41,12 @@ class BiasAuctionInBlock(TwinInBlock):
     def locked(self, fees: Fees) -> int:
         """Return the bid that a new timer locks."""
         return fees.bid or 0
+
+    @property
+    def watch_limits(self) -> Limits | None:
+        """The limits of state triggers."""
+        config = self.config
+        return Limits(config.max_watches_per_actor, config.max_keys_per_watch, config.max_triggers_per_block)
 
     def _ask(self, call: Call, due: int, agent: bytes) -> tuple[int, int]:
         """Return the tip and the gas limit that an agent names."""

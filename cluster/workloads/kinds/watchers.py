@@ -1,0 +1,127 @@
+"""The workload `watchers`: timers that wait for changes of values that many of them watch, and who changes these."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from cluster.scenario.fields import Milliseconds, NotNegative, Positive, Thousand, means
+from cluster.workloads.submission import (
+    CALL_CYCLES,
+    FUNDS,
+    Client,
+    GenesisShare,
+    Site,
+    TimedTransaction,
+    Volume,
+    WorkloadKind,
+)
+from validators.actors.script import STEPS_MAX
+from validators.execution import GenesisActor
+from validators.execution.blocks import ExecuteActor, Transfer
+
+WATCH_CELLS: Final = 1_200
+"""Cells that a script is given for each timer: its index, its keys, and the name under which it is remembered."""
+
+SEVERAL: Final = 3
+"""One in this many timers watches all keys and a balance."""
+
+Few = Annotated[int, msgspec.Meta(ge=1, le=STEPS_MAX - 2)]
+Keys = Annotated[int, msgspec.Meta(ge=1, le=7)]
+
+
+class Watchers(WorkloadKind, tag="watchers", kw_only=True, frozen=True):
+    """Actors whose timers wait for changes of values of one feed, which its owner writes."""
+
+    actors: Annotated[Thousand, means("Actors with timers that watch.")]
+    timers: Annotated[Few, means("Timers that each actor lets watch in a round.")] = 4
+    keys: Annotated[Keys, means("Keys of the feed; timer i of an actor watches key `i modulo their number`.")] = 2
+    rounds: Annotated[Thousand, means("How often the actors begin to watch.")] = 1
+    every_ms: Annotated[Positive, means("Between two rounds.")] = 10_000
+    start_ms: Annotated[Milliseconds, means("When the first round begins.")] = 0
+    write_ms: Annotated[Milliseconds, means("From the beginning of a round to its first write of every key.")] = 3_000
+    writes: Annotated[NotNegative, means("Writes in a round, each of all keys and of the feed's balance.")] = 1
+    write_every_ms: Annotated[Positive, means("Between two writes of a round.")] = 1_000
+    cancel_ms: Annotated[Milliseconds, means("From the beginning of a round to its cancellations.")] = 2_000
+    cancels: Annotated[NotNegative, means("The first timers of each actor in a round, cancelled by their owner.")] = 0
+    ttl_slots: Annotated[Positive, means("Slots, or heights, that a timer waits for a change.")] = 30
+    gas_limit: Annotated[Positive, means("Cycles that a fire may use.")] = 5_000
+    bid: Annotated[NotNegative | None, means("Units that a timer bids in the bias auction.")] = None
+    probes: Annotated[bool, means("Whether each round also tries what the rules refuse.")] = False
+
+    def problem(self, site: Site) -> str:
+        """Say what does not fit together."""
+        del site
+        if self.cancels > self.timers:
+            return f"cancels must be at most timers, which is {self.timers}"
+        return ""
+
+    def firing_actors(self, site: Site) -> tuple[bytes, ...]:
+        """Return all actors with timers."""
+        return tuple(site.actor(index) for index in range(self.actors))
+
+    def volume(self, slots: int) -> Volume:
+        """Return its submissions and timers."""
+        del slots
+        each = self.actors * (1 + bool(self.cancels)) + 2 * self.writes
+        return Volume(each * self.rounds, self.actors * self.timers * self.rounds)
+
+    def genesis(self, site: Site) -> GenesisShare:
+        """Return an owner for each actor, the actors, and the feed with its owner."""
+        share = site.owned_actors("clerk", self.actors)
+        writer = Client(site, self.actors)
+        feed = GenesisActor(self._feed(site), "clerk", writer.address, FUNDS)
+        return GenesisShare((*share.accounts, writer.funded), (*share.actors, feed))
+
+    def transactions(self, site: Site) -> Iterator[TimedTransaction]:
+        """In each round the actors begin to watch, some are cancelled, and the writer changes what they watch."""
+        owners = [Client(site, index) for index in range(self.actors)]
+        writer, feed = Client(site, self.actors), self._feed(site)
+        for number in range(self.rounds):
+            at_ms = self.start_ms + number * self.every_ms
+            for index, owner in enumerate(owners):
+                yield self._run(owner, at_ms, site.actor(index), self._watching(site))
+            for index, owner in enumerate(owners if self.cancels else ()):
+                names = [["cancel", _name(timer)] for timer in range(self.cancels)]
+                yield self._run(owner, at_ms + self.cancel_ms, site.actor(index), names)
+            for write in range(self.writes):
+                written_ms = at_ms + self.write_ms + write * self.write_every_ms
+                value = (number * self.writes + write).to_bytes(8, "big")
+                yield self._run(writer, written_ms, feed, [["put", _key(key), value] for key in range(self.keys)])
+                yield writer.sign(written_ms, Transfer(feed, 1))
+
+    def _watching(self, site: Site) -> list[list[Any]]:
+        """Return the steps by which an actor begins to watch in a round."""
+        feed = self._feed(site)
+        steps = [self._watch(_name(timer), self._watched(feed, timer)) for timer in range(self.timers)]
+        if self.probes:
+            steps += [self._watch(b"refused", [[feed, _key(0)]] * 2), ["extend", _name(self.timers - 1), 9]]
+        return steps
+
+    def _watched(self, feed: bytes, timer: int) -> list[list[Any]]:
+        """Return what a timer watches: one key, or all keys and the feed's balance."""
+        if timer % SEVERAL == SEVERAL - 1:
+            return [[feed, None], *([feed, _key(key)] for key in range(self.keys))]
+        return [[feed, _key(timer % self.keys)]]
+
+    def _watch(self, name: bytes, watched: list[list[Any]]) -> list[Any]:
+        terms = [None, None, None, None, self.bid]
+        return ["watch", name, watched, b"", None, self.gas_limit, self.ttl_slots, terms]
+
+    def _run(self, client: Client, at_ms: int, actor: bytes, steps: list[list[Any]]) -> TimedTransaction:
+        # With patience: what one step is refused must not take back the others.
+        call = ExecuteActor(actor, "run", msgspec.msgpack.encode([steps, 1]))
+        cells = WATCH_CELLS * (1 + len(steps))
+        return client.sign(at_ms, call, cycles_limit=2 * CALL_CYCLES, cells_limit=cells)
+
+    def _feed(self, site: Site) -> bytes:
+        return site.actor(0, f"{site.name}/feed")
+
+
+def _name(timer: int) -> bytes:
+    return b"w%d" % timer
+
+
+def _key(key: int) -> bytes:
+    # Of both lengths: a key of more than ten bytes is kept hashed.
+    return b"price %d of it" % key if key % 2 else b"p%d" % key
