@@ -19,7 +19,16 @@ BUILT_IN = ("ArithmeticError", "AssertionError", "NotImplementedError", "TypeErr
 RE_RAISED = ("error", "refuse")
 NOT_RAISED = ("Damage", "Invalid", "MessageCheck", "Settled")
 FRONTS = (
-    *("schedule_timer ", "extend_timer ", "cancel_timer ", "send ", "instruct ", "compute ", "transfer "),
+    *(
+        "schedule_timer ",
+        "watch_timer ",
+        "extend_timer ",
+        "cancel_timer ",
+        "send ",
+        "instruct ",
+        "compute ",
+        "transfer ",
+    ),
     *(
         "call Revert: ",
         "transfer Revert: ",
