@@ -12,6 +12,8 @@ class Admission:
 
     has_ttl: ClassVar[bool] = True
     """Whether a timer can expire."""
+    can_extend: ClassVar[bool] = True
+    """Whether the expiry of a timer can be moved."""
     default_agent: ClassVar[bytes | None] = None
     """The agent that a built-in program names where its order names none."""
 
@@ -45,3 +47,21 @@ class Admission:
     def quote(self, _fees: Fees) -> Quoted:
         """Return the quote of a new timer, or the error that refuses it."""
         return Quoted(None)
+
+    def insert(self, _call: Any, _asked: Any, _fees: Fees, _expires_at: int | None) -> bytes | None:  # noqa: ANN401
+        """Take in a requested timer by checks of the policy's own, and return its identifier; None for CIP-5's.
+
+        `expires_at` is what the caller states. Raises RevertedError.
+        """
+        return None
+
+    def cancel(self, _call: Any, _timer_id: bytes) -> list[object] | None:  # noqa: ANN401
+        """Remove a timer by checks of the policy's own, and return the event; None for CIP-5's."""
+        return None
+
+    def release(self, timer: Any) -> None:  # noqa: ANN401
+        """Return what the policy holds of a timer that governance removes."""
+
+    def serve(self, _call: list[Any]) -> list[list[object]] | str:
+        """Carry out a call on the queue of scheduled transactions, and return its events, or its error."""
+        return "InvalidInput"

@@ -166,8 +166,16 @@ class _Block:
         self.basefees = chain.contents.basefees.rows[None]
         self.room = Gas(chain.genesis.block_cycles, chain.genesis.block_cells)
         entry = self.genesis.policy_at(header.height)
-        is_in_slots = self.genesis.timebase == "slot"
-        start = BlockStart(self.contents, header.height, entry.height, self.basefees, self.room, is_in_slots)
+        start = BlockStart(
+            self.contents,
+            header.height,
+            entry.height,
+            self.basefees,
+            self.room,
+            is_in_slots=self.genesis.timebase == "slot",
+            slot_ms=self.genesis.slot_ms,
+            timestamp_ms=header.timestamp_ms,
+        )
         self.rules = TWINS[entry.policy].open(start)
         self.calendar = chain.contents.calendar.rows[None]
         self.present = Present(
@@ -220,11 +228,18 @@ class _Block:
             self.receipts.append([1, [EPOCH_PROMOTED, epoch, heights]])
 
     def _run_transactions(self) -> dict[str, int]:
-        """Run the transactions in the policy's order."""
+        """Check and run the transactions in the policy's order. Raises InvalidBlockError."""
         transactions = [_read_transaction(index, encoded) for index, encoded in enumerate(self.transactions)]
         for index in self.phase.merge(transactions):
+            transaction = transactions[index]
+            sender = address_of(transaction.public_key)
+            refusal = self._refusal(transaction, sender, len(self.transactions[index]))
+            if refusal:
+                raise InvalidBlockError(f"transaction {index}", refusal)
+            self.phase.before_transaction(transaction)
             self._take_events()
-            self.receipts.append(self._run_transaction(index, transactions[index]))
+            self.receipts.append(self._run_transaction(index, transaction, sender))
+        self.phase.after_transactions()
         return {"included": len(transactions)}
 
     def _run_timers(self) -> dict[str, int]:
@@ -261,13 +276,9 @@ class _Block:
     def _write_tiers(self) -> None:
         write_tiers(self.contents, self.present.now, self.contents.calendar.rows[None])
 
-    def _run_transaction(self, index: int, transaction: Transaction) -> list[object]:
-        """Check, charge, run and settle one transaction; return its receipt. Raises InvalidBlockError."""
+    def _run_transaction(self, index: int, transaction: Transaction, sender: bytes) -> list[object]:
+        """Charge, run and settle one transaction that may stand in the block; return its receipt."""
         encoded = self.transactions[index]
-        sender = address_of(transaction.public_key)
-        refusal = self._refusal(transaction, sender, len(encoded))
-        if refusal:
-            raise InvalidBlockError(f"transaction {index}", refusal)
         charge = _charge(transaction)
         self.contents.credit(sender, -charge)
         account = self.contents.account(sender)
@@ -324,7 +335,9 @@ class _Block:
         if kind == 0:
             return self._transfer(sender, target, transaction.call[2], gas)
         is_deployer = sender in self.genesis.system_deployers
-        return run_instruction(self.contents, self.present, gas, transaction.call, is_deployer=is_deployer)
+        return run_instruction(
+            self.contents, self.present, gas, transaction.call, sender=sender, is_deployer=is_deployer
+        )
 
     def _transfer(self, sender: bytes, to: bytes, amount: int, gas: Gas) -> Ending:
         size = gas.cells

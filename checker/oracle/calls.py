@@ -234,11 +234,14 @@ class Call:
             gas_limit_is_default=gas_limit is None,
             expires_at=self.present.latest_expiry if expires_at is None or not admission.has_ttl else expires_at,
         )
-        counts = self.contents.counts.get(self.actor) or TimerCounts(0, 0)
+        own_id = admission.insert(self, asked, fees, expires_at)
+        if own_id is not None:
+            return own_id
+        counts = self.counts
         timer_id = keccak256(self.actor + be8(due) + payload + be8(self.nonce) + be8(counts.scheduled))
         locked = admission.locked(fees)
         quoted = self._admit(asked._replace(timer_id=timer_id), fees, counts, locked)
-        self._insert(asked._replace(timer_id=timer_id, quote=quoted.quote), counts, locked, keys or ())
+        self.insert(asked._replace(timer_id=timer_id, quote=quoted.quote), locked, keys or ())
         if quoted.quote is not None and quoted.stated is not None:
             self.events.append([CLAMPED, timer_id, quoted.stated, quoted.quote.max_priority_fee_per_cycle])
         self.events += [] if keys is None else [[watches.WATCHES, timer_id, keys]]
@@ -267,9 +270,14 @@ class Call:
                 raise RevertedError(error)
         return quoted
 
-    def _insert(self, timer: Timer, counts: TimerCounts, locked: int, keys: Sequence[bytes]) -> None:
+    @property
+    def counts(self) -> TimerCounts:
+        """The actor's timers."""
+        return self.contents.counts.get(self.actor) or TimerCounts(0, 0)
+
+    def insert(self, timer: Timer, locked: int = 0, keys: Sequence[bytes] = ()) -> None:
         """Write a timer that was admitted at the tail of its bucket, lock what it bids, and let it watch."""
-        due, timer_id = timer.due, timer.timer_id
+        due, timer_id, counts = timer.due, timer.timer_id, self.counts
         bucket = self.contents.buckets.get(due) or Bucket(0, 0, queued=due - self.now >= self.present.ring_size)
         timer = timer._replace(sequence=bucket.tail)
         if self.present.config.charges_index_cells:
@@ -292,6 +300,7 @@ class Call:
         self._require_right_to_write()
         self.gas.use(self.present.config.extend_cycles)
         _require_number(expires_at)
+        require_extensible(self.contents, self.present, timer_id)
         timer = self._own_timer(timer_id)
         moved = new_expiry(self.contents, timer, self.present, expires_at)
         self.contents.timers.put(timer_id, timer._replace(expires_at=moved))
@@ -302,8 +311,11 @@ class Call:
         """Remove one of the actor's timers."""
         self._require_right_to_write()
         self.gas.use(self.present.config.cancel_cycles)
-        remove_timer(self.contents, self._own_timer(timer_id))
-        self.events.append([CANCELLED, timer_id, self.actor])
+        event = self.present.admission.cancel(self, timer_id)
+        if event is None:
+            remove_timer(self.contents, self._own_timer(timer_id))
+            event = [CANCELLED, timer_id, self.actor]
+        self.events.append(event)
 
     def send(self, actor: bytes, handler: str, payload: bytes, cycles: int) -> None:
         """Have an actor called from the mailbox, with cycles and as many cells out of this call's gas."""
@@ -364,6 +376,14 @@ def index_cells(timer: Timer, bucket: Bucket) -> int:
     if not bucket.live:
         records.append([0, 1, 1, bucket.queued])
     return sum(KEY_BYTES + len(write(record)) for record in records)
+
+
+def require_extensible(contents: Contents, present: Present, timer_id: bytes) -> None:
+    """Revert where the policy moves no expiry, or where there is no such timer."""
+    if contents.timers.get(timer_id) is None:
+        raise RevertedError("UnknownTimer")
+    if not present.admission.can_extend:
+        raise RevertedError("InvalidInput")
 
 
 def new_expiry(contents: Contents, timer: Timer, present: Present, expires_at: int) -> int:

@@ -17,8 +17,12 @@ _AUCTION_ACTOR = 24
 _AUCTION_ACTORS = (25, 26)
 _BIAS_ROWS = (30, 32)
 _BID = 33
-_OF_ONE_ROW = (9, 10, 11, 12, 14, 15, 19, 20, 21, 22, 23, 27, 28, 29, 31)
-_EVENTS_WITHOUT_TIMER = (6, 13, 16, 32, 33, 34)
+_QUEUE_ENTRY = 45
+_REMOVAL_SLOT = 46
+_NUMBER = 48
+_OF_ONE_ROW = (9, 10, 11, 12, 14, 15, 19, 20, 21, 22, 23, 27, 28, 29, 31, 44, 47)
+_EVENTS_WITHOUT_TIMER = (6, 13, 16, 32, 33, 34, 67, 68, 69)
+_TXN_SCHEDULED = 64
 _SHOWN_BYTES = 48
 
 
@@ -47,7 +51,7 @@ def show_key(key: bytes) -> str:
     """Return table and identity of a state key."""
     table = key[0] if key else -1
     name = TABLES.get(table, ("unknown table", ()))[0]
-    if table in (1, 2, 8, 17, *_AUCTION_ACTORS):
+    if table in (1, 2, 8, 17, _NUMBER, *_AUCTION_ACTORS):
         return f"{name} {key[1:21].hex()}"
     if table == 3:
         return f"{name} {key[1:21].hex()} key {key[22 : 22 + key[21]].hex() or 'empty'}"
@@ -55,7 +59,7 @@ def show_key(key: bytes) -> str:
         return f"{name} due {int.from_bytes(key[1:9], 'big')}"
     if table in (_BUCKET_ENTRY, _BID):
         return f"{name} due {int.from_bytes(key[1:9], 'big')} sequence {int.from_bytes(key[9:17], 'big')}"
-    if table in (_MESSAGE, _FIRES, _EPOCH, _AUCTION_ACTOR, *_BIAS_ROWS):
+    if table in (_MESSAGE, _FIRES, _EPOCH, _AUCTION_ACTOR, _REMOVAL_SLOT, *_BIAS_ROWS):
         return f"{name} {int.from_bytes(key[1:9], 'big')}"
     return name if table in _OF_ONE_ROW else f"{name} {key[1:].hex()}"
 
@@ -146,16 +150,17 @@ def timer_of_receipts(receipts: Sequence[object]) -> str:
     """Return the timer that the first receipt with a timer is about, or an empty string."""
     for receipt in receipts:
         event = event_of(receipt)
-        if event is not None and event[0] not in _EVENTS_WITHOUT_TIMER and len(event) > 1:
-            return show(event[1])
+        if event is not None and event[0] not in _EVENTS_WITHOUT_TIMER and len(event) > 2:
+            return show(event[2 if event[0] == _TXN_SCHEDULED else 1])
     return ""
 
 
 def timer_of_entry(key: bytes, values: Sequence[object]) -> str:
     """Return the timer that a state entry is about, or an empty string."""
-    if key[:1] not in (bytes([_TIMER]), bytes([_BUCKET_ENTRY]), bytes([_BID])):
+    if key[:1] not in (bytes([_TIMER]), bytes([_BUCKET_ENTRY]), bytes([_BID]), bytes([_QUEUE_ENTRY])):
         return ""
     for fields in values:
         if isinstance(fields, list) and fields and isinstance(fields[0], bytes):
-            return fields[0].hex()
+            # The last 32 bytes of a queue's key are the identifier, which is the whole of the others.
+            return fields[0][-32:].hex()
     return ""

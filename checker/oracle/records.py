@@ -20,6 +20,8 @@ MAX_INTEGER: Final = 2**63 - 1
 MAX_BLOCK_BYTES: Final = 16 * 1024 * 1024
 MAX_TRANSACTION_BYTES: Final = 2 * 1024 * 1024
 MAX_HANDLER_CHARS: Final = 256
+MAX_ACTION_CHARS: Final = 32
+SERVICE_CALL: Final = 67
 
 SIGNING_PREFIX: Final = b"stampede/transaction/1"
 
@@ -118,6 +120,8 @@ _CALLS: Final = {
     48: ("int", "bin32"),
     49: ("int", "bin"),
     50: ("int", "bin32", "int"),
+    SERVICE_CALL: ("int", "str", "int"),
+    68: ("int", "bin20"),
 }
 _CONFIG: Final = ("int",) * 10 + ("bool",) * 3
 _GENESIS: Final = (
@@ -196,6 +200,8 @@ def read_transaction(encoded: bytes) -> Transaction:
     if type(kind) is not int or kind not in _CALLS:
         raise MalformedError(f"its call {kind!r} is none of {sorted(_CALLS)}")
     _checked(call, _CALLS[kind], "its call")
+    if kind == SERVICE_CALL and len(call[1]) > MAX_ACTION_CHARS:
+        raise MalformedError(f"its action has {len(call[1])} characters, at most {MAX_ACTION_CHARS} are allowed")
     if kind == 1 and len(call[2]) > MAX_HANDLER_CHARS:
         raise MalformedError(f"its handler has {len(call[2])} characters, at most {MAX_HANDLER_CHARS} are allowed")
     return transaction

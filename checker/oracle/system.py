@@ -5,7 +5,15 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from checker.oracle.calls import Gas, OutOfGasError, Present, RevertedError, new_expiry, remove_timer
+from checker.oracle.calls import (
+    Gas,
+    OutOfGasError,
+    Present,
+    RevertedError,
+    new_expiry,
+    remove_timer,
+    require_extensible,
+)
 from checker.oracle.contents import Contents, Table
 from checker.oracle.lane_config import calendar_of
 from checker.oracle.programs import OK, OUT_OF_GAS, REVERTED, Ending
@@ -13,33 +21,51 @@ from checker.oracle.records import MalformedError, TimerConfig, read_timer_confi
 from checker.oracle.twins import TWINS
 
 INSTRUCTION_CYCLES = 200
-CANCEL_TIMER, UPDATE_TIMER_CONFIG, EXTEND_TIMER = 48, 49, 50
+CANCEL_TIMER, UPDATE_TIMER_CONFIG, EXTEND_TIMER, SERVICE, CANCEL_ALL = 48, 49, 50, 67, 68
 """Kinds of calls."""
 
 CANCELLED_BY_GOVERNANCE, CONFIG_UPDATED, EXTENDED_BY_GOVERNANCE = 8, 9, 10
 """Tags of the events that instructions make."""
 
 
-def run_instruction(contents: Contents, present: Present, gas: Gas, call: list[object], *, is_deployer: bool) -> Ending:
-    """Run a system instruction; it writes nothing unless it succeeds."""
+def run_instruction(
+    contents: Contents, present: Present, gas: Gas, call: list[object], *, sender: bytes, is_deployer: bool
+) -> Ending:
+    """Run a system instruction, or a call on the queue; it writes nothing unless it succeeds."""
     own_cells = gas.cells
     try:
         gas.use(INSTRUCTION_CYCLES)
-        event = _carry_out(contents, present, call, is_deployer=is_deployer)
+        may = _owns(contents, sender, call[1]) if call[0] == CANCEL_ALL else is_deployer
+        events = _carry_out(contents, present, call, may=may)
     except OutOfGasError:
         return Ending(OUT_OF_GAS, "OutOfGas", gas.cycles_limit, own_cells, [])
     except RevertedError as error:
         return Ending(REVERTED, str(error), gas.cycles, own_cells, [])
-    return Ending(OK, "", gas.cycles, own_cells, [event])
+    return Ending(OK, "", gas.cycles, own_cells, events)
 
 
-def _carry_out(contents: Contents, present: Present, call: list[object], *, is_deployer: bool) -> list[object]:
-    if not is_deployer:
+def _owns(contents: Contents, sender: bytes, actor: object) -> bool:
+    assert isinstance(actor, bytes), "a call's fields were checked when it was read"
+    record = contents.actors.get(actor)
+    return record is not None and record.owner == sender
+
+
+def _carry_out(contents: Contents, present: Present, call: list[object], *, may: bool) -> list[list[object]]:
+    if not may:
         raise RevertedError("Unauthorized")
+    if call[0] in (SERVICE, CANCEL_ALL):
+        served = present.admission.serve(call)
+        if isinstance(served, str):
+            raise RevertedError(served)
+        return served
+    return [_govern(contents, present, call)]
+
+
+def _govern(contents: Contents, present: Present, call: list[object]) -> list[object]:
     kind, subject = call[0], call[1]
     assert isinstance(subject, bytes), "a call's fields were checked when it was read"
     if kind == CANCEL_TIMER:
-        return _cancel(contents, subject)
+        return _cancel(contents, present, subject)
     if kind == UPDATE_TIMER_CONFIG:
         for table, config in _configs_of(subject, contents):
             table.put(None, config)
@@ -49,17 +75,17 @@ def _carry_out(contents: Contents, present: Present, call: list[object], *, is_d
     return _extend(contents, present, subject, expires_at)
 
 
-def _cancel(contents: Contents, timer_id: bytes) -> list[object]:
+def _cancel(contents: Contents, present: Present, timer_id: bytes) -> list[object]:
     timer = contents.timers.get(timer_id)
     if timer is not None:
+        present.admission.release(timer)
         remove_timer(contents, timer)
     return [CANCELLED_BY_GOVERNANCE, timer_id, timer is not None]
 
 
 def _extend(contents: Contents, present: Present, timer_id: bytes, expires_at: int) -> list[object]:
-    timer = contents.timers.get(timer_id)
-    if timer is None:
-        raise RevertedError("UnknownTimer")
+    require_extensible(contents, present, timer_id)
+    timer = contents.timers.rows[timer_id]
     moved = new_expiry(contents, timer, present, expires_at)
     contents.timers.put(timer_id, timer._replace(expires_at=moved))
     return [EXTENDED_BY_GOVERNANCE, timer_id, moved]

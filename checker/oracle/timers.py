@@ -20,7 +20,7 @@ FIRED, DEFERRED, EXPIRED, INSOLVENT, SUMMARY = 1, 2, 3, 4, 6
 
 REASONS = (
     *("lane_full", "over_cap", "below_basefee", "funds", "agent_failed", "not_asked"),
-    *("block_cap", "actor_cap", "triggered"),
+    *("block_cap", "actor_cap", "triggered", "ready_limit", "unavailable"),
 )
 """Reasons why timers are held back, in the order of the summary."""
 
@@ -63,6 +63,12 @@ class TimerPhase:
         A policy that fires between transactions fires before it yields the next one, with what the block has left then.
         """
         return range(len(transactions))
+
+    def before_transaction(self, transaction: Transaction) -> None:
+        """Do what comes before a transaction that may stand in the block, as was decided just now."""
+
+    def after_transactions(self) -> None:
+        """Do what comes after the last transaction."""
 
     def run(self) -> None:
         """Collect, classify, remove the dead, fire, report."""

@@ -7,7 +7,8 @@ other file of the oracle asks for a policy by its name.
 from collections.abc import Mapping
 from typing import Any, Final
 
-from checker.oracle.records import Genesis
+from checker.oracle.records import Genesis, MalformedError
+from checker.oracle.twins.aptos import AptosTwin
 from checker.oracle.twins.bias_auction import BiasAuctionTwin
 from checker.oracle.twins.eip1559 import Eip1559Twin
 from checker.oracle.twins.fifo import FifoTwin
@@ -23,6 +24,7 @@ TWINS: Final[Mapping[str, Twin]] = {
         Eip1559Twin(),
         GbaAuctionTwin(),
         BiasAuctionTwin(),
+        AptosTwin(),
     )
 }
 """The twins by the names of their policies; a policy without one makes a run inconclusive."""
@@ -37,6 +39,9 @@ def reserved_addresses(genesis: Genesis) -> tuple[bytes, ...]:
 
 def configurations(genesis: Genesis) -> list[tuple[Twin, tuple[Any, ...]]]:
     """Return the twins of a genesis that have a configuration of their own, with it; raises MalformedError."""
+    for entry in genesis.policies:
+        if entry.policy in TWINS and genesis.timebase not in TWINS[entry.policy].timebases:
+            raise MalformedError(f"the policy {entry.policy} does not count in timebase {genesis.timebase}")
     twins = [(TWINS[entry.policy], entry.config) for entry in genesis.policies if entry.policy in TWINS]
     read = [(twin, twin.read_config(encoded)) for twin, encoded in twins]
     return [(twin, config) for twin, config in read if config is not None]

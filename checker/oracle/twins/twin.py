@@ -22,6 +22,8 @@ class BlockStart(NamedTuple):
         activated_at: The first height of the policy on this chain.
         room: Limits of the block, and what its transactions have used of them so far.
         is_in_slots: Whether the present is a slot, and not the height.
+        slot_ms: The length of a slot.
+        timestamp_ms: The block's own time.
     """
 
     contents: Contents
@@ -30,6 +32,8 @@ class BlockStart(NamedTuple):
     basefees: Basefees
     room: Gas
     is_in_slots: bool
+    slot_ms: int
+    timestamp_ms: int
 
 
 class TwinInBlock(Admission):
@@ -53,6 +57,8 @@ class Twin:
     name: ClassVar[str]
     reserved: ClassVar[tuple[bytes, ...]] = ()
     """Addresses that the policy keeps for itself, on every chain that names it, at all heights."""
+    timebases: ClassVar[tuple[str, ...]] = ("height", "slot")
+    """The timebases of chains that may name the policy."""
     follows: ClassVar[tuple[str, ...]] = ()
     """The policies after which it may be activated in the middle of a chain."""
 

@@ -274,7 +274,8 @@ class TestWholeChain:
         assert "its parent" in result.summary
 
     @pytest.mark.parametrize(
-        ("field", "value"), [(10, [[1, "aptos", b""]]), (10, [[1, "fifo", b""], [9, "fifo-free", b""]]), (15, None)]
+        ("field", "value"),
+        [(10, [[1, "sealed-bids", b""]]), (10, [[1, "fifo", b""], [9, "fifo-free", b""]]), (15, None)],
     )
     def test_what_the_oracle_does_not_know_is_inconclusive(self, recorded, field, value):
         """A policy or a program without a restatement cannot be judged."""

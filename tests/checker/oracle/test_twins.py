@@ -164,7 +164,7 @@ class MergingTwin(Twin):
 
 
 def test_a_twin_may_have_a_prologue_and_fire_between_transactions(monkeypatch):
-    """As `aptos` will: each receipt stands where it happened, and who is collected is too late for a transaction."""
+    """As `aptos` does: each receipt stands where it happened, and who is collected is too late for a transaction."""
     monkeypatch.setitem(TWINS, "merging", MergingTwin())
     monkeypatch.setattr(oracle_blocks, "_is_signed", lambda _: True)
     bench = Bench({"a": RICH, "b": RICH}, policy="merging", program="clerk")
@@ -182,15 +182,11 @@ def test_a_twin_may_have_a_prologue_and_fire_between_transactions(monkeypatch):
     assert [name for name, _ in bench.result.phases][:4] == ["promotion", "prologue", "transactions", "timers"]
 
 
-AWAITED: tuple[str, ...] = ("aptos",)
-"""Policies without a twin: a run of theirs is inconclusive, or says that no oracle judged it (docs/spec.md)."""
-
-
-def test_every_built_in_policy_has_a_twin_or_is_awaited():
-    judged = {name: policy() for name, policy in POLICIES.items() if name not in AWAITED}
+def test_every_built_in_policy_has_a_twin():
+    policies = {name: policy() for name, policy in POLICIES.items()}
     built_in = {
-        name: tuple(other for other in judged if isinstance(policy.carry(judged[other]), Carry))
-        for name, policy in judged.items()
+        name: tuple(other for other in policies if isinstance(policy.carry(policies[other]), Carry))
+        for name, policy in policies.items()
     }
 
     assert {twin.name: twin.follows for twin in TWINS.values()} == built_in
