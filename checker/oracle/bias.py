@@ -5,12 +5,13 @@ from dataclasses import dataclass, field
 
 from checker.oracle.bias_records import BOOKS, SLOT_ROW, SLOT_ROWS, WINDOWS, BiasBooks, BiasConfig
 from checker.oracle.bias_scores import Candidate, bias, bounded_lambda, next_lambda, payment_of
-from checker.oracle.calls import Call, Gas, remove_timer
+from checker.oracle.calls import Call, Gas
 from checker.oracle.contents import Timer
 from checker.oracle.escrow import ESCROW, bid_of, release
 from checker.oracle.parameters import MAX_INTEGER
 from checker.oracle.programs import OK, run_call
 from checker.oracle.selection import fee_of
+from checker.oracle.timer_tables import remove_timer
 from checker.oracle.timers import FIRED, TimerPhase, handler_of
 
 WINDOW_CLOSED = 16

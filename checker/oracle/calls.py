@@ -13,7 +13,8 @@ from checker.oracle.admission import Admission
 from checker.oracle.contents import Bucket, Contents, Message, Timer, TimerCounts
 from checker.oracle.lane_config import Calendar
 from checker.oracle.quotes import Fees, Quoted, Terms
-from checker.oracle.records import MAX_INTEGER, TimerConfig, be8, keccak256, write
+from checker.oracle.records import MAX_INTEGER, TimerConfig, be8, keccak256
+from checker.oracle.timer_tables import index_cells, remove_timer
 
 CALL_CYCLES = 200
 GET_CYCLES = 50
@@ -28,7 +29,6 @@ MAX_PAYLOAD_BYTES = 1_048_576
 MAX_HANDLER_BYTES = 256
 DEFAULT_HANDLER = "handle_timer"
 ADDRESS_BYTES = 20
-KEY_BYTES = 32
 RESERVED_ADDRESSES = [number.to_bytes(20, "big") for number in range(16)]
 """Zero and 0x01 to 0x0F: they pay for nothing."""
 
@@ -370,14 +370,6 @@ class Call:
         return timer
 
 
-def index_cells(timer: Timer, bucket: Bucket) -> int:
-    """Return the cells of a new timer's index: its record, its entry, and its bucket if that is new."""
-    records: list[list[object]] = [list(timer._replace(payload=b"")), [timer.timer_id]]
-    if not bucket.live:
-        records.append([0, 1, 1, bucket.queued])
-    return sum(KEY_BYTES + len(write(record)) for record in records)
-
-
 def require_extensible(contents: Contents, present: Present, timer_id: bytes) -> None:
     """Revert where the policy moves no expiry, or where there is no such timer."""
     if contents.timers.get(timer_id) is None:
@@ -393,18 +385,6 @@ def new_expiry(contents: Contents, timer: Timer, present: Present, expires_at: i
         raise RevertedError("InvalidInput")
     # Where timers do not expire, the requested expiry does not matter.
     return min(expires_at, present.latest_expiry) if present.admission.has_ttl else present.latest_expiry
-
-
-def remove_timer(contents: Contents, timer: Timer) -> None:
-    """Take a timer out of all its tables, and return what it has in escrow; the last of a height takes the bucket."""
-    escrow.give_back(contents, timer)
-    watches.end(contents, timer)
-    contents.timers.put(timer.timer_id, None)
-    contents.bucket_entries.put((timer.due, timer.sequence), None)
-    bucket = contents.buckets.rows[timer.due]
-    contents.buckets.put(timer.due, bucket._replace(live=bucket.live - 1) if bucket.live > 1 else None)
-    counts = contents.counts.rows[timer.actor]
-    contents.counts.put(timer.actor, TimerCounts(counts.live - 1, counts.scheduled))
 
 
 def _require_address(*addresses: bytes | None) -> None:

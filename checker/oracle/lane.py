@@ -4,12 +4,12 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from checker.oracle.bidding import Answer, ask
-from checker.oracle.calls import remove_timer
 from checker.oracle.contents import Market, Timer
 from checker.oracle.fairness import fires_since, weight_of_others, weights_of, window_start_of
 from checker.oracle.lane_config import is_excessive
 from checker.oracle.market import Bid, Lane, median, next_lane_basefee, priority_of
 from checker.oracle.selection import Prices, fill, ranked
+from checker.oracle.timer_tables import remove_timer
 from checker.oracle.timers import TimerPhase
 
 GBA_FAILED = 12

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from checker.oracle.calls import remove_timer
 from checker.oracle.contents import Contents, Timer
 from checker.oracle.queue_records import (
     ACTIVE,
@@ -22,6 +21,7 @@ from checker.oracle.queue_records import (
     price_of,
     slot_of,
 )
+from checker.oracle.timer_tables import remove_timer
 
 TXN_FAILED: Final = 66
 """Tag of the event of an entry that leaves without a run, or whose run failed."""

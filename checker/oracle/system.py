@@ -11,13 +11,13 @@ from checker.oracle.calls import (
     Present,
     RevertedError,
     new_expiry,
-    remove_timer,
     require_extensible,
 )
 from checker.oracle.contents import Contents, Table
 from checker.oracle.lane_config import calendar_of
 from checker.oracle.programs import OK, OUT_OF_GAS, REVERTED, Ending
 from checker.oracle.records import MalformedError, TimerConfig, read_timer_config, write
+from checker.oracle.timer_tables import remove_timer
 from checker.oracle.twins import TWINS
 
 INSTRUCTION_CYCLES = 200

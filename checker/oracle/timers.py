@@ -9,11 +9,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from checker.oracle import watches
-from checker.oracle.calls import DEFAULT_HANDLER, MAX_HANDLER_BYTES, Call, Gas, Present, remove_timer
+from checker.oracle.calls import DEFAULT_HANDLER, MAX_HANDLER_BYTES, Call, Gas, Present
 from checker.oracle.contents import Basefees, Contents, Timer
 from checker.oracle.programs import OK, run_call
 from checker.oracle.records import MAX_INTEGER, Transaction
 from checker.oracle.selection import Prices, fee_of, fill, max_cost_of
+from checker.oracle.timer_tables import remove_timer
 
 FIRED, DEFERRED, EXPIRED, INSOLVENT, SUMMARY = 1, 2, 3, 4, 6
 """Tags of the events that the phase makes."""
