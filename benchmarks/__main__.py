@@ -5,7 +5,7 @@ import sys
 from typing import Final
 
 BENCHMARKS: Final = (
-    "bench_bus",
+    "bench_peers",
     "bench_chain",
     "bench_storm",
     "bench_scheduler",

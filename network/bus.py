@@ -269,10 +269,11 @@ class Bus:
         if parcel.length > self._size_limit:
             self._drop(wire, ordinal, "oversize", "")
         elif wire.is_plain:
-            if wire.happens("loss", ordinal, wire.spec.loss_ppm):
+            delay_us = wire.plain_delay_us(ordinal)
+            if delay_us is None:
                 self._drop(wire, ordinal, "loss", "")
                 return
-            at_us = now_us + wire.sample(wire.spec.latency, ordinal)
+            at_us = now_us + delay_us
             kernel.post(at_us, destination, _DELIVERY, wire.source, ordinal, self._arrive, wire, ordinal, parcel)
         else:
             self._transmit_under(
@@ -323,10 +324,11 @@ class Bus:
             return
         self._delivered += 1
         payload, label, length, checksum = parcel
+        source = wire.source
         if self._is_traced:
-            chain = self._chains[wire.destination]
-            chain.add(self._kernel.now_us, Delivered(wire.source, ordinal, label.kind, length, checksum))
-        deliver(wire.source, payload)
+            arrived = Delivered(source, ordinal, label.kind, length, checksum)
+            self._chains[wire.destination].add(self._kernel.now_us, arrived)
+        deliver(source, payload)
 
     def _is_lost(self, wire: LinkState, ordinal: int, losses: Losses) -> bool:
         """Whether a message that would arrive now has been lost on the way."""

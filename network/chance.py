@@ -8,7 +8,7 @@ import hashlib
 import struct
 from typing import Final
 
-_DRAWS_PER_BLOCK: Final = 8
+DRAWS_PER_BLOCK: Final = 8
 _BLOCK: Final = struct.Struct("<8Q")
 _NO_BLOCK: Final = -1
 
@@ -50,13 +50,16 @@ class Draws:
 
     def at(self, ordinal: int) -> int:
         """Return draw number `ordinal` (0 or more) as a uniform 64-bit integer."""
-        block = ordinal >> 3
-        if block != self._block:
+        return self.block(ordinal // DRAWS_PER_BLOCK)[ordinal % DRAWS_PER_BLOCK]
+
+    def block(self, number: int) -> tuple[int, ...]:
+        """Return the eight draws from number `8 * number` on."""
+        if number != self._block:
             hasher = self._prefix.copy()
-            hasher.update(block.to_bytes(8, "big"))
+            hasher.update(number.to_bytes(8, "big"))
             self._words = _BLOCK.unpack(hasher.digest())
-            self._block = block
-        return self._words[ordinal % _DRAWS_PER_BLOCK]
+            self._block = number
+        return self._words
 
 
 def below(draw: int, bound: int) -> int:

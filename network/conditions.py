@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from network.chance import Chance, Draws, below
+from network.chance import DRAWS_PER_BLOCK, Chance, Draws, below
 from network.latency import Latency
 from network.queues import Line, Losses
 from network.topology import MILLION, LinkSpec, check_rates
@@ -140,8 +140,8 @@ class LinkState:
     """One direction of a link at run time."""
 
     __slots__ = (
-        *("_chance", "_streams", "chain", "conditions", "deliver", "destination", "is_plain", "losses", "sent"),
-        *("source", "spec"),
+        *("_chance", "_plain_block", "_plain_delays_us", "_streams", "chain", "conditions", "deliver", "destination"),
+        *("is_plain", "losses", "sent", "source", "spec"),
     )
 
     def __init__(
@@ -159,6 +159,8 @@ class LinkState:
         self.losses: Losses | None = None
         self.conditions: tuple[Condition, ...] = ()
         self.is_plain = False
+        self._plain_block = -1
+        self._plain_delays_us: tuple[Micros | None, ...] = ()
         self.set_conditions(())
 
     def set_conditions(self, conditions: tuple[Condition, ...]) -> None:
@@ -166,6 +168,26 @@ class LinkState:
         self.conditions = conditions
         # A plain wire at most loses: `fate_of` would say the same in twice the time.
         self.is_plain = not (conditions or self.spec.reorder_ppm)
+
+    def plain_delay_us(self, ordinal: int) -> Micros | None:
+        """Return a message's time on the wire while it is plain; None if it is lost. Drawn for eight at a time."""
+        block = ordinal // DRAWS_PER_BLOCK
+        if block != self._plain_block:
+            self._plain_block, self._plain_delays_us = block, self._draw_plain(block)
+        return self._plain_delays_us[ordinal % DRAWS_PER_BLOCK]
+
+    def _draw_plain(self, block: int) -> tuple[Micros | None, ...]:
+        latency, loss_ppm = self.spec.latency, self.spec.loss_ppm
+        delays_us = [latency.mean_us] * DRAWS_PER_BLOCK
+        if latency.kind != "fixed":
+            delays_us = [latency.sample(draw) for draw in self._stream("latency").block(block)]
+        if not loss_ppm:
+            return tuple(delays_us)
+        losses = self._stream("loss").block(block)
+        return tuple(
+            None if below(loss, MILLION) < loss_ppm else delay_us
+            for loss, delay_us in zip(losses, delays_us, strict=True)
+        )
 
     def sample(self, latency: Latency, ordinal: int, purpose: str = "latency") -> Micros:
         """Return a message's time on the wire."""
@@ -179,10 +201,13 @@ class LinkState:
 
     def draw(self, purpose: str, ordinal: int) -> int:
         """Return the 64-bit draw of one purpose for one message."""
+        return self._stream(purpose).at(ordinal)
+
+    def _stream(self, purpose: str) -> Draws:
         stream = self._streams.get(purpose)
         if stream is None:
             stream = self._streams[purpose] = self._chance.stream(purpose, f"{self.source}->{self.destination}")
-        return stream.at(ordinal)
+        return stream
 
 
 def fate_of(wire: LinkState, ordinal: int, label: Label, length: int, *, now_us: Micros) -> Fate:

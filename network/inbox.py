@@ -26,16 +26,13 @@ class InboxError(Exception):
 class Caller:
     """Notes for the kernel when a node's mailbox is to be drained, and whether it has a handler."""
 
-    __slots__ = ("_called", "_node", "_served")
+    __slots__ = ("_node", "_served", "call")
 
     def __init__(self, node: int, called: list[Drain], served: dict[int, None]) -> None:
         self._node = node
-        self._called = called
         self._served = served
-
-    def call(self, drain: Drain) -> None:
-        """Have the mailbox drained after the actions of this turn."""
-        self._called.append(drain)
+        self.call: Callable[[Drain], None] = called.append
+        """Has the mailbox drained after the actions of this turn."""
 
     def note_served(self, *, is_served: bool) -> None:
         """Say whether the mailbox has a handler."""

@@ -23,18 +23,19 @@ never of the order in which trio runs its tasks.
 One trio second is one virtual microsecond. Trio deadlines work but cost 6 to 22 us each, a kernel event about 1 us.
 """
 
-import heapq
 import math
 from bisect import insort
 from collections import deque
 from collections.abc import Awaitable, Callable
 from functools import partial
+from heapq import heappop, heappush
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final, Literal, TypeAlias, TypeVarTuple
 
 import trio
 
+from network.collector import rare_collections
 from network.inbox import Caller, Drain
 from network.outcome import (
     EventOrderError,
@@ -130,7 +131,7 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
             instant = self._instants.get(at_us)
             if instant is None:
                 self._instants[at_us] = [event]
-                heapq.heappush(self._instant_heap, at_us)
+                heappush(self._instant_heap, at_us)
             else:
                 instant.append(event)
         elif at_us == self.now_us:
@@ -150,9 +151,11 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
         if not self._may_pull:
             return False
         lane = self._lanes.get(destination)
+        if not lane:
+            return False
         # A limit of each destination's own: whether it is reached must not depend on who runs beside it in the turn.
         pulls = self._pulls.get(destination, 0)
-        if not lane or pulls >= PULLS_PER_TURN:
+        if pulls >= PULLS_PER_TURN:
             return False
         # Counted before the action, which may come back for more.
         self._pulls[destination] = pulls + 1
@@ -194,7 +197,8 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
         """
         if self._main_task is not None:
             raise KernelError("a kernel runs once: build another for the next run")
-        error = run_trio(partial(self._root, main), self, self)
+        with rare_collections():
+            error = run_trio(partial(self._root, main), self, self)
         if self._failure is not None:
             raise self._failure
         if error is not None:
@@ -267,7 +271,7 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
         if at_us > self._time_limit_us:
             self._reach_time_limit()
             return
-        heapq.heappop(self._instant_heap)
+        heappop(self._instant_heap)
         self.now_us = at_us
         events = self._instants.pop(at_us)
         # Empty lanes of earlier instants would be sorted again in every turn.

@@ -58,15 +58,15 @@ class EventChain:
         if self._events is not None:
             self._events.append(Event(at_us, self.node, body))
 
-    def move_to(self, log: bytearray) -> tuple[int, list[Event]]:
-        """Append the buffered records to the log; return how many events those were, and the events for sinks."""
+    def move_to(self, log: bytearray, shown: list[Event]) -> int:
+        """Append the buffered records to the log and the events for sinks to `shown`; return how many those were."""
         log += self._buffer
         self._buffer.clear()
+        if self._events:
+            shown += self._events
+            self._events.clear()
         pending, self._pending = self._pending, 0
-        if self._events is None:
-            return pending, []
-        events, self._events = self._events, []
-        return pending, events
+        return pending
 
     def close(self) -> None:
         """Ignore whatever is added from now on."""
@@ -109,14 +109,13 @@ class Trace:
         """Move what the chains hold into the log, in node order, and show it to the sinks."""
         if not self._dirty:
             return
-        ready = sorted(self._dirty, key=attrgetter("node"))
+        # Most turns belong to one node, and a call to sort costs as much as the move.
+        ready = self._dirty[:] if len(self._dirty) == 1 else sorted(self._dirty, key=attrgetter("node"))
         # The list is shared with the chains, and a sink may add events of its own: empty it before they run.
         self._dirty.clear()
         shown: list[Event] = []
         for chain in ready:
-            pending, events = chain.move_to(self.log)
-            self.count += pending
-            shown += events
+            self.count += chain.move_to(self.log, shown)
         if len(self.log) - self._hashed_bytes >= _HASH_CHUNK_BYTES:
             self._hash_rest()
         for event in shown:

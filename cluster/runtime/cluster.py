@@ -33,7 +33,6 @@ from faults.coverage.engine_phases import PhaseStatus
 from faults.events import FaultEdge, Healed
 from network.bus import Bus
 from network.chance import Chance
-from network.collector import rare_collections
 from network.events import Event, EventRouter, Handlers
 from network.kernel import Delivery, Kernel
 from network.outcome import BusStatistics, KernelOutcome
@@ -161,7 +160,7 @@ class Cluster:
 
         Raises CodeChangedError where other code made what is final in the data directory, and this cannot execute it.
         """
-        with swaps_of_run(self.scenario.mutants), rare_collections():
+        with swaps_of_run(self.scenario.mutants):
             return self._run()
 
     def _run(self) -> ClusterRun:

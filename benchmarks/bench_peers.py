@@ -1,0 +1,79 @@
+"""Messages per processor second of the toy (benchmarks/toy) on Stampede and on other simulators, side by side.
+
+    python -m benchmarks.bench_peers [--python PATH]
+
+Every measurement is a process of its own; they take turns, so that a slow moment of the machine does not fall on one
+of them alone. simloop, seedloop and simloom need Python 3.12 and are in no requirement file: those that the named
+interpreter can import are measured, the others are named as missing.
+
+What is compared is not the same work. Stampede sends copies of bytes with checksums, records every event and hashes the
+log; seedloop, simloop and simloom hand references over and record events as objects; simpy records nothing.
+"""
+
+import argparse
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+from benchmarks.toy.carriers import CARRIERS
+
+Show: TypeAlias = Callable[[str], None]
+
+SIZES: Final = {4: 2_000, 16: 300, 64: 30}
+"""Validators, and the view at which the run ends: some 10^5 messages each."""
+
+REPEATS: Final = 5
+_NANOSECONDS: Final = 1_000_000_000
+
+
+def run(show: Show = print, *, python: str = sys.executable, repeats: int = REPEATS) -> None:
+    """Print median and spread of each carrier at each size."""
+    present = [name for name in CARRIERS if _is_present(python, name)]
+    show(f"toy, messages per processor second, median of {repeats} (least to most)")
+    figures: dict[str, list[str]] = {name: [] for name in present}
+    medians: dict[int, dict[str, int]] = {}
+    for nodes, views in SIZES.items():
+        rounds = [{name: _per_second(python, name, nodes, views) for name in present} for _ in range(repeats)]
+        medians[nodes] = {}
+        for name in present:
+            values = sorted(each[name] for each in rounds)
+            medians[nodes][name] = int(statistics.median(values))
+            figures[name].append(f"{medians[nodes][name]:9,d} ({values[0]:,} to {values[-1]:,})")
+    show(f"  {'':<20}" + "".join(f"{f'{nodes} validators':<32}" for nodes in SIZES))
+    for name in present:
+        show(f"  {name:<20}" + "".join(f"{figure:<32}" for figure in figures[name]))
+    for name in [name for name in CARRIERS if name not in present]:
+        show(f"  {name:<20}not installed for {python}: left out")
+    for nodes, by_name in medians.items():
+        _judge(show, nodes, by_name)
+
+
+def _judge(show: Show, nodes: int, medians: dict[str, int]) -> None:
+    ours = medians["stampede"]
+    if "seedloop" in medians:
+        ratio = ours / medians["seedloop"]
+        show(f"  {nodes:3d} validators: {ratio:.2f} times seedloop{'' if ratio > 1 else '   MISSED: above 1'}")
+    if "simpy" in medians:
+        ratio = ours / medians["simpy"]
+        is_missed = nodes == max(SIZES) and ratio < 0.5
+        show(f"  {nodes:3d} validators: {ratio:.2f} times simpy{'   MISSED: at least 0.5' if is_missed else ''}")
+
+
+def _is_present(python: str, name: str) -> bool:
+    command = [python, "-c", f"import benchmarks.toy.{CARRIERS[name]}"]
+    return subprocess.run(command, check=False, capture_output=True).returncode == 0  # noqa: S603 - our own modules
+
+
+def _per_second(python: str, name: str, nodes: int, views: int) -> int:
+    command = [python, "-m", "benchmarks.toy", name, str(nodes), str(views)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603 - our own modules
+    messages, nanoseconds = map(int, done.stdout.split())
+    return messages * _NANOSECONDS // nanoseconds
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Compare the toy on Stampede and on other simulators.")
+    parser.add_argument("--python", default=sys.executable, help="the interpreter that all carriers run in")
+    run(python=parser.parse_args().python)
