@@ -107,7 +107,7 @@ class Shrinker:
         while is_smaller and self._runs < self._runs_max:
             is_smaller = False
             self._failed.clear()
-            for reduce in (self._fewer_entries, self._fewer_validators, self._defaults):
+            for reduce in (self._fewer_entries, self._narrower_workloads, self._fewer_validators, self._defaults):
                 while self._runs < self._runs_max and self._take_first(reduce(self._plain)):
                     is_smaller = True
             is_smaller |= self._take_smaller_values()
@@ -185,6 +185,16 @@ class Shrinker:
         for table in TABLES:
             for removed in halves(list(plain[table])):
                 yield f"without {table} {', '.join(removed)}", _without(plain, table, removed)
+
+    def _narrower_workloads(self, plain: Plain) -> Iterator[Reduction]:
+        """Let a workload that tries many things try fewer: its own kind says what its parts are."""
+        for name, workload in convert_scenario(plain, "the scenario").workload.items():
+            for part in workload.narrower():
+                smaller = copy.deepcopy(plain)
+                smaller["workload"][name] = msgspec.to_builtins(part)
+                before, after = plain["workload"][name], smaller["workload"][name]
+                said = ", ".join(f"{key} {value}" for key, value in after.items() if value != before[key])
+                yield f"workload {name} with {said}", smaller
 
     def _fewer_validators(self, plain: Plain) -> Iterator[Reduction]:
         for count in range(VALIDATORS_MIN, plain["cluster"]["validators"]):

@@ -65,7 +65,12 @@ def candidates_of(plain: Plain) -> list[list[ValueCandidates]]:
         entries = [((key, name), entry) for name, entry in section.items()] if tables else [((key,), section)]
         groups += [list(_candidates_in(plain, path, entry)) for path, entry in entries]
     groups.append([_stop(plain)])
-    sound = [[_sound(plain, candidates) for candidates in group] for group in groups]
+    narrowed = {
+        ("workload", name, key)
+        for name, workload in convert_scenario(plain, "the plan").workload.items()
+        for key in workload.narrowed_by
+    }
+    sound = [[_sound(plain, each) for each in group if each.path not in narrowed] for group in groups]
     kept = [[candidates for candidates in group if candidates.highest] for group in sound]
     return [group for group in kept if group]
 
@@ -104,8 +109,10 @@ def _candidates_in(plain: Plain, path: Path, section: Mapping[str, Any]) -> Iter
         if isinstance(value, Mapping):
             yield from _candidates_in(plain, place, value)
         elif isinstance(value, list):
-            for index, entry in enumerate(value):
-                yield ValueCandidates((*place, index), (GONE, entry))
+            entries = [ValueCandidates((*place, index), (GONE, entry)) for index, entry in enumerate(value)]
+            # A ratio is a list that can lose no entry: it goes back to its default as a whole.
+            is_ratio = not any(_sound(plain, entry).highest for entry in entries)
+            yield from [ValueCandidates(place, (GONE, value))] if is_ratio else entries
         elif (span := _span_of(plain, path, key)) is not None:
             yield ValueCandidates(place, (*_within(span, at_start=key == span.start), value))
         elif type(value) is int:

@@ -173,3 +173,8 @@ def run_command(
     arguments += ["--runs", str(runs)] if runs != RUNS else []
     arguments += ["--data-dir", str(data_dir)] if data_dir is not None else []
     return command_line([*arguments, *["--check-determinism"] * is_repeated])
+
+
+def shrunk_plan_of(directory: Path, runs: Path) -> Path:
+    """Return where `shrink` writes the smallest plan of a run directory, unless it is told another file."""
+    return runs / f"{directory.name}-shrunk.toml"

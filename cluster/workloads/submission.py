@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Final, NamedTuple
+from typing import Annotated, Any, ClassVar, Final, NamedTuple, Self
 
 import msgspec
 from nacl.signing import SigningKey
@@ -173,6 +173,9 @@ class WorkloadKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_
     is_recurring: ClassVar[bool] = False
     """Whether its actors schedule themselves again, so that without a fire that succeeds it has had no effect."""
 
+    narrowed_by: ClassVar[tuple[str, ...]] = ()
+    """Keys that `narrower` changes: to leave one out makes the workload larger."""
+
     enabled: Annotated[bool, means("Switched off, it stands in genesis and submits nothing.")] = True
     may_be_idle: Annotated[
         bool, means("Whether the run shows something although not one of its transactions succeeds.")
@@ -199,6 +202,10 @@ class WorkloadKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_
     def transactions(self, site: Site) -> Iterator[TimedTransaction]:
         """Yield the submissions."""
         raise NotImplementedError
+
+    def narrower(self) -> Iterator[Self]:
+        """Yield workloads that do a part of what this one does, for `shrink`: large parts first."""
+        yield from ()
 
     def timers_known(self) -> tuple[int, int]:
         """Return how many actors have timers whose identifiers are known in advance, and how many each."""

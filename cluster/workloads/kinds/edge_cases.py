@@ -8,7 +8,7 @@ not respect anything, send transactions that no block may contain. A scenario ta
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Annotated, Final
+from typing import Annotated, ClassVar, Final, Self
 
 import msgspec
 
@@ -183,6 +183,8 @@ ATTEMPTS_PER_CASE: Final = 20
 class EdgeCases(WorkloadKind, tag="edge-cases", kw_only=True, frozen=True):
     """Transactions at each limit of the rules and one beyond it."""
 
+    narrowed_by: ClassVar[tuple[str, ...]] = ("first", "count")
+
     first: Annotated[int, msgspec.Meta(ge=0, lt=len(CASES)), means("The first group of cases.")] = 0
     count: Annotated[int, msgspec.Meta(ge=1, le=len(CASES)), means("How many groups.")] = len(CASES)
     start_ms: Annotated[Milliseconds, means("When the first transaction is submitted.")] = 0
@@ -193,6 +195,15 @@ class EdgeCases(WorkloadKind, tag="edge-cases", kw_only=True, frozen=True):
         """Return its submissions and timers."""
         del slots
         return Volume(ATTEMPTS_PER_CASE * self.count, ATTEMPTS_PER_CASE * self.count)
+
+    def narrower(self) -> Iterator[Self]:
+        """Yield the halves of its groups of cases, their quarters, and so on down to single groups."""
+        size = self.count // 2
+        while size:
+            for start in range(0, self.count, size):
+                first, count = (self.first + start) % len(CASES), min(size, self.count - start)
+                yield msgspec.structs.replace(self, first=first, count=count)
+            size //= 2
 
     def genesis(self, site: Site) -> GenesisShare:
         """Return the bookkeeper and the strangers; the script actors and the other actors."""

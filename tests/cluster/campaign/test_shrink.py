@@ -87,6 +87,18 @@ def test_references_to_an_observer_follow_when_one_before_it_goes():
     assert (shrunk.faults["it"].validator, shrunk.mutants["floor-one-step-short"]) == (4, (4,))
 
 
+def test_scripted_cases_are_tried_one_by_one():
+    def holds(scenario):
+        cases = scenario.workload.get("edges")
+        return cases is not None and cases.first <= 5 < cases.first + cases.count
+
+    plan = {"name": "edges", "title": "x", "workload": {"edges": {"kind": "edge-cases"}}}
+    scenario = convert_scenario(plan, "plan")
+    cases = Shrinker(scenario, 0, "it", run=run_by(holds), jobs=1).shrink().scenario.workload["edges"]
+
+    assert (cases.first, cases.count) == (5, 1)
+
+
 def test_a_section_back_at_its_default_can_be_reduced_further():
     """The cluster gets smaller only once the network is as by default."""
     seed = next(seed for seed in range(50) if draw_scenario(seed).cluster.validators > 4)

@@ -53,6 +53,13 @@ def test_a_number_below_its_default_has_the_default_as_only_candidate():
     assert values_at("network", "regossip_ms") == (GONE, 500)
 
 
+def test_a_ratio_goes_back_to_its_default_as_a_whole():
+    chain = {"policy": "eip1559", "lane": {"target_utilisation": [1, 3]}}
+
+    assert values_at("chain", "lane", "target_utilisation", chain=chain) == (GONE, [1, 3])
+    assert values_at("chain", "lane", "target_utilisation", 0, chain=chain) is None
+
+
 def test_a_time_span_is_cut_on_both_ends():
     assert values_at("faults", "cut", "start_ms") == (8_000, 6_000, 4_000, 2_000)
     assert values_at("faults", "cut", "stop_ms") == (4_000, 6_000, 8_000, 10_000)

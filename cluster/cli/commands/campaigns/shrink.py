@@ -16,7 +16,16 @@ from cluster.campaign.shrink import (
 )
 from cluster.campaign.tasks import Task, signature_of
 from cluster.campaign.workers import Workers
-from cluster.cli.options import Parser, add_jobs, describe_command, parse_runs, print_json, print_lines, run_command
+from cluster.cli.options import (
+    Parser,
+    add_jobs,
+    describe_command,
+    parse_runs,
+    print_json,
+    print_lines,
+    run_command,
+    shrunk_plan_of,
+)
 from cluster.scenario.load import encode_scenario
 from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import Scenario
@@ -70,7 +79,7 @@ def run_shrink(options: argparse.Namespace) -> int:
     scenario = named_after(without_expected(recorded), seed, signature)
     is_thorough = any(check.name == "determinism" and check.status == "failed" for check in reader.checks())
     runs = options.directory.parent if options.runs is None else options.runs
-    out = options.out or runs / f"{options.directory.name}-shrunk.toml"
+    out = options.out or shrunk_plan_of(options.directory, runs)
     if out.suffix != ".toml":
         raise ScenarioError(str(out), "a scenario file's name ends in .toml")
     out.parent.mkdir(parents=True, exist_ok=True)

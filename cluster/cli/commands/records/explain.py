@@ -13,8 +13,17 @@ from checker.record.manifest import REPORT
 from checker.record.run_directory import RecordReader
 from checker.record.streams import Difference
 from checker.results import CheckResult, ExitClass, deciding_check, verdict_of
-from cluster.cli.options import Parser, command_line, describe_command, print_json, print_lines
+from cluster.cli.options import (
+    Parser,
+    command_line,
+    describe_command,
+    print_json,
+    print_lines,
+    run_command,
+    shrunk_plan_of,
+)
 from cluster.inspect.explain_run import REPEATS_MAX, explain_record
+from cluster.inspect.headline import headline_of
 from cluster.live.progress import LiveProgress
 from cluster.page.write import page_of, write_page
 from cluster.scenario.model import Scenario
@@ -53,11 +62,13 @@ def run_explain(options: argparse.Namespace) -> int:
     confirmed = _confirm(reader, replay, checks, difference)
     verdict = verdict_of(checks, result.scenario.expect.fails).name
     page = _write_page(reader, result.scenario, checks, explanation)
+    headline = f"{verdict}: {headline_of(explanation, result.scenario, plan_of(reader))}"
     if options.json:
         answer = {
             "scenario": manifest.scenario,
             "seed": manifest.seed,
             "verdict": verdict,
+            "headline": headline,
             "repeat": command,
             "replay": confirmed.summary,
             "difference": None if difference is None else msgspec.to_builtins(difference),
@@ -66,7 +77,8 @@ def run_explain(options: argparse.Namespace) -> int:
         print_json(answer)
     else:
         lines = [
-            f"{verdict}: {explanation.check}: {explanation.summary}",
+            headline,
+            f"{explanation.check}: {explanation.summary}",
             f"seed {manifest.seed}, repeat with: {command}",
             *_unconfirmed(reader, confirmed, difference),
             *lines_of(explanation),
@@ -74,6 +86,14 @@ def run_explain(options: argparse.Namespace) -> int:
         ]
         print_lines(lines)
     return verdict_of([confirmed]).exit_code
+
+
+def plan_of(reader: RecordReader) -> str:
+    """Return the smallest plan that `shrink` has left beside a record, with its command, or the command for it."""
+    smallest = shrunk_plan_of(reader.path, reader.path.parent)
+    if smallest.exists():
+        return f"plan {smallest}: {run_command(str(smallest), reader.manifest.seed, runs=reader.path.parent)}"
+    return f"smallest plan by: {command_line(['shrink', str(reader.path)])}"
 
 
 def _write_page(
