@@ -79,6 +79,7 @@ KNOWS_SIMPLEX = (
     "checker/checks/rules/simplex.py",
     "checker/checks/rules/simplex_calm_views.py",
     "checker/checks/rules/simplex_cells.py",
+    "checker/checks/rules/simplex_duties.py",
     "checker/checks/rules/simplex_insistence.py",
     "checker/checks/rules/simplex_restart.py",
     "checker/checks/rules/simplex_traffic.py",

@@ -49,6 +49,7 @@ from checker.checks.reorg import Reorganizations
 from checker.checks.repairs import Repairs
 from checker.checks.reports import ExpectedReports
 from checker.checks.rules.simplex_calm_views import CalmViews
+from checker.checks.rules.simplex_duties import Duties
 from checker.checks.rules.simplex_insistence import Insistence
 from checker.checks.rules.simplex_restart import KeptVotes
 from checker.checks.rules.simplex_traffic import Traffic
@@ -102,6 +103,7 @@ CHECKS: Final[tuple[type[Check], ...]] = (
     CalmViews,
     Traffic,
     Insistence,
+    Duties,
     KeptVotes,
     FinalDisks,
     Repairs,

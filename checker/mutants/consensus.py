@@ -4,9 +4,10 @@ from functools import partial
 from typing import Any, Final
 
 from checker.mutants.mutant import mutant
-from validators.consensus.simplex import Nullification, certificates, recovery, views
+from validators.consensus.simplex import Finalization, Notarization, Nullification, certificates, recovery, views
 from validators.consensus.simplex import engine as simplex
 from validators.consensus.simplex.rounds import Certified, Round
+from validators.consensus.simplex.timeouts import TimeoutReason
 
 _mutant = partial(mutant, area="consensus")
 
@@ -18,6 +19,8 @@ POWER_CUTS: Final = (
     'fourth={kind="blackout", validators=[2, 0, 3, 1], at_ms=13_550, restart_ms=13_780}}'
 )
 """Four short losses of power, each in another part of a view."""
+
+_CERTIFICATES: Final = (Notarization, Nullification, Finalization)
 
 
 SLOW_JOIN: Final = (
@@ -118,6 +121,27 @@ def restart_without_nullifications(restore_one: Any) -> Any:
             restore_one(kept, artifact, me)
 
     return restore_others
+
+
+@_mutant((simplex, "repeat_nullify"), kills=("duties",), on_all=True)
+def nullify_repeated_alone(repeat_nullify: Any) -> Any:
+    """A validator repeats its nullify without the certificate that leads others into its view."""
+
+    def repeat_alone(*of: Any) -> Any:
+        return [each for each in repeat_nullify(*of) if not isinstance(getattr(each, "message", None), _CERTIFICATES)]
+
+    return repeat_alone
+
+
+@_mutant((simplex.Simplex, "_time_out"), kills=("duties",), on_all=True)
+def leader_that_gave_up_is_waited_for(time_out: Any) -> Any:
+    """A validator waits for a leader that has said that it gives its view up."""
+
+    def time_out_otherwise(self: Any, reason: Any) -> None:
+        if reason is not TimeoutReason.LEADER_NULLIFY:
+            time_out(self, reason)
+
+    return time_out_otherwise
 
 
 @_mutant((simplex, "arm_timers"), kills=("finality-regained",), on_all=True)

@@ -9,10 +9,13 @@ are counted by kind, one for each receiver, and held against a formula of what t
 
 Lengths are bounded for each message: of votes and requests by a constant, of certificates by n. A request with the same
 content leaves no more often than once for each timeout, and once more each time that what it asks for is wanted again.
+
+Of the requests of one kind that come from one peer in a second of the replica's own, no more than the limit are taken
+and not refused. Its second begins with a request and ends with a timer.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from checker.checks.check import Check
@@ -20,8 +23,9 @@ from checker.checks.context import RunContext
 from checker.results import CheckResult, ExitClass
 from faults.events import ClockSet, TransactionSubmitted
 from network.clock import MILLION
-from network.events import Delivered, Event, Handlers, Sent
-from validators.events import Booted, Entered
+from network.events import Delivered, Event, Handlers, Sent, TimerElapsed
+from network.types import Micros, NodeId
+from validators.events import Booted, Entered, MessageRefused
 from validators.sync.snapshots import ATTEMPTS
 
 VOTES: Final = ("Notarize", "Nullify", "Finalize")
@@ -31,6 +35,9 @@ REQUESTS: Final = ("CertificateRequest", "BlockRequest", "SnapshotRequest", "Sna
 VOTE_BYTES_MAX: Final = 192
 REQUEST_BYTES_MAX: Final = 96
 CERTIFICATE_BYTES: Final = 128
+ANSWERS_TIMER: Final = ("answers",)
+SECOND_US: Final = 1_000_000
+
 SIGNATURE_BYTES: Final = 67
 """A signature in a certificate; its bit among the signers is in the certificate's own bytes."""
 
@@ -42,6 +49,15 @@ class _Given:
     view: int = 0
     lives: int = 0
     transactions: int = 0
+
+
+@dataclass(slots=True)
+class _Second:
+    """A second of one replica: requests that it did not refuse, by peer and kind, and the one that came last."""
+
+    taken: dict[tuple[NodeId, str], int] = field(default_factory=dict)
+    last: tuple[NodeId, str] | None = None
+    last_us: Micros = -1
 
 
 class Traffic(Check):
@@ -57,6 +73,7 @@ class Traffic(Check):
         self._given = {node: _Given() for node in run.honest}
         self._sent: dict[tuple[int, str], int] = {}
         self._got: dict[tuple[int, str], int] = {}
+        self._seconds: dict[NodeId, _Second] = {}
         self._asked: dict[tuple[int, str, bytes], int] = {}
         self._limits = {
             **dict.fromkeys(VOTES, VOTE_BYTES_MAX),
@@ -77,6 +94,8 @@ class Traffic(Check):
             Booted: self.booted,
             TransactionSubmitted: self.submitted,
             ClockSet: self.clock_set,
+            MessageRefused: self.refused,
+            TimerElapsed: self.elapsed,
         }
 
     @property
@@ -101,6 +120,35 @@ class Traffic(Check):
         """Count a message that asks for others."""
         key = event.node, delivered.label
         self._got[key] = self._got.get(key, 0) + 1
+        if delivered.label in REQUESTS:
+            second = self._seconds.setdefault(event.node, _Second())
+            self._close(event.node, second)
+            second.last, second.last_us = (delivered.source, delivered.label), event.at_us
+
+    def refused(self, event: Event, _refused: MessageRefused) -> None:
+        """Leave out a request that was refused as it came."""
+        second = self._seconds.get(event.node)
+        if second is not None and second.last_us == event.at_us:
+            second.last = None
+
+    def elapsed(self, event: Event, timer: TimerElapsed) -> None:
+        """End a second of a replica."""
+        if timer.key == ANSWERS_TIMER:
+            self._close(event.node, self._seconds.pop(event.node, _Second()))
+            self.tally.compared += 1
+            if timer.asked_us != SECOND_US:
+                self._fail(event.node, f"answers by a second of {timer.asked_us:,} us", SECOND_US, "us")
+
+    def _close(self, node: NodeId, second: _Second) -> None:
+        """Count the request that came last, if it was taken."""
+        if second.last is not None:
+            count = second.taken[second.last] = second.taken.get(second.last, 0) + 1
+            limit = self.run.plan.costs.answers_per_second
+            self.tally.compared += 1
+            if count > limit:
+                peer, kind = second.last
+                self._fail(node, f"answers to {count} messages {kind} of {peer} in a second", limit, "answers a second")
+            second.last = None
 
     def entered(self, event: Event, entered: Entered) -> None:
         """Note the greatest view."""
@@ -112,6 +160,7 @@ class Traffic(Check):
         """Count a life; the journal may lead to a view that was not entered yet."""
         given = self._given[event.node]
         given.lives += 1
+        self._seconds.pop(event.node, None)
         given.view = max(given.view, booted.view)
         if self._first_us is None:
             self._first_us = event.at_us

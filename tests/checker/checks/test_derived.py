@@ -8,6 +8,8 @@ from checker.checks.derived import DerivedState
 from checker.checks.observations import DiskFaults
 from tests.support.checks import finish, make_run
 from tests.support.cluster_runs import check_named, result_of
+from tests.support.simplex_bench import Bench, notarize, nullify, proposal_of
+from validators.consensus.simplex import encode_artifact
 from validators.derived import Derived, DerivedSize
 from validators.sync.follower import PEER_BLOCK_BYTES_MIN, Follower, Goal, PeerBlock, Purpose
 
@@ -53,6 +55,17 @@ def test_a_reorganization_is_compared_in_the_middle_of_the_run():
     check.rederived(1, (WHOLE._replace(kept={}),))
 
     assert "validator 1 after a reorganization: shelf" in finish(check).summary
+
+
+def test_a_vote_of_the_journal_that_does_not_count_is_missing():
+    """Its sender may be the one that a quorum needs, when all others have lost what they had in memory."""
+    records = [notarize(0, proposal_of(1, 0)), nullify(0, 1)]
+    bench = Bench(journal=[encode_artifact(record) for record in records])
+    whole = bench.engine.derived(records, None)
+    bench.engine._views.round(1).votes.nullifies.clear()
+
+    assert whole.kept == whole.rebuilt
+    assert "Nullify of view 1 counted, is absent and not True" in judge(bench.engine.derived(records, None)).summary
 
 
 def test_a_run_compares_every_part_of_every_validator():

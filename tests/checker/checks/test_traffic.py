@@ -5,10 +5,10 @@ import pytest
 from checker.checks.planned import PlannedRun
 from checker.checks.rules.simplex_traffic import Traffic
 from faults.events import TransactionSubmitted
-from network.events import Delivered, Event, Sent
+from network.events import Delivered, Event, Sent, TimerElapsed
 from network.types import SUPERVISOR
 from tests.support.checks import finish, make_run, show
-from validators.events import Booted, Entered
+from validators.events import Booted, Entered, MessageRefused
 
 PLAN = PlannedRun(timeout_retry_us=4_000_000, fetch_timeout_us=1_000_000, regossip_us=2_000_000)
 
@@ -71,3 +71,30 @@ def test_a_request_is_not_repeated_before_its_time():
 )
 def test_a_message_has_the_length_that_its_kind_needs(kind, length, status):
     assert judge(*send(kind, length=length)).status == status
+
+
+class TestAnswers:
+    """A peer has a number of answers in each second, and the second is the replica's own."""
+
+    limit = PLAN.costs.answers_per_second
+
+    def ask(self, count, peer=1):
+        return [Event(10 + each, 0, Delivered(peer, each, "BlockRequest", 40, b"")) for each in range(count)]
+
+    def test_more_than_the_limit_fails(self):
+        assert judge(*self.ask(self.limit), *self.ask(self.limit, peer=2)).status == "passed"
+        assert "to 9 messages BlockRequest of 1 in a second" in judge(*self.ask(self.limit + 2)).summary
+
+    def test_one_that_is_refused_does_not_count(self):
+        *taken, last = self.ask(self.limit + 1)
+        refused = Event(last.at_us, 0, MessageRefused("BlockRequest", "TooManyAnswers"))
+
+        assert judge(*taken, last, refused, *self.ask(1, peer=2)).status == "passed"
+
+    def test_a_second_ends_with_its_timer(self):
+        over = Event(50, 0, TimerElapsed(("answers",), 1_000_000))
+
+        assert judge(*self.ask(self.limit), over, *self.ask(self.limit)).status == "passed"
+
+    def test_a_second_is_a_second(self):
+        assert "a second of 500,000 us" in judge(Event(50, 0, TimerElapsed(("answers",), 500_000))).summary

@@ -1,11 +1,18 @@
 """Rounds beside those that the journal leads to, for the checks: what was not written down is lost to a restart."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from network.types import NodeId
 from validators.consensus.interface import Finality
-from validators.consensus.simplex.artifacts import Artifact
-from validators.consensus.simplex.messages import Finalization, Finalize, Notarization, Notarize
+from validators.consensus.simplex.artifacts import Artifact, artifact_view
+from validators.consensus.simplex.messages import (
+    Finalization,
+    Finalize,
+    Notarization,
+    Notarize,
+    Nullify,
+    Vote,
+)
 from validators.consensus.simplex.recovery import restore
 from validators.consensus.simplex.resolver import Helper
 from validators.consensus.simplex.rounds import Certified, Round
@@ -26,8 +33,8 @@ def derive_rounds(
     votes = sum(len(each.votes) for each in rounds)
     return Derived(
         part="consensus rounds",
-        kept=_describe(views),
-        rebuilt=_describe(fresh),
+        kept=_describe(views) | _describe_counted(_list_counted(views, me)),
+        rebuilt=_describe(fresh) | _describe_counted(each for each in records if _is_own(each, views)),
         sizes=(
             DerivedSize(
                 "rounds", len(rounds), views.current + 2 - lowest + ahead, "views from the retention to the next one"
@@ -36,6 +43,24 @@ def derive_rounds(
             DerivedSize("validators helped", len(helper), views.validators, "n"),
         ),
     )
+
+
+def _is_own(record: Artifact, views: Views) -> bool:
+    """Whether a record is a vote, which is an own one, of a view that is not final."""
+    return isinstance(record, Notarize | Nullify | Finalize) and artifact_view(record) > views.finalized_view
+
+
+def _list_counted(views: Views, me: NodeId) -> Iterator[Vote]:
+    """Yield the own votes that count towards certificates."""
+    for each in views.unfinalized():
+        for votes in (each.votes.notarizes, each.votes.nullifies, each.votes.finalizes):
+            if me in votes:
+                yield votes[me]
+
+
+def _describe_counted(votes: Iterable[Artifact]) -> dict[str, Plain]:
+    # From the records one by one, and not by way of `restore`, which may have left one out.
+    return {f"{each.traced_name} of view {artifact_view(each)} counted": True for each in votes}
 
 
 def _describe(views: Views) -> dict[str, Plain]:

@@ -1,0 +1,295 @@
+"""Duties of consensus: acts that others wait for, each within the time that its work takes.
+
+A duty that is not done costs time and no more, while others do theirs. So this check reads off the trace what comes to
+an honest validator, and what has to follow from it:
+
+| what comes | what has to follow |
+|---|---|
+| the leader's nullify, before or in its view | the view is given up, or left |
+| a nullify of a view that was left, for the first time in this view or of a later one | its sender gets a certificate |
+| equal votes of a quorum with the own one, over all lives | their certificate is held, or a later finality |
+
+What follows is due when the dearest blocks of the run and some syncs could have been done, since a processor does its
+work in turn; a view whose leader's nullify came that long before is given up as it is entered. Beside a nullify that is
+repeated, the certificate that leads into its view goes out in the same instant.
+
+A message counts if it is undamaged and comes to a validator that serves, by then in the view before its own or beyond.
+Replicas that the plan pauses or slows are not judged, nor those whose disks its faults touch; and with a Byzantine
+validator, which may take the processor of the others with a flood, only what goes out beside a nullify.
+"""
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Final, NamedTuple
+
+from checker.checks.check import Check
+from checker.checks.context import RunContext
+from checker.checks.mirror import SettledBlock
+from checker.checks.rules.simplex_calm_views import BLOCK_COSTS, SYNCS
+from checker.checks.rules.simplex_insistence import TIMED_OUT
+from checker.results import CheckResult, ExitClass
+from faults.events import Crashed
+from network.clock import MILLION
+from network.events import Delivered, Event, Handlers, Sent
+from network.types import Micros, NodeId
+from validators.events import CertificateHeld, Entered, Halted, Reported, StoppedVoting, Voted
+
+VOTES: Final = {"Notarize": "notarization", "Nullify": "nullification", "Finalize": "finalization"}
+"""Votes, and the certificate that a quorum of each makes."""
+
+CERTIFICATES: Final = ("Notarization", "Nullification", "Finalization")
+
+SPARE_US: Final = 200_000
+"""Time for messages, signatures and answers that wait before what is due."""
+
+
+class _Message(NamedTuple):
+    """A vote on its way: its kind, view and payload, and its checksum."""
+
+    label: str
+    view: int
+    payload: bytes
+    checksum: bytes
+
+
+class _Duty(NamedTuple):
+    """Something that is due: since when, and what it is."""
+
+    since_us: Micros
+    what: str
+    known_us: Micros = 0
+    """The time for which the reason had been known as it became due; with enough of it, it is due at once."""
+
+
+@dataclass(slots=True)
+class _Life:
+    """One life of a validator: its view, what is due, who voted for what, and whom it helped in which view."""
+
+    view: int = 0
+    final_view: int = 0
+    due: dict[tuple[str, int], _Duty] = field(default_factory=dict)
+    signers: dict[tuple[str, int, bytes], dict[NodeId, None]] = field(default_factory=dict)
+    leaders_out: dict[int, Micros] = field(default_factory=dict)
+    helped: dict[NodeId, tuple[int, int]] = field(default_factory=dict)
+    repeated: tuple[Micros, int, dict[NodeId, None]] = (-1, 0, {})
+    held: dict[tuple[str, int], None] = field(default_factory=dict)
+
+
+class Duties(Check):
+    """A validator gives up what its leader gave up, helps a peer that lags, and makes certificates of its votes."""
+
+    name = "duties"
+    exit_class: ClassVar[ExitClass] = "liveness"
+    engines = ("simplex",)
+    sees_earlier_events = False
+
+    def __init__(self, run: RunContext) -> None:
+        super().__init__(run)
+        hindered = {node: None for fault in run.plan.faults if fault.pauses or fault.slows for node in fault.nodes}
+        touched = dict.fromkeys(run.disk_faults.touched)
+        validators = (node for node in run.honest if node < run.validators)
+        self._judged = {node: None for node in validators if node not in hindered and node not in touched}
+        self._quorum = run.validators - (run.validators - 1) // 3
+        self._lives: dict[NodeId, _Life] = {}
+        self._own: dict[tuple[NodeId, str, int], bytes] = {}
+        self._on_way: dict[tuple[NodeId, NodeId, int], _Message] = {}
+        self._nullified: dict[tuple[NodeId, NodeId, int], None] = {}
+        self._late: list[tuple[Micros, NodeId, _Duty]] = []
+        self._cost_us = 0
+        self._is_timed = sum(node < run.validators for node in run.honest) == run.validators
+
+    @property
+    def handlers(self) -> Handlers:
+        """Views, votes and certificates, on their way and held."""
+        return {
+            Entered: self.entered,
+            Reported: self.reported,
+            Voted: self.voted,
+            CertificateHeld: self.certificate_held,
+            Sent: self.sent,
+            Delivered: self.delivered,
+            Crashed: self.crashed,
+            Halted: self.gone,
+            StoppedVoting: self.gone,
+        }
+
+    @property
+    def is_asked(self) -> bool:
+        """Return whether there is another validator, and one that is judged entered a view."""
+        return self.run.validators > 1 and bool(self._judged) and (self.tally.compared > 0 or not self._lives)
+
+    def entered(self, event: Event, entered: Entered) -> None:
+        """Begin a view; its leader may have given it up already."""
+        if event.node in self._judged:
+            life = self._lives.setdefault(event.node, _Life())
+            life.view = entered.view
+            for view in [view for view in life.leaders_out if view < entered.view]:
+                del life.leaders_out[view]
+                self._do(event, life, ("leave", view))
+            self._owe_leaving(event, life)
+
+    def reported(self, event: Event, report: Reported) -> None:
+        """Note that a view is given up."""
+        life = self._lives.get(event.node)
+        if life is not None and report.activity == TIMED_OUT:
+            life.leaders_out.pop(report.view, None)
+            self._do(event, life, ("leave", report.view))
+
+    def voted(self, event: Event, vote: Voted) -> None:
+        """Note an own vote; one that a new life found in its journal counts in it as well."""
+        label = vote.vote.capitalize()
+        self._own[event.node, label, vote.view] = vote.payload
+        life = self._lives.get(event.node)
+        if life is not None:
+            if label == "Nullify":
+                self._do(event, life, ("leave", vote.view))
+            self._owe_certificate(event, life, (label, vote.view, vote.payload))
+
+    def certificate_held(self, event: Event, held: CertificateHeld) -> None:
+        """Note a certificate; finality makes all below it needless."""
+        life = self._lives.get(event.node)
+        if life is None:
+            return
+        life.held[held.certificate, held.view] = None
+        self._do(event, life, (held.certificate, held.view))
+        if held.certificate == "finalization" and held.view > life.final_view:
+            life.final_view = held.view
+            for key in [key for key in life.due if key[0] in VOTES.values() and key[1] <= held.view]:
+                self._do(event, life, key)
+            life.signers = {key: signers for key, signers in life.signers.items() if key[1] > held.view}
+
+    def sent(self, event: Event, sent: Sent) -> None:
+        """Follow votes, and note certificates that help."""
+        node, view = event.node, sent.view or 0
+        life = self._lives.get(node)
+        if sent.label in VOTES:
+            payload = self._own.get((node, sent.label, view))
+            if payload is not None:
+                message = _Message(sent.label, view, payload, sent.checksum)
+                self._on_way[node, sent.destination, sent.ordinal] = message
+            if life is not None and sent.label == "Nullify":
+                self._repeat(event, life, sent.destination, view)
+        elif life is not None and sent.label in CERTIFICATES:
+            at_us, repeated_view, peers = life.repeated
+            if at_us == event.at_us and view >= repeated_view - 1:
+                peers.pop(sent.destination, None)
+            key = "help", sent.destination
+            if key in life.due and view >= life.helped[sent.destination][0]:
+                life.helped[sent.destination] = life.helped[sent.destination][0], life.view
+                self._do(event, life, key)
+
+    def delivered(self, event: Event, delivered: Delivered) -> None:
+        """Note a vote that comes to a validator that can use it."""
+        message = self._on_way.pop((delivered.source, event.node, delivered.ordinal), None)
+        life = self._lives.get(event.node)
+        if message is None or life is None or message.checksum != delivered.checksum:
+            return
+        label, view, payload, _ = message
+        peer = delivered.source
+        if label == "Nullify" and view < life.view:
+            self._owe_help(event, life, peer, view)
+        if life.final_view < view <= life.view + 1:
+            key = label, view, payload
+            life.signers.setdefault(key, {})[peer] = None
+            self._owe_certificate(event, life, key)
+            if label == "Nullify" and view >= life.view and peer == view % self.run.validators:
+                life.leaders_out.setdefault(view, event.at_us)
+                self._owe_leaving(event, life)
+
+    def crashed(self, event: Event, crashed: Crashed) -> None:
+        """End a life."""
+        self._end(crashed.machine, event.at_us)
+
+    def gone(self, event: Event, _event: Halted | StoppedVoting) -> None:
+        """End a life; what follows is not judged."""
+        self._end(event.node, event.at_us)
+        self._judged.pop(event.node, None)
+
+    def settle(self, block: SettledBlock) -> None:
+        """Work out what the dearest block costs to execute."""
+        costs, summary = self.run.plan.costs, block.summary
+        cycles = summary.cycles_used + summary.lane_cycles + summary.mailbox_cycles + summary.gc_cycles
+        self._cost_us = max(self._cost_us, costs.of_execution(cycles, len(block.changes), len(block.transactions)))
+
+    def finish(self) -> CheckResult:
+        """Return the result."""
+        for node in list(self._lives):
+            self._end(node, self.run.end.now_us)
+        allowed_us = BLOCK_COSTS * self._cost_us + SYNCS * self.run.plan.costs.sync_us + SPARE_US
+        for late_us, node, duty in self._late if self._is_timed else ():
+            if late_us > allowed_us:
+                self.tally.fail(
+                    f"validator {node} {duty.what}, due at {duty.since_us / MILLION:.3f} s and no later than "
+                    f"{allowed_us // 1_000:,} ms after it could know",
+                    validator=node,
+                    at_us=duty.since_us,
+                )
+        return self.tally.result(f"{self.tally.compared:,} times a validator left, helped or certified as it had to")
+
+    # What is due
+
+    def _owe_leaving(self, event: Event, life: _Life) -> None:
+        view = life.view
+        is_bound = (event.node, "Finalize", view) in self._own or (event.node, "Nullify", view) in self._own
+        if view in life.leaders_out and not is_bound:
+            duty = _Duty(
+                event.at_us, f"did not give up view {view} after its leader", event.at_us - life.leaders_out[view]
+            )
+            life.due.setdefault(("leave", view), duty)
+
+    def _owe_help(self, event: Event, life: _Life, peer: NodeId, view: int) -> None:
+        helped_view, in_view = life.helped.get(peer, (-1, -1))
+        if ("help", peer) not in life.due and (in_view != life.view or view > helped_view):
+            life.helped[peer] = view, life.view
+            self._owe(event, life, ("help", peer), f"did not help validator {peer} out of view {view}")
+
+    def _owe_certificate(self, event: Event, life: _Life, key: tuple[str, int, bytes]) -> None:
+        label, view, payload = key
+        certificate = VOTES[label], view
+        signers = len(life.signers.get(key, ())) + (self._own.get((event.node, label, view)) == payload)
+        if signers >= self._quorum and view > life.final_view and certificate not in life.held:
+            self._owe(event, life, certificate, f"made no {VOTES[label]} of view {view} of {signers} votes")
+
+    def _owe(self, event: Event, life: _Life, key: tuple[str, int], what: str) -> None:
+        life.due.setdefault(key, _Duty(event.at_us, what))
+
+    def _do(self, event: Event, life: _Life, key: tuple[str, int]) -> None:
+        duty = life.due.pop(key, None)
+        if duty is not None:
+            self._note(event.node, duty, event.at_us)
+
+    def _note(self, node: NodeId, duty: _Duty, now_us: Micros) -> None:
+        self.tally.compared += self._is_timed
+        if now_us > duty.since_us:
+            # Known for long, it is late by all that time.
+            self._late.append((now_us - duty.since_us + duty.known_us, node, duty))
+
+    def _repeat(self, event: Event, life: _Life, peer: NodeId, view: int) -> None:
+        """Note a nullify that went to a peer before; what leads into its view has to go to the peer beside it."""
+        key = event.node, peer, view
+        if key in self._nullified and view > 1:
+            at_us, _, peers = life.repeated
+            if at_us != event.at_us:
+                self._end_repeat(event.node, life)
+                life.repeated = event.at_us, view, (peers := {})
+            peers[peer] = None
+            self.tally.compared += 1
+        self._nullified[key] = None
+
+    def _end_repeat(self, node: NodeId, life: _Life) -> None:
+        at_us, view, peers = life.repeated
+        life.repeated = -1, 0, {}
+        if peers:
+            self.tally.fail(
+                f"validator {node} repeated its nullify of view {view} at {at_us / MILLION:.3f} s and did not send "
+                f"validator {next(iter(peers))} what leads into it",
+                validator=node,
+                view=view,
+            )
+
+    def _end(self, node: NodeId, now_us: Micros) -> None:
+        life = self._lives.pop(node, None)
+        if life is not None:
+            # A crash comes between the sends of an instant nowhere but at the end of one.
+            self._end_repeat(node, life)
+            for duty in life.due.values():
+                self._note(node, duty, now_us)
