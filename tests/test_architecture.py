@@ -9,6 +9,7 @@ import pytest
 
 from checker.record.root import PROJECT_ROOT
 from tests.support.layers import LAYERS
+from validators.consensus.hotstuff.kind import HOTSTUFF
 from validators.consensus.simplex.kind import SIMPLEX
 
 IMPURE = ("time", "random", "datetime", "secrets", "uuid", "os", "socket", "threading", "asyncio")
@@ -93,6 +94,21 @@ KNOWS_SIMPLEX = (
 )
 """Modules that may know Simplex: its folder, the registry, and its rules, mutants, adversaries, phases and messages."""
 
+KNOWS_HOTSTUFF = (
+    "validators/consensus/hotstuff/",
+    "validators/consensus/registry.py",
+    "checker/checks/rules/hotstuff.py",
+    "checker/checks/rules/hotstuff_cells.py",
+    "checker/checks/rules/hotstuff_certificates.py",
+    "checker/mutants/",
+    "faults/byzantine/hotstuff.py",
+    "faults/byzantine/hotstuff_votes.py",
+    "faults/coverage/hotstuff.py",
+)
+
+ENGINES_KNOWN = ((SIMPLEX, KNOWS_SIMPLEX), (HOTSTUFF, KNOWS_HOTSTUFF))
+"""Each engine with the modules that may know it."""
+
 
 def places_beside(known):
     return [
@@ -103,26 +119,28 @@ def places_beside(known):
     ]
 
 
-def test_only_its_own_modules_import_an_engine():
+@pytest.mark.parametrize(("engine", "known"), ENGINES_KNOWN, ids=lambda value: getattr(value, "name", ""))
+def test_only_its_own_modules_import_an_engine(engine, known):
     """Validator, sync, snapshots, faults and runs ask the registry, so that another engine changes none of them."""
     wrong = [
         (place, name)
-        for place in places_beside(KNOWS_SIMPLEX)
+        for place in places_beside(known)
         for name in imports_of(PROJECT_ROOT / place)
-        if name.startswith("validators.consensus.simplex")
+        if name.startswith(f"validators.consensus.{engine.name}")
     ]
 
     assert wrong == []
 
 
-def test_only_its_own_modules_name_messages_of_an_engine():
+@pytest.mark.parametrize(("engine", "known"), ENGINES_KNOWN, ids=lambda value: getattr(value, "name", ""))
+def test_only_its_own_modules_name_messages_of_an_engine(engine, known):
     """A name in a string is as much a knowledge of the engine as an import."""
-    messages = [each.traced_name for each in SIMPLEX.messages]
+    messages = [each.traced_name for each in engine.messages]
     # "finalize" is a validator's word too: it finalizes a block in any engine.
     words = {name.lower() for name in messages} - {"finalize"}
-    names = {*messages, *words, SIMPLEX.name}
-    # A scenario names its engine.
-    beside = places_beside((*KNOWS_SIMPLEX, "cluster/scenario/model.py"))
+    names = {*messages, *words, engine.name}
+    # A scenario names its engine, and has a section of its own for it.
+    beside = places_beside((*known, "cluster/scenario/model.py", "cluster/scenario/rules.py"))
     wrong = [
         (place, node.value)
         for place in beside

@@ -182,10 +182,6 @@ class Application:
         self.exchange.report_sealed()
         self._follower.resume()
 
-    def seal(self, digest: bytes, seal: bytes) -> None:
-        """Put a seal beside a block that was built here."""
-        self._follower.seal(digest, seal)
-
     def go_by_blocks(self) -> None:
         """Fetch and execute every block up to the one that is final now: no peer has a snapshot, or one has just come.
 

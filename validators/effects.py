@@ -107,7 +107,7 @@ class EffectRunner:
                 self._port.trace(effect)
                 application.enter(effect.view)
             case Relay(digest, seal):
-                application.seal(digest, seal)
+                application.exchange.seal(digest, seal)
                 relay = partial(application.exchange.relay, digest)
                 # Before the vote is durable, as the specification has it: a block is not a promise. A seal is one.
                 self._barrier.then(relay) if seal else relay()

@@ -50,8 +50,10 @@ class Outbox:
         self._sends_certificates = sends_certificates
 
     def send(self, to: int | None, message: EngineMessage) -> None:
-        """Send to one validator, or to all others; a vote is traced."""
+        """Send to one validator, or to all others; a vote is traced, and what is for the sender itself stays here."""
         trace_vote(self._port, self._engine.records, message)
+        if to == self._port.node:
+            return
         if not self._sends_certificates and self._engine.messages[type(message)].role == "certificate":
             return
         kind, view, digest = self._engine.label(message)

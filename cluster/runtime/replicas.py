@@ -3,7 +3,7 @@
 from functools import partial
 from typing import TYPE_CHECKING
 
-from cluster.scenario.model import Scenario
+from cluster.scenario.model import ConsensusSection, Scenario
 from cluster.scenario.sections.replicas import FinalizedOnly, ReplicaSection
 from faults import Adversary
 from network.regions import one_way_us
@@ -48,6 +48,14 @@ def section_of(scenario: Scenario, node: int) -> ReplicaSection | None:
     return scenario.observers_by_number.get(node) or scenario.validators.get(str(node))
 
 
+def _own_times(consensus: ConsensusSection) -> dict[str, int | str]:
+    """Return the settings of one engine alone."""
+    own = consensus.hotstuff
+    return (
+        {} if own is None else {"profile": own.profile, "view_timeout_max_us": own.view_timeout_max_ms * MILLISECOND_US}
+    )
+
+
 def settings_of(scenario: Scenario, node: int) -> ValidatorSettings:
     """Return the settings of a replica."""
     consensus, kind = scenario.consensus, ENGINES[scenario.consensus.engine]
@@ -63,6 +71,7 @@ def settings_of(scenario: Scenario, node: int) -> ValidatorSettings:
             fetch_timeout_us=consensus.fetch_timeout_ms * MILLISECOND_US,
             skip_timeout_us=consensus.skip_timeout_ms * MILLISECOND_US,
             view_retention=consensus.view_retention,
+            **_own_times(consensus),
         ),
         costs=scenario.costs.costs(),
         block_interval_us=scenario.chain.block_interval_ms * MILLISECOND_US,

@@ -32,10 +32,23 @@ class ClusterSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=T
     signatures: Annotated[Literal["ed25519"], means("How they sign.")] = "ed25519"
 
 
+class HotstuffSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Settings of HotStuff alone."""
+
+    profile: Annotated[
+        Literal["three-chain", "two-chain"],
+        means("Blocks of consecutive views that make the first of them final: three, or two and timeout certificates."),
+    ] = "three-chain"
+    view_timeout_max_ms: Annotated[
+        Positive,
+        means("`certification_timeout_ms` doubles up to this with each view that is given up; not below it."),
+    ] = 12_000
+
+
 class ConsensusSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The consensus engine, and the timeouts of Simplex (specification of Simplex, section 1.2)."""
 
-    engine: Annotated[Literal["simplex"], means("The consensus engine.")] = "simplex"
+    engine: Annotated[Literal["simplex", "hotstuff"], means("The consensus engine.")] = "simplex"
     leader_timeout_ms: Annotated[
         Positive, means("A view waits so long for its leader's proposal; above `chain.block_interval_ms`.")
     ] = 2_000
@@ -51,6 +64,7 @@ class ConsensusSection(Section, frozen=True, forbid_unknown_fields=True, kw_only
     view_retention: Annotated[
         Positive, means("Views below the finalized one that stay in memory and in the vote journal.")
     ] = 20
+    hotstuff: Annotated[HotstuffSection | None, means('Only with `engine = "hotstuff"`.')] = None
 
 
 class SyncSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from checker.checks import fallible
 from checker.mutants import CATALOGUE
 from cluster.scenario.messages import ScenarioError
-from cluster.scenario.model import Scenario
+from cluster.scenario.model import ConsensusSection, Scenario
 from cluster.scenario.plugins import checks_with
 from cluster.scenario.sections.expect import expect_rules
 from cluster.scenario.sections.lane import LaneSection
@@ -43,6 +43,21 @@ def check_scenario(scenario: Scenario, place: str) -> None:
             raise ScenarioError(place, f"{key}: {reason}")
 
 
+def _engine_rules(consensus: ConsensusSection) -> Sequence[tuple[str, bool, str]]:
+    """Return the rules of sections that belong to one engine."""
+    own, engine = consensus.hotstuff, consensus.engine
+    if own is None:
+        return ()
+    return (
+        ("consensus.hotstuff", engine == "hotstuff", f"belongs to the engine hotstuff, and the engine is {engine}"),
+        (
+            "consensus.hotstuff.view_timeout_max_ms",
+            own.view_timeout_max_ms >= consensus.certification_timeout_ms,
+            f"must not be below consensus.certification_timeout_ms, which is {consensus.certification_timeout_ms}",
+        ),
+    )
+
+
 def _rules(scenario: Scenario) -> Sequence[tuple[str, bool, str]]:
     consensus, chain = scenario.consensus, scenario.chain
     rules: list[tuple[str, bool, str]] = [
@@ -61,6 +76,7 @@ def _rules(scenario: Scenario) -> Sequence[tuple[str, bool, str]]:
             consensus.skip_timeout_ms > max(consensus.certification_timeout_ms, consensus.timeout_retry_ms),
             "must be above certification_timeout_ms and timeout_retry_ms",
         ),
+        *_engine_rules(consensus),
     ]
     rules += [
         (

@@ -11,6 +11,7 @@ from faults.byzantine.simplex_chains import Misshape, SkipView
 from faults.byzantine.simplex_votes import Certificate, SimplexVotes, padded, strayed, thinned
 from faults.byzantine.votes import other_digest
 from network.types import NodeId
+from validators.consensus.quorum import encode_signers
 from validators.consensus.simplex import (
     CertificateResponse,
     Finalization,
@@ -20,7 +21,6 @@ from validators.consensus.simplex import (
     Nullify,
     Proposal,
 )
-from validators.consensus.simplex.certificates import encode_signers
 from validators.consensus.simplex.kind import SIMPLEX
 from validators.messages import Message
 

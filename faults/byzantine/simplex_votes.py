@@ -11,7 +11,7 @@ import msgspec
 from faults.byzantine.engine_votes import Junk
 from network.types import NodeId
 from validators.consensus.interface import Finality
-from validators.consensus.quorum import quorum_of
+from validators.consensus.quorum import encode_signers, quorum_of
 from validators.consensus.signing import Scheme
 from validators.consensus.simplex import (
     CertificateRequest,
@@ -25,7 +25,6 @@ from validators.consensus.simplex import (
     Proposal,
     certificate_signers,
 )
-from validators.consensus.simplex.certificates import encode_signers
 from validators.consensus.simplex.messages import EPOCH, VIEW_LIMIT, encode_proposal, encode_round
 from validators.consensus.simplex.signing import FINALIZE_NAMESPACE, NOTARIZE_NAMESPACE, NULLIFY_NAMESPACE
 

@@ -16,6 +16,8 @@ FROZEN = {
     *("SnapshotRequest", "SnapshotOffer", "SnapshotChunkRequest", "SnapshotChunk"),
     *("Transaction", "Header", "Block"),
     *("StormOrder", "CancelOrder", "PlanOrder", "BidContext", "RiskOrder", "GameOrder", "Script", "FeedOrder"),
+    *("SealedBlock", "BlockSeal", "BlockVote", "CastVote", "NewView", "ViewTimeout"),
+    *("QuorumCertificate", "TimeoutCertificate", "Lock", "Commit"),
     *("HeartbeatOrder", "PositionOrder", "PriceOrder"),
 }
 """The traced names of the first release that had them; a name may be added, none may be changed."""

@@ -55,7 +55,7 @@ class EngineKind:
         records: What its journal holds.
         configure: Makes its configuration of times in microseconds, by name; raises ConfigError.
         make: Makes the engine of one life.
-        verify_finality: Whether a finality from outside is proved, among a number of validators.
+        verify_finality: Whether a finality from outside is proved, among a number of validators, by a configuration.
         label: What a message is about.
         check_seal: Whether the seal of a block from outside is sound, among a number of validators. None where the
             engine seals no blocks: then a block with a seal is refused, and none is reported to the engine.
@@ -66,7 +66,7 @@ class EngineKind:
     records: RecordCodec
     configure: Callable[..., EngineConfig]
     make: EngineMaker
-    verify_finality: Callable[[Scheme, Finality, int], bool]
+    verify_finality: Callable[[Scheme, Finality, int, Any], bool]
     label: Callable[[EngineMessage], MessageLabel]
     check_seal: Callable[[Scheme, HeaderFacts, bytes, int], MessageCheck] | None = None
 

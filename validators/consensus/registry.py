@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Final
 
+from validators.consensus.hotstuff.kind import HOTSTUFF
 from validators.consensus.kind import EngineKind
 from validators.consensus.simplex.kind import SIMPLEX
 
-ENGINES: Final[Mapping[str, EngineKind]] = {kind.name: kind for kind in (SIMPLEX,)}
+ENGINES: Final[Mapping[str, EngineKind]] = {kind.name: kind for kind in (SIMPLEX, HOTSTUFF)}
 """Every engine, in the order in which they are listed."""

@@ -119,6 +119,13 @@ class BlockExchange:
             relay = BlockRelay(encode_sealed(block, self._follower.seal_of(digest)))
             self._port.broadcast(self._codec.encode(relay), block_label(relay, block.header))
 
+    def seal(self, digest: bytes, seal: bytes) -> None:
+        """Put a seal beside a block that was built here, and let consensus know of it like of any other."""
+        self._follower.seal(digest, seal)
+        block = self._follower.block(digest)
+        if block is not None:
+            self._seals.report(self._settings.node, block.header, seal)
+
     def report_sealed(self) -> None:
         """Let consensus know of every sealed block that is here: it has read its journal, and not the block file."""
         for block, seal in self._follower.sealed():

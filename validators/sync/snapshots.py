@@ -286,7 +286,10 @@ class SnapshotJoin:
             return "header: the certificate is of another block"
         if header.height <= self._engine.finalized.height:
             return f"header: height {header.height} is not above {self._engine.finalized.height}"
-        if not self._settings.consensus.verify_finality(self._scheme, finality, self._settings.validators):
+        settings = self._settings
+        if not settings.consensus.verify_finality(
+            self._scheme, finality, settings.validators, settings.consensus_config
+        ):
             return "certificate: it is not a quorum's"
         if not verify_root(outline.witness, header.state_root, outline.root):
             return "witness: it does not lead to the header's state root"

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from checker.checks.rules.engine_rules import EngineRules
+from checker.checks.rules.hotstuff import HOTSTUFF_RULES
 from checker.checks.rules.simplex import SIMPLEX_RULES
 
-RULES: Final[Mapping[str, EngineRules]] = {rules.name: rules for rules in (SIMPLEX_RULES,)}
+RULES: Final[Mapping[str, EngineRules]] = {rules.name: rules for rules in (SIMPLEX_RULES, HOTSTUFF_RULES)}
 """One entry for each engine in the registry of engines."""

@@ -26,7 +26,7 @@ def test_the_checks_have_rules_for_every_engine():
 
 
 def test_an_unknown_engine_is_refused_with_the_allowed_names():
-    with pytest.raises(ScenarioError, match=r"consensus.engine: .*'raft'; it can be simplex"):
+    with pytest.raises(ScenarioError, match=r"consensus.engine: .*'raft'; it can be simplex.*hotstuff"):
         load_scenario("calm", ('consensus.engine="raft"',))
 
 

@@ -1,14 +1,13 @@
 """Certificates: a quorum of equal votes as a signer bitmap and the signatures in signer order.
 
 Invariant: a certificate has one encoding for a given set of votes, and `verify_certificate` accepts no other: the
-bitmap has exactly the bytes that n validators need, no bit beyond them, and one signature for each bit. Bit i of the
-bitmap is bit i % 8, least significant first, of byte i // 8.
+bitmap has exactly the bytes that n validators need, no bit beyond them, and one signature for each bit.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from network.types import NodeId
-from validators.consensus.quorum import quorum_of
+from validators.consensus.quorum import decode_signers, encode_signers, quorum_of
 from validators.consensus.signing import Scheme
 from validators.consensus.simplex.messages import (
     Certificate,
@@ -23,19 +22,9 @@ from validators.consensus.simplex.messages import (
 from validators.consensus.simplex.signing import vote_content
 
 
-def encode_signers(signers: Iterable[NodeId], validators: int) -> bytes:
-    """Return the bitmap of `signers`, (validators + 7) // 8 bytes long."""
-    bits = 0
-    for signer in signers:
-        assert 0 <= signer < validators, f"signer {signer} of {validators} validators"
-        bits |= 1 << signer
-    return bits.to_bytes((validators + 7) // 8, "little")
-
-
 def certificate_signers(certificate: Certificate) -> list[NodeId]:
     """Return the signers' indexes in ascending order."""
-    bits = int.from_bytes(certificate.signers, "little")
-    return [signer for signer in range(bits.bit_length()) if bits >> signer & 1]
+    return decode_signers(certificate.signers)
 
 
 def assemble(votes: Mapping[NodeId, Vote], validators: int) -> Certificate:

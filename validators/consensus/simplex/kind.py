@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from validators.consensus.interface import Finality, MessageInfo, MessageLabel, RecordCodec
+from validators.consensus.interface import EngineConfig, Finality, MessageInfo, MessageLabel, RecordCodec
 from validators.consensus.kind import EngineKind
 from validators.consensus.signing import Scheme
 from validators.consensus.simplex.artifacts import Artifact, artifact_view, decode_artifact, encode_artifact
@@ -55,7 +55,7 @@ def certificate_of(artifact: Artifact) -> CertificateHeld | None:
     return CertificateHeld(artifact.traced_name.lower(), artifact_view(artifact), payload, signers)
 
 
-def verify_finality(scheme: Scheme, finality: Finality, validators: int) -> bool:
+def verify_finality(scheme: Scheme, finality: Finality, validators: int, _config: EngineConfig) -> bool:
     """Whether a finality is a certificate of a quorum; verifies its signatures."""
     return isinstance(finality, Finalization) and verify_certificate(scheme, finality, validators)
 

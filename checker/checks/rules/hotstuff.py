@@ -1,0 +1,252 @@
+"""The rules of HotStuff: the order of entries in a journal, and the meaning of votes and certificates.
+
+Restated from docs/spec.md and not from the engine, of which only the types of messages and records come in. The profile
+is read off the journal itself: only three-chain has NEW-VIEW and locks, only two-chain has TIMEOUT and timeout
+certificates.
+"""
+
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Any, Final
+
+import msgspec
+
+from checker.checks.observations import short
+from checker.checks.rules.engine_rules import EngineRules, Proposed, Said, Signed
+from checker.checks.rules.hotstuff_cells import read_hotstuff_cells
+from validators.consensus.hotstuff.finality import Commit
+from validators.consensus.hotstuff.journal import CastVote, HotStuffRecord, Lock
+from validators.consensus.hotstuff.kind import HOTSTUFF
+from validators.consensus.hotstuff.messages import (
+    BlockVote,
+    NewView,
+    QuorumCertificate,
+    TimeoutCertificate,
+    ViewTimeout,
+)
+from validators.consensus.hotstuff.refusals import HotStuffRefusal
+from validators.consensus.hotstuff.rules import HotStuffRule
+from validators.consensus.interface import Finality
+from validators.consensus.signing import encode_varint, signed_bytes
+from validators.events import Voted
+from validators.messages import message_codec
+
+_FINALITY_VIEWS_MAX: Final = 32
+"""Four views make a block final; the others are for leaders that are away, two views each, and views far apart."""
+
+_NAMESPACES: Final = {
+    BlockVote: b"stampede_HOTSTUFF_VOTE",
+    NewView: b"stampede_HOTSTUFF_NEW_VIEW",
+    ViewTimeout: b"stampede_HOTSTUFF_TIMEOUT",
+}
+
+_VIEW, _PARENT = 3, 4
+"""The places of two fields of a header (docs/chain.md)."""
+
+
+class HotStuffJournal:
+    """One validator's journal: the last voted view over all lives, its lock, and its certificates."""
+
+    def __init__(self, node: int) -> None:
+        self._node = node
+        self._voted = 0
+        self._left = 0
+        self.forget()
+
+    def forget(self) -> None:
+        """Note the loss of the journal with all certificates; votes stay cast."""
+        self._high = 0
+        self._locked = 0
+        self._final = 0
+        self._entries: dict[int, int] = {}
+
+    def begin_after(self, floor: Finality) -> None:
+        """Begin with a floor alone: the journal comes from a process that was not watched."""
+        assert isinstance(floor, Commit), "the engine's own"
+        self._final = floor.view
+        # The certificate of the proof, of a later view, may stand among the entries that were carried over.
+        self._high = floor.view
+
+    def find_fault(self, record: HotStuffRecord) -> str:  # noqa: PLR0911 - one line per kind of entry
+        """Return the rule that an entry here breaks, or an empty string."""
+        match record:
+            case CastVote(vote, parent_view):
+                return self._find_vote_fault(vote, parent_view)
+            case NewView(signer, view, high):
+                return self._find_leaving_fault(signer, view - 1, high)
+            case ViewTimeout(signer, view, high):
+                return self._find_leaving_fault(signer, view, high)
+            case QuorumCertificate(view):
+                return f"its highest certificate was of view {self._high}" if view <= self._high else ""
+            case TimeoutCertificate(view):
+                return "it had a later one" if view <= max(self._entries, default=0) else ""
+            case Lock(view):
+                return f"the lock was at view {self._locked}, and moves back" if view <= self._locked else ""
+            case Commit():
+                return self._find_commit_fault(record)
+
+    def take_in(self, record: HotStuffRecord) -> None:
+        """Note an entry, allowed or not."""
+        match record:
+            case CastVote(vote):
+                self._voted = max(self._voted, vote.view)
+            case NewView(view=view):
+                self._left = max(self._left, view - 1)
+            case ViewTimeout(view=view):
+                self._left = max(self._left, view)
+            case QuorumCertificate(view):
+                self._high = max(self._high, view)
+            case TimeoutCertificate(view):
+                self._entries[view] = max(record.high_views, default=0)
+            case Lock(view):
+                self._locked = max(self._locked, view)
+            case Commit(certificate=certificate):
+                self._final = max(self._final, record.view)
+                self._high = max(self._high, certificate.view)
+
+    def _find_vote_fault(self, vote: BlockVote, parent_view: int) -> str:  # noqa: PLR0911 - one line per rule
+        view = vote.view
+        if vote.signer != self._node:
+            return f"it is by {vote.signer}"
+        if view <= self._voted:
+            return f"it had voted in view {self._voted}"
+        if view <= self._left:
+            return f"it had given up view {self._left}"
+        if parent_view > self._high:
+            return f"the parent, of view {parent_view}, had no certificate"
+        if parent_view < self._locked:
+            return f"the parent is of view {parent_view}, and the lock was at view {self._locked}"
+        if not self._entries or parent_view == view - 1:
+            return ""
+        shown = self._entries.get(view - 1)
+        if shown is None:
+            return f"the parent is of view {parent_view}, and no timeout certificate of view {view - 1} was there"
+        return "" if parent_view >= shown else f"the parent is of view {parent_view}, and a timeout shows view {shown}"
+
+    def _find_leaving_fault(self, signer: int, view: int, high: QuorumCertificate) -> str:
+        if signer != self._node:
+            return f"it is by {signer}"
+        if view <= self._left:
+            return f"it had given up view {self._left}"
+        if high.view != self._high:
+            return f"it shows a certificate of view {high.view}, and its highest was of view {self._high}"
+        return ""
+
+    def _find_commit_fault(self, commit: Commit) -> str:
+        chain = [msgspec.msgpack.decode(header) for header in commit.headers]
+        digests = [sha256(header).digest() for header in commit.headers]
+        views: list[int] = [header[_VIEW] for header in chain]
+        if self._final >= views[0]:
+            return f"view {self._final} was final"
+        if any(header[_PARENT] != digest for header, digest in zip(chain[1:], digests, strict=False)):
+            return "its blocks are no chain"
+        if views != list(range(views[0], views[0] + len(views))):
+            return f"its blocks are of views {', '.join(map(str, views))}, which do not follow each other"
+        certificate = commit.certificate
+        is_last = (certificate.view, certificate.digest) == (views[-1], digests[-1])
+        return "" if is_last else f"its certificate is of {short(certificate.digest)} and not of the last block"
+
+
+def _said_by(record: HotStuffRecord) -> Said:  # noqa: PLR0911 - one line per kind of entry
+    match record:
+        case CastVote(vote):
+            return Said("vote", vote.view, vote.digest)
+        case NewView(view=view):
+            return Said("new-view", view, b"")
+        case ViewTimeout(view=view):
+            return Said("timeout", view, b"")
+        case QuorumCertificate(view, digest):
+            return Said("quorum-certificate", view, digest)
+        case TimeoutCertificate(view):
+            return Said("timeout-certificate", view, b"")
+        case Lock(view, digest):
+            return Said("lock", view, digest)
+        case Commit():
+            return Said("commit", record.view, record.digest)
+
+
+def _signers_of(bitmap: bytes) -> list[int]:
+    return [place for place in range(8 * len(bitmap)) if bitmap[place // 8] >> place % 8 & 1]
+
+
+def _signatures_of_certificate(certificate: QuorumCertificate | TimeoutCertificate) -> list[Signed]:
+    signers, view = _signers_of(certificate.signers), encode_varint(certificate.view)
+    if isinstance(certificate, QuorumCertificate):
+        messages = [signed_bytes(_NAMESPACES[BlockVote], view + certificate.digest)] * len(signers)
+    else:
+        namespace = _NAMESPACES[ViewTimeout]
+        messages = [signed_bytes(namespace, view + encode_varint(high)) for high in certificate.high_views]
+    triples = zip(signers, messages, certificate.signatures, strict=False)
+    return [Signed(signer, message, signature) for signer, message, signature in triples]
+
+
+def _signatures_of(record: HotStuffRecord) -> list[Signed]:
+    match record:
+        case CastVote(vote):
+            message = encode_varint(vote.view) + vote.digest
+            return [Signed(vote.signer, signed_bytes(_NAMESPACES[BlockVote], message), vote.signature)]
+        case NewView(signer, view, high) | ViewTimeout(signer, view, high):
+            message = encode_varint(view) + encode_varint(high.view)
+            return [Signed(signer, signed_bytes(_NAMESPACES[type(record)], message), record.signature)]
+        case QuorumCertificate() | TimeoutCertificate():
+            return _signatures_of_certificate(record)
+        case Commit(certificate=certificate):
+            return _signatures_of_certificate(certificate)
+    return []
+
+
+def _find_next_view(journal: Sequence[HotStuffRecord]) -> int:
+    """Return the view after the highest certificate of either kind, but none below a vote, NEW-VIEW or TIMEOUT."""
+    views = [1]
+    for record in journal:
+        match record:
+            case CastVote(vote):
+                views.append(vote.view)
+            case NewView(view=view) | ViewTimeout(view=view):
+                views.append(view)
+            case QuorumCertificate(view) | TimeoutCertificate(view):
+                views.append(view + 1)
+            case Commit(certificate=certificate):
+                views.append(certificate.view + 1)
+    return max(views)
+
+
+def _finality_gap_max_us(config: Any, down: int) -> int | None:  # noqa: ANN401 - the engine's own
+    """Each of those that are down leads two views that may wait their longest; four more make a block final."""
+    wait_us: int = config.view_timeout_max_us
+    return (2 * down + 4) * wait_us
+
+
+def _proposal_of(record: HotStuffRecord) -> Proposed | None:
+    if not isinstance(record, CastVote):
+        return None
+    return Proposed(record.vote.view, record.vote.digest, record.parent_view)
+
+
+def _describe_vote(encoded: bytes) -> str:
+    vote = message_codec(HOTSTUFF).decode(encoded)
+    return f"vote {short(vote.digest)}" if isinstance(vote, BlockVote) else vote.traced_name.lower()
+
+
+def _accepts_block(vote: Voted) -> bool:
+    return vote.vote == "vote"
+
+
+HOTSTUFF_RULES: Final = EngineRules(
+    name=HOTSTUFF.name,
+    journal=HotStuffJournal,
+    said_by=_said_by,
+    signatures_of=_signatures_of,
+    find_next_view=_find_next_view,
+    leader_of=lambda view, validators: view // 2 % validators,
+    finality_views_max=_FINALITY_VIEWS_MAX,
+    finality_gap_max_us=_finality_gap_max_us,
+    accepts_block=_accepts_block,
+    proposal_of=_proposal_of,
+    reasons=("ViewExpired", "OthersLeft"),
+    evidence=("ConflictingVotes",),
+    describe_vote=_describe_vote,
+    cells=HotStuffRule,
+    refusals=HotStuffRefusal,
+    read_cells=read_hotstuff_cells,
+)

@@ -1,0 +1,87 @@
+"""The rule cells of HotStuff, read off the events of a run."""
+
+from typing import Final
+
+from faults.events import Crashed
+from network.events import Event, Handlers
+from network.types import NodeId
+from scheduler import Reach
+from validators.consensus.hotstuff.rules import HotStuffRule
+from validators.events import BlockFinalized, BlockRolledBack, Booted, CertificateHeld, Reported, Uncertified, Voted
+
+_OF_REASON: Final = {
+    "ViewExpired": HotStuffRule.LEFT_BY_EXPIRY,
+    "OthersLeft": HotStuffRule.LEFT_WITH_OTHERS,
+}
+
+
+class HotStuffCells:
+    """Reads the cells of one run."""
+
+    def __init__(self, reach: Reach) -> None:
+        self._reach = reach
+        self._voted: dict[NodeId, int] = {}
+        self._left: dict[NodeId, int] = {}
+        self._final: dict[NodeId, tuple[int, int]] = {}
+        self._is_up: dict[NodeId, None] = {}
+        self.handlers: Final[Handlers] = {
+            Reported: self._report,
+            Voted: self._vote,
+            CertificateHeld: self._hold,
+            BlockFinalized: self._finalize,
+            BlockRolledBack: self._roll_back,
+            Uncertified: self._refuse,
+            Crashed: self._crash,
+            Booted: self._boot,
+        }
+
+    def _report(self, _event: Event, reported: Reported) -> None:
+        cell = _OF_REASON.get(reported.detail) if reported.activity == "TimedOut" else None
+        if reported.activity == "ConflictingVotes":
+            cell = HotStuffRule.VOTES_CONFLICT
+        if cell is not None:
+            self._reach(cell)
+
+    def _vote(self, event: Event, voted: Voted) -> None:
+        node = event.node
+        if node not in self._is_up:
+            self._reach(HotStuffRule.VOTE_FOUND)
+        if voted.vote == "vote":
+            self._voted[node] = voted.view
+            return
+        if voted.vote == "timeout" and self._left.get(node) == voted.view:
+            self._reach(HotStuffRule.TIMEOUT_REPEATED)
+        self._left[node] = voted.view
+        left_view = voted.view if voted.vote == "timeout" else voted.view - 1
+        if self._voted.get(node) == left_view:
+            self._reach(HotStuffRule.GIVEN_UP_AFTER_VOTE)
+
+    def _hold(self, _event: Event, held: CertificateHeld) -> None:
+        if held.certificate == "timeout-certificate":
+            self._reach(HotStuffRule.LEFT_BY_TIMEOUT_CERTIFICATE)
+
+    def _finalize(self, event: Event, final: BlockFinalized) -> None:
+        at_us, view = self._final.get(event.node, (-1, 0))
+        if view and final.view > view + 1:
+            self._reach(HotStuffRule.VIEWS_BETWEEN)
+        if at_us == event.at_us:
+            self._reach(HotStuffRule.SEVERAL_FINAL)
+        self._final[event.node] = event.at_us, final.view
+
+    def _roll_back(self, _event: Event, _dropped: BlockRolledBack) -> None:
+        self._reach(HotStuffRule.ROLLED_BACK)
+
+    def _refuse(self, _event: Event, _refused: Uncertified) -> None:
+        self._reach(HotStuffRule.CERTIFICATION_REFUSED)
+
+    def _crash(self, _event: Event, crashed: Crashed) -> None:
+        self._is_up.pop(crashed.machine, None)
+
+    def _boot(self, event: Event, _booted: Booted) -> None:
+        self._is_up[event.node] = None
+        self._final.pop(event.node, None)
+
+
+def read_hotstuff_cells(reach: Reach) -> Handlers:
+    """Return the handlers that note the cells of a run."""
+    return HotStuffCells(reach).handlers

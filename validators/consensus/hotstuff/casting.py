@@ -1,0 +1,92 @@
+"""A validator's own votes, timeouts and seals, and the rules by which it casts them.
+
+Invariant: `last_voted` of the memory is asked before each vote and raised by the record that each returns, so that a
+second vote in a view, or one in a view that was given up, cannot be made.
+"""
+
+from collections.abc import Iterable
+
+from network.types import NodeId
+from validators.consensus.hotstuff.config import HotStuffConfig
+from validators.consensus.hotstuff.journal import CastVote, Memory
+from validators.consensus.hotstuff.messages import (
+    NEW_VIEW_NAMESPACE,
+    TIMEOUT_NAMESPACE,
+    VOTE_NAMESPACE,
+    BlockSeal,
+    BlockVote,
+    NewView,
+    QuorumCertificate,
+    TimeoutCertificate,
+    ViewTimeout,
+    leaving_bytes,
+    vote_bytes,
+)
+from validators.consensus.hotstuff.tree import JustifiedBlock
+from validators.consensus.interface import BlockRef
+from validators.consensus.signing import Scheme
+
+
+class Voter:
+    """Signs for validator `me`; an observer, None, signs nothing."""
+
+    def __init__(self, me: NodeId | None, scheme: Scheme, config: HotStuffConfig) -> None:
+        self._me = me
+        self._scheme = scheme
+        self._config = config
+        self.votes_cast = 0
+
+    @property
+    def is_observer(self) -> bool:
+        """Whether it signs nothing."""
+        return self._me is None
+
+    def may_vote(self, memory: Memory, view: int) -> bool:
+        """Whether a vote may be cast in a view at all."""
+        return self._me is not None and view > memory.last_voted
+
+    def may_vote_for(self, memory: Memory, block: JustifiedBlock) -> bool:
+        """Whether a block of the current view may get our vote, once it has been executed."""
+        view, justify = block.facts.view, block.justify
+        if view != memory.view or not self.may_vote(memory, view):
+            return False
+        if self._config.is_two_chain:
+            return justify.view == view - 1 or _shows(block.timeout, view - 1, justify.view)
+        # A block whose parent is of a lower view than the lock cannot extend it: views rise along a chain.
+        return justify.view > memory.locked.view or justify.ref == memory.locked
+
+    def choose(self, memory: Memory, blocks: Iterable[JustifiedBlock]) -> JustifiedBlock | None:
+        """Return the first of the blocks that may get our vote, None where there is no such block."""
+        return next((block for block in blocks if self.may_vote_for(memory, block)), None)
+
+    def vote(self, ref: BlockRef, parent_view: int) -> CastVote:
+        """Sign a vote, as it is written down."""
+        assert self._me is not None, "an observer casts no vote"
+        self.votes_cast += 1
+        signature = self._scheme.sign(VOTE_NAMESPACE, vote_bytes(ref.view, ref.digest))
+        return CastVote(BlockVote(self._me, ref.view, ref.digest, signature), parent_view)
+
+    def seal(self, vote: BlockVote, justify: QuorumCertificate, entry: TimeoutCertificate | None) -> BlockSeal:
+        """Return the seal of our own block; where its parent is of the view before, that needs no timeouts."""
+        is_needed = self._config.is_two_chain and justify.view != vote.view - 1
+        return BlockSeal(justify, vote.signature, entry if is_needed else None)
+
+    def new_view(self, memory: Memory, view: int) -> NewView | None:
+        """Sign that all views before `view` are given up."""
+        if self._me is None:
+            return None
+        signature = self._scheme.sign(NEW_VIEW_NAMESPACE, leaving_bytes(view, memory.high.view))
+        return NewView(self._me, view, memory.high, signature)
+
+    def timeout(self, memory: Memory) -> ViewTimeout | None:
+        """Sign that no vote will be cast in the current view."""
+        if self._me is None:
+            return None
+        view, entry = memory.view, memory.entry
+        signature = self._scheme.sign(TIMEOUT_NAMESPACE, leaving_bytes(view, memory.high.view))
+        shown = entry if entry is not None and entry.view == view - 1 and memory.high.view != view - 1 else None
+        return ViewTimeout(self._me, view, memory.high, shown, signature)
+
+
+def _shows(timeout: TimeoutCertificate | None, view: int, justify_view: int) -> bool:
+    return timeout is not None and timeout.view == view and justify_view >= timeout.high_view

@@ -1,0 +1,32 @@
+"""The memory of a validator beside that which its journal leads to, for the checks, and the sizes of what it counts."""
+
+from collections.abc import Mapping
+
+from validators.consensus.hotstuff.journal import Memory
+from validators.consensus.hotstuff.screening import VIEWS_AHEAD_MAX
+from validators.consensus.hotstuff.tree import BLOCKS_PER_VIEW_MAX
+from validators.derived import Derived, DerivedSize, Plain
+
+
+def derive_memory(memory: Memory, fresh: Memory, *, counted: Mapping[str, int], validators: int, views: int) -> Derived:
+    """Return what is remembered and what a restart would remember; `views` is the number of views with blocks."""
+    bounds = {
+        "blocks": (BLOCKS_PER_VIEW_MAX * views, "4 for each view from the final one to those ahead"),
+        "votes": (2 * (VIEWS_AHEAD_MAX + 2) * validators, "2 n for each view that votes are taken of"),
+        "leavings": (validators, "n"),
+        "certifications": (views, "views from the final one to those ahead"),
+    }
+    sizes = tuple(DerivedSize(what, counted[what], bound, formula) for what, (bound, formula) in bounds.items())
+    return Derived(part="consensus memory", kept=_describe(memory), rebuilt=_describe(fresh), sizes=sizes)
+
+
+def _describe(memory: Memory) -> dict[str, Plain]:
+    return {
+        "last voted view": memory.last_voted,
+        "highest certificate": memory.high.view,
+        "its block": memory.high.digest,
+        "locked view": memory.locked.view,
+        "locked block": memory.locked.digest,
+        "timeout certificate": 0 if memory.entry is None else memory.entry.view,
+        "final view": 0 if memory.commit is None else memory.commit.view,
+    }

@@ -1,0 +1,397 @@
+"""The chained HotStuff state machine of one validator, with the commit rules of three or two blocks.
+
+Four things never happen, in whatever order events come and however often it is restarted:
+
+- two votes are cast in one view, or one in a view that was given up;
+- the lock, or the highest certificate, moves back;
+- a block is made final that does not stand on the one that was final before;
+- a message leaves that rests on what the journal does not hold: the entries are appended in the step that sends it.
+
+How a step goes: the event adds blocks, certificates and votes, which may mark the machine *dirty*; `step` then asks,
+until nothing is dirty, whether the current view can be proposed in or voted in now.
+"""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Final
+
+from network.types import Digest, NodeId
+from validators.consensus.hotstuff.casting import Voter
+from validators.consensus.hotstuff.certificates import certify_block, certify_timeout, genesis_certificate
+from validators.consensus.hotstuff.chain import CertifiedChain
+from validators.consensus.hotstuff.config import HotStuffConfig
+from validators.consensus.hotstuff.derived import derive_memory
+from validators.consensus.hotstuff.finality import Commit
+from validators.consensus.hotstuff.journal import HotStuffRecord, Memory, restore
+from validators.consensus.hotstuff.messages import (
+    BlockVote,
+    HotStuffMessage,
+    Leaving,
+    QuorumCertificate,
+    TimeoutCertificate,
+    ViewTimeout,
+)
+from validators.consensus.hotstuff.screening import MessageScreen
+from validators.consensus.hotstuff.sealing import decode_seal, encode_seal, leader_of
+from validators.consensus.hotstuff.tally import LeavingTally, VoteTally
+from validators.consensus.hotstuff.tree import JustifiedBlock
+from validators.consensus.interface import (
+    AskAgain,
+    BlockArrived,
+    BlockRef,
+    Build,
+    Built,
+    CancelTimer,
+    Effect,
+    Event,
+    Finality,
+    FloorAdopted,
+    HeaderFacts,
+    Judge,
+    Judged,
+    MessageCheck,
+    Position,
+    Question,
+    Received,
+    Relay,
+    ReportActivity,
+    Send,
+    SetTimer,
+    Started,
+    TimeoutReached,
+)
+from validators.consensus.quorum import faults_of, quorum_of
+from validators.consensus.signing import Scheme
+from validators.derived import Derived
+from validators.events import Entered
+
+VIEW_TIMER: Final = "view"
+"""The current view has had its time."""
+
+CONFLICTING_VOTES: Final = "ConflictingVotes"
+TIMED_OUT: Final = "TimedOut"
+
+
+class GivenUp(StrEnum):
+    """Reasons to give a view up."""
+
+    EXPIRED = "ViewExpired"
+    JOINED = "OthersLeft"
+
+
+class HotStuff:
+    """One validator's consensus; see `EngineMaker` for the arguments."""
+
+    def __init__(
+        self,
+        *,
+        me: NodeId,
+        validators: int,
+        scheme: Scheme,
+        config: HotStuffConfig,
+        genesis: Digest,
+        is_observer: bool = False,
+    ) -> None:
+        assert 0 <= me < validators or is_observer, f"validator {me} of {validators}"
+        self._effects: list[Effect] = []
+        self._me = me
+        self._validators = validators
+        self._quorum = quorum_of(validators)
+        self._config = config
+        self._genesis = BlockRef(0, genesis)
+        self._memory = Memory(high=genesis_certificate(genesis), locked=self._genesis)
+        self._chain = CertifiedChain(self._memory, config, self._genesis, self._emit)
+        self._voter = Voter(None if is_observer else me, scheme, config)
+        self._votes = VoteTally()
+        self._leavings = LeavingTally()
+        self._screen = MessageScreen(
+            validators=validators,
+            scheme=scheme,
+            is_two_chain=config.is_two_chain,
+            votes=self._votes,
+            leavings=self._leavings,
+        )
+        self._given_up = 0
+        self._building: QuorumCertificate | None = None
+        self._verifying: BlockRef | None = None
+        self._counts = dict.fromkeys(("certificates_assembled", "timeouts", "joined"), 0)
+        self._is_dirty = False
+
+    @property
+    def position(self) -> Position:
+        """The current view and its leader."""
+        return Position(self._memory.view, self.leader(self._memory.view))
+
+    @property
+    def finality(self) -> Commit | None:
+        """The proof of the highest final block; None while that is genesis."""
+        return self._memory.commit
+
+    def leader(self, view: int) -> NodeId:
+        """Return the leader of a view, which is 1 or more."""
+        return leader_of(view, self._validators)
+
+    def derived(self, records: Sequence[HotStuffRecord], floor: Finality | None) -> Derived:
+        """Return what it remembers beside what its journal leads to, and the sizes of what it counts."""
+        assert floor is None or isinstance(floor, Commit), f"{floor!r} is no finality of HotStuff"
+        fresh = Memory(high=genesis_certificate(self._genesis.digest), locked=self._genesis)
+        restore(fresh, records, self._me, floor)
+        counted = {
+            "blocks": len(self._chain.tree),
+            "votes": len(self._votes),
+            "leavings": len(self._leavings),
+            "certifications": len(self._chain),
+        }
+        views = self._memory.view - self._chain.final_view + self._config.view_retention
+        return derive_memory(self._memory, fresh, counted=counted, validators=self._validators, views=views)
+
+    def statistics(self) -> dict[str, int]:
+        """Return figures of this life, by name."""
+        return {**self._counts, "votes_cast": self._voter.votes_cast, "blocks_kept": len(self._chain.tree)}
+
+    def replay(self, records: Sequence[HotStuffRecord], floor: Finality | None = None) -> None:
+        """Take up the journal of an earlier life, pruned below `floor`; raises CorruptRecordError."""
+        assert floor is None or isinstance(floor, Commit), f"{floor!r} is no finality of HotStuff"
+        restore(self._memory, records, self._me, floor)
+
+    def check(self, sender: NodeId, message: HotStuffMessage) -> MessageCheck:
+        """Return whether a message is sound and of use; verifies only what would be of use."""
+        return self._screen.check(sender, message, self._memory.view)
+
+    def step(self, event: Event) -> list[Effect]:  # noqa: C901 - one flat line per kind of event
+        """Take an event, do what the current view can do now, and return the step's effects."""
+        match event:
+            case BlockArrived(_, facts, seal):
+                self._take_block(facts, seal)
+            case Received(_, BlockVote() as vote):
+                self._count_vote(vote)
+            case Received(_, message):
+                self._take_leaving(message)
+            case Judged(Question.VERIFY, ref, ok):
+                self._take_verification(ref, is_sound=ok is True)
+            case Judged(_, ref, bool(ok)):
+                self._chain.judged(ref, is_sound=ok)
+                self._is_dirty = True
+            case Built(view, digest):
+                self._propose(view, digest)
+            case TimeoutReached(name, number):
+                if name == VIEW_TIMER and number == self._memory.view:
+                    self._given_up += 1
+                    self._give_up(GivenUp.EXPIRED)
+            case Started():
+                self._start()
+            case FloorAdopted(finality):
+                self._adopt_floor(finality)
+            case AskAgain():
+                self._ask_again()
+        while self._is_dirty:
+            self._is_dirty = False
+            self._try_to_propose()
+            self._try_to_vote()
+        # A new list, not a cleared one: the caller performs its effects later and keeps the list.
+        effects, self._effects = self._effects, []
+        return effects
+
+    # -- starting ------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        memory = self._memory
+        self._emit(Entered(memory.view, self.leader(memory.view)))
+        self._arm()
+        self._chain.raise_high(memory.high)
+        # They may never have left: the crash can have come between the sync and the sending.
+        if memory.vote is not None and memory.vote.view >= memory.view - 1:
+            self._send_vote(memory.vote)
+        if memory.leaving is not None and memory.leaving.view == memory.view:
+            self._emit(Send(None, memory.leaving))
+            self._leavings.add(memory.leaving)
+        self._is_dirty = True
+
+    def _adopt_floor(self, finality: Finality) -> None:
+        assert isinstance(finality, Commit), f"{finality!r} is no finality of HotStuff"
+        if finality.view > self._chain.final_view:
+            self._chain.commit(finality)
+            self._see_certificate(finality.certificate)
+
+    def _ask_again(self) -> None:
+        self._chain.ask_again()
+        self._building = self._verifying = None
+        self._is_dirty = True
+
+    # -- what is learned -----------------------------------------------------------------------
+
+    def _take_block(self, facts: HeaderFacts, encoded: bytes) -> None:
+        seal = decode_seal(encoded)
+        is_of_genesis = seal is not None and seal.justify.view == 0
+        if seal is None or (is_of_genesis and seal.justify.digest != self._genesis.digest):
+            return
+        if not self._chain.final_view < facts.view <= self._memory.view + self._config.view_retention:
+            # Too old, or so far ahead that its certificate, which shows the way there, is all that is of use.
+            self._see_certificate(seal.justify)
+            return
+        if self._chain.tree.add(JustifiedBlock(facts, seal.justify, seal.timeout)):
+            self._see_certificate(seal.justify)
+            if seal.timeout is not None:
+                self._see_timeout_certificate(seal.timeout)
+            self._count_vote(BlockVote(facts.proposer, facts.view, facts.digest, seal.vote))
+            self._chain.update()
+            self._is_dirty = True
+
+    def _count_vote(self, vote: BlockVote) -> None:
+        if vote.view < self._memory.view - 1:
+            return
+        evidence = self._votes.add(vote)
+        if evidence is not None:
+            self._emit(ReportActivity(CONFLICTING_VOTES, vote.signer, vote.view, "", evidence))
+        votes = self._votes.like(vote)
+        if len(votes) >= self._quorum and vote.view > self._memory.high.view:
+            self._counts["certificates_assembled"] += 1
+            self._see_certificate(certify_block(votes, self._validators))
+
+    def _see_certificate(self, certificate: QuorumCertificate) -> None:
+        """Take in the certificate of a block, whoever brought it."""
+        if self._chain.raise_high(certificate):
+            self._given_up = 0
+            self._is_dirty = True
+        self._enter(certificate.view + 1)
+
+    def _see_timeout_certificate(self, certificate: TimeoutCertificate) -> None:
+        entry = self._memory.entry
+        # One of the view before is of use even to those who are here already: the leader shows it.
+        if certificate.view >= self._memory.view - 1 and (entry is None or certificate.view > entry.view):
+            self._chain.note(certificate)
+            self._is_dirty = True
+            self._enter(certificate.view + 1)
+
+    def _take_leaving(self, message: Leaving) -> None:
+        """Count a NEW-VIEW or TIMEOUT; follow f + 1 of them, and a quorum's timeouts."""
+        self._leavings.add(message)
+        self._see_certificate(message.high)
+        if isinstance(message, ViewTimeout) and message.entry is not None:
+            self._see_timeout_certificate(message.entry)
+        # Of f + 1 one is honest, so that no Byzantine one can name a view that nobody has come to.
+        view = self._leavings.view_of_others(self._me, faults_of(self._validators) + 1)
+        if view > self._memory.view or (view == self._memory.view and not self._has_left(view)):
+            self._join(view)
+        self._complete_timeouts(message.view)
+        self._is_dirty = True
+
+    def _complete_timeouts(self, view: int) -> None:
+        timeouts = self._leavings.timeouts(view)
+        if len(timeouts) >= self._quorum and view >= self._memory.view:
+            self._see_timeout_certificate(certify_timeout(timeouts, self._validators))
+
+    # -- views ---------------------------------------------------------------------------------
+
+    def _enter(self, view: int) -> None:
+        """Go on to a view unless we are there or beyond."""
+        if view <= self._memory.view:
+            return
+        self._emit(CancelTimer(VIEW_TIMER, self._memory.view))
+        self._memory.view = view
+        self._votes.prune(view - 1)
+        self._building = self._verifying = None
+        self._emit(Entered(view, self.leader(view)))
+        self._arm()
+        self._is_dirty = True
+
+    def _arm(self) -> None:
+        self._emit(SetTimer(VIEW_TIMER, self._memory.view, self._config.wait_us(self._given_up)))
+
+    def _join(self, view: int) -> None:
+        """Enter the view that f + 1 others have come to, and say so."""
+        self._counts["joined"] += 1
+        if self._config.is_two_chain:
+            self._enter(view)
+            self._give_up(GivenUp.JOINED)
+        else:
+            self._leave_for(view, GivenUp.JOINED)
+
+    def _has_left(self, view: int) -> bool:
+        """Whether there is nothing to say of a view that others leave: it was said, or nothing can be said."""
+        leaving = self._memory.leaving
+        is_said = leaving is not None and leaving.view >= view
+        return is_said or self._voter.is_observer or not self._config.is_two_chain
+
+    def _give_up(self, reason: GivenUp) -> None:
+        """Give the current view up: say so, again where that was said, and go on as the profile has it."""
+        if not self._config.is_two_chain:
+            self._leave_for(self._memory.view + 1, reason)
+            return
+        memory = self._memory
+        # Before the timeout: it may complete the certificate that leads to the next view.
+        self._arm()
+        if memory.leaving is None or memory.leaving.view < memory.view:
+            self._say(self._voter.timeout(memory), reason)
+            self._complete_timeouts(memory.view)
+        else:
+            # A timeout that was lost must not be the last word.
+            self._emit(Send(None, memory.leaving))
+
+    def _leave_for(self, view: int, reason: GivenUp) -> None:
+        self._say(self._voter.new_view(self._memory, view), reason)
+        self._enter(view)
+
+    def _say(self, message: Leaving | None, reason: GivenUp) -> None:
+        view = self._memory.view
+        self._counts["timeouts"] += 1
+        self._emit(ReportActivity(TIMED_OUT, self.leader(view), view, reason.value))
+        if message is not None:
+            self._chain.note(message)
+            self._emit(Send(None, message))
+            self._leavings.add(message)
+
+    # -- proposing and voting ------------------------------------------------------------------
+
+    def _try_to_propose(self) -> None:
+        memory = self._memory
+        view, high = memory.view, memory.high
+        if self.leader(view) != self._me or self._building is not None or not self._voter.may_vote(memory, view):
+            return
+        if self._may_propose(view, high) and self._chain.is_sound(high.ref):
+            self._building = high
+            self._emit(Build(view, high.ref))
+
+    def _may_propose(self, view: int, high: QuorumCertificate) -> bool:
+        """Whether the highest certificate known is one that a quorum can vote on."""
+        if high.view == view - 1:
+            return True
+        if self._config.is_two_chain:
+            entry = self._memory.entry
+            return entry is not None and entry.view == view - 1 and high.view >= entry.high_view
+        return len(self._leavings.of_view(view)) >= self._quorum
+
+    def _propose(self, view: int, digest: Digest | None) -> None:
+        memory, justify = self._memory, self._building
+        if view != memory.view or justify is None or digest is None or not self._voter.may_vote(memory, view):
+            return
+        cast = self._voter.vote(BlockRef(view, digest), justify.view)
+        self._chain.note(cast)
+        seal = self._voter.seal(cast.vote, justify, memory.entry)
+        self._emit(Relay(digest, encode_seal(seal)))
+        self._send_vote(cast.vote)
+
+    def _try_to_vote(self) -> None:
+        memory = self._memory
+        block = self._voter.choose(memory, self._chain.tree.of_view(memory.view))
+        if block is None or self._verifying is not None or block.facts.proposer == self._me:
+            return
+        # The parent's own justification says what its certificate has locked; without it no vote is safe.
+        if self._chain.is_known(block.justify.ref) and self._chain.is_sound(block.justify.ref):
+            self._verifying = block.ref
+            self._emit(Judge(Question.VERIFY, block.ref, block.justify.ref))
+
+    def _take_verification(self, ref: BlockRef, *, is_sound: bool) -> None:
+        block = self._chain.tree.get(ref.digest)
+        is_asked = self._verifying == ref and ref.view == self._memory.view and block is not None
+        if is_asked and is_sound and block is not None and self._voter.may_vote_for(self._memory, block):
+            cast = self._voter.vote(ref, block.justify.view)
+            self._chain.note(cast)
+            self._send_vote(cast.vote)
+
+    def _send_vote(self, vote: BlockVote) -> None:
+        self._emit(Send(self.leader(vote.view + 1), vote))
+        self._count_vote(vote)
+
+    def _emit(self, *effects: Effect) -> None:
+        self._effects.extend(effects)

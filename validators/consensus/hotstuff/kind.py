@@ -1,0 +1,79 @@
+"""HotStuff as everybody outside of it knows it."""
+
+from typing import Final
+
+from validators.consensus.hotstuff.config import configure
+from validators.consensus.hotstuff.engine import HotStuff
+from validators.consensus.hotstuff.finality import Commit, verify_commit
+from validators.consensus.hotstuff.journal import CastVote, HotStuffRecord, decode_record, encode_record, view_of
+from validators.consensus.hotstuff.messages import (
+    BlockVote,
+    HotStuffMessage,
+    NewView,
+    QuorumCertificate,
+    TimeoutCertificate,
+    ViewTimeout,
+)
+from validators.consensus.hotstuff.sealing import check_seal
+from validators.consensus.interface import MessageInfo, MessageLabel, RecordCodec
+from validators.consensus.kind import EngineKind
+from validators.consensus.quorum import decode_signers
+from validators.events import CertificateHeld, Voted
+
+MESSAGE_BYTES_MAX: Final = 64 * 1024
+"""Votes and timeouts; two certificates of 64 signatures of 64 bytes leave room to spare."""
+
+_VOTE: Final = MessageInfo(MESSAGE_BYTES_MAX, "votes", "vote")
+
+VOTE_WORD: Final = "vote"
+NEW_VIEW_WORD: Final = "new-view"
+TIMEOUT_WORD: Final = "timeout"
+
+
+def label_of(message: HotStuffMessage) -> MessageLabel:
+    """Return the label of a message."""
+    digest = message.digest if isinstance(message, BlockVote) else None
+    return MessageLabel(message.traced_name, message.view, digest)
+
+
+def vote_of(message: HotStuffMessage | HotStuffRecord) -> Voted | None:
+    """Return the vote that a message or record is, None for another one."""
+    match message:
+        case CastVote(vote) | (BlockVote() as vote):
+            return Voted(VOTE_WORD, vote.view, vote.digest)
+        case NewView(view=view):
+            return Voted(NEW_VIEW_WORD, view, b"")
+        case ViewTimeout(view=view):
+            return Voted(TIMEOUT_WORD, view, b"")
+    return None
+
+
+def certificate_of(record: HotStuffRecord) -> CertificateHeld | None:
+    """Return the certificate that a record is, None for another one."""
+    match record:
+        case QuorumCertificate(view, digest, signers):
+            return CertificateHeld("quorum-certificate", view, digest, tuple(decode_signers(signers)))
+        case TimeoutCertificate(view, signers):
+            return CertificateHeld("timeout-certificate", view, b"", tuple(decode_signers(signers)))
+        case Commit(certificate=certificate):
+            return CertificateHeld("commit", record.view, record.digest, tuple(decode_signers(certificate.signers)))
+    return None
+
+
+HOTSTUFF: Final = EngineKind(
+    name="hotstuff",
+    messages={BlockVote: _VOTE, NewView: _VOTE, ViewTimeout: _VOTE},
+    records=RecordCodec(
+        finality=Commit,
+        encode=encode_record,
+        decode=decode_record,
+        view_of=view_of,
+        vote_of=vote_of,
+        certificate_of=certificate_of,
+    ),
+    configure=configure,
+    make=HotStuff,
+    verify_finality=verify_commit,
+    label=label_of,
+    check_seal=check_seal,
+)

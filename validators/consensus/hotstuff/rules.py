@@ -1,0 +1,22 @@
+"""The rule cells of HotStuff: how views end, what a certificate came to, evidence, restarts."""
+
+import enum
+
+from scheduler import UNPROMISED, RuleCell
+
+
+@enum.unique
+class HotStuffRule(RuleCell):
+    """Branches of the rules of HotStuff."""
+
+    LEFT_BY_EXPIRY = "hotstuff.md", "A view is given up because its timer expires.", UNPROMISED
+    LEFT_WITH_OTHERS = "hotstuff.md", "A validator follows f + 1 others into a later view.", UNPROMISED
+    LEFT_BY_TIMEOUT_CERTIFICATE = "hotstuff.md", "Two-chain: a quorum's timeouts end a view.", UNPROMISED
+    TIMEOUT_REPEATED = "hotstuff.md", "Two-chain: a timeout is sent again, because nobody has followed.", UNPROMISED
+    GIVEN_UP_AFTER_VOTE = "hotstuff.md", "A validator gives up a view in which it has voted.", UNPROMISED
+    VIEWS_BETWEEN = "hotstuff.md", "A block is final on a parent that is not of the view before.", UNPROMISED
+    SEVERAL_FINAL = "hotstuff.md", "One certificate makes several blocks final.", UNPROMISED
+    ROLLED_BACK = "hotstuff.md", "An executed block loses to another branch.", UNPROMISED
+    CERTIFICATION_REFUSED = "hotstuff.md", "A validator refuses to certify a block with a quorum's votes.", UNPROMISED
+    VOTE_FOUND = "hotstuff.md", "A restarted validator finds a vote in its journal.", UNPROMISED
+    VOTES_CONFLICT = "hotstuff.md", "A validator holds two votes of one signer and view.", UNPROMISED

@@ -1,0 +1,82 @@
+"""Verified votes and timeouts of others and our own: counted until they make a certificate.
+
+Each signer has room for its votes of the views that matter and for one NEW-VIEW or TIMEOUT, its latest: none can crowd
+out the others, and a view far ahead that one of them names costs a place in a list.
+"""
+
+from dataclasses import dataclass, field
+
+from network.types import NodeId
+from validators.consensus.hotstuff.messages import BlockVote, Leaving, ViewTimeout
+
+
+@dataclass(slots=True)
+class VoteTally:
+    """Votes by view and signer, the first of each; a second one for another block is evidence, once."""
+
+    _votes: dict[int, dict[NodeId, BlockVote]] = field(default_factory=dict)
+    _convicted: dict[tuple[int, NodeId], None] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        """Return the number of votes and convictions."""
+        return len(self._convicted) + sum(map(len, self._votes.values()))
+
+    def is_news(self, vote: BlockVote) -> bool:
+        """Whether a vote could still count or be evidence: asked before its signature is verified."""
+        earlier = self._votes.get(vote.view, {}).get(vote.signer)
+        if earlier is None:
+            return True
+        return earlier.digest != vote.digest and (vote.view, vote.signer) not in self._convicted
+
+    def add(self, vote: BlockVote) -> tuple[BlockVote, BlockVote] | None:
+        """Count a verified vote; return it with an earlier one of its signer for another block, the first time."""
+        earlier = self._votes.setdefault(vote.view, {}).setdefault(vote.signer, vote)
+        if earlier.digest == vote.digest or (vote.view, vote.signer) in self._convicted:
+            return None
+        self._convicted[vote.view, vote.signer] = None
+        return earlier, vote
+
+    def like(self, vote: BlockVote) -> dict[NodeId, BlockVote]:
+        """Return the votes for the same block, by signer."""
+        votes = self._votes.get(vote.view, {})
+        return {signer: each for signer, each in votes.items() if each.digest == vote.digest}
+
+    def prune(self, below: int) -> None:
+        """Forget the votes of views below one."""
+        self._votes = {view: votes for view, votes in self._votes.items() if view >= below}
+        self._convicted = {key: None for key in self._convicted if key[0] >= below}
+
+
+@dataclass(slots=True)
+class LeavingTally:
+    """The latest NEW-VIEW or TIMEOUT of each signer."""
+
+    _latest: dict[NodeId, Leaving] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        """Return the number of signers."""
+        return len(self._latest)
+
+    def is_news(self, message: Leaving) -> bool:
+        """Whether it is of a later view than the signer's last one, or has a higher certificate."""
+        earlier = self._latest.get(message.signer)
+        return earlier is None or (message.view, message.high.view) > (earlier.view, earlier.high.view)
+
+    def add(self, message: Leaving) -> None:
+        """Keep a message in the place of an older one of its signer."""
+        if self.is_news(message):
+            self._latest[message.signer] = message
+
+    def of_view(self, view: int) -> list[NodeId]:
+        """Return the signers whose latest message is of a view."""
+        return [signer for signer, message in self._latest.items() if message.view == view]
+
+    def timeouts(self, view: int) -> dict[NodeId, ViewTimeout]:
+        """Return the timeouts of a view by signer."""
+        found = self._latest.items()
+        return {signer: each for signer, each in found if isinstance(each, ViewTimeout) and each.view == view}
+
+    def view_of_others(self, me: NodeId, place: int) -> int:
+        """Return the view that the `place`-th highest message of others names, 0 where there are fewer."""
+        views = sorted((message.view for signer, message in self._latest.items() if signer != me), reverse=True)
+        return views[place - 1] if len(views) >= place else 0
