@@ -259,23 +259,23 @@ class AuctionRule(RuleCell):
 class BiasRule(RuleCell):
     """Branches of the rules of the bias auction."""
 
-    BID_LOCKED = "D-9", "A call locks a bid.", UNPROMISED
-    BID_BY_AGENT = "D-12", "An agent bids in the call that schedules.", UNPROMISED
-    WON_BY_BIAS = "D-2", "A timer wins before one whose bid per cycle is greater.", UNPROMISED
-    WON_WITHOUT_BID = "D-9", "A timer without a bid fires.", UNPROMISED
-    PRICED_BY_RUNNER_UP = "D-5", "A winner pays more than the reserve and less than its bid.", UNPROMISED
-    PAID_BID = "Q-24", "A winner pays its whole bid: by first price, or because more was asked.", UNPROMISED
-    PAID_RESERVE = "D-7", "A winner pays the reserve, below its bid.", UNPROMISED
-    ACTOR_PASSED_OVER = "D-4", "A timer is passed over because its actor won as often as it may.", UNPROMISED
-    BLOCK_CAPPED = "D-4", "As many timers win as a block may fire, and one more competes.", UNPROMISED
-    ROOM_SHORT = "D-4", "A timer is left out because its limit exceeds the room that is left.", UNPROMISED
-    WON_BEHIND_MISFIT = "Q-24", "A timer wins behind one that did not fit.", UNPROMISED
-    BID_OF_INSOLVENT = "Q-46", "A timer is found insolvent at its turn, and its bid returned.", UNPROMISED
-    INSOLVENT_STAYED = "Q-46", "A timer is found insolvent at its turn, and waits for the GC lane.", UNPROMISED
-    WAITED_BY_BLOCKS = "Q-45", "A wait in blocks is shorter than it is in slots.", UNPROMISED
-    LAMBDA_FELL = "Q-51", "A window closes, and lambda falls.", UNPROMISED
-    LAMBDA_ROSE = "Q-51", "A window closes, and lambda rises.", UNPROMISED
-    LAMBDA_STAYED = "Q-51", "A window closes, and lambda stays as it is.", UNPROMISED
+    BID_LOCKED = "D-9", "A call locks a bid.", "bids-in-a-storm"
+    BID_BY_AGENT = "D-12", "An agent bids in the call that schedules.", "bids-after-outage"
+    WON_BY_BIAS = "D-2", "A timer wins before one whose bid per cycle is greater.", "bias-aging"
+    WON_WITHOUT_BID = "D-9", "A timer without a bid fires.", "bias-aging"
+    PRICED_BY_RUNNER_UP = "D-5", "A winner pays more than the reserve and less than its bid.", "vcg-night"
+    PAID_BID = "Q-24", "A winner pays its whole bid: by first price, or because more was asked.", "vcg-night"
+    PAID_RESERVE = "D-7", "A winner pays the reserve, below its bid.", "bids-in-a-storm"
+    ACTOR_PASSED_OVER = "D-4", "A timer is passed over because its actor won as often as it may.", "bids-after-outage"
+    BLOCK_CAPPED = "D-4", "As many timers win as a block may fire, and one more competes.", "bids-after-outage"
+    ROOM_SHORT = "D-4", "A timer is left out because its limit exceeds the room that is left.", "vcg-night"
+    WON_BEHIND_MISFIT = "Q-24", "A timer wins behind one that did not fit.", "vcg-night"
+    BID_OF_INSOLVENT = "Q-46", "A timer is found insolvent at its turn, and its bid returned.", "bids-in-a-storm"
+    INSOLVENT_STAYED = "Q-46", "A timer is found insolvent at its turn, and waits for the GC lane.", "bids-after-outage"
+    WAITED_BY_BLOCKS = "Q-45", "A wait in blocks is shorter than it is in slots.", "bids-after-outage"
+    LAMBDA_FELL = "Q-51", "A window closes, and lambda falls.", "lambda-loop"
+    LAMBDA_ROSE = "Q-51", "A window closes, and lambda rises.", "lambda-loop"
+    LAMBDA_STAYED = "Q-51", "A window closes, and lambda stays as it is.", "lambda-loop"
 
 
 @enum.unique

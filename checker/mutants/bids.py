@@ -1,17 +1,20 @@
 """Mutants of the bias auction: its walk, its payments, its waits, the escrow and the lambda loop."""
 
+import math
 from functools import partial
 from typing import Any, Final
 
 import msgspec
 
 from checker.mutants.mutant import mutant
-from scheduler import bias_loop, bias_selection
+from scheduler import Exit, Watches, bias_loop, bias_pool, bias_selection
 from scheduler.bias_selection import Walk
 from scheduler.bias_waits import WaitClock
-from scheduler.escrow import Escrow
+from scheduler.escrow import ESCROW_ADDRESS, Escrow
 from scheduler.policies import bias_auction
 from scheduler.policies.bias_auction import BiasAuctionInBlock
+from scheduler.watch_records import WATCHER, watcher_key
+from validators.execution import run
 
 _STORM: Final = 'kind="storm", actors=2, start_ms=1_500, spread_slots=1, gas_limit=2_100, may_be_idle=true'
 
@@ -123,3 +126,94 @@ def walk_stops_for_the_poor(charge: Any) -> Any:
         return can_pay
 
     return charge_and_block
+
+
+_WHALES: Final = 'kind="heartbeats", actors=6, bid=10_000_000_000_000_000, funds=500_000_000_000_000_000'
+IN_FLOATS: Final = (
+    *IN_AUCTION[:3],
+    "chain.policy_parameters={lambda_window_blocks=0, bias_lambda=18_100_000, lambda_max=80_000_000}",
+    "chain.timers={lane_timer_cycles=4_100, max_cells_per_fire=2_000}",
+    f"workload.whales={{{_WHALES}, gas_limit=2_000, may_be_idle=true}}",
+)
+"""Bids so high that what they pay shows every unit of the bias of two blocks, e^36.2."""
+
+IN_SHORT_SLOTS: Final = (*IN_AUCTION, "chain.slot_ms=300", 'chain.timebase="slot"')
+"""Slots so short that every block serves several."""
+
+_WATCHING: Final = 'kind="watchers", actors=3, rounds=3, every_ms=4_000, writes=3, write_ms=1_500, may_be_idle=true'
+IN_CHANGES: Final = (*IN_AUCTION, f"workload.watchers={{{_WATCHING}, start_ms=1_000, cancels=2, cancel_ms=800}}")
+"""Timers that wait for changes, some of them cancelled before the change comes."""
+
+
+@_bid_mutant(
+    (bias_pool, "bias"), kills=("oracle",), needs=IN_FLOATS, cause="execution", shows="TimerFired.*tip|account"
+)
+def bias_by_float(_bias: Any) -> Any:
+    """The bias is worked out in floating point, and is off by a unit once it is great."""
+    return lambda waited, lambda_: int(math.exp(min(waited * lambda_ / 1e6, 80)) * 1e18)
+
+
+@_bid_mutant(
+    (bias_auction, "payment"),
+    (Escrow, "pay"),
+    kills=("bias-books",),
+    needs=IN_AUCTION,
+    cause="execution",
+    shows="TimerFired",
+)
+def payment_above_the_bid(_payment: Any, pay: Any) -> Any:
+    """A winner pays what the runner-up sets, or the reserve, even where that is above its bid."""
+
+    def ask(winner: Any, runner_up: Any, *, rule: Any, reserve: int) -> int:
+        return max(reserve, bias_selection.price(winner, runner_up, rule) // 10**18)
+
+    def pay_what_is_there(self: Any, address: bytes, amount: int) -> None:
+        pay(self, address, max(0, min(amount, self.ledger.balance(ESCROW_ADDRESS))))
+
+    return ask, pay_what_is_there
+
+
+@_bid_mutant(
+    (WaitClock, "first_height"),
+    kills=("oracle", "bias-books"),
+    needs=IN_SHORT_SLOTS,
+    cause="order",
+    shows="TimerFired|bias|account",
+)
+def waits_in_slots(first_height: Any) -> Any:
+    """A wait counts the slots since a timer was due, and not the blocks."""
+
+    def first_slot(self: Any, due: int) -> int:
+        height: int = first_height(self, due)
+        waited: int = self._moment.now - due
+        return min(height, int(self._moment.height) - waited)
+
+    return first_slot
+
+
+@_bid_mutant((run, "changed_keys"), kills=("oracle",), needs=IN_CHANGES, cause="execution", shows="TimerTriggered|hit")
+def hits_seen_before_the_transactions(_changed_keys: Any) -> Any:
+    """Hits are looked for before the transactions of a block, when nothing has changed yet."""
+    return lambda _view: []
+
+
+@_bid_mutant(
+    (Watches, "leave"),
+    (Watches, "_watcher"),
+    kills=("oracle",),
+    needs=IN_CHANGES,
+    cause="clean-up",
+    shows="watch",
+)
+def watch_survives_a_cancellation(leave: Any, watcher: Any) -> Any:
+    """A timer that is cancelled leaves its watch behind."""
+
+    def leave_watching(self: Any, timer: Any, exit_: Any) -> Any:
+        return () if exit_ is Exit.BY_OWNER else leave(self, timer, exit_)
+
+    def watcher_if_there(self: Any, key: bytes, sequence: int, now: int, found: Any) -> Any:
+        known = self.state.get(WATCHER, watcher_key(key, sequence))
+        is_gone = known is not None and self.timers.timer(known.timer_id) is None
+        return None if is_gone else watcher(self, key, sequence, now, found)
+
+    return leave_watching, watcher_if_there

@@ -46,16 +46,20 @@ class CallRefusal(RefusalCell):
         "A timer of the GBA auction names a payer.",
         UNPROMISED,
     )
-    BID_BELOW_RESERVE = "schedule_timer BidBelowReserve: *", "A bid is above 0 and below the reserve.", UNPROMISED
+    BID_BELOW_RESERVE = (
+        "schedule_timer BidBelowReserve: *",
+        "A bid is above 0 and below the reserve.",
+        "bids-after-outage",
+    )
     BID_NOT_COVERED = (
         "schedule_timer BidNotCovered: *",
         "A payer has less than the bid that it has to lock.",
-        UNPROMISED,
+        "bids-after-outage",
     )
     AGENT_WITHOUT_BID = (
         "schedule_timer AgentFailed: *",
         "An agent that is to bid in the call fails or answers no bid.",
-        UNPROMISED,
+        "bids-after-outage",
     )
     TOO_MANY_WATCHES = "watch_timer TooManyWatches: *", "An actor has as many timers that watch as it may.", _TRIGGERS
     WATCHED_WRONGLY = (
@@ -68,8 +72,8 @@ class CallRefusal(RefusalCell):
         "The expiry of a timer that watches is to be moved.",
         _TRIGGERS,
     )
-    RESERVED_BY_PROGRAM = "transfer ReservedAddress: *", "A program moves units to a reserved address.", UNPROMISED
-    RESERVED_BY_ACCOUNT = "transaction ReservedAddress: *", "An account moves units to a reserved address.", UNPROMISED
+    RESERVED_BY_PROGRAM = "transfer ReservedAddress: *", "A program moves units to a reserved address.", _TRIGGERS
+    RESERVED_BY_ACCOUNT = "transaction ReservedAddress: *", "An account moves units to a reserved address.", _TRIGGERS
     QUEUE_UNAVAILABLE = (
         "schedule_timer EUNAVAILABLE: *",
         "An entry is to come in while the service is not active.",

@@ -16,6 +16,7 @@ from cluster.workloads.submission import (
     Volume,
     WorkloadKind,
 )
+from scheduler.escrow import ESCROW_ADDRESS
 from validators.actors.script import STEPS_MAX
 from validators.execution import GenesisActor
 from validators.execution.blocks import ExecuteActor, Transfer
@@ -26,7 +27,7 @@ WATCH_CELLS: Final = 1_200
 SEVERAL: Final = 3
 """One in this many timers watches all keys and a balance."""
 
-Few = Annotated[int, msgspec.Meta(ge=1, le=STEPS_MAX - 2)]
+Few = Annotated[int, msgspec.Meta(ge=1, le=STEPS_MAX - 3)]
 Keys = Annotated[int, msgspec.Meta(ge=1, le=7)]
 
 
@@ -63,7 +64,7 @@ class Watchers(WorkloadKind, tag="watchers", kw_only=True, frozen=True):
     def volume(self, slots: int) -> Volume:
         """Return its submissions and timers."""
         del slots
-        each = self.actors * (1 + bool(self.cancels)) + 2 * self.writes
+        each = self.actors * (1 + bool(self.cancels)) + 2 * self.writes + self.probes
         return Volume(each * self.rounds, self.actors * self.timers * self.rounds)
 
     def genesis(self, site: Site) -> GenesisShare:
@@ -89,6 +90,8 @@ class Watchers(WorkloadKind, tag="watchers", kw_only=True, frozen=True):
                 value = (number * self.writes + write).to_bytes(8, "big")
                 yield self._run(writer, written_ms, feed, [["put", _key(key), value] for key in range(self.keys)])
                 yield writer.sign(written_ms, Transfer(feed, 1))
+            if self.probes:
+                yield writer.sign(at_ms, Transfer(ESCROW_ADDRESS, 1), may_fail=True)
 
     def _watching(self, site: Site) -> list[list[Any]]:
         """Return the steps by which an actor begins to watch in a round."""
@@ -96,6 +99,7 @@ class Watchers(WorkloadKind, tag="watchers", kw_only=True, frozen=True):
         steps = [self._watch(_name(timer), self._watched(feed, timer)) for timer in range(self.timers)]
         if self.probes:
             steps += [self._watch(b"refused", [[feed, _key(0)]] * 2), ["extend", _name(self.timers - 1), 9]]
+            steps.append(["pay", ESCROW_ADDRESS, 1])
         return steps
 
     def _watched(self, feed: bytes, timer: int) -> list[list[Any]]:
