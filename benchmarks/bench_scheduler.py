@@ -8,6 +8,7 @@ import heapq
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import Final
 
 import msgspec
@@ -21,8 +22,10 @@ from scheduler import (
     CalendarProfile,
     CalendarQueue,
     LaneConfig,
+    Quote,
     buckets,
 )
+from scheduler.ready_queue import QueueRules
 from validators.execution.heights import BranchHeights
 from validators.execution.timers import NOTHING_READ, PoolKeeper, StateTimers, TimerKeys
 from validators.execution.view import DecodedCache, View
@@ -34,6 +37,7 @@ WAITING: Final = (1_000, 10_000, 100_000, 1_000_000)
 BLOCKS: Final = 20
 POOR: Final = 10**9
 STATE_TIMERS: Final = 20_000
+STATE_WAITING_MAX: Final = 100_000
 PROFILE: Final = CalendarProfile(4_096, 3_600, 24)
 
 GROWTH_TARGET: Final = 1.5
@@ -51,6 +55,7 @@ def run(show: Show = print, pending: Sequence[int] = PENDING, waiting: Sequence[
     run_auction(show, waiting)
     run_bias(show, waiting)
     run_scheduled(show, waiting)
+    run_tables(show, [count for count in waiting if count <= STATE_WAITING_MAX])
 
 
 def run_queue(show: Show, pending: Sequence[int]) -> None:
@@ -250,6 +255,34 @@ def run_scheduled(show: Show, waiting: Sequence[int]) -> None:
             f"  ({first_us / count:.1f} us each once, when due)"
         )
     show(f"  {worst:.3f} us a waiting entry ({verdict(worst <= EAGER_TARGET_US)}, target {EAGER_TARGET_US})")
+
+
+def run_tables(show: Show, waiting: Sequence[int]) -> None:
+    """Print the time of what the tables do about waiting timers in a block that takes a hundred, by number of these."""
+    for count in waiting:
+        database, heights, cache = Database(), BranchHeights(PROFILE, 0), DecodedCache()
+        keys, pools = TimerKeys(), PoolKeeper()
+        batch = database.batch()
+        view = View(batch, cache)
+        tables = StateTimers(view, heights, NOTHING_READ, keys, pools=pools)
+        for number in range(count):
+            tables.insert(msgspec.structs.replace(timer_of(number), due=1, sequence=number, quote=Quote(100, 0)))
+        view.flush()
+        heights.settle(PROFILE, lambda height, table=tables: encoded(table.bucket(height)))  # type: ignore[misc]
+        left, spent = NOTHING_READ, 0.0
+        for block in range(1 + BLOCKS):
+            gc.collect()
+            started = time.process_time()
+            tables = StateTimers(view, heights, left, keys, pools=pools)
+            pool = tables.collect_pool(1, QueueRules())
+            for timer in list(islice(pool.in_key_order(), 100)):
+                pool.discard(timer)
+                tables.remove(timer)
+            tables.collect(1)
+            left = tables.waiting("aptos", None)
+            # The first block reads them all.
+            spent += (time.process_time() - started) * (block > 0)
+        show(f"tables,       {count:>9,} timers wait: {1e6 * spent / BLOCKS:9.0f} us a block that takes a hundred")
 
 
 def time_phases(run_block: Callable[[int], object]) -> tuple[float, float]:

@@ -3,6 +3,7 @@
 The timers waiting at the end of a block are a list that its children start from, so that a block reads only those that
 become due in it: without it, 20,000 timers waiting for the GC lane would be read and decoded again in each block.
 The list is derived: it equals the timers of the buckets up to the block's present, and a restart reads it from there.
+A block makes of it what it touches, and shares the rest (timer_list.py).
 
 The timer lane asks for the same timers in many orders, as a pool. A validator has one, which follows the blocks that it
 executes: a block that starts where the last one ended goes on with it, any other makes its own out of the list.
@@ -29,6 +30,7 @@ from validators.execution.schema import (
     timer_counts_key,
     timer_key,
 )
+from validators.execution.timer_list import NO_TIMERS, Place, TimerList
 from validators.execution.view import View
 from validators.state.rules import StateRule
 
@@ -45,13 +47,13 @@ class Waiting:
     `carried` is the data that the block's `policy` keeps for its children beside the state; None where it is not known.
     """
 
-    timers: Sequence[Timer]
+    timers: TimerList
     through: int
     carried: object | None = None
     policy: str = ""
 
 
-NOTHING_READ: Final = Waiting((), -1)
+NOTHING_READ: Final = Waiting(NO_TIMERS, -1)
 """A branch's start when nothing is known yet: every due timer is read from the state."""
 
 
@@ -116,10 +118,9 @@ class StateTimers:
         self._pool: DuePool | None = None
         self._reach = carried.through
         self.due = 0
-        # Shared with the parent's other children, hence never changed in place.
-        self._collected: Sequence[Timer] = carried.timers
-        # What this block did to timers of the carried list, so that the list need not be searched for each.
-        self._touched: dict[bytes, Timer | None] = {}
+        self._collected = carried.timers
+        # What this block did to timers of the carried list, by their places there.
+        self._touched: dict[Place, Timer | None] = {}
 
     def timer(self, timer_id: bytes) -> Timer | None:
         """Return the live timer of this identifier."""
@@ -144,7 +145,7 @@ class StateTimers:
         self._view.set(self._keys.key_of(timer.timer_id), timer)
         if timer.due <= self._reach:
             # Through the view, so that a reverted call takes this back as well.
-            self._view.change(self._touched, timer.timer_id, timer)
+            self._view.change(self._touched, (timer.due, timer.sequence), timer)
 
     def remove(self, timer: Timer) -> None:
         """Take a live timer out of every table."""
@@ -155,7 +156,7 @@ class StateTimers:
         self._view.set(timer_counts_key(timer.actor), TimerCounts(counts.live - 1, counts.scheduled))
         if timer.due <= self._reach:
             # Through the view, so that a reverted call takes this back as well.
-            self._view.change(self._touched, timer.timer_id, None)
+            self._view.change(self._touched, (timer.due, timer.sequence), None)
 
     def bucket(self, due: int) -> Bucket | None:
         """Return a height's bucket."""
@@ -187,35 +188,41 @@ class StateTimers:
         """Return the number of timers that the actor ever scheduled."""
         return self._counts(actor).scheduled
 
-    def collect(self, upto: int) -> Sequence[Timer]:
+    def collect(self, upto: int) -> TimerList:
         """Return every live timer due at or before `upto`, ordered by (due, sequence): carried ones, then new ones."""
+        self._collect(upto)
+        return self._collected
+
+    def _collect(self, upto: int) -> Sequence[Timer]:
+        """Collect, and return the timers that were not on the list before."""
         carried = self._current()
-        fresh = list(self._read_due(upto))
-        self._collected = [*carried, *fresh] if fresh else carried
+        fresh = tuple(self._read_due(upto))
+        self._collected = carried.extended(fresh)
         self.due = len(self._collected)
         self._reach = max(upto, self._reach)
         self._touched = {}
-        return self._collected
+        return fresh
 
     def collect_pool(self, upto: int, rules: OpensPool[Pool]) -> Pool:
         """Return the timers of `collect` as a pool. A timer removed from it must be removed from the tables as well."""
         carried, touched = self._carried.timers, self._touched
         pool = self._pools.take(self._carried, rules)
-        # Counted before `collect`, which puts the new ones behind these.
-        known = len(self._current())
-        waiting = self.collect(upto)
-        if known:
+        is_known = len(self._current()) > 0
+        fresh: Sequence[Timer] = self._collect(upto)
+        if is_known:
             self._pools.reach(StateRule.POOL_MADE_ANEW if pool is None else StateRule.POOL_KEPT)
         if pool is None:
-            pool, known = rules.open_pool(), 0
+            pool, fresh = rules.open_pool(), self._collected
         else:
-            for timer in [timer for timer in carried if timer.timer_id in touched] if touched else ():
+            for place, changed in touched.items():
+                timer = carried.at(place)
+                if timer is None:
+                    continue
                 pool.discard(timer)
-                changed = touched[timer.timer_id]
                 self._pools.reach(StateRule.POOL_TIMER_REMOVED if changed is None else StateRule.POOL_TIMER_CHANGED)
                 if changed is not None:
                     pool.add(changed)
-        for timer in waiting[known:]:
+        for timer in fresh:
             pool.add(timer)
         if pool.has_split_books:
             self._pools.reach(StateRule.BOOK_SPLIT)
@@ -261,15 +268,9 @@ class StateTimers:
         """Count the collected timers that still wait."""
         return len(self._current())
 
-    def _current(self) -> Sequence[Timer]:
+    def _current(self) -> TimerList:
         """Return the list with this block's changes to its timers."""
-        touched = self._touched
-        if not touched:
-            return self._collected
-        kept = [timer for timer in self._collected if touched.get(timer.timer_id, timer) is not None]
-        if not any(touched.values()):
-            return kept
-        return [touched.get(timer.timer_id) or timer for timer in kept]
+        return self._collected.changed(self._touched)
 
     def _read_due(self, upto: int) -> Iterator[Timer]:
         for due in self._heights.due_heights(upto, after=self._reach):

@@ -12,6 +12,7 @@ from tests.support.checker_history import assert_only, write_history
 from tests.support.cluster_runs import applied_blocks, check_named, result_of
 from validators.execution.audit import audit_indexes
 from validators.execution.heights import BranchHeights, scan_buckets
+from validators.execution.timer_list import TimerList
 from validators.execution.timers import Waiting
 from validators.settings import ValidatorFactory
 from validators.settings import make_engine as make_validators_engine
@@ -171,7 +172,9 @@ class TestEngine:
         audit = engine.database.audit()
         first, *rest = waiting.timers
 
-        (found,) = audit_indexes(audit, engine._tree.finalized.heights, Waiting(rest, waiting.through)).deviations
+        (found,) = audit_indexes(
+            audit, engine._tree.finalized.heights, Waiting(TimerList.of(rest), waiting.through)
+        ).deviations
         assert (found.structure, found.place) == ("indexes", "timer 0 of the waiting set")
         assert first.timer_id.hex() in found.expected
 

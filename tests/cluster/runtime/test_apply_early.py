@@ -24,6 +24,7 @@ from tests.support.chain_harness import (
 )
 from validators.execution import ApplyMode
 from validators.execution.schema import ACCOUNTS, account_key
+from validators.execution.timer_list import NO_TIMERS
 from validators.execution.timers import Waiting
 from validators.storage import SimulatedDisk
 
@@ -319,7 +320,7 @@ class TestUpkeep:
         engine._cache.remember(account_key(ALICE), b"?", ACCOUNTS.record(1, 1))
         engine._tree.finalized.heights._overdue.append(77)
         for executed in (block, waiting):
-            engine._tree.get(executed.digest).waiting = Waiting((), 1_000)
+            engine._tree.get(executed.digest).waiting = Waiting(NO_TIMERS, 1_000)
         locations = engine.database._store.locations
         locations[account_key(DAVE)] = locations[account_key(CAROL)] = 1
         engine.finalize(block.digest)
