@@ -239,8 +239,10 @@ class StateTimers:
             moved.append(msgspec.structs.replace(timer, due=due, sequence=sequence))
             self._view.set(self._keys.key_of(timer.timer_id), moved[-1])
         if moved:
-            # Behind all others, as their places are: the list is what the block's children start from.
-            self._collected = [*self._collected, *moved]
+            # Behind all others, as their places are: the list is what the block's children start from. What left goes
+            # first: a height that was emptied begins again, and a place is then that of another timer.
+            self._collected = self._current().extended(moved)
+            self._touched = {}
             self.due = len(self._collected)
         return moved
 
