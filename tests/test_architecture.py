@@ -10,6 +10,7 @@ import pytest
 from checker.record.root import PROJECT_ROOT
 from tests.support.layers import LAYERS
 from validators.consensus.hotstuff.kind import HOTSTUFF
+from validators.consensus.longest_chain.kind import LONGEST_CHAIN
 from validators.consensus.simplex.kind import SIMPLEX
 
 IMPURE = ("time", "random", "datetime", "secrets", "uuid", "os", "socket", "threading", "asyncio")
@@ -106,7 +107,19 @@ KNOWS_HOTSTUFF = (
     "faults/coverage/hotstuff.py",
 )
 
-ENGINES_KNOWN = ((SIMPLEX, KNOWS_SIMPLEX), (HOTSTUFF, KNOWS_HOTSTUFF))
+KNOWS_LONGEST_CHAIN = (
+    "validators/consensus/longest_chain/",
+    "validators/consensus/registry.py",
+    "checker/checks/rules/longest_chain.py",
+    "checker/checks/rules/longest_chain_cells.py",
+    "checker/checks/rules/longest_chain_heads.py",
+    "checker/mutants/",
+    "faults/byzantine/longest_chain.py",
+    "faults/byzantine/longest_chain_votes.py",
+    "faults/coverage/longest_chain.py",
+)
+
+ENGINES_KNOWN = ((SIMPLEX, KNOWS_SIMPLEX), (HOTSTUFF, KNOWS_HOTSTUFF), (LONGEST_CHAIN, KNOWS_LONGEST_CHAIN))
 """Each engine with the modules that may know it."""
 
 
@@ -126,7 +139,7 @@ def test_only_its_own_modules_import_an_engine(engine, known):
         (place, name)
         for place in places_beside(known)
         for name in imports_of(PROJECT_ROOT / place)
-        if name.startswith(f"validators.consensus.{engine.name}")
+        if name.startswith(f"validators.consensus.{engine.name.replace('-', '_')}")
     ]
 
     assert wrong == []

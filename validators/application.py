@@ -12,13 +12,14 @@ from typing import NamedTuple
 
 from network.codec import Codec
 from network.port import Port
+from validators.consensus.headers import read_facts
 from validators.consensus.interface import BlockRef, Built, Event, Finality, Judged, Question
 from validators.consensus.signing import Scheme
 from validators.derived import Derived
 from validators.events import BlockExecuted, BlockFinalized, BlockRolledBack, BlockUndone, Uncertified
 from validators.execution import Engine, Executed, InvalidBlockError, ProposalContext
 from validators.execution.block_tree import FinalizationOutcome
-from validators.execution.blocks import Block, Header, block_digest, decode_sealed, encode_sealed
+from validators.execution.blocks import Block, Header, block_digest, decode_sealed, encode_header, encode_sealed
 from validators.finalizer import Finalizer
 from validators.header_rules import HeaderRules
 from validators.identity import TransactionVerifier
@@ -231,8 +232,9 @@ class Application:
         self._count_execution(over.digest, over.mode)
         if over.mode == "propose":
             # FinalizationOutcome may have dropped the branch meanwhile: then there is nothing to vote for.
-            is_there = self.engine.executed(over.digest) is not None
-            self._answers.answer(Built(over.view, over.digest if is_there else None))
+            built = self.engine.executed(over.digest)
+            facts = None if built is None else read_facts(encode_header(built.header))
+            self._answers.answer(Built(over.view, None if facts is None else over.digest, facts))
         self._follower.advance()
 
     def recover(self) -> int:

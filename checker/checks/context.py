@@ -177,6 +177,7 @@ class RunContext:
         disk_faults: Replicas whose disks the plan touches.
         plan: The faults of the plan and when they are at work, and the times and limits that were set.
         max_skew_ms: The most that a block may be ahead of the clocks of its voters.
+        finality_depth: The blocks on a block that make it final, in an engine that goes by depth.
         view_retention: A journal keeps the entries of this many views below its floor.
         public_keys: Of each validator, by number.
         disks: Of each replica, by number.
@@ -198,6 +199,7 @@ class RunContext:
     disk_faults: DiskFaults = NO_DISK_FAULTS
     plan: PlannedRun = NOT_PLANNED
     max_skew_ms: int = 0
+    finality_depth: int = 0
     view_retention: int = 0
     public_keys: Sequence[bytes] = ()
     disks: Sequence[WrittenDisk] = ()

@@ -33,7 +33,7 @@ _OF_MESSAGE: Final[Mapping[str, type[RefusalCell]]] = {
     "transaction": GossipRefusal,
     "block": PeerBlockRefusal,
     "snapshot": SnapshotRefusal,
-    **dict.fromkeys(("finalize", "certify", "verify", "propose"), BlockRefusal),
+    **dict.fromkeys(("finalize", "certify", "adopt", "verify", "propose"), BlockRefusal),
 }
 """The refusals of what an event names; all else is a message of consensus."""
 
@@ -105,6 +105,8 @@ UNREACHED: Final[Mapping[str, str]] = {
     "the floor of the journal is a *": _OWN_RECORD,
     "artifact tag *, known are 0..*": _OWN_RECORD,
     "record tag *, known are 0..*": _OWN_RECORD,
+    "longest-chain: *": _OWN_RECORD,
+    "*: its header cannot be read": _OWN_RECORD,
     "*: *": _OWN_RECORD,
     "view * is certified but was never notarized": _OWN_RECORD,
     "* of view * is by *, not by *": _OWN_RECORD,

@@ -1,9 +1,11 @@
 """The parts and settings of each replica and the links between them, from the scenario."""
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from cluster.scenario.model import ConsensusSection, Scenario
+from cluster.scenario.model import Scenario
+from cluster.scenario.sections.longest_chain import LongestChainSection
 from cluster.scenario.sections.replicas import FinalizedOnly, ReplicaSection
 from faults import Adversary
 from network.regions import one_way_us
@@ -38,6 +40,9 @@ def factory_of(scenario: Scenario, node: int, adversary: Adversary | None) -> Va
     """Return the parts of a replica: those of its mode, and of an adversary that it has."""
     section = section_of(scenario, node)
     mode = None if section is None else section.apply_mode()
+    if mode is not None and scenario.finality_depth is not None:
+        # Every block above the final one may have to be taken back.
+        mode = replace(mode, retain_blocks=max(mode.retain_blocks, scenario.finality_depth + 1))
     if adversary is not None:
         return ValidatorFactory(engine=adversary.make_engine(mode), propose=adversary.propose)
     return ValidatorFactory() if mode is None else ValidatorFactory(engine=partial(make_engine, apply_mode=mode))
@@ -48,9 +53,12 @@ def section_of(scenario: Scenario, node: int) -> ReplicaSection | None:
     return scenario.observers_by_number.get(node) or scenario.validators.get(str(node))
 
 
-def _own_times(consensus: ConsensusSection) -> dict[str, int | str]:
+def _own_times(scenario: Scenario) -> dict[str, int | str]:
     """Return the settings of one engine alone."""
-    own = consensus.hotstuff
+    if scenario.finality_depth is not None:
+        slots = scenario.consensus.longest_chain or LongestChainSection()
+        return {"slot_us": slots.slot_ms * MILLISECOND_US, "finality_depth": scenario.finality_depth}
+    own = scenario.consensus.hotstuff
     return (
         {} if own is None else {"profile": own.profile, "view_timeout_max_us": own.view_timeout_max_ms * MILLISECOND_US}
     )
@@ -71,10 +79,11 @@ def settings_of(scenario: Scenario, node: int) -> ValidatorSettings:
             fetch_timeout_us=consensus.fetch_timeout_ms * MILLISECOND_US,
             skip_timeout_us=consensus.skip_timeout_ms * MILLISECOND_US,
             view_retention=consensus.view_retention,
-            **_own_times(consensus),
+            **_own_times(scenario),
         ),
         costs=scenario.costs.costs(),
-        block_interval_us=scenario.chain.block_interval_ms * MILLISECOND_US,
+        # Slots are the pace where there are any.
+        block_interval_us=0 if scenario.finality_depth else scenario.chain.block_interval_ms * MILLISECOND_US,
         max_skew_ms=scenario.chain.max_skew_ms,
         fetch_grace_us=consensus.fetch_grace_ms * MILLISECOND_US,
         fetch_timeout_us=consensus.fetch_timeout_ms * MILLISECOND_US,

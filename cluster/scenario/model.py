@@ -14,6 +14,7 @@ from cluster.scenario.fields import NotNegative, PartsPerMillion, Positive, Sect
 from cluster.scenario.sections.chain import ChainSection, chain_section
 from cluster.scenario.sections.costs import CostsSection
 from cluster.scenario.sections.expect import ExpectSection
+from cluster.scenario.sections.longest_chain import LongestChainSection
 from cluster.scenario.sections.replicas import CHUNK_BYTES_MAX, Observer, ValidatorSection
 from cluster.workloads.registry import WORKLOADS
 from cluster.workloads.submission import WorkloadKind
@@ -48,7 +49,7 @@ class HotstuffSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=
 class ConsensusSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The consensus engine, and the timeouts of Simplex (specification of Simplex, section 1.2)."""
 
-    engine: Annotated[Literal["simplex", "hotstuff"], means("The consensus engine.")] = "simplex"
+    engine: Annotated[Literal["simplex", "hotstuff", "longest-chain"], means("The consensus engine.")] = "simplex"
     leader_timeout_ms: Annotated[
         Positive, means("A view waits so long for its leader's proposal; above `chain.block_interval_ms`.")
     ] = 2_000
@@ -65,6 +66,7 @@ class ConsensusSection(Section, frozen=True, forbid_unknown_fields=True, kw_only
         Positive, means("Views below the finalized one that stay in memory and in the vote journal.")
     ] = 20
     hotstuff: Annotated[HotstuffSection | None, means('Only with `engine = "hotstuff"`.')] = None
+    longest_chain: Annotated[LongestChainSection | None, means('Only with `engine = "longest-chain"`.')] = None
 
 
 class SyncSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -158,6 +160,14 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     mutants: Annotated[
         dict[str, tuple[NotNegative, ...]], means("Mutants (checker/mutants) by name, and the replicas that run each.")
     ] = {}
+
+    @property
+    def finality_depth(self) -> int | None:
+        """The blocks on a block that make it final, None where the engine knows no depth."""
+        if self.consensus.engine != "longest-chain":
+            return None
+        own = self.consensus.longest_chain or LongestChainSection()
+        return own.depth(self.faults, self.cluster.validators)
 
     @property
     def chain_id(self) -> str:

@@ -9,6 +9,7 @@ from cluster.scenario.model import ConsensusSection, Scenario
 from cluster.scenario.plugins import checks_with
 from cluster.scenario.sections.expect import expect_rules
 from cluster.scenario.sections.lane import LaneSection
+from cluster.scenario.sections.longest_chain import DEPTH_MAX, LongestChainSection
 from cluster.scenario.sections.replicas import OBSERVERS_MAX
 from cluster.workloads.planned import sites_of
 from faults import PlanError, all_over_ms, check_plan
@@ -78,6 +79,7 @@ def _rules(scenario: Scenario) -> Sequence[tuple[str, bool, str]]:
         ),
         *_engine_rules(consensus),
     ]
+    rules += _depth_rules(scenario)
     rules += [
         (
             f"chain.{name}",
@@ -102,6 +104,19 @@ def _rules(scenario: Scenario) -> Sequence[tuple[str, bool, str]]:
         reason = workload.problem(site)
         rules.append((f"workload.{site.name}", not reason, reason))
     return rules
+
+
+def _depth_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
+    own, place = scenario.consensus.longest_chain, "consensus.longest_chain"
+    if scenario.finality_depth is None:
+        yield place, own is None, f'is of the engine "longest-chain"; this is {scenario.consensus.engine}'
+        return
+    least = (own or LongestChainSection()).least_depth(scenario.faults, scenario.cluster.validators)
+    is_deep = scenario.finality_depth >= least or "agreement" in scenario.expect.fails
+    reason = f"must be {least} or more with these faults, or 0 for that; with fewer, name agreement in expect.fails"
+    yield f"{place}.finality_depth", is_deep, reason
+    reason = f"its faults ask for {least} blocks, and {DEPTH_MAX} are the most; make them shorter, or slots longer"
+    yield f"{place}.slot_ms", scenario.finality_depth <= DEPTH_MAX, reason
 
 
 def _network_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:

@@ -45,6 +45,7 @@ def context_of(cluster: Cluster) -> RunContext:
         disk_faults=_disk_faults(scenario),
         plan=planned_run(scenario),
         max_skew_ms=scenario.chain.max_skew_ms,
+        finality_depth=scenario.finality_depth or 0,
         view_retention=scenario.consensus.view_retention,
         engine=scenario.consensus.engine,
         public_keys=cluster.validator_keys,
@@ -97,7 +98,7 @@ def expectations_of(scenario: Scenario, *, is_one_process: bool = True) -> Expec
         replica_modes=expect.replica_modes,
         rules=expect.rules,
         arrival=expect.arrival,
-        finality_views_max=expect.finality_views_max,
+        finality_views_max=expect.finality_views_max or finality_views_max(scenario),
         finality_gap_max_us=finality_gap_max_us(scenario) if is_one_process else None,
     )
 
@@ -143,6 +144,12 @@ def situations_of(scenario: Scenario) -> Situations:
             times.append(FaultTime(name, fault.family, start_us, stop_us, fault.anchor is not None))
     sections = (section_of(scenario, node) or ReplicaSection() for node in range(scenario.replicas))
     return Situations(times, [section.apply for section in sections])
+
+
+def finality_views_max(scenario: Scenario) -> int:
+    """Return the views within which finality comes back: the engine's own, and those by which it always trails."""
+    rules = RULES[scenario.consensus.engine]
+    return rules.finality_views_max + rules.finality_lag(settings_of(scenario, 0).consensus_config)
 
 
 def finality_gap_max_us(scenario: Scenario) -> int | None:

@@ -14,6 +14,7 @@ FROZEN = {
     *("CertificateRequest", "CertificateResponse"),
     *("BlockRelay", "BlockRequest", "BlockResponse", "TransactionGossip"),
     *("SnapshotRequest", "SnapshotOffer", "SnapshotChunkRequest", "SnapshotChunk"),
+    *("SealedBlock", "Announcement", "Burial", "HeadRequest", "HeadResponse"),
     *("Transaction", "Header", "Block"),
     *("StormOrder", "CancelOrder", "PlanOrder", "BidContext", "RiskOrder", "GameOrder", "Script", "FeedOrder"),
     *("SealedBlock", "BlockSeal", "BlockVote", "CastVote", "NewView", "ViewTimeout"),

@@ -133,10 +133,11 @@ class Received(NamedTuple):
 
 
 class Built(NamedTuple):
-    """The block that `Build` asked for; None means that there will be none."""
+    """The block that `Build` asked for, with its header; None means that there will be none."""
 
     view: int
     digest: Digest | None
+    block: HeaderFacts | None = None
 
 
 class Judged(NamedTuple):

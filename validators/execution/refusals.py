@@ -275,6 +275,7 @@ class BlockRefusal(RefusalCell):
     BLOCK_SIGNATURE = "transaction *: signature is not the sender's", "A block holds a transaction that is not signed."
     BLOCK_OF_OTHER_VIEW = "view * of leader * is not that of the proposal", "A block is of another view than proposed."
     BLOCK_OF_OTHER_PARENT = "the parent is not that of the proposal", "A block has another parent than proposed."
+    BLOCK_OF_OTHER_TIME = "time * is not of view *", "A block bears a time outside of its slot.", UNPROMISED
 
 
 def refusal_of(what: str, error: Exception) -> RuleCell | None:

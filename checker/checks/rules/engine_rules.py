@@ -62,6 +62,7 @@ class EngineRules:
         find_next_view: Returns the view in which a validator with this journal has to go on.
         leader_of: Returns the leader of a view among a number of validators; None for a view without a leader.
         finality_views_max: Views within which finality must come back, where the scenario does not say.
+        finality_lag: Returns by how many views finality trails the head at all times, by the engine's configuration.
         finality_gap_max_us: Returns the longest time between two final blocks while this many validators are down, by
             the engine's configuration; None where the engine promises nothing then.
         accepts_block: Whether a vote says that its block was valid when it came, its timestamp included.
@@ -83,6 +84,7 @@ class EngineRules:
     find_next_view: Callable[[Sequence[Record]], int]
     leader_of: Callable[[int, int], int | None]
     finality_views_max: int
+    finality_lag: Callable[[Any], int] = lambda _config: 0
     finality_gap_max_us: Callable[[Any, int], int | None] = lambda _config, _down: None
     accepts_block: Callable[[Voted], bool] = lambda _vote: False
     proposal_of: Callable[[Record], Proposed | None] = lambda _record: None

@@ -1,0 +1,111 @@
+"""Heads: every block that a validator follows is better than the one before, of its slot, and above its final block.
+
+Fork choice, slots and depth are restated from the specification. A *better* block has a greater height or, of equal
+heights, the lower digest; a start and a snapshot begin anew.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from checker.checks.check import Check
+from checker.checks.context import RunContext
+from checker.checks.observations import short
+from checker.results import CheckResult
+from network.events import AlarmElapsed, Event, Handlers
+from validators.events import BlockFinalized, Booted, HeadAdopted, SnapshotJoined
+
+SLOTS_AHEAD: Final = 1
+"""A block of the slot after the validator's own may be followed."""
+
+
+@dataclass(slots=True)
+class _Life:
+    """One validator's head in one life, and the slot that its alarms have led to in all lives."""
+
+    slot: int = 0
+    height: int = 0
+    digest: bytes = b""
+    highest: int = 0
+
+
+class FollowedHeads(Check):
+    """A validator follows the greatest height, then the first digest; final is what is deep enough under its head."""
+
+    name = "heads"
+    engines = ("longest-chain",)
+    sees_earlier_events = False
+
+    def __init__(self, run: RunContext) -> None:
+        super().__init__(run)
+        self._depth = run.finality_depth
+        self._lives: dict[int, _Life] = {}
+        self._switches = 0
+        self._abandoned = 0
+
+    @property
+    def handlers(self) -> Handlers:
+        """Heads, final blocks, slots and starts."""
+        return {
+            HeadAdopted: self.adopted,
+            BlockFinalized: self.finalized,
+            AlarmElapsed: self.reached,
+            SnapshotJoined: self.begun,
+            Booted: self.begun,
+        }
+
+    def begun(self, event: Event, _begun: Booted | SnapshotJoined) -> None:
+        """Begin anew: what was followed has to be found again, but the slots of an earlier life have been."""
+        slot = self._life(event.node).slot
+        self._lives[event.node] = _Life(slot=slot)
+
+    def reached(self, event: Event, alarm: AlarmElapsed) -> None:
+        """Note the slot that a validator's clock has shown; an alarm's key ends with the slot that it was set to."""
+        slot = alarm.key[-1]
+        assert isinstance(slot, int), "alarms of slots are the only ones"
+        life, slot_us = self._life(event.node), alarm.at_wall_us // slot
+        life.slot = max(life.slot, alarm.wall_us // slot_us)
+
+    def adopted(self, event: Event, head: HeadAdopted) -> None:
+        """Compare a head with the one before it."""
+        life, node = self._life(event.node), event.node
+        place = f"validator {node} follows block {short(head.digest)} of height {head.height} and slot {head.view}"
+        is_better = head.height > life.height or (head.height == life.height and head.digest < life.digest)
+        self._require(is_better, node, f"{place} after block {short(life.digest)} of height {life.height}")
+        is_due = head.view <= life.slot + SLOTS_AHEAD
+        self._require(is_due, node, f"{place}, and its clock has shown slot {life.slot}")
+        is_above = head.abandoned < self._depth or not life.highest
+        self._require(
+            is_above, node, f"{place}, for which it left {head.abandoned} blocks, and is final {self._depth} deep"
+        )
+        self._switches += head.abandoned > 0
+        self._abandoned = max(self._abandoned, head.abandoned)
+        life.height, life.digest, life.highest = head.height, head.digest, max(life.highest, head.height)
+
+    def finalized(self, event: Event, block: BlockFinalized) -> None:
+        """Require the depth of a final block under the greatest head; before a first head, others' word is taken."""
+        life = self._life(event.node)
+        if life.highest > block.height:
+            self._require(
+                block.height <= life.highest - self._depth,
+                event.node,
+                f"validator {event.node} made height {block.height} final under a head of height {life.highest}, "
+                f"and a block is final {self._depth} deep",
+            )
+
+    def finish(self) -> CheckResult:
+        """Return the result."""
+        return self.tally.result(
+            f"{self.tally.compared:,} heads and final blocks by the rules; {self._switches} switches, of up to "
+            f"{self._abandoned} blocks, and a block is final {self._depth} deep",
+            switches=self._switches,
+            abandoned=self._abandoned,
+            depth=self._depth,
+        )
+
+    def _life(self, node: int) -> _Life:
+        return self._lives.setdefault(node, _Life())
+
+    def _require(self, holds: bool, node: int, failure: str) -> None:  # noqa: FBT001 - what is judged
+        self.tally.compared += 1
+        if not holds:
+            self.tally.fail(failure, validator=node)

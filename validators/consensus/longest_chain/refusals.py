@@ -1,0 +1,15 @@
+"""The refusals of the longest chain: of seals, headers and proofs, by the reason in the trace."""
+
+import enum
+
+from scheduler import UNPROMISED, RefusalCell
+
+
+@enum.unique
+class LongestChainRefusal(RefusalCell):
+    """Refusals of messages and sealed blocks."""
+
+    SEALED_HEADER_MALFORMED = "malformed header", "A sealed header cannot be read, or is of no slot.", UNPROMISED
+    SEALED_BY_ANOTHER = "wrong leader", "A block is not of its slot's leader.", UNPROMISED
+    SEAL_UNSIGNED = "invalid seal", "A block is not sealed by its leader.", UNPROMISED
+    BURIAL_UNLINKED = "headers are not linked", "A proof of depth has headers that make no chain.", UNPROMISED

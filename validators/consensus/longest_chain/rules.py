@@ -1,0 +1,24 @@
+"""The rule cells of the longest chain: switches of heads, ties, slots, evidence, joining."""
+
+import enum
+
+from scheduler import UNPROMISED, RuleCell
+
+
+@enum.unique
+class LongestChainRule(RuleCell):
+    """Branches of the rules of the longest chain."""
+
+    HEAD_SWITCHED = "design.md", "A validator leaves blocks that it followed for a better branch.", UNPROMISED
+    HEAD_SWITCHED_DEEP = "design.md", "A validator leaves eight blocks or more at once.", UNPROMISED
+    TIE_BY_DIGEST = "design.md", "Of two branches of one height the block with the lower digest wins.", UNPROMISED
+    SEVERAL_FOLLOWED_AT_ONCE = "design.md", "A validator follows a head several blocks above its own.", UNPROMISED
+    BLOCK_OF_NEXT_SLOT = "design.md", "A block of the slot after the validator's own is followed.", UNPROMISED
+    SLOTS_SLEPT_THROUGH = "design.md", "A validator goes on in a slot that is not the next one.", UNPROMISED
+    CONFLICTING_BLOCKS = "design.md", "A validator holds two sealed blocks of one leader and slot.", UNPROMISED
+    HEAD_NAMED = "design.md", "A validator tells a peer that joins the head that it follows.", UNPROMISED
+    TRUSTED_ON_FIRST_SIGHT = (
+        "design.md",
+        "A replica without a final block takes the final block of the greatest head.",
+        UNPROMISED,
+    )

@@ -1,0 +1,55 @@
+"""The checks of a message before it is given to the engine: form first, use second, signatures last."""
+
+from collections.abc import Callable
+
+from validators.consensus.interface import STALE, HeaderFacts, MessageCheck
+from validators.consensus.longest_chain.messages import (
+    Announcement,
+    HeadResponse,
+    LongestChainMessage,
+    SealedHeader,
+    facts_of,
+)
+from validators.consensus.longest_chain.sealing import MALFORMED, find_burial_fault, find_seal_fault
+from validators.consensus.signing import Scheme
+
+USELESS = MessageCheck(ok=False, reason=STALE, signatures_verified=0)
+
+
+def check_message(
+    message: LongestChainMessage,
+    *,
+    scheme: Scheme,
+    validators: int,
+    is_known: Callable[[HeaderFacts], bool],
+    is_asked: bool,
+) -> MessageCheck:
+    """Return whether a message is sound and of use.
+
+    Args:
+        message: The message.
+        scheme: Verifies seals.
+        validators: How many validators there are.
+        is_known: Whether a block is here, or final history.
+        is_asked: Whether an answer of the sender is waited for.
+    """
+    before = scheme.verified
+    if isinstance(message, Announcement):
+        facts = facts_of(message)
+        if facts is not None and is_known(facts):
+            return USELESS
+        reason = _find_fault(scheme, message.block, validators)
+    elif isinstance(message, HeadResponse):
+        if not is_asked:
+            return USELESS
+        reason = _find_fault(scheme, message.head, validators)
+        if not reason and message.final is not None:
+            reason = find_burial_fault(scheme, message.final, validators)
+    else:
+        reason = ""
+    return MessageCheck(ok=not reason, reason=reason, signatures_verified=scheme.verified - before)
+
+
+def _find_fault(scheme: Scheme, sealed: SealedHeader, validators: int) -> str:
+    facts = facts_of(sealed)
+    return MALFORMED if facts is None else find_seal_fault(scheme, facts, sealed.seal, validators)
