@@ -1,6 +1,6 @@
 # Every verb of the project. `make run` and `make test` set up what they need in .venv first.
 .DEFAULT_GOAL := help
-.PHONY: help run test quick wheel bench soak scan check format clean
+.PHONY: help run test quick wheel bench bench-quick soak scan check format clean
 
 PYTHON := $(shell sh tools/find_python.sh)
 BIN := .venv/bin
@@ -12,7 +12,7 @@ export PYTHONDONTWRITEBYTECODE :=
 MEMORY := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 4000000 {print "TMPDIR=/dev/shm"}')
 
 help: ## list the verbs
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
 
 run: .venv/.run ## set up, then run the default scenario
 	@$(BIN)/python run_cluster.py
@@ -31,8 +31,11 @@ check: .venv/.dev ## lint and type-check
 wheel: .venv/.dev ## build the wheel in dist/; nothing is fetched for it
 	$(BIN)/python -m hatchling build -t wheel
 
-bench: .venv/.dev ## run the benchmarks
-	$(BIN)/python -m benchmarks
+bench: .venv/.dev ## run the benchmarks, and write docs/performance.md
+	$(BIN)/python -m benchmarks --out docs/performance.md
+
+bench-quick: .venv/.dev ## run the short benchmarks, those of seconds
+	$(BIN)/python -m benchmarks --quick
 
 soak: .venv/.dev ## run every scenario for many seeds, forks of every depth, and the swarm for 2,000
 	$(BIN)/python -m tests.soak
