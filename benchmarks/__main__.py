@@ -79,8 +79,8 @@ def _head(arguments: Sequence[str]) -> str:
         [
             "# Performance",
             "",
-            "What `make bench` printed; `make bench-quick` repeats the short ones. Figures stand beside their floor, their",
-            "peer or their aim; MISSED marks an aim that is not met. They hold for one machine.",
+            "What `make bench` printed; `make bench-quick` repeats the short ones. Figures stand beside their floor,",
+            "their peer or their aim; MISSED marks an aim that is not met. They hold for one machine.",
             "",
             f"- Machine: {machine}",
             f"- Commit: {commit.stdout.strip() or 'unknown'}",
