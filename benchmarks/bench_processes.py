@@ -1,4 +1,4 @@
-"""What a process costs: the start of a command, and the memory of a long run.
+"""The price of a process: the start of a command, and the memory of a long run.
 
 The start is processor time of the whole process, least of several. Memory is the peak of a process that runs the calm
 scenario to a height, without its checks and their history; 1,000 and 10,000 blocks show whether it grows with the run.

@@ -1,4 +1,4 @@
-"""What many validators cost: a calm run beside the bus alone with the same messages.
+"""The price of many validators: a calm run beside the bus alone with the same messages.
 
 The floor: every message that the run sent is sent again on a bare kernel and bus with the same topology, seed, times,
 lengths and labels, broadcasts as broadcasts, to receivers that throw it away; log and digest included, as in the run.
