@@ -16,7 +16,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-FOLDER: Final = Path(__file__).resolve().parent
+from checker.record.root import PROJECT_ROOT
+
+FOLDER: Final = PROJECT_ROOT / "benchmarks"
 
 BENCHMARKS: Final = {
     "bench_peers": "A message: the toy on this and other simulators",

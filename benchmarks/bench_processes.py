@@ -8,13 +8,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, TypeAlias
 
+from checker.record.root import PROJECT_ROOT
+
 Show: TypeAlias = Callable[[str], None]
 
-ROOT: Final = Path(__file__).resolve().parent.parent
 REPEATS: Final = 5
 HEIGHTS: Final = (1_000, 10_000)
 GROWTH_MAX: Final = 1.5
@@ -50,7 +50,7 @@ def run(show: Show = print, *, heights: Sequence[int] = HEIGHTS) -> None:
 
 def _cost(command: Sequence[str]) -> tuple[float, int]:
     """Return the processor seconds and the peak memory in MiB of a process."""
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603
+    process = subprocess.Popen(command, cwd=PROJECT_ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603
     _, status, usage = os.wait4(process.pid, 0)
     assert status == 0, command
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss // 1024
