@@ -248,14 +248,14 @@ class CallsInBlock(PolicyInBlock):
     def _token_of(self, actor: bytes) -> Token | None:
         """Return the token of what an actor inserts now; None without authorization."""
         running = self._running
+        if self.own.authorization == "none":
+            return None
         if running is not None:
             token = running.token
             # Zeroed and not taken away: the check of the number is what refuses it.
             if token is not None and not token.allow_rescheduling:
                 return msgspec.structs.replace(token, authorization_num=0)
             return token
-        if self.own.authorization == "none":
-            return None
         lifetime = self.own.token_lifetime_ms
         expiration = min(self.now_ms + lifetime, MAX_U63) if lifetime else MAX_U63
         return Token(self.own.token_reschedules, expiration, self.number_of(actor) or 1)

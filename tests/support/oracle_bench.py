@@ -9,6 +9,7 @@ from checker.oracle.blocks import OracleChain, _Block
 from checker.oracle.calls import Call, Gas, RevertedError
 from checker.oracle.contents import Bucket, Market, Timer, TimerCounts
 from checker.oracle.lane_config import Calendar, LaneConfig
+from checker.oracle.queue_records import QueueConfig
 from checker.oracle.records import Genesis, PolicyEntry, TimerConfig, address_of, sha256, write
 
 OWNER, PROPOSER = b"\x01" * 20, b"\x02" * 20
@@ -50,16 +51,26 @@ class Bench:
     """A chain whose actors do nothing but work: names and what they have.
 
     With `lane`, the changed fields of its configuration, the chain is in the timer lane; with `auction` under the GBA
-    auction, with `bias` under the bias auction.
+    auction, with `bias` under the bias auction, with `queue` under scheduled transactions, in slots.
     """
 
     def __init__(
-        self, balances, *, timers=None, lane=None, auction=None, bias=None, activation=1, policy="", **genesis
+        self,
+        balances,
+        *,
+        timers=None,
+        lane=None,
+        auction=None,
+        bias=None,
+        queue=None,
+        activation=1,
+        policy="",
+        **genesis,
     ):
         programs.PROGRAMS.setdefault("worker", WORKER)
         fields = {"min_basefee": 800, "cycle_basefee": 800, "cell_basefee": 800} | genesis
         program = fields.pop("program", "worker")
-        stated = dict(lane or auction or bias or {})
+        stated = dict(lane or auction or bias or queue or {})
         sizes = {name: stated.pop(name) for name in Calendar._fields if name in stated}
         own = PolicyEntry(activation, policy or "fifo")
         if lane is not None:
@@ -68,12 +79,14 @@ class Bench:
             own = PolicyEntry(activation, "gba-auction", write(AuctionConfig()._replace(**stated)))
         elif bias is not None:
             own = PolicyEntry(activation, "bias-auction", write(BiasConfig()._replace(**stated)))
+        elif queue is not None:
+            own = PolicyEntry(activation, "aptos", write(QueueConfig()._replace(**stated)))
+            fields = {"timebase": "slot"} | fields
+        fields = {"timebase": "height", "slot_ms": 1_000} | fields
         self.chain = OracleChain(
             Genesis(
                 chain_id="bench",
                 validators=[PROPOSER],
-                timebase="height",
-                slot_ms=1_000,
                 timestamp_ms=0,
                 block_cycles=10_000_000,
                 block_cells=10_000_000,
@@ -99,12 +112,19 @@ class Bench:
         """The header of the block that comes next."""
         parent = self.chain.header
         ms = parent.timestamp_ms + 1_000
-        moved = {"height": parent.height + 1, "view": parent.view + 1, "slot": ms // 1_000, "timestamp_ms": ms}
+        slot = ms // self.chain.genesis.slot_ms
+        moved = {"height": parent.height + 1, "view": parent.view + 1, "slot": slot, "timestamp_ms": ms}
         return parent._replace(parent=sha256(write(parent)), **moved)
 
     def jump(self, height):
         """Make the next block the one at this height."""
         self.chain.header = self.chain.header._replace(height=height - 1)
+
+    def at_ms(self, ms):
+        """Make the next block the one at this time."""
+        before = ms - 1_000
+        slot = before // self.chain.genesis.slot_ms
+        self.chain.header = self.chain.header._replace(timestamp_ms=before, slot=slot)
 
     def fund(self, name, units):
         """Give an actor units that genesis did not know of."""

@@ -117,7 +117,7 @@ class AptosInBlock(TwinInBlock):
                 token = token._replace(authorization_num=0)
             return Asked(timer, delta_ms, token, number, is_first=False)
         lifetime = self.config.token_lifetime_ms
-        expiration = self.queue.block_ms + lifetime if lifetime else MAX_INTEGER
+        expiration = min(self.queue.block_ms + lifetime, MAX_INTEGER) if lifetime else MAX_INTEGER
         token = Token(self.config.token_reschedules, expiration, number or 1)
         return Asked(timer, delta_ms, token, number or 1, is_first=number == 0)
 
