@@ -4,7 +4,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from scheduler.errors import InvalidInput
 from scheduler.tables import StateTable
+from scheduler.types import MAX_U63, Parameters
 
 
 class WatchLimits(NamedTuple):
@@ -13,6 +15,30 @@ class WatchLimits(NamedTuple):
     max_watches_per_actor: int
     max_keys_per_watch: int
     max_triggers_per_block: int
+
+
+class TriggerConfig(Parameters, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """The limits of state triggers as parameters of their own, where the policy's have none; it switches them on."""
+
+    max_watches_per_actor: int = 64
+    max_keys_per_watch: int = 8
+    max_triggers_per_block: int = 1_000
+
+    def __post_init__(self) -> None:
+        """Refuse what no chain can run on.
+
+        Raises:
+            InvalidInput: A number is out of its range.
+        """
+        for name in self.__struct_fields__:
+            value, least = getattr(self, name), int(name == "max_keys_per_watch")
+            if not least <= value <= MAX_U63:
+                raise InvalidInput(name, f"{value} must be within {least}..2^63-1")
+
+    @classmethod
+    def key_of(cls, field: str) -> str:
+        """Return the key by which governance knows a field."""
+        return "system:watch:" + field
 
 
 class TimerWatch(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -72,6 +98,7 @@ WATCHER: Final = StateTable(0x24, "watcher", Watcher)
 WATCH_COUNT: Final = StateTable(0x25, "watch count", WatchCount)
 WATCH_BOOKS: Final = StateTable(0x26, "watch books", WatchBooks)
 HIT: Final = StateTable(0x27, "hit", Hit)
+TRIGGER_CONFIG: Final = StateTable(0x28, "trigger configuration", TriggerConfig)
 
 WATCH_TABLES: Final = (WATCH, WATCHED_KEY, WATCHER, WATCH_COUNT, WATCH_BOOKS, HIT)
 """The tables of watches, which blocks of every policy write as timers that watch leave."""

@@ -64,9 +64,9 @@ class OracleChain:
         if any(address in self.reserved for address in taken):
             raise MalformedError("genesis has units, an actor or a validator at a reserved address")
         self.contents = contents_at_genesis(genesis)
-        for twin, config in configurations(genesis):
-            table = twin.config_table(self.contents)
-            assert table is not None, f"{twin.name} has a configuration"
+        for table_of, config in configurations(genesis):
+            table = table_of(self.contents)
+            assert table is not None, "what has a configuration has a table of it"
             table.put(None, config)
         self.contents.settle()
         self.units = self.contents.units()

@@ -7,6 +7,7 @@ from checker.oracle.auction_records import AuctionConfig
 from checker.oracle.bias_records import BiasBooks, BiasConfig
 from checker.oracle.lane_config import TIERS, Calendar, LaneConfig
 from checker.oracle.records import TimerConfig
+from checker.oracle.watches import TriggerConfig
 
 EVENTS: Final[Mapping[int, tuple[str, tuple[str, ...]]]] = {
     0: ("TimerScheduled", ("timer_id", "actor", "due", "sequence", "fee_payer", "gas_limit", "expires_at")),
@@ -98,6 +99,7 @@ TABLES: Final[Mapping[int, tuple[str, tuple[str, ...]]]] = {
     37: ("watch count", ("watching",)),
     38: ("watch books", ("watching", "head", "tail")),
     39: ("hit", ("key", "next", "end")),
+    40: ("trigger configuration", TriggerConfig._fields),
     44: (
         "queue configuration",
         (

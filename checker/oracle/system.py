@@ -101,11 +101,17 @@ class _Configured(NamedTuple):
 
 def _configured(contents: Contents) -> list[_Configured]:
     """Return every configuration that the state holds: the timers', the calendar's and those of its policies."""
-    own = [(twin, twin.config_table(contents)) for twin in TWINS.values()]
+    twins = TWINS.values()
+    own = [_Configured(table, twin.key_of, twin.config_of) for twin in twins if (table := twin.config_table(contents))]
+    options = [
+        _Configured(table, twin.option_key_of, twin.option_of)
+        for twin in twins
+        if (table := twin.option_table(contents))
+    ]
     return [
         _Configured(contents.config, lambda name: f"timer_config.{name}", _timer_config_of),
         _Configured(contents.calendar, lambda name: f"system:cip1:{name}", calendar_of),
-        *(_Configured(table, twin.key_of, twin.config_of) for twin, table in own if table is not None and table.rows),
+        *(configured for configured in (*own, *options) if configured.table.rows),
     ]
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from checker.oracle import escrow
 from checker.oracle.contents import Bucket, Contents, OwnTable, Timer, hashed_key, plain_key, storage_key
+from checker.oracle.parameters import hold, whole
 from checker.oracle.records import be8
 
 WATCHES, TRIGGERED = 17, 18
@@ -33,6 +34,15 @@ class Watched(NamedTuple):
     hit: int | None = None
 
 
+class TriggerConfig(NamedTuple):
+    """The limits of state triggers as parameters of their own, field by field as their record."""
+
+    max_watches_per_actor: int
+    max_keys_per_watch: int
+    max_triggers_per_block: int
+
+
+CONFIG: Final = OwnTable(lambda _: plain_key(0x28, b""), lambda _, row: list(row))
 WATCH: Final = OwnTable(
     lambda timer_id: hashed_key(0x22, timer_id),
     lambda timer_id, places: [timer_id, [key for key, _ in places], [place for _, place in places]],
@@ -44,6 +54,11 @@ WATCHER: Final = OwnTable(
 COUNT: Final = OwnTable(lambda actor: plain_key(0x25, actor), lambda _, count: [count])
 BOOKS: Final = OwnTable(lambda _: plain_key(0x26, b""), lambda _, row: list(row))
 HIT: Final = OwnTable(lambda index: plain_key(0x27, be8(index)), lambda _, row: list(row))
+
+
+def trigger_config_of(fields: Sequence[Any]) -> TriggerConfig | None:
+    """Return the limits of these fields, or None where a field breaks its rule."""
+    return TriggerConfig(*fields) if hold((whole(), whole(1), whole()), fields) else None
 
 
 def key_of(address: bytes, key: bytes | None) -> bytes:

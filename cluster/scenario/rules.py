@@ -90,6 +90,7 @@ def _rules(scenario: Scenario) -> Sequence[tuple[str, bool, str]]:
     ]
     owners = " and ".join(name for name, policy in POLICIES.items() if policy.config_type is LaneConfig)
     rules.append(("chain.policy", chain.has_lane or chain.lane == LaneSection(), f"chain.lane belongs to {owners}"))
+    rules.append(("chain.state_triggers", chain.has_lane or not chain.state_triggers, f"belongs to {owners}"))
     rules += _network_rules(scenario)
     rules += _validator_rules(scenario)
     rules += _mutant_rules(scenario)

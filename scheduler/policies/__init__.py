@@ -46,7 +46,8 @@ def register_policy(policy: type[Policy]) -> None:
 
 def tables_of(policy: type[Policy]) -> tuple[StateTable[Any], ...]:
     """Return all tables of a policy, that of its parameters included."""
-    return policy.tables if policy.config_table is None else (policy.config_table, *policy.tables)
+    own = (policy.config_table, policy.option_table)
+    return (*(table for table in own if table is not None), *policy.tables)
 
 
 __all__ = [

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
+import msgspec
+
 from scheduler.auction import Auction
 from scheduler.fairness import open_window
 from scheduler.lane import Lane, LaneConfig, note_used_cycles
@@ -25,6 +27,7 @@ from scheduler.pool import PoolRules, WaitingPool
 from scheduler.tables import StateTable, StateTables
 from scheduler.tally import Tally
 from scheduler.types import MAX_U63, Basefees, BlockPhase, Parameters, PhaseResult, TimerConfig
+from scheduler.watch_records import TRIGGER_CONFIG, WatchLimits
 
 
 class Eip1559(Policy):
@@ -35,6 +38,7 @@ class Eip1559(Policy):
     has_budget: ClassVar[bool] = True
     config_type: ClassVar[type[Parameters] | None] = LaneConfig
     config_table: ClassVar[StateTable[Any] | None] = LANE_CONFIG
+    option_table: ClassVar[StateTable[Any] | None] = TRIGGER_CONFIG
     tables: ClassVar[tuple[StateTable[Any], ...]] = LANE_TABLES
 
     def carry(self, previous: Policy) -> Carry | Refusal:
@@ -50,6 +54,12 @@ class Eip1559(Policy):
     def derive(self, state: StateTables, height: int) -> Mapping[int, int]:
         """Return the sums of the fairness window, from the records of its blocks."""
         return LaneState.count_sums(state, height)
+
+    def watch_limits(self, own: Parameters | None, state: StateTables) -> WatchLimits | None:
+        """Return the limits of state triggers, where genesis has switched them on."""
+        del own
+        found = state.get(TRIGGER_CONFIG, TRIGGER_CONFIG.key())
+        return None if found is None else WatchLimits(*msgspec.structs.astuple(found))
 
     def guarantees(self, own: Parameters | None) -> Guarantees:
         """Return what the auction promises: its order is the oracle's to check."""
@@ -94,6 +104,8 @@ class Eip1559InBlock(PolicyInBlock):
         pool = tables_pool(lane, block.config, block.moment.now)
         auction = Auction(lane=lane, prices=lane.prices, pool=pool, tally=Tally.of(self, costs))
         auction.tally.reached += reached
+        if block.watches is not None:
+            auction.note_triggers(block.watches.trigger(block.moment.now, is_paused=block.config.execution_lane_paused))
         auction.ask_agents()
         auction.open_balances()
         if lane.config.classification == "eager":

@@ -148,11 +148,7 @@ class PolicyInBlock:
         return None
 
     def check_watch(self, actor: bytes, keys: Sequence[bytes]) -> None:
-        """Check the keys that a new timer is to watch.
-
-        Raises:
-            Rejected: InvalidInput or TooManyWatches.
-        """
+        """Check the keys that a new timer is to watch; raises Rejected."""
         if self.block.watches is None:
             raise InvalidInput("watched", "the chain has no state triggers")
         self.block.watches.check(actor, keys)
@@ -356,6 +352,8 @@ class Policy:
     """The parameters of the policy's own, beside the timers'; governance changes them by their keys."""
     config_table: ClassVar[StateTable[Any] | None] = None
     """Where the state holds these."""
+    option_table: ClassVar[StateTable[Any] | None] = None
+    """Where it holds further parameters, by which genesis switches something on."""
     tables: ClassVar[tuple[StateTable[Any], ...]] = ()
     """The policy's other tables."""
 

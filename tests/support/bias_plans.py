@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from checker.oracle.bias_records import BiasConfig
 from checker.oracle.escrow import ESCROW
 from scheduler import CalendarProfile, LaneConfig, TimerConfig
+from scheduler.watch_records import TriggerConfig
 from tests.support.chain_harness import ALICE, BOB, pay
 from tests.support.lane_plans import (
     AGENT,
@@ -88,6 +89,7 @@ changes = st.one_of(
         for key, values in [
             *((f"system:bias:{name}", values) for name, values in BIAS_VALUES.items()),
             *((f"timer_config.{name}", values) for name, values in TIMER_VALUES.items()),
+            *((f"system:watch:{name}", BIAS_VALUES[name]) for name in TriggerConfig.__struct_fields__),
         ]
     )
 )
@@ -99,6 +101,7 @@ configs = st.fixed_dictionaries({}, optional=BIAS_VALUES).filter(
 )
 PAIRS = (
     *(("bias-auction",),) * 4,
+    *(("eip1559",),) * 2,
     *(("fifo", "bias-auction"), ("fifo-free", "bias-auction"), ("bias-auction", "fifo"), ("bias-auction", "eip1559")),
     *(("fifo", "bias-auction", "eip1559"), ("fifo-free", "bias-auction", "fifo")),
 )
@@ -125,7 +128,12 @@ chains = st.fixed_dictionaries(
 def _config_of(name, config):
     if name == "bias-auction":
         return msgspec.msgpack.encode(list(BiasConfig()._replace(**(LIGHT | config))))
-    return msgspec.msgpack.encode(LaneConfig()) if name == "eip1559" else b""
+    if name != "eip1559":
+        return b""
+    lane = msgspec.msgpack.encode(LaneConfig())
+    limits = {field: config[field] for field in TriggerConfig.__struct_fields__ if field in config}
+    # Half of the chains have the switch on, with limits as under the auction.
+    return msgspec.msgpack.encode([lane, msgspec.msgpack.encode(TriggerConfig(**limits))]) if limits else lane
 
 
 def policies_of_bias(changes):

@@ -6,7 +6,7 @@ two chains that differ in a limit have no block in common.
 
 import hashlib
 from collections.abc import Callable, Mapping
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 
@@ -18,6 +18,7 @@ from scheduler import (
     Parameters,
     Policy,
     Refusal,
+    StateTable,
     Timebase,
     TimerConfig,
     decode_parameters,
@@ -25,6 +26,9 @@ from scheduler import (
 from validators.actors.metering import CALL_CYCLES
 from validators.execution.blocks import Bytes20, Uint
 from validators.execution.errors import InvalidGenesisError
+
+_PAIR: Final = b"\x92"
+"""The first byte of an array of two."""
 
 MIN_BASEFEE_FLOOR: Final = 8
 """Below this a basefee's floor would let no step of an eighth show (Q-3)."""
@@ -169,18 +173,31 @@ def check_policies(genesis: Genesis, policies: Policies) -> None:
             raise InvalidGenesisError(f"policy {entry.policy!r}: {error}") from None
 
 
-def own_parameters(entry: PolicyEntry, policies: Policies) -> Parameters | None:
-    """Return the parameters that a policy begins with; None for a policy without parameters.
+def own_parameters(entry: PolicyEntry, policies: Policies) -> tuple[tuple[StateTable[Any], Parameters], ...]:
+    """Return the parameters that a policy begins with, each with its table.
+
+    A policy with an option may have two: then `config` is an array of both as bin, the policy's own first.
 
     Raises:
         InvalidInput: They are not the policy's.
     """
-    kind = policies[entry.policy]().config_type
-    if kind is None:
+    policy = policies[entry.policy]()
+    if policy.config_type is None or policy.config_table is None:
         if entry.config:
             raise InvalidInput("config", "it has no parameters of its own")
-        return None
-    return decode_parameters(entry.config, kind)
+        return ()
+    if policy.option_table is None or entry.config[:1] != _PAIR:
+        return ((policy.config_table, decode_parameters(entry.config, policy.config_type)),)
+    try:
+        own, option = msgspec.msgpack.decode(entry.config, type=tuple[bytes, bytes])
+    except msgspec.MsgspecError as error:
+        raise InvalidInput("config", str(error)) from None
+    if msgspec.msgpack.encode((own, option)) != entry.config:
+        raise InvalidInput("config", "not the canonical encoding")
+    return (
+        (policy.config_table, decode_parameters(own, policy.config_type)),
+        (policy.option_table, decode_parameters(option, policy.option_table.record)),
+    )
 
 
 def _check_distinct(what: str, values: list[bytes]) -> None:

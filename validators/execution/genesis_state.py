@@ -63,9 +63,7 @@ def _records(genesis: Genesis, policies: Policies) -> Iterator[tuple[bytes, msgs
     yield TIMER_CONFIG.key(), genesis.timer_config
     yield CALENDAR.key(), genesis.calendar
     for entry in genesis.policies:
-        own = own_parameters(entry, policies)
-        table = policies[entry.policy]().config_table
-        if own is not None and table is not None:
+        for table, own in own_parameters(entry, policies):
             yield table.key(), own
 
 

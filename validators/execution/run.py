@@ -28,12 +28,12 @@ from scheduler import (
     Watches,
     next_basefee,
 )
-from scheduler.watch_records import WATCH
+from scheduler.watch_records import TRIGGER_CONFIG, WATCH
 from validators.actors import MessageSent, Programs
 from validators.execution import phases
 from validators.execution.blocks import BLOCK_BYTES_MAX, Transaction, encode_transaction
 from validators.execution.errors import InvalidBlockError, InvalidTransactionError
-from validators.execution.genesis import Genesis, Policies, reserved_addresses
+from validators.execution.genesis import Genesis, Policies, own_parameters, reserved_addresses
 from validators.execution.ledger import StateLedger
 from validators.execution.mailbox import MailboxResult, StateMailbox
 from validators.execution.phases import PhaseEntry
@@ -73,13 +73,14 @@ class Rules:
     @property
     def has_watches(self) -> bool:
         """Whether a policy of this chain has state triggers: then timers that watch leave under each of them."""
-        return any(WATCH in self.policies[entry.policy]().tables for entry in self.genesis.policies)
+        has_own = any(WATCH in self.policies[entry.policy]().tables for entry in self.genesis.policies)
+        return has_own or TRIGGER_CONFIG in self.config_tables
 
     @property
     def config_tables(self) -> tuple[Table[Any], ...]:
         """The tables in which the state holds the parameters of this chain."""
-        tables = [self.policies[entry.policy]().config_table for entry in self.genesis.policies]
-        return (TIMER_CONFIG, CALENDAR, *(table for table in tables if table is not None))
+        own = (own_parameters(entry, self.policies) for entry in self.genesis.policies)
+        return (TIMER_CONFIG, CALENDAR, *(table for each in own for table, _ in each))
 
 
 class BlockRun:

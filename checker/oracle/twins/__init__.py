@@ -4,9 +4,10 @@ A twin restates what a policy is from its document alone; it may use all of the 
 other file of the oracle asks for a policy by its name.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from checker.oracle.contents import Contents, Table
 from checker.oracle.records import Genesis, MalformedError
 from checker.oracle.twins.aptos import AptosTwin
 from checker.oracle.twins.bias_auction import BiasAuctionTwin
@@ -37,11 +38,17 @@ def reserved_addresses(genesis: Genesis) -> tuple[bytes, ...]:
     return tuple(address for entry in genesis.policies for address in TWINS[entry.policy].reserved)
 
 
-def configurations(genesis: Genesis) -> list[tuple[Twin, tuple[Any, ...]]]:
-    """Return the twins of a genesis that have a configuration of their own, with it; raises MalformedError."""
+TableOf = Callable[[Contents], Table[None, Any] | None]
+"""Finds the table of a configuration."""
+
+
+def configurations(genesis: Genesis) -> list[tuple[TableOf, tuple[Any, ...]]]:
+    """Return the configurations of a genesis, each with its table; raises MalformedError."""
     for entry in genesis.policies:
         if entry.policy in TWINS and genesis.timebase not in TWINS[entry.policy].timebases:
             raise MalformedError(f"the policy {entry.policy} does not count in timebase {genesis.timebase}")
     twins = [(TWINS[entry.policy], entry.config) for entry in genesis.policies if entry.policy in TWINS]
-    read = [(twin, twin.read_config(encoded)) for twin, encoded in twins]
-    return [(twin, config) for twin, config in read if config is not None]
+    read: list[tuple[TableOf, tuple[Any, ...] | None]] = []
+    for twin, encoded in twins:
+        read += [(twin.config_table, twin.read_config(encoded)), (twin.option_table, twin.read_option(encoded))]
+    return [(table_of, config) for table_of, config in read if config is not None]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from checker.oracle import watches
 from checker.oracle.calls import Present
 from checker.oracle.contents import Contents, Market, Table
 from checker.oracle.lane import CursorPhase, LanePhase
@@ -24,6 +25,12 @@ class Eip1559InBlock(TwinInBlock):
         market = start.contents.market.get(None) or Market(first, 0, 0, start.activated_at, first, 0)
         self.lane = Lane(config, market, start.activated_at, start.basefees.cycle)
 
+    @property
+    def watch_limits(self) -> watches.Limits | None:
+        """The limits of state triggers, where genesis has switched them on."""
+        config = self.start.contents.own(watches.CONFIG).get(None)
+        return None if config is None else watches.Limits(*config)
+
     def ceiling(self, config: TimerConfig) -> int:
         """Return the greatest gas limit, which the auction phase bounds as well."""
         return min(super().ceiling(config), self.lane.config.max_cycles_per_fire_auction_phase)
@@ -42,6 +49,14 @@ class Eip1559InBlock(TwinInBlock):
         return kind(self.start.contents, present, parent_now, self.start.basefees, proposer, lane=self.lane)
 
 
+def _parts(encoded: bytes) -> list[bytes]:
+    """Return the lane configuration, and behind it the trigger configuration where both stand in an array of bin."""
+    fields = read(encoded, "the configuration of eip1559")
+    if not isinstance(fields, list) or len(fields) != 2 or not all(isinstance(field, bytes) for field in fields):
+        return [encoded]
+    return fields
+
+
 class Eip1559Twin(Twin):
     """The timer lane."""
 
@@ -54,10 +69,32 @@ class Eip1559Twin(Twin):
 
     def read_config(self, encoded: bytes) -> LaneConfig:
         """Return the lane configuration; raises MalformedError."""
-        config = lane_config_of(read(encoded, "the lane configuration"))
+        config = lane_config_of(read(_parts(encoded)[0], "the lane configuration"))
         if config is None:
             raise MalformedError("the lane configuration of genesis is none that a chain can run on")
         return config
+
+    def read_option(self, encoded: bytes) -> watches.TriggerConfig | None:
+        """Return the trigger configuration, where the switch is on; raises MalformedError."""
+        _, *option = _parts(encoded)
+        if not option:
+            return None
+        config = watches.trigger_config_of(read(option[0], "the trigger configuration"))
+        if config is None:
+            raise MalformedError("the trigger configuration of genesis is none that a chain can run on")
+        return config
+
+    def option_table(self, contents: Contents) -> Table[None, Any]:
+        """Return the table of the trigger configuration."""
+        return contents.own(watches.CONFIG)
+
+    def option_of(self, fields: Sequence[Any]) -> watches.TriggerConfig | None:
+        """Return the trigger configuration of these fields, None where a field breaks its rule."""
+        return watches.trigger_config_of(fields)
+
+    def option_key_of(self, name: str) -> str:
+        """Return the key by which governance knows a field of the trigger configuration."""
+        return f"system:watch:{name}"
 
     def config_table(self, contents: Contents) -> Table[None, Any]:
         """Return the table of the lane configuration."""

@@ -72,6 +72,22 @@ class Twin:
             raise MalformedError(f"the policy {self.name} has a configuration, and there is none")
         return None
 
+    def read_option(self, _encoded: bytes) -> tuple[Any, ...] | None:
+        """Return further parameters that genesis may state, None where it does not; raises MalformedError."""
+        return None
+
+    def option_table(self, _contents: Contents) -> Table[None, Any] | None:
+        """Return the table that holds these."""
+        return None
+
+    def option_of(self, _fields: Sequence[Any]) -> tuple[Any, ...] | None:
+        """Return these parameters of these fields, None where a field breaks its rule."""
+        return None
+
+    def option_key_of(self, name: str) -> str:
+        """Return the key by which governance knows a field of these."""
+        raise KeyError(name)
+
     def config_table(self, _contents: Contents) -> Table[None, Any] | None:
         """Return the table that holds the policy's own configuration."""
         return None

