@@ -9,6 +9,7 @@ from typing import Final
 from checker.checks.audit.clients import AuditedClients
 from checker.checks.audit.draws import AuditedChance
 from checker.checks.audit.machines import Machines
+from checker.checks.audit.moments import SeenMoments, with_both
 from checker.checks.audit.moving import MOVE, BoundaryCrash, CurrentLeader, Isolation
 from checker.checks.audit.plan import MILLISECOND_US, TestBedPlan
 from checker.checks.audit.specimens import find_faults
@@ -79,6 +80,7 @@ class Audit(Check):
         self._anchored = {
             name: (fault["anchor"], self._steps.pop(name)) for name, fault in faults.items() if fault["anchor"]
         }
+        self._moments = SeenMoments(anchor for anchor, _ in self._anchored.values())
         self._has_pauses = any(fault["kind"] == "pause" for fault in faults.values())
         self._edges = 0
         self._last_us = 0
@@ -90,7 +92,7 @@ class Audit(Check):
             return {}
         deeds: Handlers = dict.fromkeys(_DEEDS, self._act) if self._has_pauses else {}
         moves: Handlers = {Entered: self._enter} if self._isolations else {}
-        return {
+        followed: Handlers = {
             **self._traffic.handlers,
             **self._machines.handlers,
             **self._clients.handlers,
@@ -98,6 +100,7 @@ class Audit(Check):
             **deeds,
             **moves,
         }
+        return with_both(followed, self._moments.handlers)
 
     @property
     def is_asked(self) -> bool:
@@ -145,6 +148,8 @@ class Audit(Check):
         anchor, steps = self._anchored.pop(name)
         if not anchor["from_ms"] * MILLISECOND_US <= now_us <= anchor["by_ms"] * MILLISECOND_US:
             self.tally.fail(f"the anchor of fault {name} came at {now_us:,} us, when it was not awaited", fault=name)
+        if fault := self._moments.find_fault(anchor, now_us):
+            self.tally.fail(f"the anchor of fault {name} came at {now_us:,} us, and {fault}", fault=name)
         self._steps[name] = [step._replace(at_us=now_us + step.at_us) for step in steps]
 
     def finish(self) -> CheckResult:

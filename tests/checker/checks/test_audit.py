@@ -6,12 +6,14 @@ import msgspec
 import pytest
 
 from checker.checks.audit.audit import Audit
+from checker.checks.audit.moments import KINDS
 from checker.checks.audit.steps import KNOWN_KINDS
 from checker.mutants import MUTANTS
 from cluster.runtime.cluster import Cluster
 from cluster.scenario.load import load_scenario, scenario_paths
 from cluster.swarm.generator import draw_scenario
 from cluster.verdict.facts import context_of
+from faults.anchors.moments import MOMENTS
 from faults.events import FaultEdge, TransactionSubmitted
 from faults.kinds.registry import FAULTS
 from network.events import Delivered, Dropped, Event, Sent, TimerElapsed, WorkFinished
@@ -19,6 +21,7 @@ from network.types import SUPERVISOR
 from tests.frozen import small_settings
 from tests.support.audited import audit_of, audited, follow
 from tests.support.checks import finish, make_run, show
+from validators.events import Entered
 
 SHORT = ("run.until_height=6", "run.time_limit_ms=20_000")
 
@@ -189,6 +192,26 @@ class TestAnchored:
         show(audit, late)
 
         assert finish(audit).summary.startswith("the anchor of fault it came at 9,000,001 us")
+
+    @pytest.mark.parametrize(
+        ("moment", "fault"),
+        [
+            (Event(500, 1, Entered(1, 1)), "no 'enter' of validator 2 is there"),
+            (Event(400, 2, Entered(1, 1)), "no 'enter' of validator 2 is there"),
+            (Event(500, 2, Entered(1, 1)), "it counts 2 of them, and there were 1"),
+        ],
+    )
+    def test_an_anchor_without_its_moment_fails(self, moment, fault):
+        """The moment of another validator, or of another instant, is none of its own."""
+        plan = 'kind="pause", validator=2, start_ms=0, stop_ms=900, anchor={event="view", of=2, nth=2, by_ms=9_000}'
+        audit = Audit(context_of(Cluster(load_scenario("calm", with_fault(plan)), 0)))
+
+        show(audit, moment, Event(500, SUPERVISOR, FaultEdge("it", "anchor")))
+
+        assert finish(audit).summary.startswith(f"the anchor of fault it came at 500 us, and {fault}")
+
+    def test_every_moment_is_read_off_the_event_that_it_is_declared_for(self):
+        assert {name: moment.event for name, moment in MOMENTS.items()} == dict(KINDS)
 
 
 @pytest.mark.long
