@@ -21,7 +21,7 @@ from scheduler import POLICIES
 from validators.consensus.interface import EngineMessage, MessageRole
 from validators.consensus.kind import EngineKind
 from validators.execution import ApplyMode, Block, Engine, Executed, Genesis, ProposalContext, Transaction
-from validators.execution.blocks import block_digest
+from validators.execution.blocks import SealedBlock, block_digest
 from validators.messages import Message, message_codec
 from validators.settings import EMPTY_LOG, ExecutionEngineMaker, RestoredLog, make_engine
 
@@ -148,8 +148,8 @@ class Adversary:
         self.tampering = Tampering()
         self.believes_signatures = False
         """Whether its engine takes every transaction for signed, while a block is built."""
-        self.made: dict[bytes, Block] = {}
-        """Blocks that it made besides those that its validator proposed, by digest."""
+        self.made: dict[bytes, SealedBlock] = {}
+        """Blocks that it made besides those that its validator proposed, with their seals, by digest."""
         self._chance = chance
         self._draws: dict[str, int] = {}
         self._behaviours: dict[str, Behaviour] = {}
@@ -229,10 +229,10 @@ class Adversary:
         label = self.kind.label(message)
         return Label(label.kind, label.view)
 
-    def keep(self, block: Block) -> bytes:
+    def keep(self, block: Block, seal: bytes = b"") -> bytes:
         """Remember a block that the validator does not know as its own; return its digest."""
         digest = block_digest(block)
-        self.made[digest] = block
+        self.made[digest] = SealedBlock(block, seal)
         while len(self.made) > BLOCKS_KEPT:
             del self.made[next(iter(self.made))]
         return digest

@@ -11,7 +11,7 @@ from faults.byzantine.policy import TamperingKind
 from faults.byzantine.votes import other_digest
 from network.types import NodeId
 from validators.execution import Block, Engine, Executed, InvalidBlockError, ProposalContext, Transaction
-from validators.execution.blocks import block_digest, decode_block, decode_transaction, encode_block
+from validators.execution.blocks import block_digest, decode_sealed, decode_transaction, encode_sealed
 from validators.messages import BlockRelay, BlockRequest, BlockResponse, Message, block_label
 from validators.state import mmr_root
 
@@ -22,19 +22,25 @@ YEARS_AHEAD_MS: Final = 1 << 61
 class _OtherBlock(Behaviour):
     """Sends other blocks than the one that its validator proposed, also to those that ask for them."""
 
+    _seal = b""
+
     def own_block(self, outgoing: Outgoing) -> Block | None:
         """Return the block of a message by which this validator proposes it."""
         if not isinstance(outgoing.message, BlockRelay):
             return None
-        block = decode_block(outgoing.message.block)
+        block, self._seal = decode_sealed(outgoing.message.block)
         return block if block.header.proposer == self.adversary.node else None
+
+    def seal_of(self, block: Block) -> bytes:
+        """Return the seal of a block that is proposed in the place of the own one."""
+        return self.adversary.votes.seal_for(block.header, self._seal)
 
     def hear(self, source: NodeId, message: Message) -> None:
         """Answer who asks for a block that the own validator does not know."""
-        block = self.adversary.made.get(message.digest) if isinstance(message, BlockRequest) else None
-        if block is not None:
-            response = BlockResponse((encode_block(block),))
-            self.adversary.wire.send_all((Outgoing((source,), response, block_label(response, block.header)),))
+        made = self.adversary.made.get(message.digest) if isinstance(message, BlockRequest) else None
+        if made is not None:
+            response = BlockResponse((encode_sealed(*made),))
+            self.adversary.wire.send_all((Outgoing((source,), response, block_label(response, made.block.header)),))
 
 
 class Equivocate(_OtherBlock):
@@ -59,13 +65,13 @@ class Equivocate(_OtherBlock):
         first, second = sorted((block, second), key=block_digest)
         self._pairs = {block_digest(block): (first, second)}
         other = second if first is block else first
-        self.adversary.keep(other)
+        self.adversary.keep(other, self.seal_of(other))
         # Its own validator must be able to follow whichever of the two wins.
-        self.adversary.wire.give(BlockRelay(encode_block(other)))
+        self.adversary.wire.give(BlockRelay(encode_sealed(other, self.seal_of(other))))
         replaced = []
         for half, each in zip(self.adversary.halves, (first, second), strict=True):
             self.note("BlockRelay", half)
-            relay = BlockRelay(encode_block(each))
+            relay = BlockRelay(encode_sealed(each, self.seal_of(each)))
             replaced.append(Outgoing((*half, *self.adversary.colluders), relay, block_label(relay, each.header)))
         return replaced
 
@@ -158,9 +164,10 @@ class ForgeBlock(_OtherBlock):
         if not self._claim or self._claim in self._TAMPERINGS:
             return outgoing
         forged = self.forge(block)
-        self._forged = {digest: self.adversary.keep(forged)}
+        seal = self.seal_of(forged)
+        self._forged = {digest: self.adversary.keep(forged, seal)}
         self.note(f"BlockRelay {self._claim}", outgoing.to)
-        return outgoing._replace(message=BlockRelay(encode_block(forged)))
+        return outgoing._replace(message=BlockRelay(encode_sealed(forged, seal)))
 
     def forge(self, block: Block) -> Block:
         """Return the block that is proposed in the place of the true one."""

@@ -37,6 +37,8 @@ BehaviourName: TypeAlias = Literal[
     "odd-encoding",
     "skip-view",
     "misshape",
+    "hide-certificate",
+    "stale-certificate",
 ]
 
 GENERAL: Final[Mapping[str, BehaviourMaker]] = {
@@ -104,6 +106,8 @@ _SENTENCES: Final[Mapping[str, str]] = {
     "odd-encoding": "sends its messages in odd bytes as well: longer, deeper, or encoded in another way",
     "skip-view": "builds its blocks on the parent of the one that it has to build on",
     "misshape": "sends its votes and certificates in shapes as well that none may have",
+    "hide-certificate": "builds its blocks below the newest certified one, as if it knew no certificate of that",
+    "stale-certificate": "gives views up with the oldest certificate that it knows",
 }
 
 _FORM_SENTENCES: Final[Mapping[tuple[str, str], str]] = {

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from validators.consensus.interface import EngineMessage, Finality
+from validators.execution.blocks import Header
 
 
 class Junk(Protocol):
@@ -37,6 +38,9 @@ class EngineVotes(Protocol):
 
     def vote_for(self, vote: EngineMessage, digest: bytes) -> EngineMessage:
         """Return the same vote for another block, signed."""
+
+    def seal_for(self, header: Header, seal: bytes) -> bytes:
+        """Return the seal of a block that is proposed in the place of one with this seal; empty where none has one."""
 
     def thinned(self, finality: Finality) -> Finality:
         """Return a finality without its last signer."""

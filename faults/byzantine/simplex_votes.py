@@ -27,6 +27,7 @@ from validators.consensus.simplex import (
 )
 from validators.consensus.simplex.messages import EPOCH, VIEW_LIMIT, encode_proposal, encode_round
 from validators.consensus.simplex.signing import FINALIZE_NAMESPACE, NOTARIZE_NAMESPACE, NULLIFY_NAMESPACE
+from validators.execution.blocks import Header
 
 Certificate: TypeAlias = Notarization | Nullification | Finalization
 
@@ -69,6 +70,10 @@ class SimplexVotes:
     def vote_for(self, vote: Notarize | Finalize, digest: bytes) -> Notarize | Finalize:
         """Return the same vote for another block, signed."""
         return self.cast_like(vote, msgspec.structs.replace(vote.proposal, payload=digest))
+
+    def seal_for(self, _header: Header, seal: bytes) -> bytes:
+        """Return the seal as it is: no block has one."""
+        return seal
 
     def thinned(self, finality: Finality) -> Finality:
         """Return a finalization without its last signer."""

@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from faults.coverage.engine_phases import EnginePhases, Phase
+from faults.coverage.hotstuff import HOTSTUFF_PHASES
 from faults.coverage.longest_chain import LONGEST_CHAIN_PHASES
 from faults.coverage.simplex import SIMPLEX_PHASES
 
 ENGINE_PHASES: Final[Mapping[str, EnginePhases]] = {
-    phases.name: phases for phases in (SIMPLEX_PHASES, LONGEST_CHAIN_PHASES)
+    phases.name: phases for phases in (SIMPLEX_PHASES, HOTSTUFF_PHASES, LONGEST_CHAIN_PHASES)
 }
 """An engine without an entry has the phases of every engine only."""
 

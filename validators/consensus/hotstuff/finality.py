@@ -30,21 +30,16 @@ class Commit(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields
     certificate: QuorumCertificate
 
     @property
-    def facts(self) -> HeaderFacts:
-        """The final block."""
-        facts = read_facts(self.headers[0])
-        assert facts is not None, "a proof is checked, or written here"
-        return facts
-
-    @property
     def view(self) -> int:
-        """The view of the final block."""
-        return self.facts.view
+        """The view of the final block; 0 in a proof that is none."""
+        facts = read_facts(self.headers[0])
+        return 0 if facts is None else facts.view
 
     @property
     def digest(self) -> Digest:
-        """The digest of the final block."""
-        return self.facts.digest
+        """The digest of the final block; that of no block in a proof that is none."""
+        facts = read_facts(self.headers[0])
+        return b"" if facts is None else facts.digest
 
 
 def read_chain(headers: Sequence[bytes], certificate: QuorumCertificate) -> list[HeaderFacts] | None:

@@ -1,0 +1,53 @@
+"""Certificates of HotStuff: a quorum each, one block for each view, and one block final for each view."""
+
+from checker.checks.check import Check
+from checker.checks.context import RunContext
+from checker.checks.observations import short
+from checker.results import CheckResult
+from network.events import Event, Handlers
+from validators.consensus.hotstuff.kind import HOTSTUFF
+from validators.events import CertificateHeld
+
+
+class QuorumCertificates(Check):
+    """Every certificate that a validator holds has a quorum of different signers, and no two are of one view.
+
+    Signatures are verified by `vote-rules`, which reads the journals. Two certified blocks of one view would take f + 1
+    validators that voted twice.
+    """
+
+    name = "quorum-certificates"
+    engines = (HOTSTUFF.name,)
+
+    def __init__(self, run: RunContext) -> None:
+        super().__init__(run)
+        self._quorum = run.validators - (run.validators - 1) // 3
+        self._held: dict[tuple[str, int], bytes] = {}
+
+    @property
+    def handlers(self) -> Handlers:
+        """Certificates that validators hold."""
+        return {CertificateHeld: self.held}
+
+    def held(self, event: Event, held: CertificateHeld) -> None:
+        """Count the signers of a certificate, and compare its block with the others' of its view."""
+        what = f"validator {event.node} holds a {held.certificate} of view {held.view}"
+        signers = len(dict.fromkeys(held.signers))
+        place = {"validator": event.node, "view": held.view}
+        self.tally.require(
+            signers >= self._quorum, f"{what} with {signers} signers; a quorum is {self._quorum}", **place
+        )
+        strangers = [signer for signer in held.signers if signer >= self.run.validators]
+        self.tally.require(not strangers, f"{what} with signers that there are not: {strangers}", **place)
+        # A block that is final was certified as well: both are of one view and one block.
+        kind = "timeouts" if held.certificate == "timeout-certificate" else "blocks"
+        other = self._held.setdefault((kind, held.view), held.payload)
+        self.tally.require(
+            other == held.payload, f"{what} for {short(held.payload)}, and one for {short(other)} was held", **place
+        )
+
+    def finish(self) -> CheckResult:
+        """Return the result."""
+        return self.tally.result(
+            f"{self.tally.compared:,} comparisons: certificates have a quorum each, and no view has two blocks"
+        )

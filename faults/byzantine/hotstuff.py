@@ -1,0 +1,80 @@
+"""Behaviours of Byzantine validators that only HotStuff has: certificates that they hide, or show when they are old."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from faults.byzantine.adversary import Adversary, Behaviour, Orders, Outgoing
+from faults.byzantine.engine_adversaries import EngineAdversaries
+from faults.byzantine.hotstuff_votes import HotStuffVotes
+from validators.consensus.hotstuff.kind import HOTSTUFF
+from validators.consensus.hotstuff.messages import NewView, ViewTimeout
+from validators.execution import Engine, Executed, InvalidBlockError, ProposalContext, Transaction
+from validators.execution.blocks import block_digest, decode_sealed, encode_sealed
+from validators.messages import BlockRelay
+
+
+class _HotStuffBehaviour(Behaviour):
+    """A behaviour of an adversary that votes in HotStuff."""
+
+    @property
+    def votes(self) -> HotStuffVotes:
+        """The votes of its adversary."""
+        votes = self.adversary.votes
+        assert isinstance(votes, HotStuffVotes), "the registry gives these behaviours to no other engine"
+        return votes
+
+
+class HideCertificate(_HotStuffBehaviour):
+    """Builds its block on the parent of the one that it holds the latest certificate of, as if that had none.
+
+    The certificate before it justifies the block, which honest validators may vote for where no lock is in the way: the
+    certified block between is abandoned.
+    """
+
+    def __init__(self, adversary: Adversary, name: str, fault: Orders) -> None:
+        super().__init__(adversary, name, fault)
+        self._hiding = b""
+
+    def propose(self, engine: Engine, context: ProposalContext, candidates: Sequence[Transaction]) -> Executed | None:
+        """Build on the block below the parent, where its certificate is known."""
+        self._hiding = b""
+        parent = engine.executed(context.parent)
+        if parent is None or not self.votes.has_certificate(parent.header.parent) or not self.is_time():
+            return None
+        try:
+            hidden = engine.propose(replace(context, parent=parent.header.parent), candidates)
+        except InvalidBlockError:
+            return None
+        self._hiding = hidden.digest
+        return hidden
+
+    def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
+        """Seal such a block with the older certificate."""
+        if not isinstance(outgoing.message, BlockRelay):
+            return (outgoing,)
+        block, seal = decode_sealed(outgoing.message.block)
+        if not self._hiding or block_digest(block) != self._hiding:
+            return (outgoing,)
+        self.note("BlockRelay", outgoing.to)
+        sealed = encode_sealed(block, self.votes.seal_for(block.header, seal))
+        return (outgoing._replace(message=BlockRelay(sealed)),)
+
+
+class StaleCertificate(_HotStuffBehaviour):
+    """Gives views up with the oldest certificate that it knows in the place of the highest."""
+
+    def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
+        """Replace the certificate of a NEW-VIEW or TIMEOUT."""
+        message = outgoing.message
+        stale = self.votes.with_oldest(message) if isinstance(message, NewView | ViewTimeout) else None
+        if stale is None or not self.is_time():
+            return (outgoing,)
+        self.note(outgoing.label.kind, outgoing.to)
+        return (outgoing._replace(message=stale),)
+
+
+HOTSTUFF_ADVERSARIES = EngineAdversaries(
+    kind=HOTSTUFF,
+    make_votes=HotStuffVotes,
+    behaviours={"hide-certificate": HideCertificate, "stale-certificate": StaleCertificate},
+)

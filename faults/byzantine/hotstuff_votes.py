@@ -1,0 +1,163 @@
+"""All that one adversary can say in HotStuff: its votes and seals, signed with its key, and messages made up.
+
+The leader of a view is restated here: an adversary asks the engine nothing.
+"""
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from faults.byzantine.engine_votes import Junk
+from network.types import NodeId
+from validators.consensus.hotstuff.finality import Commit
+from validators.consensus.hotstuff.messages import (
+    NEW_VIEW_NAMESPACE,
+    TIMEOUT_NAMESPACE,
+    VIEW_LIMIT,
+    VOTE_NAMESPACE,
+    BlockSeal,
+    BlockVote,
+    NewView,
+    QuorumCertificate,
+    ViewTimeout,
+    leaving_bytes,
+    vote_bytes,
+)
+from validators.consensus.hotstuff.sealing import decode_seal, encode_seal
+from validators.consensus.interface import Finality
+from validators.consensus.quorum import decode_signers, encode_signers, quorum_of
+from validators.consensus.signing import Scheme
+from validators.execution import InvalidEncodingError
+from validators.execution.blocks import Header, decode_sealed, header_digest
+from validators.messages import BlockRelay
+
+_CERTIFICATES_KEPT = 64
+
+
+class HotStuffVotes:
+    """Signs any vote, and remembers the latest certificates that were sent or heard, by the block that they certify."""
+
+    def __init__(self, node: NodeId, validators: int, scheme: Scheme) -> None:
+        self._node = node
+        self._validators = validators
+        self._scheme = scheme
+        self._certificates: dict[bytes, QuorumCertificate] = {}
+
+    # -- for general behaviours ----------------------------------------------------------------
+
+    def observe(self, message: object) -> None:
+        """Remember the certificates of a message."""
+        if isinstance(message, NewView | ViewTimeout):
+            self._keep(message.high)
+        elif isinstance(message, BlockRelay):
+            try:
+                seal = decode_seal(decode_sealed(message.block).seal)
+            except InvalidEncodingError:
+                return
+            if seal is not None:
+                self._keep(seal.justify)
+
+    def remember(self, vote: BlockVote) -> None:
+        """Nothing is to be remembered of a vote."""
+
+    def proposes(self, _message: object) -> bool:
+        """Whether a message proposes: only a relayed block does."""
+        return False
+
+    def block_of(self, message: object) -> bytes | None:
+        """Return the digest of the block that a message is a vote for, None for another message."""
+        return message.digest if isinstance(message, BlockVote) else None
+
+    def vote_for(self, vote: BlockVote, digest: bytes) -> BlockVote:
+        """Return the same vote for another block, signed."""
+        return self.vote(vote.view, digest)
+
+    def seal_for(self, header: Header, seal: bytes) -> bytes:
+        """Return a seal for a block in the place of another one: with its own vote, and its parent's certificate."""
+        true = decode_seal(seal)
+        if true is None:
+            return seal
+        justify = self._certificates.get(header.parent, true.justify)
+        vote = self.vote(header.view, header_digest(header))
+        return encode_seal(BlockSeal(justify, vote.signature, true.timeout))
+
+    def thinned(self, finality: Finality) -> Commit:
+        """Return a proof whose certificate lacks its last signer."""
+        assert isinstance(finality, Commit), "the engine's own"
+        certificate = finality.certificate
+        signers = encode_signers(decode_signers(certificate.signers)[:-1], self._validators)
+        thin = msgspec.structs.replace(certificate, signers=signers, signatures=certificate.signatures[:-1])
+        return msgspec.structs.replace(finality, certificate=thin)
+
+    def old_requests(self, _junk: Junk, _until_view: int) -> Iterator[BlockVote]:
+        """Yield nothing: no message of HotStuff asks for anything."""
+        yield from ()
+
+    def old_votes(self, junk: Junk, until_view: int) -> Iterator[BlockVote]:
+        """Yield a vote in a view that was left."""
+        yield self.vote(1 + junk.draw(until_view), junk.junk(32))
+
+    def unsigned_finalities(self, junk: Junk, views: Iterable[int]) -> Iterator[NewView]:
+        """Yield a signed NEW-VIEW for each view, which shows a certificate that is made up."""
+        for view in views:
+            yield self.new_view(view + 1, self._forged(junk, view))
+
+    def senseless_requests(self) -> Iterator[BlockVote]:
+        """Yield nothing: no message of HotStuff asks for anything."""
+        yield from ()
+
+    def senseless_finality(self, junk: Junk) -> Commit:
+        """Return a proof whose headers are none."""
+        return Commit((junk.junk(40), junk.junk(40), junk.junk(40)), self._forged(junk, VIEW_LIMIT - 1))
+
+    def senseless_answers(self) -> Iterator[BlockVote]:
+        """Yield nothing: no message of HotStuff answers anything."""
+        yield from ()
+
+    def senseless_votes(self, junk: Junk) -> Iterator[BlockVote | NewView]:
+        """Yield votes of others and of itself, not signed or of no view."""
+        victim = junk.draw(self._validators)
+        yield BlockVote(victim, 1 + junk.draw(40), junk.junk(32), junk.junk(64))
+        yield BlockVote(self._node, 0, junk.junk(32), b"")
+        yield NewView(victim, 1 + junk.draw(40), self._forged(junk, 0), junk.junk(64))
+
+    # -- for HotStuff's own behaviours ---------------------------------------------------------
+
+    def is_leader(self, view: int) -> bool:
+        """Whether this validator leads a view."""
+        return view >= 1 and view // 2 % self._validators == self._node
+
+    def vote(self, view: int, digest: bytes) -> BlockVote:
+        """Sign a vote."""
+        signature = self._scheme.sign(VOTE_NAMESPACE, vote_bytes(view, digest))
+        return BlockVote(self._node, view, digest, signature)
+
+    def new_view(self, view: int, high: QuorumCertificate) -> NewView:
+        """Sign a NEW-VIEW."""
+        signature = self._scheme.sign(NEW_VIEW_NAMESPACE, leaving_bytes(view, high.view))
+        return NewView(self._node, view, high, signature)
+
+    def with_oldest(self, message: NewView | ViewTimeout) -> NewView | ViewTimeout | None:
+        """Return the same message with the oldest certificate that is remembered, signed; None where that is no lie."""
+        oldest = min(self._certificates.values(), key=lambda each: each.view, default=message.high)
+        if oldest.view >= message.high.view:
+            return None
+        namespace = NEW_VIEW_NAMESPACE if isinstance(message, NewView) else TIMEOUT_NAMESPACE
+        signature = self._scheme.sign(namespace, leaving_bytes(message.view, oldest.view))
+        if isinstance(message, NewView):
+            return msgspec.structs.replace(message, high=oldest, signature=signature)
+        return msgspec.structs.replace(message, high=oldest, entry=None, signature=signature)
+
+    def has_certificate(self, digest: bytes) -> bool:
+        """Whether the certificate of a block is remembered."""
+        return digest in self._certificates
+
+    def _keep(self, certificate: QuorumCertificate) -> None:
+        self._certificates[certificate.digest] = certificate
+        while len(self._certificates) > _CERTIFICATES_KEPT:
+            del self._certificates[next(iter(self._certificates))]
+
+    def _forged(self, junk: Junk, view: int) -> QuorumCertificate:
+        quorum = quorum_of(self._validators)
+        signers = encode_signers(range(quorum), self._validators)
+        return QuorumCertificate(view, junk.junk(32), signers, (junk.junk(64),) * quorum)
