@@ -48,6 +48,7 @@ from checker.checks.refusals import Refusals
 from checker.checks.reorg import Reorganizations
 from checker.checks.repairs import Repairs
 from checker.checks.reports import ExpectedReports
+from checker.checks.rules.hotstuff_certificates import QuorumCertificates
 from checker.checks.rules.longest_chain_heads import FollowedHeads
 from checker.checks.rules.simplex_calm_views import CalmViews
 from checker.checks.rules.simplex_duties import Duties
@@ -71,6 +72,7 @@ CHECKS: Final[tuple[type[Check], ...]] = (
     WriteSets,
     NoDoubleVote,
     Certificates,
+    QuorumCertificates,
     BlockTimes,
     Budgets,
     TimerDelivery,

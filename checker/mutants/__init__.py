@@ -19,6 +19,7 @@ from checker.mutants import (
     gba_auction,
     growing,
     guards,
+    hotstuff,
     lane,
     network,
     phases,
@@ -34,7 +35,7 @@ from validators.settings import ValidatorFactory
 
 _FILES: Final = (
     *(scheduler, lane, gba_auction, edges, execution, phases, state),
-    *(consensus, clocks, storage, network, trusting, unshared, costly, growing, guards, bed, bids),
+    *(consensus, hotstuff, clocks, storage, network, trusting, unshared, costly, growing, guards, bed, bids),
     scheduled,
 )
 

@@ -9,12 +9,12 @@ from validators.consensus.headers import read_facts
 from validators.consensus.hotstuff import certificates, chain, engine, journal, tree
 from validators.consensus.hotstuff.casting import Voter
 from validators.consensus.hotstuff.config import HotStuffConfig
-from validators.consensus.hotstuff.journal import CastVote, Lock, Memory
-from validators.consensus.hotstuff.messages import QuorumCertificate, ViewTimeout
+from validators.consensus.hotstuff.journal import CastVote, Lock
+from validators.consensus.hotstuff.messages import QuorumCertificate
 
 _mutant = partial(mutant, area="consensus")
 
-THREE_CHAIN: Final = 'consensus.engine="hotstuff"'
+HOTSTUFF: Final = 'consensus.engine="hotstuff"'
 TWO_CHAIN: Final = 'consensus.hotstuff={profile="two-chain"}'
 
 DOWN: Final = 'faults={down={kind="crash", validator=2, at_ms=3_000, restart_ms=16_000}}'
@@ -27,14 +27,8 @@ DEAF: Final = (
 )
 """Neither proposals nor timeouts arrive for a while."""
 
-LATE: Final = (
-    'faults={late={kind="rule", action="delay", kinds=["BlockRelay"], to=[3], delay_ms=3_600, start_ms=4_000, '
-    "stop_ms=16_000}}"
-)
-"""Proposals reach one validator when it has given their views up."""
 
-
-@_mutant((Voter, "may_vote"), kills=("vote-rules",), on_all=True, needs=(THREE_CHAIN, POWER_CUTS))
+@_mutant((Voter, "may_vote"), kills=("vote-rules",), on_all=True, needs=(HOTSTUFF, POWER_CUTS))
 def voted_view_open_again(_original: Any) -> Any:
     """A validator votes in the view of its last vote once more, with a block of its own after a restart."""
 
@@ -44,20 +38,20 @@ def voted_view_open_again(_original: Any) -> Any:
     return may_vote
 
 
-@_mutant((engine.HotStuff, "_leave_for"), kills=("vote-rules",), needs=(THREE_CHAIN, DOWN))
+@_mutant((engine.HotStuff, "_leave_for"), kills=("vote-rules",), needs=(HOTSTUFF, DOWN))
 def unlocked_by_timeout(leave_for: Any) -> Any:
     """A validator that gives a view up moves its lock back to the final block."""
 
     def leave_unlocked(self: Any, view: int, reason: Any) -> None:
-        commit = self._memory.commit
-        if commit is not None and commit.view < self._memory.locked.view:
-            self._chain.note(Lock(commit.view, commit.digest))
+        final = self._memory.commit or self._genesis
+        if final.view < self._memory.locked.view:
+            self._chain.note(Lock(final.view, final.digest))
         leave_for(self, view, reason)
 
     return leave_unlocked
 
 
-@_mutant((tree, "read_chain"), (chain, "read_chain"), kills=("vote-rules",), needs=(THREE_CHAIN, DOWN))
+@_mutant((tree, "read_chain"), (chain, "read_chain"), kills=("vote-rules",), needs=(HOTSTUFF, DOWN))
 def final_across_a_gap(*_originals: Any) -> Any:
     """Three certified blocks in a row make the first final, whether or not their views follow each other."""
 
@@ -67,7 +61,7 @@ def final_across_a_gap(*_originals: Any) -> Any:
     return read_chain, read_chain
 
 
-@_mutant((HotStuffConfig, "chain_length"), kills=("vote-rules",), needs=(THREE_CHAIN,))
+@_mutant((HotStuffConfig, "chain_length"), kills=("vote-rules",), needs=(HOTSTUFF,))
 def final_after_two_blocks(_original: Any) -> Any:
     """A validator of three-chain makes a block final when two of consecutive views stand, as two-chain does."""
     return property(lambda _self: 2)
@@ -78,7 +72,7 @@ def final_after_two_blocks(_original: Any) -> Any:
     (certificates, "quorum_of"),
     kills=("quorum-certificates",),
     on_all=True,
-    needs=(THREE_CHAIN,),
+    needs=(HOTSTUFF,),
 )
 def block_certified_below_quorum(*_originals: Any) -> Any:
     """One vote too few makes the certificate of a block."""
@@ -94,7 +88,7 @@ def block_certified_below_quorum(*_originals: Any) -> Any:
     (certificates, "quorum_of"),
     kills=("quorum-certificates",),
     on_all=True,
-    needs=(THREE_CHAIN, TWO_CHAIN, DOWN),
+    needs=(HOTSTUFF, TWO_CHAIN, DOWN),
 )
 def timeouts_certified_below_quorum(_complete: Any, quorum_of: Any) -> Any:
     """One timeout too few makes a timeout certificate."""
@@ -107,7 +101,7 @@ def timeouts_certified_below_quorum(_complete: Any, quorum_of: Any) -> Any:
     return complete, lambda validators: quorum_of(validators) - 1
 
 
-@_mutant((engine.HotStuff, "_give_up"), kills=("finality-regained",), on_all=True, needs=(THREE_CHAIN, TWO_CHAIN, DEAF))
+@_mutant((engine.HotStuff, "_give_up"), kills=("finality-regained",), on_all=True, needs=(HOTSTUFF, TWO_CHAIN, DEAF))
 def timeout_said_once(give_up: Any) -> Any:
     """A validator of two-chain says once that it gives a view up, and never again."""
 
@@ -119,20 +113,7 @@ def timeout_said_once(give_up: Any) -> Any:
     return give_up_once
 
 
-@_mutant((Memory, "take"), kills=("vote-rules",), needs=(THREE_CHAIN, TWO_CHAIN, LATE))
-def votes_after_its_timeout(take: Any) -> Any:
-    """A validator votes in a view although it has said that it gives it up."""
-
-    def take_lightly(self: Any, record: Any) -> None:
-        voted = self.last_voted
-        take(self, record)
-        if isinstance(record, ViewTimeout):
-            self.last_voted = voted
-
-    return take_lightly
-
-
-@_mutant((journal, "_view_after"), kills=("write-ahead",), needs=(THREE_CHAIN, DOWN))
+@_mutant((journal, "_view_after"), kills=("write-ahead",), on_all=True, needs=(HOTSTUFF, DOWN))
 def restarts_below_its_certificates(view_after: Any) -> Any:
     """A restarted validator begins in the view of its last vote, whatever certificates it holds."""
 
@@ -142,7 +123,7 @@ def restarts_below_its_certificates(view_after: Any) -> Any:
     return below
 
 
-@_mutant((chain.CertifiedChain, "note"), kills=("write-ahead",), needs=(THREE_CHAIN,))
+@_mutant((chain.CertifiedChain, "note"), kills=("write-ahead",), needs=(HOTSTUFF,))
 def vote_not_written(note: Any) -> Any:
     """Votes are not appended to the journal."""
 

@@ -40,6 +40,9 @@ _NAMESPACES: Final = {
     ViewTimeout: b"stampede_HOTSTUFF_TIMEOUT",
 }
 
+_THREE_CHAIN: Final = 3
+"""Blocks of a proof, in the profile that has locks."""
+
 _VIEW, _PARENT = 3, 4
 """The places of two fields of a header (docs/chain.md)."""
 
@@ -138,6 +141,8 @@ class HotStuffJournal:
         views: list[int] = [header[_VIEW] for header in chain]
         if self._final >= views[0]:
             return f"view {self._final} was final"
+        if self._locked and len(chain) != _THREE_CHAIN:
+            return f"it is proved by a chain of {len(chain)} blocks, and three-chain takes {_THREE_CHAIN}"
         if any(header[_PARENT] != digest for header, digest in zip(chain[1:], digests, strict=False)):
             return "its blocks are no chain"
         if views != list(range(views[0], views[0] + len(views))):
