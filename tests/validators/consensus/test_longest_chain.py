@@ -2,6 +2,9 @@
 
 import pytest
 
+from cluster.scenario.load import load_scenario
+from cluster.scenario.messages import ScenarioError
+from tests.support.cluster_runs import result_of
 from tests.support.longest_chain_bench import (
     GENESIS,
     VALIDATORS,
@@ -307,3 +310,28 @@ def test_blocks_of_the_disk_and_of_peers_are_taken_alike():
     facts = block_on(None, 2)
 
     assert of_type(lone.step(BlockArrived(0, facts, seal_of(facts))), Adopt) == [Adopt(BlockRef(2, facts.digest), 1, 0)]
+
+
+# -- the seam ------------------------------------------------------------------------------------
+
+
+def test_a_depth_below_the_plans_longest_disturbance_is_refused():
+    settings = ("consensus.longest_chain.finality_depth=26", "consensus.longest_chain.slot_ms=500")
+    with pytest.raises(ScenarioError, match=r"finality_depth: must be 30 or more with these faults"):
+        load_scenario("partition-heal", ('consensus.engine="longest-chain"', *settings))
+    assert load_scenario("k-too-small").finality_depth == 8
+    assert load_scenario("deep-reorg-longest").finality_depth == 138
+
+
+def test_its_settings_belong_to_no_other_engine():
+    with pytest.raises(ScenarioError, match=r'longest_chain: is of the engine "longest-chain"'):
+        load_scenario("calm", ("consensus.longest_chain.slot_ms=500",))
+
+
+def test_clocks_that_are_set_move_the_slots_of_a_cluster():
+    """A leader whose clock is ahead by 20 slots is heard only when the others' clocks come near."""
+    clock = 'faults.ahead={kind="clock-offset", validators=[1], start_ms=4_200, stop_ms=8_900, offset_ms=20_000}'
+    result = result_of("calm", 'consensus.engine="longest-chain"', clock, "run.until_height=14")
+
+    assert result.verdict == "passed", result.headline
+    assert {hit.cell: hit.hits for hit in result.rules}["slots-slept-through"] >= 1

@@ -19,10 +19,13 @@ from validators.consensus.longest_chain.messages import (
     view_of,
 )
 from validators.consensus.longest_chain.sealing import check_seal, verify_finality
-from validators.events import Voted
+from validators.events import CertificateHeld, Voted
 
 PROPOSE: Final = "propose"
 """The word for an announcement as a vote: the only promise that a validator makes."""
+
+FINAL: Final = "burial"
+"""The word for a final block that is durable."""
 
 MESSAGE_BYTES_MAX: Final = 1024 * 1024
 """A proof of the greatest depth."""
@@ -43,6 +46,13 @@ def vote_of(message: LongestChainMessage | JournalRecord) -> Voted | None:
     return None if facts is None else Voted(PROPOSE, facts.view, facts.digest)
 
 
+def certificate_of(record: JournalRecord) -> CertificateHeld | None:
+    """Return the final block that a record is, signed by its leader alone, None for another record."""
+    if not isinstance(record, Burial):
+        return None
+    return CertificateHeld(FINAL, record.view, record.digest, (record.block.proposer,))
+
+
 LONGEST_CHAIN: Final = EngineKind(
     name="longest-chain",
     messages={
@@ -56,7 +66,7 @@ LONGEST_CHAIN: Final = EngineKind(
         decode=decode_record,
         view_of=view_of,
         vote_of=vote_of,
-        certificate_of=lambda _record: None,
+        certificate_of=certificate_of,
     ),
     configure=configure,
     make=LongestChain,
