@@ -1,0 +1,215 @@
+"""HotStuff's rules one by one: seals, certificates, the commit rule, votes, and what a joiner believes."""
+
+from hashlib import sha256
+
+import msgspec
+import pytest
+
+from tests.support.hotstuff_harness import config_of, header_of
+from tests.support.simplex_bench import GENESIS, KeyedHashScheme
+from validators.consensus.headers import read_facts
+from validators.consensus.hotstuff.casting import Voter
+from validators.consensus.hotstuff.certificates import certify_block, certify_timeout, genesis_certificate
+from validators.consensus.hotstuff.finality import Commit, verify_commit
+from validators.consensus.hotstuff.journal import Lock, Memory
+from validators.consensus.hotstuff.messages import (
+    TIMEOUT_NAMESPACE,
+    VOTE_NAMESPACE,
+    BlockSeal,
+    BlockVote,
+    ViewTimeout,
+    leaving_bytes,
+    vote_bytes,
+)
+from validators.consensus.hotstuff.sealing import check_seal, encode_seal
+from validators.consensus.hotstuff.tree import JustifiedBlock, SealedTree
+from validators.consensus.interface import BlockRef
+
+VALIDATORS = 4
+SCHEME = KeyedHashScheme(0)
+
+
+def vote(signer, view, digest):
+    return BlockVote(signer, view, digest, KeyedHashScheme(signer).sign(VOTE_NAMESPACE, vote_bytes(view, digest)))
+
+
+def certify(facts, signers=(0, 1, 2)):
+    return certify_block({signer: vote(signer, facts.view, facts.digest) for signer in signers}, VALIDATORS)
+
+
+def timeouts_of(view, high):
+    signatures = {
+        signer: KeyedHashScheme(signer).sign(TIMEOUT_NAMESPACE, leaving_bytes(view, high.view)) for signer in (1, 2, 3)
+    }
+    timeouts = {signer: ViewTimeout(signer, view, high, None, signed) for signer, signed in signatures.items()}
+    return certify_timeout(timeouts, VALIDATORS)
+
+
+def chain_of(*views):
+    """Return justified blocks of these views, each on the one before, and the certificate of the last."""
+    blocks, justify, parent = [], genesis_certificate(GENESIS), GENESIS
+    for height, view in enumerate(views, 1):
+        facts = read_facts(header_of(view, height, parent, view // 2 % VALIDATORS))
+        blocks.append(JustifiedBlock(facts, justify, None))
+        justify, parent = certify(facts), facts.digest
+    return blocks, justify
+
+
+def tree_of(blocks):
+    tree = SealedTree()
+    for block in blocks:
+        tree.add(block)
+    return tree
+
+
+class TestCommitRule:
+    @pytest.mark.parametrize(
+        ("views", "length", "final"),
+        [
+            ((1, 2, 3), 3, 1),
+            ((1, 2, 3, 4), 3, 2),
+            ((1, 2, 4), 3, None),
+            ((1, 2, 3, 5), 3, 1),
+            ((1, 2), 2, 1),
+            ((1, 3), 2, None),
+        ],
+    )
+    def test_only_consecutive_views_make_a_block_final(self, views, length, final):
+        """A chain further down counts as well: its certificate may have come before its blocks."""
+        blocks, certificate = chain_of(*views)
+        commit = tree_of(blocks).find_commit(certificate, 0, length)
+
+        assert (None if commit is None else commit.view) == final
+
+    def test_a_missing_block_hides_the_chain_until_it_comes(self):
+        blocks, certificate = chain_of(1, 2, 3)
+        tree = tree_of([blocks[0], blocks[2]])
+        assert tree.find_commit(certificate, 0, 3) is None
+        tree.add(blocks[1])
+
+        assert tree.find_commit(certificate, 0, 3).digest == blocks[0].facts.digest
+
+    def test_what_is_final_is_not_made_final_again(self):
+        blocks, certificate = chain_of(1, 2, 3)
+
+        assert tree_of(blocks).find_commit(certificate, 1, 3) is None
+
+
+class TestProof:
+    def test_a_proof_holds_in_its_own_profile_only(self):
+        """Two blocks prove nothing to a joiner of three-chain: the first may still be abandoned."""
+        blocks, certificate = chain_of(1, 2)
+        proof = Commit(tuple(block.facts.header for block in blocks), certificate)
+
+        assert verify_commit(SCHEME, proof, VALIDATORS, config_of("two-chain"))
+        assert not verify_commit(SCHEME, proof, VALIDATORS, config_of("three-chain"))
+
+    @pytest.mark.parametrize(
+        "spoil",
+        [
+            lambda headers, certificate: (headers[::-1], certificate),
+            lambda headers, certificate: ((headers[0], headers[0]), certificate),
+            lambda headers, certificate: ((b"\xc0", headers[1]), certificate),
+            lambda headers, certificate: (headers, msgspec.structs.replace(certificate, signers=b"\x03")),
+            lambda headers, certificate: (headers, msgspec.structs.replace(certificate, signatures=(b"", b"", b""))),
+            lambda headers, certificate: (headers, msgspec.structs.replace(certificate, view=3)),
+        ],
+    )
+    def test_a_spoilt_proof_proves_nothing(self, spoil):
+        blocks, certificate = chain_of(1, 2)
+        headers, certificate = spoil(tuple(block.facts.header for block in blocks), certificate)
+
+        assert not verify_commit(SCHEME, Commit(headers, certificate), VALIDATORS, config_of("two-chain"))
+
+
+class TestSeal:
+    def facts_and_seal(self, **changes):
+        (parent,), justify = chain_of(1)
+        facts = read_facts(header_of(2, 2, parent.facts.digest, 1))
+        seal = BlockSeal(justify, vote(1, 2, facts.digest).signature, None)
+        return facts, msgspec.structs.replace(seal, **changes)
+
+    def reason(self, facts, seal):
+        return check_seal(SCHEME, facts, encode_seal(seal), VALIDATORS).reason
+
+    def test_a_true_seal_is_sound_and_counts_its_signatures(self):
+        facts, seal = self.facts_and_seal()
+        scheme = KeyedHashScheme(3)
+        checked = check_seal(scheme, facts, encode_seal(seal), VALIDATORS)
+
+        assert (checked.ok, checked.reason, checked.signatures_verified) == (True, "", 4)
+
+    def test_only_the_certificate_of_the_parent_justifies(self):
+        """Another sound certificate could be exchanged on the way."""
+        others, certificate = chain_of(1, 3)
+        facts, seal = self.facts_and_seal(justify=certificate)
+        assert self.reason(facts, seal) == "seal: not of the parent"
+        _, seal = self.facts_and_seal(justify=genesis_certificate(GENESIS))
+
+        assert self.reason(facts, seal) == "seal: not of the parent"
+        assert others
+
+    def test_the_proposer_has_to_lead_and_to_have_signed(self):
+        facts, seal = self.facts_and_seal(vote=b"")
+        assert self.reason(facts, seal) == "seal: invalid signature"
+        stranger = read_facts(header_of(2, 2, facts.parent, 3))
+
+        assert self.reason(stranger, seal) == "seal: not the leader's"
+
+    def test_bytes_that_are_no_seal_are_refused(self):
+        facts, _ = self.facts_and_seal()
+
+        assert check_seal(SCHEME, facts, b"", VALIDATORS).reason == "seal: malformed"
+
+    def test_a_timeout_certificate_of_another_view_is_refused(self):
+        (parent,), justify = chain_of(1)
+        facts, seal = self.facts_and_seal(timeout=timeouts_of(3, justify))
+
+        assert self.reason(facts, seal) == "seal: timeout of another view"
+        assert parent
+
+
+class TestVoting:
+    def voter(self, profile):
+        memory = Memory(high=genesis_certificate(GENESIS), locked=BlockRef(0, GENESIS))
+        return Voter(3, KeyedHashScheme(3), config_of(profile)), memory
+
+    def test_a_block_below_the_lock_gets_no_vote(self):
+        """Of the locked view the locked block alone may be extended."""
+        voter, memory = self.voter("three-chain")
+        blocks, _ = chain_of(1, 2, 5)
+        memory.view = 5
+        assert voter.may_vote_for(memory, blocks[2])
+        memory.take(Lock(*blocks[1].ref))
+        assert voter.may_vote_for(memory, blocks[2])
+        memory.take(Lock(2, sha256(b"other").digest()))
+        assert not voter.may_vote_for(memory, blocks[2])
+        memory.take(Lock(3, sha256(b"later").digest()))
+
+        assert not voter.may_vote_for(memory, blocks[2])
+
+    def test_two_chain_asks_for_the_view_before_or_for_its_timeouts(self):
+        voter, memory = self.voter("two-chain")
+        blocks, _ = chain_of(1, 2, 5)
+        memory.view = 5
+        late = blocks[2]
+        assert not voter.may_vote_for(memory, late)
+        shown = timeouts_of(4, blocks[2].justify)
+        assert voter.may_vote_for(memory, JustifiedBlock(late.facts, late.justify, shown))
+        _, higher = chain_of(1, 2, 3)
+        hidden = timeouts_of(4, higher)
+
+        assert not voter.may_vote_for(memory, JustifiedBlock(late.facts, late.justify, hidden))
+
+    @pytest.mark.parametrize("profile", ["three-chain", "two-chain"])
+    def test_no_vote_in_a_view_that_was_voted_or_given_up(self, profile):
+        voter, memory = self.voter(profile)
+        memory.view = 2
+        given_up = voter.timeout(memory) if profile == "two-chain" else voter.new_view(memory, 3)
+        assert voter.may_vote(memory, 2)
+        memory.take(given_up)
+
+        assert not voter.may_vote(memory, 2)
+        assert voter.may_vote(memory, 3)
+        memory.take(voter.vote(BlockRef(3, GENESIS), 0))
+        assert not voter.may_vote(memory, 3)
