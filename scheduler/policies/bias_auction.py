@@ -176,9 +176,11 @@ class BiasAuctionInBlock(PolicyInBlock):
         live += len(state.triggered.timers)
         for timer in state.gone:
             state.pool.discard(timer)
+        self._close_window(tally, state, books)
         for timer in state.triggered.timers:
             state.pool.add(timer)
-        self._close_window(tally, state, books)
+        # Now and not when the next block asks: an audit compares the pool as this one leaves it.
+        state.pool.enlist(self.escrow.bid, state.clock.first_height)
         state.clock.close(state.pool.first_due)
         return tally.result(waiting_live=live, waiting_dead=state.expired_left + len(state.dead))
 

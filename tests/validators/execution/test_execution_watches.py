@@ -133,9 +133,10 @@ class TestBranches:
         assert [fires(advance(kept, block)) for block in blocks] == [0, 0, 1]
         assert kept.database.canonical_root == rebuilt.database.canonical_root
 
-    def test_derived_values_are_those_of_the_state_in_every_block(self):
+    @pytest.mark.parametrize("policies", [None, lane(is_on=True)])
+    def test_derived_values_are_those_of_the_state_in_every_block(self, policies):
         """The bucket that the hit makes is due already: no height of the calendar announces it."""
-        engine = chain()
+        engine = chain(policies)
         advance(engine, [watch(0, [FEED, b"price"])])
         advance(engine, [run(0, 0, FEED, ("put", b"price", b"2"))])
         found = [engine.audit().deviations]
