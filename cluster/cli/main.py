@@ -39,7 +39,9 @@ COMMANDS: Final = {
     "scan": ("campaigns", "change the code in places that nobody chose, and say what no check notices"),
     "faults": ("runs", "list the kinds of faults with their parameters"),
     "check": ("runs", "say in plain words what a scenario's faults do and what it costs; refuse an invalid plan"),
-    "scenarios": ("runs", "list the scenarios"),
+    "scenarios": ("runs", "list the scenarios, show one resolved, print the schema of scenario files"),
+    "new": ("runs", "write a commented scenario file to begin with"),
+    "completion": ("runs", "print a script that lets a shell complete commands, options and scenarios"),
     "reorgs": (
         "runs",
         "abandon branches of many depths without a network, and compare the state at the end of every road",
@@ -79,7 +81,10 @@ _EPILOG: Final = """examples:
   run_cluster.py mutants --only tip-burned           run a known bug, and see which check kills it
   run_cluster.py scan --sample 50                    change the code at random, and list what no check notices
   run_cluster.py reorgs --depths 1..8 --policy all   abandon branches of many depths, compare every road's state
+  run_cluster.py run calm --faults heavy --seed 3    any scenario under drawn faults
   run_cluster.py scenarios                           list what can be run
+  run_cluster.py scenarios show lossy                a scenario with every default written out
+  run_cluster.py new my-outage                       a commented scenario file to begin with
   run_cluster.py prove runs/calm-0 12 burned --out burned.json
   run_cluster.py verify burned.json --run runs/calm-0
 

@@ -20,6 +20,9 @@ EXIT_INTERRUPTED: Final = 130
 DEFAULT_SCENARIO: Final = "outage-storm"
 """Runs where no command is typed."""
 
+LEVELS: Final = ("none", "light", "heavy", "swarm")
+"""Levels of `--faults` (cluster/authoring/fault_levels.py): no fault, one, up to four, or as the swarm draws them."""
+
 RUNS: Final = Path("runs")
 """Where run directories go if nothing else is said."""
 
@@ -65,6 +68,16 @@ def describe_command(
     parser.set_defaults(command=run)
 
 
+def add_faults(parser: Parser) -> None:
+    """Add `--faults`, which replaces the faults of a scenario."""
+    parser.add_argument(
+        "--faults",
+        choices=LEVELS,
+        metavar="LEVEL",
+        help=f"instead of the scenario's own faults those of a level, drawn from the seed: {', '.join(LEVELS)}",
+    )
+
+
 def add_quiet(parser: Parser) -> None:
     """Add `--quiet`."""
     parser.add_argument(
@@ -98,6 +111,11 @@ def print_json(answer: object) -> None:
 def print_lines(lines: Sequence[str]) -> None:
     """Print lines."""
     sys.stdout.write("".join(f"{line}\n" for line in lines))
+
+
+def print_notes(lines: Sequence[str]) -> None:
+    """Print lines that are no result, on standard error."""
+    sys.stderr.write("".join(f"{line}\n" for line in lines))
 
 
 def parse_runs(text: str) -> Path:
@@ -153,6 +171,7 @@ def run_command(
     seed: int,
     *,
     settings: Sequence[str] = (),
+    faults: str | None = None,
     runs: Path = RUNS,
     data_dir: Path | None = None,
     is_repeated: bool = False,
@@ -163,6 +182,7 @@ def run_command(
         subject: The scenario's name or file, or `swarm`.
         seed: The seed.
         settings: What `--set` changes.
+        faults: The level of `--faults`, if there is one.
         runs: Where its run directory goes.
         data_dir: The directory with real disks, if there is one.
         is_repeated: Whether the run is repeated in another process and compared.
@@ -170,6 +190,7 @@ def run_command(
     arguments = ["run", subject, "--seed", str(seed)]
     for setting in settings:
         arguments += ["--set", setting]
+    arguments += [] if faults is None else ["--faults", faults]
     arguments += ["--runs", str(runs)] if runs != RUNS else []
     arguments += ["--data-dir", str(data_dir)] if data_dir is not None else []
     return command_line([*arguments, *["--check-determinism"] * is_repeated])

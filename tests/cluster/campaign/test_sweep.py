@@ -97,7 +97,7 @@ def test_a_failing_seed_keeps_its_run_directory_and_a_signature(tmp_path):
 def test_what_repeats_a_seed_says_all_that_it_needs(tmp_path):
     """Settings, where the run goes, and the comparison that found it not deterministic."""
     options = argparse.Namespace(
-        swarm=False, scenario="calm", corpus=None, settings=["run.until_height=2"], runs=tmp_path
+        swarm=False, scenario="calm", corpus=None, faults=None, settings=["run.until_height=2"], runs=tmp_path
     )
     result = RESULT._replace(failed="supply determinism")
 

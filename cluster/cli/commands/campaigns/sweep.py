@@ -13,6 +13,7 @@ from rich.table import Table
 from checker.coverage.registry import CELLS, ROOMS
 from checker.record.fingerprint import show_fingerprint, this_code
 from checker.record.plugins import code_with
+from cluster.authoring.fault_levels import with_faults
 from cluster.campaign.corpus.folder import Corpus, failed_plan
 from cluster.campaign.corpus.rounds import CorpusPlans, is_varied
 from cluster.campaign.coverage import (
@@ -27,9 +28,12 @@ from cluster.campaign.coverage import (
 from cluster.campaign.dask_workers import DaskWorkers
 from cluster.campaign.results_db import ResultsFile, SeedResult
 from cluster.campaign.sweep import SweepTally, sweep
+from cluster.ci.failing_plans import FOLDER, FailingPlan, plan_as_json, run_plans
+from cluster.ci.reports import annotation_of, write_junit
 from cluster.cli.options import (
     RUNS,
     Parser,
+    add_faults,
     add_jobs,
     add_quiet,
     add_settings,
@@ -39,6 +43,7 @@ from cluster.cli.options import (
     parse_seeds,
     print_json,
     print_lines,
+    print_notes,
     run_command,
 )
 from cluster.page.campaign import sweep_rows
@@ -91,7 +96,9 @@ def fill_parser(parser: Parser) -> None:
         "--dask", metavar="ADDRESS", help="judge on the workers of the Dask cluster whose scheduler is at ADDRESS"
     )
     add_settings(parser)
+    add_faults(parser)
     add_quiet(parser)
+    _add_tools(parser)
     parser.add_argument("--runs", type=parse_runs, default=RUNS, help="where runs that do not pass go (default runs)")
     parser.add_argument(
         "--results", type=Path, metavar="FILE", help="the results file (default RUNS/sweep-SCENARIO-ID.sqlite)"
@@ -110,10 +117,24 @@ def fill_parser(parser: Parser) -> None:
     )
 
 
+def _add_tools(parser: Parser) -> None:
+    """Add what a sweep does for the tools of those who run it."""
+    parser.add_argument("--junit", type=Path, metavar="FILE", help="also write a JUnit file, a test case a seed")
+    parser.add_argument("--annotate", action="store_true", help="also print what failed as annotations for GitHub")
+    parser.add_argument(
+        "--failing",
+        type=parse_runs,
+        default=FOLDER,
+        metavar="DIR",
+        help=f"first run the plans in DIR, which failed once (default {FOLDER}, if it is there)",
+    )
+
+
 def run_sweep(options: argparse.Namespace) -> int:
     """Sweep, print what came of it, and return the exit code of the worst seed."""
     name, identity, scenario_of, plugins = _subject(options)
     promised = _promises(options)
+    again = _run_failing_plans(options)
     path = options.results or options.runs / f"sweep-{name}-{hashlib.sha256(identity.encode()).hexdigest()[:6]}.sqlite"
     workers = DaskWorkers(options.dask) if options.dask else None
     with (
@@ -139,15 +160,31 @@ def run_sweep(options: argparse.Namespace) -> int:
         except KeyboardInterrupt:
             raise KeyboardInterrupt(_describe_interrupt(results, options, plugins)) from None
         seconds = progress.seconds
-        page = _write_page(options, tally, list(results.results()), (name, path))
+        judged = [result for result in results.results() if result.seed in options.seeds]
+        page = _write_page(options, tally, judged, (name, path))
+    if options.junit is not None:
+        write_junit(options.junit, name, judged, lambda result: repeat_of(options, result))
+    if options.annotate:
+        lines = [annotation_of(name, each, repeat_of(options, each)) for each in _examples(tally)]
+        (print_notes if options.json else print_lines)(lines)
     if options.json:
-        print_json(_as_json(tally, name, path, seconds))
+        print_json(_as_json(tally, name, path, seconds) | {"failing_plans": [plan_as_json(plan) for plan in again]})
     elif options.quiet:
         print_lines([*_verdict_lines(tally), *_repeat_lines(tally, options)])
     else:
         _print(tally, options, path, seconds)
         print_lines([page])
-    return tally.exit_code
+    return next((plan.result.exit_code for plan in again if plan.result.exit_code), tally.exit_code)
+
+
+def _run_failing_plans(options: argparse.Namespace) -> list[FailingPlan]:
+    """Run the plans that failed once before anything else, and say at once which of them fail again."""
+    found = []
+    for plan in run_plans(options.failing, runs=options.runs, jobs=options.jobs):
+        found.append(plan)
+        said = f"fails again: {plan.result.headline}" if plan.result.exit_code else "passes"
+        print_notes([] if options.json or options.quiet else [f"{plan.path} seed {plan.result.seed}: {said}"])
+    return sorted(found)
 
 
 def _write_page(
@@ -160,7 +197,7 @@ def _write_page(
         shrink = [command_line(["shrink", result.directory])] if result.directory else []
         return [repeat_of(options, result), *shrink]
 
-    wanted = sorted((each for each in results if each.seed in options.seeds), key=lambda each: each.seed)
+    wanted = sorted(results, key=lambda each: each.seed)
     rows = sweep_rows(
         tally,
         wanted,
@@ -179,7 +216,7 @@ def _corpus(options: argparse.Namespace) -> Iterator[CorpusPlans | None]:
         yield None
         return
     with Corpus(options.corpus) as corpus:
-        yield CorpusPlans(corpus, lambda seed: encode_scenario(draw_scenario(seed, options.settings)), options.settings)
+        yield CorpusPlans(corpus, _drawn_by(options), options.settings)
 
 
 def _say_outdated(tally: SweepTally, path: Path) -> None:
@@ -212,16 +249,29 @@ def _subject(options: argparse.Namespace) -> _Subject:
     if options.swarm:
         identity, plugins = swarm_identity(options.settings), draw_scenario(options.seeds[0], options.settings).plugins
         identity += "" if options.corpus is None else f" with the corpus {options.corpus}"
-        return _Subject(SWARM, identity, lambda seed: encode_scenario(draw_scenario(seed, options.settings)), plugins)
+        identity += "" if options.faults is None else f" with faults {options.faults}"
+        return _Subject(SWARM, identity, _drawn_by(options), plugins)
     scenario = load_scenario(options.scenario, options.settings)
     encoded = encode_scenario(scenario)
-    return _Subject(scenario.name, encoded.decode(), lambda _seed: encoded, scenario.plugins)
+    if options.faults is None:
+        return _Subject(scenario.name, encoded.decode(), lambda _seed: encoded, scenario.plugins)
+    return _Subject(
+        scenario.name,
+        f"{encoded.decode()} with faults {options.faults}",
+        lambda seed: encode_scenario(with_faults(scenario, options.faults, seed)),
+        scenario.plugins,
+    )
+
+
+def _drawn_by(options: argparse.Namespace) -> Callable[[int], bytes]:
+    return lambda seed: encode_scenario(with_faults(draw_scenario(seed, options.settings), options.faults, seed))
 
 
 def _promises(options: argparse.Namespace) -> Promises:
     """Return the cells that the sweep has to reach: as it was told, or by the number of its seeds."""
     if options.require_coverage is None:
-        seeds = len(options.seeds) if options.swarm and not options.settings else 0
+        is_whole = options.swarm and not options.settings and options.faults is None
+        seeds = len(options.seeds) if is_whole else 0
         asks_faults, asks_rules = seeds >= COVERAGE_SEEDS, seeds >= RULES_SEEDS
     else:
         asks_faults = asks_rules = options.require_coverage
@@ -311,6 +361,7 @@ def repeat_of(options: argparse.Namespace, result: SeedResult) -> str:
         result.seed,
         # A plan that was varied has them already.
         settings=() if is_varied_plan else options.settings,
+        faults=None if is_varied_plan else options.faults,
         runs=options.runs,
         is_repeated="determinism" in result.failed.split(),
     )

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from cluster.cli.options import Parser, add_settings, describe_command, print_json, print_lines
+from cluster.authoring.fault_levels import with_faults
+from cluster.cli.options import Parser, add_faults, add_settings, describe_command, parse_seed, print_json, print_lines
 from cluster.scenario.cost import cost_warnings, estimate_cost, refuse_impossible
 from cluster.scenario.load import load_scenario
 from cluster.scenario.model import Scenario
@@ -44,11 +45,13 @@ def fill_parser(parser: Parser) -> None:
     )
     parser.add_argument("scenario", metavar="SCENARIO", help="a scenario's name, or a path to a .toml file")
     add_settings(parser)
+    add_faults(parser)
+    parser.add_argument("--seed", type=parse_seed, default=0, help="with --faults: which run (default 0)")
 
 
 def check(options: argparse.Namespace) -> int:
     """Explain a plan and return 0; a plan that costs too much is bad input."""
-    scenario = load_scenario(options.scenario, options.settings)
+    scenario = with_faults(load_scenario(options.scenario, options.settings), options.faults, options.seed)
     explained, cost = explain_plan(scenario), estimate_cost(scenario)
     refuse_impossible(scenario, cost)
     warnings = list(cost_warnings(scenario, cost))

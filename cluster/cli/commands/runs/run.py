@@ -8,10 +8,12 @@ from checker.checks.reports import describe_evidence
 from checker.record.fingerprint import this_code
 from checker.record.manifest import REPORT
 from checker.record.program import program_name
+from cluster.authoring.fault_levels import with_faults
 from cluster.cli.options import (
     EXIT_USAGE,
     RUNS,
     Parser,
+    add_faults,
     add_quiet,
     add_settings,
     command_line,
@@ -22,6 +24,7 @@ from cluster.cli.options import (
     print_lines,
     run_command,
 )
+from cluster.live.progress import LiveProgress
 from cluster.page.index import write_index
 from cluster.runtime.data_directory import DataDirectory, open_data_directory
 from cluster.scenario.cost import cost_warnings, estimate_cost
@@ -31,7 +34,6 @@ from cluster.swarm.generator import banner, draw_scenario
 from cluster.verdict.determinism import compare_with_repeat
 from cluster.verdict.pipeline import PipelineResult, run_pipeline
 from network.draw import SWARM
-from cluster.live.progress import LiveProgress
 from report.console import CheckRow, check_table, print_tables, validator_table
 from report.layout import output_console
 
@@ -46,6 +48,7 @@ def fill_parser(parser: Parser) -> None:
     )
     parser.add_argument("--seed", type=parse_seed, default=0, help="which run of the scenario (default 0)")
     add_settings(parser)
+    add_faults(parser)
     add_quiet(parser)
     parser.add_argument("--check-determinism", action="store_true", help="run twice, in two processes, and compare")
     parser.add_argument("--runs", type=parse_runs, default=RUNS, help="where run directories go (default runs)")
@@ -55,11 +58,11 @@ def fill_parser(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run, print the verdict, and return its exit code."""
     if options.scenario == SWARM:
-        scenario = draw_scenario(options.seed, options.settings)
+        scenario = with_faults(draw_scenario(options.seed, options.settings), options.faults, options.seed)
         if not (options.json or options.quiet):
             print_lines([str(this_code()), *banner(scenario)])
     else:
-        scenario = load_scenario(options.scenario, options.settings)
+        scenario = with_faults(load_scenario(options.scenario, options.settings), options.faults, options.seed)
     for warning in () if options.json else cost_warnings(scenario, estimate_cost(scenario)):
         sys.stderr.write(f"{scenario.name}: {warning}\n")
     if options.data_dir is None:
@@ -97,15 +100,14 @@ def _repeat_command(options: argparse.Namespace) -> str:
         options.scenario,
         options.seed,
         settings=options.settings,
+        faults=options.faults,
         runs=options.runs,
         data_dir=options.data_dir,
         is_repeated=options.check_determinism,
     )
 
 
-def print_result(
-    result: PipelineResult, command: str, progress: LiveProgress, options: argparse.Namespace
-) -> None:
+def print_result(result: PipelineResult, command: str, progress: LiveProgress, options: argparse.Namespace) -> None:
     """Print a verdict with everything that it rests on; where it is quiet, its sentence and what repeats it."""
     if options.json:
         print_json(result.as_json(command))

@@ -1,0 +1,45 @@
+"""`--faults`: the faults of any scenario replaced by none, by one or by a few that the seed draws."""
+
+import json
+from typing import Final
+
+from cluster.scenario.load import convert_scenario, encode_scenario
+from cluster.scenario.model import Scenario
+from cluster.swarm.faults import DRAWN, FAULTS_MAX, draw_faults, is_sound
+from faults.kinds.drawing import FAULTS_UNTIL_MS, Plain
+from network.draw import Draw
+
+AFTER_FAULTS_MS: Final = 240_000
+"""Virtual time that a run has after the last fault before its limit ends it."""
+
+
+def with_faults(scenario: Scenario, level: str | None, seed: int) -> Scenario:
+    """Return a scenario with the faults of a level instead of its own, or as it is where no level is asked for.
+
+    What it requires and expects of its own faults goes with them; that a drawn fault has no effect is no finding.
+    """
+    if level is None:
+        return scenario
+    plain: Plain = json.loads(encode_scenario(scenario))
+    own = list(plain["faults"])
+    drawn = _draw(level, seed, scenario.cluster.validators)
+    plain["faults"] = {name: {**fault, "may_be_idle": True} for name, fault in drawn.items()}
+    plain["requires"] = [name for name in plain["requires"] if name not in own]
+    plain["title"] = f"{plain['title'][:400]}; faults: {level}"
+    del plain["expect"]
+    plain["run"]["time_limit_ms"] = max(plain["run"]["time_limit_ms"], FAULTS_UNTIL_MS + AFTER_FAULTS_MS)
+    return convert_scenario(plain, f"{scenario.name} with --faults {level}")
+
+
+def _draw(level: str, seed: int, validators: int) -> dict[str, Plain]:
+    draw, found = Draw(seed), dict[str, Plain]()
+    if level == "swarm":
+        return draw_faults(draw, validators, {})
+    room = {"none": 0, "light": 1, "heavy": FAULTS_MAX}[level]
+    for drawn in draw.some_of("faults.kinds", list(DRAWN), len(DRAWN)) if room else ():
+        fault = {"kind": DRAWN[drawn], **drawn.make(draw, drawn.name, validators)}
+        if is_sound({**found, drawn.name: fault}, validators):
+            found[drawn.name] = fault
+        if len(found) == room:
+            break
+    return found

@@ -1,0 +1,40 @@
+"""The results of a sweep as a JUnit file and as annotations for GitHub."""
+
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from cluster.campaign.results_db import SeedResult
+
+
+def write_junit(path: Path, name: str, results: Iterable[SeedResult], repeat_of: Callable[[SeedResult], str]) -> None:
+    """Write a test suite with a case for each seed, which says what failed and which command repeats it."""
+    rows = list(results)
+    failed = sum(bool(row.exit_code) for row in rows)
+    suite = ET.Element("testsuite", name=name, tests=str(len(rows)), failures=str(failed), errors="0", skipped="0")
+    suite.set("time", f"{sum(row.milliseconds for row in rows) / 1_000:.3f}")
+    for row in rows:
+        case = ET.SubElement(suite, "testcase", classname=name, name=f"seed {row.seed}")
+        case.set("time", f"{row.milliseconds / 1_000:.3f}")
+        if row.exit_code:
+            failure = ET.SubElement(case, "failure", type=row.verdict, message=_printable(row.headline))
+            page = f"\nrun directory: {row.directory}" if row.directory else ""
+            failure.text = _printable(f"{row.headline}\nrepeat with: {repeat_of(row)}{page}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    ET.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
+
+
+def annotation_of(name: str, result: SeedResult, command: str) -> str:
+    """Return the line that makes GitHub show a seed that failed beside the change."""
+    title = _escaped(f"{name}, seed {result.seed}: {result.verdict}").replace(":", "%3A").replace(",", "%2C")
+    said = _escaped(f"{result.headline}\nrepeat with: {command}")
+    return f"::error title={title}::{said}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _printable(text: str) -> str:
+    """Return text that XML can hold: other control characters have no place in it."""
+    return "".join(character if character.isprintable() or character == "\n" else "?" for character in text)
