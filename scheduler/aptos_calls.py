@@ -247,9 +247,10 @@ class CallsInBlock(PolicyInBlock):
 
     def _token_of(self, actor: bytes) -> Token | None:
         """Return the token of what an actor inserts now; None without authorization."""
-        running = self._running
+        # Asked first: governance may have taken tokens away since the running entry got its own.
         if self.own.authorization == "none":
             return None
+        running = self._running
         if running is not None:
             token = running.token
             # Zeroed and not taken away: the check of the number is what refuses it.

@@ -301,30 +301,30 @@ class WatchRule(RuleCell):
 class AptosRule(RuleCell):
     """Branches of the rules of scheduled transactions (AIP-125)."""
 
-    RAN_AHEAD = "F-10", "An entry runs ahead of a transaction of the same price or a lower one.", UNPROMISED
-    RAN_BEHIND = "F-10", "An entry runs behind the last transaction, whose price was higher.", UNPROMISED
-    RAN_BEFORE = "Q-49", "Entries run before all transactions.", UNPROMISED
-    PAID_OWN_PRICE = "F-6", "A run pays its own greatest price at the end of its block.", UNPROMISED
-    PAID_LESS = "F-6", "A run pays less than its greatest price, because no other transaction pays more.", UNPROMISED
-    PAID_LEAST = "Q-36", "A run without another transaction in its block pays the least price.", UNPROMISED
-    PRICE_BEFORE_TIME = "K-24", "A dearer entry is taken before one that is due earlier.", UNPROMISED
-    KEYS_REMOVED = "F-7", "A prologue removes the keys of what ran in the block before.", UNPROMISED
-    EXPIRED_COUNTED = "Q-37", "An expired entry takes a place of the block's limit.", UNPROMISED
-    EXPIRED_AT_TURN = "Q-37", "An entry is found expired when its turn comes.", UNPROMISED
-    EXPIRED_WAITS = "Q-37", "More entries are expired than a block removes.", UNPROMISED
-    AUTHORIZATION_EXPIRED = "K-25", "An entry is dropped because its token holds no more.", UNPROMISED
-    NUMBER_RAISED = "K-25", "An owner raises an authorization number.", UNPROMISED
-    EXPIRY_STATED = "Q-53", "An entry states an expiry of its own.", UNPROMISED
-    RESCHEDULED = "F-11", "A run inserts an entry.", UNPROMISED
-    CANCELLED_EARLY = "F-3", "A sender cancels an entry before its time.", UNPROMISED
-    CANCELLED_READY = "F-3", "A sender cancels an entry that is due.", UNPROMISED
-    PASSED_OVER = "Q-49", "A ready entry is gone when its turn comes, or the service is not active.", UNPROMISED
-    PAUSED = "F-12", "Governance pauses the service.", UNPROMISED
-    RELEASED = "F-12", "Governance releases a paused service.", UNPROMISED
-    SHUTDOWN_STARTED = "F-8", "Governance starts a shutdown.", UNPROMISED
-    SHUTDOWN_BATCH = "F-8", "A batch of a shutdown returns deposits.", UNPROMISED
-    SHUTDOWN_COMPLETE = "F-8", "A shutdown completes with its last entry.", UNPROMISED
-    REINITIALIZED = "F-8", "Governance starts a service again that was shut down.", UNPROMISED
+    RAN_AHEAD = "F-10", "An entry runs ahead of a transaction of the same price or a lower one.", "aptos-storm"
+    RAN_BEHIND = "F-10", "An entry runs behind the last transaction, whose price was higher.", "aptos-storm"
+    RAN_BEFORE = "Q-49", "Entries run before all transactions.", "aptos-edges"
+    PAID_OWN_PRICE = "F-6", "A run pays its own greatest price at the end of its block.", "aptos-storm"
+    PAID_LESS = "F-6", "A run pays less than its greatest price, because no other transaction pays more.", "aptos-edges"
+    PAID_LEAST = "Q-36", "A run without another transaction in its block pays the least price.", "aptos-edges"
+    PRICE_BEFORE_TIME = "K-24", "A dearer entry is taken before one that is due earlier.", "aptos-edges"
+    KEYS_REMOVED = "F-7", "A prologue removes the keys of what ran in the block before.", "aptos-storm"
+    EXPIRED_COUNTED = "Q-37", "An expired entry takes a place of the block's limit.", "aptos-edges"
+    EXPIRED_AT_TURN = "Q-37", "An entry is found expired when its turn comes.", "aptos-flood"
+    EXPIRED_WAITS = "Q-37", "More entries are expired than a block removes.", "aptos-storm"
+    AUTHORIZATION_EXPIRED = "K-25", "An entry is dropped because its token holds no more.", "aptos-reschedule"
+    NUMBER_RAISED = "K-25", "An owner raises an authorization number.", "aptos-reschedule"
+    EXPIRY_STATED = "Q-53", "An entry states an expiry of its own.", "aptos-reschedule"
+    RESCHEDULED = "F-11", "A run inserts an entry.", "aptos-reschedule"
+    CANCELLED_EARLY = "F-3", "A sender cancels an entry before its time.", "aptos-storm"
+    CANCELLED_READY = "F-3", "A sender cancels an entry that is due.", "aptos-storm"
+    PASSED_OVER = "Q-49", "A ready entry is gone when its turn comes, or the service is not active.", "aptos-storm"
+    PAUSED = "F-12", "Governance pauses the service.", "aptos-shutdown"
+    RELEASED = "F-12", "Governance releases a paused service.", "aptos-shutdown"
+    SHUTDOWN_STARTED = "F-8", "Governance starts a shutdown.", "aptos-shutdown"
+    SHUTDOWN_BATCH = "F-8", "A batch of a shutdown returns deposits.", "aptos-shutdown"
+    SHUTDOWN_COMPLETE = "F-8", "A shutdown completes with its last entry.", "aptos-shutdown"
+    REINITIALIZED = "F-8", "Governance starts a service again that was shut down.", "aptos-shutdown"
 
 
 SCHEDULER_RULES: Final[tuple[type[RuleCell], ...]] = (

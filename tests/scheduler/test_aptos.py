@@ -4,6 +4,7 @@ import pytest
 
 from scheduler import POLICIES, Basefees, Refusal, TimerConfig
 from scheduler.aptos_keys import map_key
+from scheduler.aptos_records import QUEUE_ENTRY
 from scheduler.errors import (
     EAUTH_NUM_MISMATCH,
     EAUTH_NUM_NOT_FOUND,
@@ -19,7 +20,7 @@ from scheduler.errors import (
 )
 from scheduler.events import ShutdownEvent, TransactionScheduled
 from scheduler.policies.aptos import Aptos
-from tests.support.queue_bench import QueueBench, Sent, counts, deferred, failed, fired
+from tests.support.queue_bench import QueueBench, Sent, config_of, counts, deferred, failed, fired
 
 A, B, OWNER = (bytes([byte]) * 20 for byte in (0xAA, 0xBB, 0x99))
 RICH = 10**12
@@ -368,6 +369,15 @@ class TestTokens:
         bench.run(2_000)
 
         assert len(refused) == 1
+
+    def test_k25_without_numbers_a_successor_has_no_token(self):
+        bench = queue("latest")
+        bench.insert(A, 2, b"first")
+        bench.inside[b"first"] = lambda: bench.insert(A, 3, b"second")
+        bench.own = config_of({"profile": "latest", "authorization": "none"})
+        bench.run(2_000)
+
+        assert [entry.token is None for entry in bench.state.of(QUEUE_ENTRY)] == [False, True]
 
     def test_k25_an_entry_of_its_own_expiry_is_dropped_at_its_turn(self):
         bench = queue("latest")

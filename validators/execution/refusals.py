@@ -9,6 +9,8 @@ from typing import Final
 from scheduler import UNPROMISED, RefusalCell, Rejected, RuleCell
 
 _TRIGGERS: Final = "state-triggers"
+_QUEUE: Final = "aptos-edges"
+_CHAINS: Final = "aptos-reschedule"
 
 
 @enum.unique
@@ -77,88 +79,87 @@ class CallRefusal(RefusalCell):
     QUEUE_UNAVAILABLE = (
         "schedule_timer EUNAVAILABLE: *",
         "An entry is to come in while the service is not active.",
-        UNPROMISED,
+        _QUEUE,
     )
-    QUEUE_PAYER_NAMED = "schedule_timer EINVALID_SIGNER: *", "An entry names another payer than its sender.", UNPROMISED
-    QUEUE_TIME_PAST = "schedule_timer EINVALID_TIME: *", "An entry's time is not after the block's.", UNPROMISED
-    QUEUE_PRICE_LOW = "schedule_timer ELOW_GAS_UNIT_PRICE: *", "An entry's price is too low.", UNPROMISED
-    QUEUE_GAS_LOW = "schedule_timer ETOO_LOW_GAS_AMOUNT: *", "An entry's gas is too little.", UNPROMISED
-    QUEUE_TOKEN_EXPIRED = "schedule_timer EAUTH_TOKEN_EXPIRED: *", "A token has expired.", UNPROMISED
+    QUEUE_PAYER_NAMED = "schedule_timer EINVALID_SIGNER: *", "An entry names another payer than its sender.", _QUEUE
+    QUEUE_TIME_PAST = "schedule_timer EINVALID_TIME: *", "An entry's time is not after the block's.", _QUEUE
+    QUEUE_PRICE_LOW = "schedule_timer ELOW_GAS_UNIT_PRICE: *", "An entry's price is too low.", _QUEUE
+    QUEUE_GAS_LOW = "schedule_timer ETOO_LOW_GAS_AMOUNT: *", "An entry's gas is too little.", _QUEUE
     QUEUE_TOKEN_SHORT = (
         "schedule_timer EAUTH_TOKEN_INSUFFICIENT_DURATION: *",
         "A token expires before the entry's time.",
-        UNPROMISED,
+        _CHAINS,
     )
-    QUEUE_NUMBER_WRONG = "schedule_timer EAUTH_NUM_MISMATCH: *", "A token's number is not the current one.", UNPROMISED
-    QUEUE_TOO_LARGE = "schedule_timer ETXN_TOO_LARGE: *", "An entry's encoding is too long.", UNPROMISED
+    QUEUE_NUMBER_WRONG = "schedule_timer EAUTH_NUM_MISMATCH: *", "A token's number is not the current one.", _CHAINS
+    QUEUE_TOO_LARGE = "schedule_timer ETXN_TOO_LARGE: *", "An entry's encoding is too long.", _QUEUE
     QUEUE_TIME_TOO_FAR = (
         "schedule_timer InvalidInput: *: * slots exceed * ms",
         "A time in milliseconds is no number.",
-        UNPROMISED,
+        _QUEUE,
     )
     QUEUE_EXPIRY_BEFORE_TIME = (
         "schedule_timer InvalidInput: expires_at: * is before the time *",
         "An entry would expire before its time.",
-        UNPROMISED,
+        _QUEUE,
     )
-    QUEUE_DEPOSIT_TOO_LARGE = "schedule_timer InvalidInput: deposit: * exceeds *", "A deposit is no number.", UNPROMISED
-    QUEUE_DEPOSIT_MISSING = "schedule_timer InsufficientBalance: *", "A sender has less than its deposit.", UNPROMISED
+    QUEUE_DEPOSIT_TOO_LARGE = "schedule_timer InvalidInput: deposit: * exceeds *", "A deposit is no number.", _QUEUE
+    QUEUE_DEPOSIT_MISSING = "schedule_timer InsufficientBalance: *", "A sender has less than its deposit.", _QUEUE
     QUEUE_CANCEL_UNAVAILABLE = (
         "cancel_timer EUNAVAILABLE: *",
         "An entry is to be cancelled while the service is not active.",
-        UNPROMISED,
+        _QUEUE,
     )
     QUEUE_CANCEL_LATE = (
         "cancel_timer ECANCEL_TOO_LATE: *",
         "An entry is to be cancelled shortly before its time.",
-        UNPROMISED,
+        _QUEUE,
     )
-    QUEUE_CANCEL_STRANGER = "cancel_timer EINVALID_SIGNER: *", "Another sender's entry is to be cancelled.", UNPROMISED
+    QUEUE_CANCEL_STRANGER = "cancel_timer EINVALID_SIGNER: *", "Another sender's entry is to be cancelled.", _QUEUE
     QUEUE_EXTENDED = (
         "* InvalidInput: expires_at: fixed when it is inserted",
         "An entry's expiry is to be moved.",
-        UNPROMISED,
+        _QUEUE,
     )
-    SERVICE_PAUSE = "instruct EINVALID_PAUSE_ATTEMPT: *", "A service is to be paused that is not active.", UNPROMISED
+    SERVICE_PAUSE = "instruct EINVALID_PAUSE_ATTEMPT: *", "A service is to be paused that is not active.", _QUEUE
     SERVICE_UNPAUSE = (
         "instruct EINVALID_UNPAUSE_ATTEMPT: *",
         "A service is to be released that is not paused.",
-        UNPROMISED,
+        _QUEUE,
     )
     SERVICE_SHUTDOWN_START = (
         "instruct EINVALID_SHUTDOWN_START: *",
         "A service is to be shut down that is not active.",
-        UNPROMISED,
+        _QUEUE,
     )
     SERVICE_SHUTDOWN_CONTINUE = (
         "instruct EINVALID_SHUTDOWN_ATTEMPT: *",
         "A shutdown is to go on that is not under way.",
-        UNPROMISED,
+        _QUEUE,
     )
     SERVICE_REINITIALIZE = (
         "instruct ESHUTDOWN_IN_PROGRESS: *",
         "A service is to begin anew that is not shut down.",
-        UNPROMISED,
+        _QUEUE,
     )
     SERVICE_ACTION_UNKNOWN = (
         "instruct InvalidInput: action: * is none of *",
         "An action on the service is unknown.",
-        UNPROMISED,
+        _QUEUE,
     )
     SERVICE_MISSING = (
         "instruct InvalidInput: call: *",
         "A chain without a service, or without numbers, is told to use them.",
-        UNPROMISED,
+        _QUEUE,
     )
     NUMBER_NOT_INITIALIZED = (
         "instruct EAUTH_NUM_NOT_FOUND: *",
         "A number is to be raised that there is not.",
-        UNPROMISED,
+        _QUEUE,
     )
     NUMBER_OF_STRANGER = (
         "instruct Unauthorized: * does not own *actor*",
         "Another owner's number is to be raised.",
-        UNPROMISED,
+        _QUEUE,
     )
     TOO_MANY_TIMERS = "schedule_timer TooManyTimers: *", "An actor has as many timers as it may have."
     EXTENDED_UNKNOWN = "extend_timer UnknownTimer: *", "A timer that there is not is to be extended."

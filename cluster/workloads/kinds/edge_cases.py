@@ -8,11 +8,12 @@ not respect anything, send transactions that no block may contain. A scenario ta
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Annotated, ClassVar, Final, Self
+from typing import Annotated, ClassVar, Final, Literal, Self
 
 import msgspec
 
 from cluster.scenario.fields import Milliseconds, Positive, means
+from cluster.workloads.kinds.edge_queue import QUEUE_CASES
 from cluster.workloads.kinds.edge_scripts import (
     FORBIDDEN,
     NOBODY,
@@ -189,7 +190,14 @@ class EdgeCases(WorkloadKind, tag="edge-cases", kw_only=True, frozen=True):
     count: Annotated[int, msgspec.Meta(ge=1, le=len(CASES)), means("How many groups.")] = len(CASES)
     start_ms: Annotated[Milliseconds, means("When the first transaction is submitted.")] = 0
     every_ms: Annotated[Positive, means("Time from one transaction to the next.")] = 100
+    about: Annotated[
+        Literal["chain", "queue"], means("Whether the groups are of all chains, or of the queue of `aptos`.")
+    ] = "chain"
     is_deployer: Annotated[bool, means("Whether the bookkeeper may give system instructions.")] = True
+
+    def problem(self, site: Site) -> str:
+        """Say that there is no queue."""
+        return "about must be chain unless chain.policy is aptos" if self.about == "queue" and not site.queue else ""
 
     def volume(self, slots: int) -> Volume:
         """Return its submissions and timers."""
@@ -243,7 +251,8 @@ class EdgeCases(WorkloadKind, tag="edge-cases", kw_only=True, frozen=True):
     def attempts(self, site: Site) -> list[Attempt]:
         """Return the attempts, in order."""
         bench = self._bench(site)
-        groups = [CASES[(self.first + index) % len(CASES)] for index in range(self.count)]
+        cases = QUEUE_CASES if self.about == "queue" else CASES
+        groups = [cases[(self.first + index) % len(cases)] for index in range(min(self.count, len(cases)))]
         return [attempt for group in groups for attempt in group(bench)]
 
     def _bench(self, site: Site) -> Bench:

@@ -1,0 +1,69 @@
+"""The cases of the workload `edge-cases` about the queue of scheduled transactions: each refusal of its calls."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from cluster.workloads.kinds.edge_scripts import Attempt, Bench, Case, sent, timer
+from scheduler import MAX_U63
+from scheduler.aptos_records import DEPOSITS, AptosConfig
+from validators.execution.blocks import CancelAll, SystemControlService, Transfer
+
+FAR: Final = 60
+"""Slots to an entry that nobody is too late to cancel."""
+
+GAS: Final = 3_000
+
+
+def _insertions(bench: Bench) -> Iterable[Attempt]:
+    """Entries that are too early, too cheap, too small, too long, too dear, paid by others, or expire too early."""
+    own = bench.site.queue or AptosConfig()
+    yield bench.run(
+        timer(b"q", 0, gas=GAS),
+        timer(b"q", FAR, gas=GAS, payer=bench.bookkeeper),
+        timer(b"q", FAR, gas=GAS, terms=[own.min_price - 1]),
+        timer(b"q", FAR, gas=own.min_gas - 1),
+        *(timer(b"q", FAR, gas=GAS, ttl=ttl) for ttl in (FAR - 1, MAX_U63 // 2)),
+        timer(b"q", FAR, gas=GAS, terms=[MAX_U63]),
+        timer(b"q", MAX_U63 // bench.site.slot_ms, gas=GAS),
+    )
+    yield bench.run(timer(b"q", FAR, bytes(own.max_size_bytes), gas=GAS))
+    yield bench.run(timer(b"q", FAR, gas=GAS), on=bench.poor)
+
+
+def _cancellations(bench: Bench) -> Iterable[Attempt]:
+    """Entries that are cancelled too late, by others, or extended."""
+    yield bench.run(
+        timer(b"near", 3, gas=GAS),
+        ("cancel", b"near"),
+        timer(b"far", FAR, gas=GAS),
+        ("extend", b"far", FAR + 9),
+        ("hand", b"far", bench.poor, 1_000),
+    )
+    yield bench.run(("cancel", b"noted"), on=bench.poor, pause_ms=1_300)
+
+
+def _service(bench: Bench) -> Iterator[Attempt]:
+    """Each instruction where the service is in another state, and calls while it is paused."""
+    for action in ("unpause", "continue_shutdown", "re_initialize", "stop", "pause", "pause", "start_shutdown"):
+        yield Attempt(SystemControlService(action, 0))
+    yield bench.run(timer(b"q", FAR, gas=GAS), ("cancel", b"far"))
+    yield Attempt(SystemControlService("unpause", 0))
+    yield Attempt(SystemControlService("pause", 0), is_from_stranger=True)
+
+
+def _numbers(bench: Bench) -> Iterator[Attempt]:
+    """Numbers that are raised by others, of actors without one, and by the owner."""
+    yield Attempt(CancelAll(bench.scripted), is_from_stranger=True)
+    yield sent(CancelAll(bench.poor))
+    yield Attempt(CancelAll(bench.others["heartbeat"]))
+    yield Attempt(CancelAll(bench.scripted))
+
+
+def _reserved(bench: Bench) -> Iterator[Attempt]:
+    """Units for the account of the deposits."""
+    yield bench.run(("pay", DEPOSITS, 1))
+    yield Attempt(Transfer(DEPOSITS, 1))
+
+
+QUEUE_CASES: Final[tuple[Case, ...]] = (_insertions, _cancellations, _service, _numbers, _reserved)
+"""Groups of transactions about the queue."""
