@@ -293,7 +293,7 @@ def test_case_21_cancel_all():
 
 
 def test_case_22_basic_execute():
-    """What all pay is the gas that each used; scheduling itself is paid by the transactions."""
+    """All pay the gas that they used; scheduling itself is paid by the transactions."""
     bench = queue("early")
     entries = [bench.insert(A, 2_000, bytes([price // 100]), price=price, gas=10_000) for price in (300, 300, 200)]
     assert bench.ledger.balance(A) == FUNDS - 10_000 * (300 + 300 + 200)

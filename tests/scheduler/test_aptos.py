@@ -52,7 +52,6 @@ class TestKeys:
 
     @pytest.mark.parametrize("profile", ["aip", "early", "latest"])
     def test_k24_the_price_can_come_before_the_time(self, profile):
-        """By a switch: the dearest of all that is due, then the oldest; what is cheap waits."""
         bench = queue(profile, ready_order="price", ready_limit=3)
         old = bench.insert(A, 2, b"old", price=100)
         late, early = (bench.insert(A, due, b"dear", price=900) for due in (4, 3))
