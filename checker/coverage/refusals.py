@@ -121,7 +121,7 @@ UNREACHED: Final[Mapping[str, str]] = {
     "PARENT_BEFORE_FINALIZED": _SUMMED,
     "PARENT_NOT_BEFORE_PROPOSAL": _SUMMED,
     "PARENT_FAILED_CERTIFICATION": _SUMMED,
-    "EAUTH_TOKEN_EXPIRED: *": "an entry whose token has expired does not run, and a new one's has not",
+    "EAUTH_TOKEN_EXPIRED: it expired at * ms": "an entry whose token has expired does not run, and a new one's has not",
     "DuplicateTimer: *": "an actor's counter is part of each identifier (Q-27)",
     "unknown sender": "a replica that is no validator is honest, and sends neither votes nor certificates",
     "payload length": "the codec takes no digest of another length; for messages that were not decoded",
