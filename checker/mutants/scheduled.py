@@ -11,19 +11,20 @@ from scheduler.policies.aptos import AptosInBlock
 _CROWD: Final = 'kind="storm", actors=3, timers_per_actor=12, start_ms=1_500, first_slot=5, spread_slots=3'
 
 IN_QUEUE: Final = (
-    'oracle="off"',
     'chain.policy="aptos"',
     'chain.timebase="slot"',
     "chain.activation.height=1",
     "chain.lane={}",
     "chain.policy_parameters={ready_limit=6, expire_limit=3, expiry_ms=4_000}",
     "chain.timers={max_cells_per_fire=2_000}",
+    # What a swarm seed draws besides may need another policy: a common payer, parameters of the lane.
+    "workload={}",
     'workload.dear={kind="heartbeats", actors=3, gas_limit=5_000, max_fee=2_000, may_be_idle=true}',
     f"workload.crowd={{{_CROWD}, ttl_slots=20, gas_limit=3_000, max_fee=300, may_be_idle=true}}",
 )
 """A queue with more due entries than a block takes, so that some run at each price and some expire."""
 
-_queue_mutant = partial(mutant, area="scheduler", on_all=True, needs=IN_QUEUE, kills=("queue-deposits",))
+_queue_mutant = partial(mutant, area="scheduler", on_all=True, needs=IN_QUEUE, kills=("queue-deposits", "oracle"))
 
 
 @_queue_mutant((aptos, "price_charged"))

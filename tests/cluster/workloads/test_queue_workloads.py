@@ -20,7 +20,6 @@ STORM = {
 def scenario(own=None, policy="aptos", **workload):
     raw = {
         "name": "queued",
-        "oracle": "off",
         "chain": {"policy": policy, "policy_parameters": own or {}},
         "title": "entries of a storm",
         "workload": workload,
