@@ -1,5 +1,7 @@
 """The tables of a chain in the bias auction over dicts: the least that its timer phase can be measured over."""
 
+from typing import Any
+
 import msgspec
 
 from benchmarks.dict_chain import ACTORS, RICH, actor_of, timer_of, use_some
@@ -9,6 +11,7 @@ from scheduler.bias_records import BiasConfig
 from scheduler.escrow import ESCROW_ADDRESS, LockedBid, bid_key
 from scheduler.policies.bias_auction import BiasAuction
 from scheduler.tables import Record, StateTable
+from scheduler.watches import Watches
 
 SCATTERED_HEIGHTS = 1_000
 """Heights over which the timers of the hard case are due; the first block measured is behind all of them."""
@@ -75,17 +78,20 @@ class BiasChain:
 
     def run_block(self, height: int) -> PhaseResult:
         """Run the timer phase of a block; lambda moves in every tenth, and with it every score."""
-        now = self._now + height
+        now, own = self._now + height, BiasConfig(bias_lambda=10_000 - height // 10, lambda_window_blocks=0)
+        timers: Any = self
         block = BlockContext(
             moment=Moment(now, now, now - 1, "height"),
             config=TimerConfig(),
             basefees=Basefees(1_000 + height % 7, 900 + height % 5),
-            timers=self,  # type: ignore[arg-type] # what a timer phase uses of them
+            # What a timer phase uses of them.
+            timers=timers,
             ledger=self,
             run=use_some,
-            own=BiasConfig(bias_lambda=10_000 - height // 10, lambda_window_blocks=0),
+            own=own,
             state=self,
             escrow=Escrow(self, self),
+            watches=Watches(self, timers, tuple, BiasAuction().watch_limits(own, self)),
         )
         opened = BiasAuction().open(block)
         opened.begin()
