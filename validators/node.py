@@ -180,6 +180,7 @@ class Validator:
             self._intake.serving.derived(replicas),
             self._journal.derived(disk, 7 * views),
             self._block_file.derived(disk),
+            self._barrier.derived(),
         )
 
     def served_chain(self) -> Iterator[tuple[bytes, ...]]:

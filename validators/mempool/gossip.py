@@ -14,7 +14,7 @@ from network.codec import Codec
 from network.port import Port
 from network.types import Label
 from scheduler import Reach, unheard
-from validators.derived import Derived
+from validators.derived import Derived, DerivedSize
 from validators.execution import InvalidEncodingError
 from validators.execution.blocks import Block, Transaction, decode_transaction, transaction_digest
 from validators.identity import TransactionVerifier
@@ -67,7 +67,9 @@ class Gossip:
 
     def derived(self) -> Derived:
         """Return the mempool's derived state."""
-        return self._mempool.derived()
+        derived, others = self._mempool.derived(), max(self._settings.validators - 1, 0)
+        rounds = DerivedSize("rounds of peers", len(self._rounds), others, "other validators")
+        return derived._replace(sizes=(*derived.sizes, rounds))
 
     def start(self) -> None:
         """Begin to repeat what waits; a replica that is no validator has no use for it, and keeps none."""

@@ -13,6 +13,7 @@ multiplies the virtual disk's work by the number of votes in a view.
 from collections import deque
 from collections.abc import Callable
 
+from validators.derived import Derived, DerivedSize
 from validators.storage.disk import Disk, SyncPoint
 
 
@@ -39,6 +40,11 @@ class Barrier:
         self._durable_bytes = max(self._durable_bytes, point.appended_bytes)
         self._is_syncing = False
         self._advance()
+
+    def derived(self) -> Derived:
+        """Return the number of actions that wait for no sync; those of a sync are as many as it covers."""
+        waiting = 0 if self._is_syncing else len(self._waiting)
+        return Derived(part="barrier", sizes=(DerivedSize("actions that wait for no sync", waiting, 0, "0"),))
 
     def _advance(self) -> None:
         if self._is_advancing:

@@ -19,6 +19,7 @@ from network.port import Port
 from network.types import Label
 from validators.consensus.interface import Finality
 from validators.consensus.signing import Scheme
+from validators.derived import Derived, DerivedSize
 from validators.execution import Engine, InvalidEncodingError
 from validators.execution.blocks import Header, decode_header, encode_header, header_digest
 from validators.messages import (
@@ -275,6 +276,24 @@ class SnapshotJoin:
             self._ask()
         else:
             self._go_on("unanswered")
+
+    def derived(self) -> Derived:
+        """Return the download beside what its offer and its pieces say; one without a peer to ask is none."""
+        others, download = max(self._settings.validators - 1, 0), self._download
+        peers = DerivedSize("peers to ask", len(self._peers), others, "other validators")
+        if download is None:
+            return Derived(part="snapshot download", sizes=(peers,))
+        return Derived(
+            part="snapshot download",
+            kept={"bytes": download.length_bytes, "has a peer": bool(self._peers)},
+            rebuilt={"bytes": sum(map(len, download.operations)), "has a peer": True},
+            sizes=(
+                peers,
+                DerivedSize("pieces", download.pieces, download.offer.chunks, "pieces of the offer"),
+                DerivedSize("operations", len(download.operations), download.expected, "operations of the offer"),
+                DerivedSize("bytes", download.length_bytes, OPERATIONS_BYTES_MAX, "OPERATIONS_BYTES_MAX"),
+            ),
+        )
 
     def _is_asked(self, peer: int) -> bool:
         return self._peers[:1] == [peer] and not self._is_checking

@@ -8,10 +8,11 @@ an honest validator, and what has to follow from it:
 | the leader's nullify, before or in its view | the view is given up, or left |
 | a nullify of a view that was left, for the first time in this view or of a later one | its sender gets a certificate |
 | equal votes of a quorum with the own one, over all lives | their certificate is held, or a later finality |
+| no certificate of a view, and it holds one all the same | each other validator is sent it |
 
 What follows is due when the dearest blocks of the run and some syncs could have been done, since a processor does its
 work in turn; a view whose leader's nullify came that long before is given up as it is entered. Beside a nullify that is
-repeated, the certificate that leads into its view goes out in the same instant.
+repeated, the certificate that leads into its view goes out in the same instant; so does a certificate that it made.
 
 A message counts if it is undamaged and comes to a validator that serves, by then in the view before its own or beyond.
 Replicas that the plan pauses or slows are not judged, nor those whose disks its faults touch; and with a Byzantine
@@ -37,6 +38,13 @@ VOTES: Final = {"Notarize": "notarization", "Nullify": "nullification", "Finaliz
 """Votes, and the certificate that a quorum of each makes."""
 
 CERTIFICATES: Final = ("Notarization", "Nullification", "Finalization")
+
+RESPONSE: Final = "CertificateResponse"
+GIVEN: Final = (*CERTIFICATES, RESPONSE, "SnapshotOffer")
+"""Messages with a certificate."""
+
+ANY: Final = ""
+"""A certificate of any kind."""
 
 SPARE_US: Final = 200_000
 """Time for messages, signatures and answers that wait before what is due."""
@@ -72,6 +80,8 @@ class _Life:
     helped: dict[NodeId, tuple[int, int]] = field(default_factory=dict)
     repeated: tuple[Micros, int, dict[NodeId, None]] = (-1, 0, {})
     held: dict[tuple[str, int], None] = field(default_factory=dict)
+    given: dict[tuple[str, int], None] = field(default_factory=dict)
+    made: dict[tuple[str, int], tuple[Micros, dict[NodeId, None]]] = field(default_factory=dict)
 
 
 class Duties(Check):
@@ -92,6 +102,7 @@ class Duties(Check):
         self._lives: dict[NodeId, _Life] = {}
         self._own: dict[tuple[NodeId, str, int], bytes] = {}
         self._on_way: dict[tuple[NodeId, NodeId, int], _Message] = {}
+        self._certificates: dict[tuple[NodeId, NodeId, int], tuple[str, int]] = {}
         self._nullified: dict[tuple[NodeId, NodeId, int], None] = {}
         self._late: list[tuple[Micros, NodeId, _Duty]] = []
         self._cost_us = 0
@@ -149,7 +160,11 @@ class Duties(Check):
         life = self._lives.get(event.node)
         if life is None:
             return
+        self._compare_made(event.node, life, event.at_us)
         life.held[held.certificate, held.view] = None
+        if self._is_timed and not life.given.keys() & {(held.certificate, held.view), (ANY, held.view), (ANY, 0)}:
+            others = {node: None for node in range(self.run.validators) if node != event.node}
+            life.made[held.certificate, held.view] = event.at_us, others
         self._do(event, life, (held.certificate, held.view))
         if held.certificate == "finalization" and held.view > life.final_view:
             life.final_view = held.view
@@ -168,7 +183,12 @@ class Duties(Check):
                 self._on_way[node, sent.destination, sent.ordinal] = message
             if life is not None and sent.label == "Nullify":
                 self._repeat(event, life, sent.destination, view)
-        elif life is not None and sent.label in CERTIFICATES:
+        elif sent.label in GIVEN:
+            self._certificates[node, sent.destination, sent.ordinal] = sent.label, view
+        if life is not None and sent.label in CERTIFICATES:
+            made = life.made.get((sent.label.lower(), view))
+            if made is not None and made[0] == event.at_us:
+                made[1].pop(sent.destination, None)
             at_us, repeated_view, peers = life.repeated
             if at_us == event.at_us and view >= repeated_view - 1:
                 peers.pop(sent.destination, None)
@@ -178,7 +198,10 @@ class Duties(Check):
                 self._do(event, life, key)
 
     def delivered(self, event: Event, delivered: Delivered) -> None:
-        """Note a vote that comes to a validator that can use it."""
+        """Note a certificate, or a vote that comes to a validator that can use it."""
+        if delivered.label in GIVEN:
+            self._note_given(event, delivered)
+            return
         message = self._on_way.pop((delivered.source, event.node, delivered.ordinal), None)
         life = self._lives.get(event.node)
         if message is None or life is None or message.checksum != delivered.checksum:
@@ -263,6 +286,28 @@ class Duties(Check):
             # Known for long, it is late by all that time.
             self._late.append((now_us - duty.since_us + duty.known_us, node, duty))
 
+    def _note_given(self, event: Event, delivered: Delivered) -> None:
+        life = self._lives.get(event.node)
+        label, view = self._certificates.pop((delivered.source, event.node, delivered.ordinal), ("", 0))
+        if life is not None:
+            # An answer has one of some kind, a snapshot one of some view; a copy is taken for any of them.
+            is_plain = label in CERTIFICATES
+            life.given[(label.lower(), view) if is_plain else (ANY, view if label == RESPONSE else 0)] = None
+
+    def _compare_made(self, node: NodeId, life: _Life, now_us: Micros) -> None:
+        """Compare whom the certificates of earlier instants went to."""
+        for (kind, view), (at_us, others) in list(life.made.items()):
+            if at_us < now_us:
+                del life.made[kind, view]
+                self.tally.compared += 1
+                if others:
+                    self.tally.fail(
+                        f"validator {node} made a {kind} of view {view} at {at_us / MILLION:.3f} s and did not send "
+                        f"it to validator {next(iter(others))}",
+                        validator=node,
+                        view=view,
+                    )
+
     def _repeat(self, event: Event, life: _Life, peer: NodeId, view: int) -> None:
         """Note a nullify that went to a peer before; what leads into its view has to go to the peer beside it."""
         key = event.node, peer, view
@@ -289,6 +334,7 @@ class Duties(Check):
     def _end(self, node: NodeId, now_us: Micros) -> None:
         life = self._lives.pop(node, None)
         if life is not None:
+            self._compare_made(node, life, now_us)
             # A crash comes between the sends of an instant nowhere but at the end of one.
             self._end_repeat(node, life)
             for duty in life.due.values():

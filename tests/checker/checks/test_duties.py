@@ -111,9 +111,27 @@ class TestCertificates:
         assert judge(self.own, crash, again, *votes).status == "failed"
         assert judge(self.own, crash, again, *votes[:3]).status != "failed"
 
-    @pytest.mark.parametrize("held", ["notarization", "finalization"])
+    @pytest.mark.parametrize("held", ["Notarization", "Finalization"])
     def test_a_certificate_that_is_held_passes(self, held):
-        assert judge(*self.votes, self.own, at(1.1, CertificateHeld(held, 5, b"a", ()))).status == "passed"
+        events = at(1.1, CertificateHeld(held.lower(), 5, b"a", ())), *(send(1.1, held, 5, to) for to in (1, 2, 3))
+
+        assert judge(*self.votes, self.own, *events).status == "passed"
+
+    @pytest.mark.parametrize("end", [1.2, 20])
+    def test_a_certificate_that_was_made_here_goes_to_all(self, end):
+        held = (
+            at(1.1, CertificateHeld("notarization", 5, b"a", ())),
+            *(send(1.1, "Notarization", 5, to) for to in (1, 3)),
+        )
+        result = judge(*held, at(end, CertificateHeld("nullification", 5, b"", ())), until=end)
+
+        assert "made a notarization of view 5 at 1.100 s and did not send it to validator 2" in result.summary
+
+    @pytest.mark.parametrize("brings", ["Notarization", "CertificateResponse", "SnapshotOffer"])
+    def test_a_certificate_that_came_goes_nowhere(self, brings):
+        come = send(0.5, brings, 5, 0, 1), at(1, Delivered(1, 50 + len(brings), brings, 80, b"one"))
+
+        assert judge(*come, at(1.1, CertificateHeld("notarization", 5, b"a", ()))).status != "failed"
 
     def test_votes_that_differ_make_none(self):
         assert judge(*self.votes, at(1, Voted("notarize", 5, b"b"))).status != "failed"
