@@ -21,6 +21,7 @@ from checker.mutants import (
     guards,
     hotstuff,
     lane,
+    longest_chain,
     network,
     phases,
     scheduled,
@@ -35,7 +36,21 @@ from validators.settings import ValidatorFactory
 
 _FILES: Final = (
     *(scheduler, lane, gba_auction, edges, execution, phases, state),
-    *(consensus, hotstuff, clocks, storage, network, trusting, unshared, costly, growing, guards, bed, bids),
+    *(
+        consensus,
+        hotstuff,
+        longest_chain,
+        clocks,
+        storage,
+        network,
+        trusting,
+        unshared,
+        costly,
+        growing,
+        guards,
+        bed,
+        bids,
+    ),
     scheduled,
 )
 

@@ -1,0 +1,113 @@
+"""Mutants of the longest chain: slots, fork choice, depth, and what a restart remembers."""
+
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final
+
+from checker.mutants.mutant import mutant
+from validators.consensus.interface import Append
+from validators.consensus.longest_chain import tree
+from validators.consensus.longest_chain.engine import LongestChain
+from validators.consensus.longest_chain.slots import SlotBook
+from validators.consensus.longest_chain.tree import ForkTree
+
+_mutant = partial(mutant, area="consensus")
+
+LONGEST_CHAIN: Final = 'consensus.engine="longest-chain"'
+
+CUT: Final = 'faults={split={kind="partition", groups=[[0, 1], [2, 3]], start_ms=3_000, stop_ms=12_400}}'
+"""Both halves build branches of equal lengths."""
+
+CRASH: Final = 'faults={down={kind="crash", validator=0, at_ms=9_300, restart_ms=11_400}}'
+
+CLOCK: Final = (
+    'faults={ahead={kind="clock-offset", validators=[0, 1], start_ms=3_000, stop_ms=12_000, offset_ms=4_000}}'
+)
+"""Blocks of slots come that others have not reached."""
+
+
+@_mutant((tree, "is_better"), kills=("heads",), on_all=True, needs=(LONGEST_CHAIN, CUT))
+def latest_of_equals_followed(_original: Any) -> Any:
+    """Of two branches of one height the one that comes last is followed."""
+    return lambda block, other: block.height >= other.height and block.digest != other.digest
+
+
+@_mutant((LongestChain, "_follow"), kills=("heads",), needs=(LONGEST_CHAIN, CUT))
+def final_one_block_early(follow: Any) -> Any:
+    """A block is final one block before it is deep enough."""
+
+    def follow_early(self: Any, block: Any) -> None:
+        kept = self._config
+        self._config = _shallower(kept)
+        follow(self, block)
+        self._config = kept
+
+    return follow_early
+
+
+def _shallower(config: Any) -> Any:
+    """Return a configuration whose depth of finality is less by one block."""
+    return replace(config, finality_depth=config.finality_depth - 1)
+
+
+@_mutant((LongestChain, "leader"), kills=("leaders",), needs=(LONGEST_CHAIN, CRASH))
+def slots_led_by_the_next(leader: Any) -> Any:
+    """A slot is led by the validator after its leader."""
+    return lambda self, view: leader(self, view + 1)
+
+
+@_mutant((SlotBook, "hold"), kills=("heads",), needs=(LONGEST_CHAIN, CLOCK), on_all=True)
+def future_slots_followed(_original: Any) -> Any:
+    """A block is followed however far its slot is ahead of the validator's clock."""
+    return lambda _self, _facts, _seal: False
+
+
+@_mutant((SlotBook, "remember"), kills=("write-ahead", "vote-rules"), needs=(LONGEST_CHAIN, CRASH), on_all=True)
+def sealed_slots_forgotten(_original: Any) -> Any:
+    """A restarted validator takes no slot of its journal for one that it has sealed."""
+    return lambda _self, _view, **_is_own: None
+
+
+@_mutant((ForkTree, "finalize"), kills=("heads",), needs=(LONGEST_CHAIN, CRASH))
+def head_left_at_finality(finalize: Any) -> Any:
+    """A validator goes back to its final block each time there is a new one."""
+
+    def finalize_and_go_back(self: Any, facts: Any) -> None:
+        finalize(self, facts)
+        self.head = facts
+
+    return finalize_and_go_back
+
+
+@_mutant((LongestChain, "_propose"), kills=("write-ahead",), needs=(LONGEST_CHAIN, CRASH))
+def sealed_before_written(propose: Any) -> Any:
+    """A leader sends its sealed block without a word in its journal."""
+
+    def propose_unwritten(self: Any, view: int, facts: Any) -> None:
+        propose(self, view, facts)
+        self._effects = [each for each in self._effects if not isinstance(each, Append)]
+
+    return propose_unwritten
+
+
+@_mutant((ForkTree, "best"), kills=("agreement",), needs=(LONGEST_CHAIN, CUT), on_all=True)
+def branches_never_left(_original: Any) -> Any:
+    """A validator follows only what stands on its head, however long another branch is."""
+
+    def best_on_head(self: Any) -> Any:
+        found = [block for block in self.blocks() if block.can_follow and block.facts.parent == self.head.digest]
+        return min(found, key=lambda block: block.facts.digest, default=None)
+
+    return best_on_head
+
+
+@_mutant((LongestChain, "_build"), kills=("finality-regained",), needs=(LONGEST_CHAIN, CRASH), on_all=True)
+def built_on_the_final_block(build: Any) -> Any:
+    """A leader builds on the final block instead of the head."""
+
+    def build_below(self: Any, view: int) -> None:
+        head, self._tree.head = self._tree.head, self._tree.floor
+        build(self, view)
+        self._tree.head = head
+
+    return build_below
