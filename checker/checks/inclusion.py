@@ -81,8 +81,11 @@ class Inclusion(Check):
         return self.tally.compared > 0
 
     def entered(self, event: Event, entered: Entered) -> None:
-        """Look into the mempool of a leader that enters its view; a second life proposes nothing in it."""
-        if entered.leader == event.node and (event.node, entered.view) not in self._offered:
+        """Look into the mempool of a leader that enters its view.
+
+        A second life may enter it too: either of them may propose, so that only what both had counts.
+        """
+        if entered.leader == event.node:
             sample = self.run.sample_pools()
             pool = dict(zip(sample.nodes, sample.pools, strict=True)).get(event.node, {})
             # Read once: most stay in the mempools for the next leader.
@@ -91,7 +94,10 @@ class Inclusion(Check):
                 for digest, pooled in islice(pool.items(), POOLED_MAX)
                 if (waiting := self._read.get(digest) or _read_waiting(pooled.encoded)) is not None
             }
-            self._offered[event.node, entered.view] = self._read
+            earlier = self._offered.get((event.node, entered.view), self._read)
+            self._offered[event.node, entered.view] = {
+                digest: waiting for digest, waiting in earlier.items() if digest in self._read
+            }
 
     def settle(self, block: SettledBlock) -> None:
         """Check a final block when the first validator applies it."""

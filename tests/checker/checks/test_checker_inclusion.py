@@ -184,3 +184,13 @@ class TestOrder:
 
     def test_the_order_of_a_byzantine_leader_is_its_own(self):
         assert self.judge(tipped(0, 0, 1), tipped(1, 0, 300), leader=3).status != "failed"
+
+
+def test_a_second_life_of_a_leader_has_its_own_mempool():
+    """It may propose in the view in which the first one went down, and has lost what that one had."""
+    run = Run()
+    run.enter()
+    run.pool = {}
+    run.enter()
+
+    assert run.block().status != "failed"

@@ -21,12 +21,14 @@ def derive_memory(memory: Memory, fresh: Memory, *, counted: Mapping[str, int], 
 
 
 def _describe(memory: Memory) -> dict[str, Plain]:
+    final_view = 0 if memory.commit is None else memory.commit.view
+    entry_view = 0 if memory.entry is None else memory.entry.view
     return {
-        "last voted view": memory.last_voted,
+        # Entries below the final view may have been pruned: nothing rests on them any more.
+        "last voted view": max(memory.last_voted, final_view),
         "highest certificate": memory.high.view,
         "its block": memory.high.digest,
-        "locked view": memory.locked.view,
-        "locked block": memory.locked.digest,
-        "timeout certificate": 0 if memory.entry is None else memory.entry.view,
-        "final view": 0 if memory.commit is None else memory.commit.view,
+        "locked view": max(memory.locked.view, final_view),
+        "timeout certificate": max(entry_view, final_view),
+        "final view": final_view,
     }
