@@ -7,6 +7,7 @@ from cluster.scenario.load import load_scenario
 from cluster.verdict.executions import watch_executions
 from scheduler import TimerFired, TransactionCancelled, TransactionFailed
 from scheduler.events import AuthorizationRaised
+from tests.support.cluster_runs import applied_blocks
 
 
 def exits(blocks):
@@ -62,3 +63,30 @@ def test_entries_that_ran_on_the_branch_that_loses_leave_again(branches):
 
     assert any(isinstance(left[timer_id], TransactionFailed) for timer_id in known)
     assert len(known) >= 10
+
+
+SLOTS_OF_FLOOD = range(13, 17)
+"""The due slots of the entries that expire in the blackout of `aptos-flood`; the live ones are due from 26 on."""
+
+
+def lateness_of_live(profile):
+    """Return by how many slots the live entries of `aptos-flood` ran late, all together, and how many ran."""
+    _run, applied = applied_blocks("aptos-flood", f'chain.policy_parameters.profile="{profile}"')
+    fires = [
+        (executed.header.slot, event)
+        for node, executed in applied
+        if node == 0
+        for event in executed.events
+        if isinstance(event, TimerFired) and event.due > SLOTS_OF_FLOOD[-1]
+    ]
+    late = [slot - event.due for slot, event in fires]
+    return sum(late), max(late), len(late)
+
+
+def test_a_flood_of_expired_entries_keeps_live_ones_waiting_in_latest_and_not_in_aip():
+    latest, aip = lateness_of_live("latest"), lateness_of_live("aip")
+
+    assert latest[2] == 40
+    assert aip[2] >= 40
+    assert latest[1] >= aip[1] + 5, (latest, aip)
+    assert latest[0] >= 3 * aip[0], (latest, aip)
