@@ -83,7 +83,7 @@ def lateness_of_live(profile):
     return sum(late), max(late), len(late)
 
 
-def test_a_flood_of_expired_entries_keeps_live_ones_waiting_in_latest_and_not_in_aip():
+def test_expired_entries_keep_live_ones_waiting_in_latest_only():
     latest, aip = lateness_of_live("latest"), lateness_of_live("aip")
 
     assert latest[2] == 40
