@@ -46,6 +46,7 @@ COMMANDS: Final = {
         "runs",
         "abandon branches of many depths without a network, and compare the state at the end of every road",
     ),
+    "export": ("records", "write a recorded run for Perfetto, ShiViz or notebooks"),
     "serve": ("records", "show the pages of runs in a browser, on this machine only"),
     "prove": ("records", "write a proof file for a key of a recorded run's state"),
     "verify": ("records", "check a proof file"),
@@ -79,6 +80,7 @@ _EPILOG: Final = """examples:
   run_cluster.py explain runs/broken-refund-0        why it went wrong: place, sides, key, timer, write, cause
   run_cluster.py diff runs/calm-0 runs/calm-1        where two recorded runs part
   run_cluster.py mutants --only tip-burned           run a known bug, and see which check kills it
+  run_cluster.py export runs/calm-0 perfetto         runs/calm-0.pftrace, to be opened in Perfetto
   run_cluster.py scan --sample 50                    change the code at random, and list what no check notices
   run_cluster.py reorgs --depths 1..8 --policy all   abandon branches of many depths, compare every road's state
   run_cluster.py run calm --faults heavy --seed 3    any scenario under drawn faults

@@ -1,0 +1,98 @@
+"""The command `export`, over a recorded run; Parquet with a library that stands in for the real one."""
+
+import json
+import sys
+from types import ModuleType
+
+import pytest
+
+from cluster.cli.main import main
+from cluster.exports.parquet import tables_of
+from cluster.scenario.load import load_scenario
+from tests.support.cluster_runs import judge
+from tests.support.protobuf import decode
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    return judge(load_scenario("calm", ("run.until_height=3",)), runs=tmp_path_factory.mktemp("runs")).directory
+
+
+def test_a_trace_and_a_log_are_written_beside_the_run(recorded, capsys):
+    for form, name in (("perfetto", "calm-0.pftrace"), ("shiviz", "calm-0-shiviz.txt")):
+        assert main(["export", str(recorded), form, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["out"] == str(recorded.with_name(name))
+    assert len(decode(recorded.with_name("calm-0.pftrace").read_bytes())[1]) > 100
+
+
+def test_a_window_makes_it_smaller(recorded, tmp_path, capsys):
+    sizes = []
+    for window in ([], ["--from-ms", "1000", "--to-ms", "1200"]):
+        assert main(["export", str(recorded), "perfetto", "--out", str(tmp_path / "x"), *window]) == 0
+        sizes.append((tmp_path / "x").stat().st_size)
+
+    assert sizes[1] < sizes[0]
+
+
+def test_without_the_library_parquet_is_one_line_and_exit_6(recorded, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+
+    assert main(["export", str(recorded), "parquet"]) == 6
+    said = capsys.readouterr().err
+    assert said.endswith("pyarrow is not installed: see requirements/parquet.txt\n")
+    assert len(said.splitlines()) == 1
+
+
+@pytest.mark.parametrize(("option", "value"), [("--from-ms", "-1"), ("--to-ms", "soon")])
+def test_a_moment_that_is_none_is_refused(recorded, capsys, option, value):
+    with pytest.raises(SystemExit) as left:
+        main(["export", str(recorded), "shiviz", option, value])
+    assert left.value.code == 2
+
+
+class TestParquet:
+    """Four tables of plain values."""
+
+    def test_their_rows_have_the_same_columns_and_plain_values(self, recorded):
+        tables = {name: list(rows) for name, rows in tables_of(recorded).items()}
+
+        assert {name: len({tuple(row) for row in rows}) for name, rows in tables.items()} == dict.fromkeys(tables, 1)
+        assert {type(value) for rows in tables.values() for row in rows for value in row.values()} == {int, str}
+        assert [row["height"] for row in tables["blocks"]] == [row["height"] for row in tables["timers"]]
+        assert len(tables["roots"]) >= 4 * 3
+
+    def test_each_is_written_in_groups_of_one_schema(self, recorded, tmp_path, capsys, monkeypatch):
+        written = {}
+
+        class Table:
+            def __init__(self, rows, schema):
+                self.rows, self.schema = rows, schema or tuple(rows[0])
+
+            @classmethod
+            def from_pylist(cls, rows, schema):
+                return cls(rows, schema)
+
+        class ParquetWriter:
+            def __init__(self, path, schema):
+                self.name, self.schema = path.name, schema
+                written[self.name] = []
+
+            def write_table(self, table):
+                assert table.schema == self.schema
+                written[self.name].append(len(table.rows))
+
+            def close(self):
+                pass
+
+        arrow, parquet = ModuleType("pyarrow"), ModuleType("pyarrow.parquet")
+        arrow.Table, parquet.ParquetWriter = Table, ParquetWriter
+        monkeypatch.setitem(sys.modules, "pyarrow", arrow)
+        monkeypatch.setitem(sys.modules, "pyarrow.parquet", parquet)
+        monkeypatch.setattr("cluster.exports.parquet.ROWS_AT_ONCE", 100)
+
+        assert main(["export", str(recorded), "parquet", "--out", str(tmp_path / "out"), "--json"]) == 0
+
+        answer = json.loads(capsys.readouterr().out)
+        assert sorted(written) == ["blocks.parquet", "events.parquet", "roots.parquet", "timers.parquet"]
+        assert sum(written["events.parquet"]) == answer["events"] > 100
+        assert max(written["events.parquet"]) == 100
