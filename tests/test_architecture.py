@@ -234,7 +234,13 @@ LINES_MAX = 400
 
 NAMES_ALLOWED: set[str] = set()
 
-READERS_OF_VALUES = {"network/events.py", "checker/record/streams.py", "cluster/runtime/data_directory.py"}
+READERS_OF_VALUES = {
+    "cluster/exports/parquet.py",
+    "cluster/exports/shiviz.py",
+    "network/events.py",
+    "checker/record/streams.py",
+    "cluster/runtime/data_directory.py",
+}
 """Files that show or copy events of any kind; all others read an event by its type."""
 
 
