@@ -16,7 +16,7 @@ SWARM: Final = "swarm"
 """Promises a cell: a campaign of drawn scenarios has to reach it. Other promises are names of scenarios."""
 
 UNPROMISED: Final = "no campaign yet"
-"""Promises nothing: the swarm does not draw the policy of the cell, and no scenario has to reach it."""
+"""Promises nothing: chance reaches the cell too rarely, or nothing that is shipped does."""
 
 
 _TRIGGERS: Final = "state-triggers"

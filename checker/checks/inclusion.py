@@ -155,6 +155,8 @@ class Inclusion(Check):
     def _fits(self, waiting: _Waiting, block: SettledBlock, included: _Included | None) -> bool:
         """Return whether a transaction could have stood at the end of a block."""
         transaction, rules, summary = waiting.transaction, self.run.rules, block.summary
+        # Fires that share the block's limits may have had their turn before the transaction's.
+        shared = (summary.lane_cycles, summary.lane_cells) if block.guarantees.shares_block else (0, 0)
         if included is not None and self.run.rules.policy(block.height) not in _KEEPING_ORDER:
             return False
         nonce, balance = _account(block.before.get(_account_key(waiting.sender)))
@@ -170,8 +172,8 @@ class Inclusion(Check):
             and cycle_basefee <= transaction.max_fee_per_cycle
             and cell_basefee <= transaction.max_fee_per_cell
             and transaction.priority_fee_per_cycle <= transaction.max_fee_per_cycle
-            and TRANSACTION_CYCLES <= transaction.cycles_limit <= rules.block_cycles - summary.cycles_used
-            and waiting.length_bytes <= transaction.cells_limit <= rules.block_cells - summary.cells_used
+            and TRANSACTION_CYCLES <= transaction.cycles_limit <= rules.block_cycles - summary.cycles_used - shared[0]
+            and waiting.length_bytes <= transaction.cells_limit <= rules.block_cells - summary.cells_used - shared[1]
             and block.length_bytes + waiting.length_bytes <= ROOM_BYTES
         )
 

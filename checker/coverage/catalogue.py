@@ -19,7 +19,7 @@ that lost counts for nothing. The cells are in no state, no receipt and no diges
 
 `sweep` prints in how many runs each room's cells were reached; `--json` and the results file have every cell, and
 `verdict.json` those of one run (`rules`). A cell is promised by the swarm or by a scenario, or, where its line says
-so, by none: the swarm does not draw its policy, or it takes a rare race. A sweep of the swarm over 2,000 seeds or
+so, by none: it takes a rare race, or something that no workload does. A sweep of the swarm over 2,000 seeds or
 more, without `--set`, is *inconclusive* if a cell that the swarm promises stayed empty, and names it; below that
 nothing is promised. `--require-coverage` asks for it in any sweep, of a scenario for the scenario's cells.
 A line has the cell, its rule ([rules.md](rules.md)) or the page that describes it, and the thing that happened.

@@ -9,12 +9,16 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from faults.kinds.drawing import Plain
+from faults.kinds.drawing import FAULTS_FROM_MS, FAULTS_UNTIL_MS, Plain
 from faults.kinds.simplex_messages import ANSWERS, CERTIFIED, LEAVING, VOTES
 from network.draw import Draw
+from validators.consensus.quorum import faults_of
 
 PERCENT: Final = 55
 """Percentage of seeds with a sequence."""
+
+RARE_PERCENT: Final = 35
+"""Percentage of sequences that are of the second list, so that the others are as old as the seeds."""
 
 SMALL_CHUNK_BYTES: Final = 12_000
 """A snapshot in pieces of this length has several."""
@@ -33,6 +37,8 @@ def draw_fault_sequence(draw: Draw, validators: int) -> FaultSequence:
     """Return the seed's sequence, without any fault in the seeds that have none."""
     if not draw.chance("drama.is_on", PERCENT):
         return FaultSequence({})
+    if draw.chance("drama.is_rare", RARE_PERCENT):
+        return draw.one_of("drama.rare", _RARE_SEQUENCES)(draw, validators)
     return draw.one_of("drama", _SEQUENCES)(draw, validators)
 
 
@@ -61,6 +67,14 @@ def _bad_disk(draw: Draw, validators: int) -> FaultSequence:
         asking = (node - 1) % validators
         faults["asking"] = {**_away(asking, validators), "start_ms": 2_500, "stop_ms": first_ms}
     return FaultSequence(faults)
+
+
+def _misdirected(draw: Draw, validators: int) -> FaultSequence:
+    """One validator's writes land elsewhere, and it restarts from them twice."""
+    sequence = _bad_disk(draw, validators)
+    ppm = draw.one_of("misdirected.ppm", (60_000, 400_000))
+    sequence.faults["bad-disk"] |= {"kind": "misdirected-write", "ppm": ppm}
+    return sequence
 
 
 def _failing_disk(draw: Draw, validators: int) -> FaultSequence:
@@ -183,6 +197,97 @@ def _noise(draw: Draw, validators: int) -> FaultSequence:
     )
 
 
+def _joined_twice(draw: Draw, validators: int) -> FaultSequence:
+    """One validator misses so many blocks that it joins from a snapshot, and in the same life once more."""
+    node = draw.between("joined-twice.validator", 0, validators - 1)
+    away = _away(node, validators)
+    first_ms, second_ms = (draw.between(f"joined-twice.{ms}_ms", ms, ms + 500) for ms in (2_000, 9_400))
+    # With answers of blocks it would often have all of them before it knows that they are final.
+    lost: Plain = {**_drop(["BlockResponse"], to=[node]), "start_ms": 2_000, "stop_ms": 18_000}
+    return FaultSequence(
+        {
+            "first-absence": {**away, "start_ms": first_ms, "stop_ms": first_ms + 4_800},
+            "second-absence": {**away, "start_ms": second_ms, "stop_ms": second_ms + 5_200},
+            "lost-blocks": lost,
+        },
+        {"sync": {"snapshot_gap_blocks": 2, "chunk_bytes": draw.one_of("joined-twice.chunk_bytes", (4_000, 1 << 20))}},
+    )
+
+
+def _dark_view(draw: Draw, validators: int) -> FaultSequence:
+    """All lose their power within one view, and as many as the cluster can bear stay off: each vote counts again."""
+    order = draw.some_of("dark-view.order", range(validators), validators)
+    off, back = order[: faults_of(validators)], order[faults_of(validators) :]
+    at_ms = draw.between("dark-view.at_ms", 0, 40)
+    # Of the votes that somebody sends: in the midst of those of one view.
+    nth = draw.between("dark-view.nth", 8, 30)
+    anchor: Plain = {"event": "vote", "nth": nth, "from_ms": FAULTS_FROM_MS, "by_ms": FAULTS_UNTIL_MS - 8_000}
+    dark: Plain = {"kind": "blackout", "at_ms": at_ms, "anchor": anchor}
+    return FaultSequence(
+        {
+            "dark-view": {**dark, "validators": back, "restart_ms": at_ms + draw.between("dark-view.ms", 150, 900)},
+            "off": {**dark, "validators": off, "restart_ms": at_ms + draw.between("dark-view.off_ms", 4_000, 7_000)},
+        },
+        {"costs": {"sync_us": draw.one_of("dark-view.sync_us", (2_000, 15_000))}},
+    )
+
+
+def _few_answers(draw: Draw, validators: int) -> FaultSequence:
+    """A partition comes and goes, and peers answer once or twice a second to one who misses blocks and asks often."""
+    node = draw.between("few-answers.validator", 0, validators - 1)
+    others = _away(node, validators)["groups"]
+    pace = {"cut_ms": draw.one_of("few-answers.cut_ms", (300, 900)), "open_ms": 700}
+    return FaultSequence(
+        {
+            "flapping": {"kind": "flapping", "groups": others, **pace, "start_ms": 2_500, "stop_ms": 14_000},
+            "no-answer": {**_drop(["BlockRelay", "BlockResponse"], to=[node]), "start_ms": 2_500, "stop_ms": 10_000},
+        },
+        {
+            "costs": {"answers_per_second": draw.between("few-answers.limit", 1, 2)},
+            "consensus": {"fetch_timeout_ms": 100},
+        },
+    )
+
+
+def _two_clogs(draw: Draw, validators: int) -> FaultSequence:
+    """Two clogs hold one link, and the one that ends first must not let anything through."""
+    node, peer = draw.some_of("two-clogs.between", range(validators), 2)
+    start_ms = draw.between("two-clogs.start_ms", 2_500, 6_000)
+    middle_ms = start_ms + draw.between("two-clogs.first_ms", 600, 2_500)
+    stop_ms = middle_ms + draw.between("two-clogs.second_ms", 1_500, 4_000)
+    first = {"between": [[node, peer]], "start_ms": start_ms, "stop_ms": stop_ms - 700}
+    second = {"validators": [node], "way": draw.one_of("two-clogs.way", ("in", "out", "both"))}
+    return FaultSequence(
+        {
+            "first-clog": {"kind": "clog", "release_gap_ms": draw.one_of("two-clogs.gap_ms", (0, 10)), **first},
+            "second-clog": {"kind": "clog", **second, "start_ms": middle_ms, "stop_ms": stop_ms},
+        }
+    )
+
+
+def _two_at_a_boundary(draw: Draw, validators: int) -> FaultSequence:
+    """One validator loses its power between two writes, another one with it, and both prune their journals."""
+    node, other = draw.some_of("two-at-once.validators", range(validators), 2)
+    boundary = draw.one_of(
+        "two-at-once.boundary", ("before-append", "after-append", "after-sync", "after-send", "mid-prune", "mid-prune")
+    )
+    return FaultSequence(
+        {
+            "two-at-once": {
+                "kind": "crash-at-boundary",
+                "validator": node,
+                "also": [other],
+                "boundary": boundary,
+                "occurrence": 1 if boundary == "mid-prune" else draw.between("two-at-once.occurrence", 5, 60),
+                "restart_after_ms": draw.between("two-at-once.restart_after_ms", 100, 2_500),
+                "start_ms": FAULTS_FROM_MS,
+                "stop_ms": 14_000,
+            }
+        },
+        {"consensus": {"view_retention": 2}},
+    )
+
+
 _SEQUENCES: Final[Sequence[Callable[[Draw, int], FaultSequence]]] = (
     _bad_disk,
     _bad_disk,
@@ -195,6 +300,19 @@ _SEQUENCES: Final[Sequence[Callable[[Draw, int], FaultSequence]]] = (
     _noise,
 )
 """Every sequence; one with many sides is drawn twice as often."""
+
+_RARE_SEQUENCES: Final[Sequence[Callable[[Draw, int], FaultSequence]]] = (
+    _misdirected,
+    _misdirected,
+    _failing_disk,
+    _failing_disk,
+    _joined_twice,
+    _dark_view,
+    _few_answers,
+    _two_clogs,
+    _two_at_a_boundary,
+)
+"""More of them: what no seed of the first list brings together. Bad disks are drawn twice as often."""
 
 
 def _crash(node: int, at_ms: int, down_ms: int) -> Plain:

@@ -16,16 +16,18 @@ from checker.oracle.twins import TWINS
 from cluster.scenario.load import apply_setting, convert_scenario, encode_scenario
 from cluster.scenario.model import Scenario
 from cluster.swarm.anchors import anchor_some, draw_faults_after
-from cluster.swarm.auction import AUCTION, AUCTION_PERCENT, draw_auction, draw_calendar
 from cluster.swarm.fault_sequences import FaultSequence, draw_fault_sequence
 from cluster.swarm.faults import draw_faults
+from cluster.swarm.policies.policy import draw_calendar, draw_parameters
+from cluster.swarm.policies.registry import DRAWN_POLICIES
 from cluster.swarm.prefixes.registry import PREFIXES, VALIDATORS, draw_prefix, with_prefix
 from cluster.swarm.replicas import draw_apply_modes, draw_observer_fault, draw_observers
-from cluster.swarm.workloads import NARROW_LANE_CYCLES, READINGS, draw_workloads
+from cluster.swarm.workloads import NARROW_LANE_CYCLES, READINGS, draw_crowd, draw_workloads
 from cluster.workloads.kinds.edge_scripts import NARROW_MAILBOX
 from faults import kind_of
 from faults.kinds.drawing import Plain
 from network.draw import SWARM, Draw
+from scheduler import POLICIES
 
 IDENTITY_SEEDS: Final = 16
 """Drawn scenarios whose bytes stand for all of them."""
@@ -33,17 +35,24 @@ IDENTITY_SEEDS: Final = 16
 
 BLOCKS_AFTER_ACTIVATION: Final = 3
 
+POLICY_KEY: Final = "chain.policy"
+"""The setting by which a sweep has one policy in all seeds."""
+
 KINDS_SEEDS: Final = 400
 """Seeds that show which kinds of faults the swarm draws."""
 
 
 def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
-    """Return the scenario of a seed, changed by ``key=value`` settings; raises ScenarioError for a bad one."""
-    draw = Draw(seed)
-    scripted = draw_prefix(draw)
+    """Return the scenario of a seed, changed by ``key=value`` settings; raises ScenarioError for a bad one.
+
+    A policy that they state is drawn as if chance had chosen it, with its parameters, and workloads that it admits.
+    """
+    draw, stated = Draw(seed), _stated_policy(settings)
+    # A script states what it needs of a chain: it would not get there under every policy.
+    scripted = "" if stated else draw_prefix(draw)
     validators = VALIDATORS.get(scripted, draw.one_of("cluster.validators", (4, 4, 4, 4, 5, 6, 7)))
     prefix = PREFIXES[scripted](draw, validators) if scripted else None
-    chain, observers = _draw_chain(draw, is_scripted=prefix is not None), draw_observers(draw)
+    chain, observers = _draw_chain(draw, stated=stated, is_scripted=prefix is not None), draw_observers(draw)
     if prefix is None:
         sequence = draw_fault_sequence(draw, validators)
         faults = anchor_some(draw, draw_faults(draw, validators, sequence.faults), sequence.faults, validators)
@@ -56,6 +65,7 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
         "cluster": {"validators": validators},
         "chain": chain,
         "network": _draw_network(draw),
+        "consensus": _draw_consensus(draw),
         "costs": {"sync_us": draw.one_of("costs.sync_us", (100, 2_000, 15_000))},
         "sync": {"snapshot_gap_blocks": draw.one_of("sync.snapshot_gap_blocks", (3, 256, 256))},
         "validators": draw_apply_modes(draw, validators),
@@ -68,21 +78,37 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
             "audit_reorgs": draw.chance("run.audit_reorgs", 25),
         },
     }
+    raw["workload"] |= draw_crowd(draw, raw["network"])
     if prefix is not None:
         raw = with_prefix(raw, prefix)
         # A policy that is activated needs blocks of its own to be judged in.
         activation = raw["chain"].get("activation", {"height": 0})
         raw["run"]["until_height"] = max(raw["run"]["until_height"], activation["height"] + BLOCKS_AFTER_ACTIVATION)
+    for section, values in sequence.settings.items():
+        raw[section] = {**raw.get(section, {}), **values}
+    _lower_expectations(raw)
+    for setting in settings:
+        apply_setting(raw, setting)
+    return convert_scenario(raw, f"swarm seed {seed}")
+
+
+def _lower_expectations(raw: Plain) -> None:
+    """Let what is drawn be idle, and a policy without a twin go without an oracle."""
     for table in ("validators", "observers", "workload", "faults"):
         # By chance some of what is drawn does nothing; the promises of a campaign say what has to be reached in all.
         raw[table] = {name: {**entry, "may_be_idle": True} for name, entry in raw[table].items()}
     if raw["chain"]["policy"] not in TWINS:
         raw["oracle"] = "off"
-    for section, values in sequence.settings.items():
-        raw[section] = {**raw.get(section, {}), **values}
+
+
+def _stated_policy(settings: Sequence[str]) -> str:
+    """Return the policy that settings state; empty where they state none that there is."""
+    raw: Plain = {}
     for setting in settings:
-        apply_setting(raw, setting)
-    return convert_scenario(raw, f"swarm seed {seed}")
+        if setting.partition("=")[0].strip() == POLICY_KEY:
+            apply_setting(raw, setting)
+    policy = raw.get("chain", {}).get("policy", "")
+    return policy if policy in POLICIES else ""
 
 
 def swarm_identity(settings: Sequence[str]) -> str:
@@ -117,20 +143,20 @@ def _flatten(prefix: str, value: object) -> Iterator[str]:
 # -- chain, apply modes, network ---------------------------------------------------------------------
 
 
-def _draw_chain(draw: Draw, *, is_scripted: bool) -> Plain:
+def _draw_chain(draw: Draw, *, stated: str, is_scripted: bool) -> Plain:
     """Lanes that are full and empty, blocks that are full and empty: what waits, dies and moves prices."""
+    policy = stated or _draw_policy(draw, is_scripted=is_scripted)
+    drawn = DRAWN_POLICIES.get(policy)
     timebase = draw.one_of("chain.timebase", ("slot", "slot", "height"))
-    gc_timers = draw.one_of("chain.gc_timers", (3, 20, 200))
-    policy = draw.one_of("chain.policy", ("fifo", "fifo", "fifo", "fifo-free", *["eip1559"] * 4))
-    # A script states what it needs of a chain's policy, or does not mind.
-    if not is_scripted and draw.chance("chain.is_auction", AUCTION_PERCENT):
-        policy = AUCTION
+    if timebase not in POLICIES[policy].timebases:
+        timebase = POLICIES[policy].timebases[0]
     # A lane as narrow as this makes timers compete for it in every block.
-    is_narrow = policy in {"eip1559", AUCTION} and draw.chance("chain.is_narrow", 60)
+    may_be_narrow = policy == "eip1559" if drawn is None else drawn.may_be_narrow
+    timers = _draw_timers(draw, is_narrow=may_be_narrow and draw.chance("chain.is_narrow", 60))
     return {
         "policy": policy,
         **(_draw_lane(draw) if policy == "eip1559" else {}),
-        **(draw_auction(draw) if policy == AUCTION else {}),
+        **({} if drawn is None else drawn.draw(draw)),
         "timebase": timebase,
         "slot_ms": draw.one_of("chain.slot_ms", (500, 1_000, 1_000, 2_000)) if timebase == "slot" else 1_000,
         "block_cycles": draw.one_of("chain.block_cycles", (60_000, 10_000_000, 10_000_000)),
@@ -140,12 +166,21 @@ def _draw_chain(draw: Draw, *, is_scripted: bool) -> Plain:
         "cycle_basefee": draw.one_of("chain.cycle_basefee", (800, 800, 1_000)),
         "cell_basefee": draw.one_of("chain.cell_basefee", (800, 800, 1_300)),
         "mailbox_cycles": draw.one_of("chain.mailbox_cycles", (NARROW_MAILBOX, 2_000_000)),
-        "timers": _draw_timers(draw, gc_timers, is_narrow=is_narrow),
+        "timers": timers if drawn is None else {**timers, **draw_parameters(draw, policy, drawn.timers)},
     }
 
 
-def _draw_timers(draw: Draw, gc_timers: int, *, is_narrow: bool) -> Plain:
+def _draw_policy(draw: Draw, *, is_scripted: bool) -> str:
+    """Return the policy; a script states what it needs of one with parameters of its own, or does not mind."""
+    policy: str = draw.one_of("chain.policy", ("fifo", "fifo", "fifo", "fifo-free", *["eip1559"] * 4))
+    if is_scripted:
+        return policy
+    return next((name for name, own in DRAWN_POLICIES.items() if draw.chance(own.purpose, own.percent)), policy)
+
+
+def _draw_timers(draw: Draw, *, is_narrow: bool) -> Plain:
     """Limits and prices of timers, most of them as by default."""
+    gc_timers = draw.one_of("chain.gc_timers", (3, 20, 200))
     gc_cost = draw.one_of("timers.gc_cost_per_timer", (200, 200, 200, 7, 3_000))
     return {
         # A remainder that does not pay for one more.
@@ -201,6 +236,13 @@ def _draw_prices(draw: Draw) -> Plain:
 
 _WEIGHTS: Final = (((1, 1), (2, 1)), ((1, 1), (2, 1)), ((1, 2), (5, 3)), ((1, 1), (1, 1)))
 """The least and the greatest weight; where they are one, fairness changes nothing."""
+
+
+def _draw_consensus(draw: Draw) -> Plain:
+    """In one seed of six journals keep so few views that they are pruned within the run."""
+    if not draw.chance("consensus.is_forgetful", 17):
+        return {}
+    return {"view_retention": draw.between("consensus.view_retention", 4, 8)}
 
 
 def _draw_network(draw: Draw) -> Plain:

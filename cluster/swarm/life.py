@@ -50,8 +50,6 @@ def mend(workload: Plain, chain: Plain) -> Plain | None:
         if gas_limit < cycles or timers["max_cells_per_fire"] < need.cells:
             return None
         workload = {**workload, "gas_limit": gas_limit}
-    if "policy_parameters" in chain:
-        return _mend_for_auction(workload, chain)
     return _mend_offer(workload, chain) if "lane" in chain else workload
 
 
@@ -67,19 +65,6 @@ def _mend_offer(workload: Plain, chain: Plain) -> Plain:
             # A fee that is just the price has no room for a tip: the least that is admitted.
             offer["max_fee"] = max(offer["max_fee"], opening_price(chain))
     return offer
-
-
-def _mend_for_auction(workload: Plain, chain: Plain) -> Plain:
-    """Return a workload whose timers the GBA auction admits, and whose agent can answer within its cycles."""
-    bidding = dict(workload)
-    if AGENT_CYCLES.get(bidding.get("agent", ""), 0) > chain["policy_parameters"]["gba_call_cycles"]:
-        bidding["agent"] = CHEAPEST_AGENT
-    if "payer" in bidding:
-        # Only the owner pays there (Q-50).
-        bidding["payer"] = "actor"
-    if chain["activation"]["height"] == 1:
-        bidding.pop("bid", None)
-    return bidding
 
 
 def ceiling_of(chain: Plain) -> int:
@@ -100,7 +85,7 @@ def opening_price(chain: Plain) -> int:
 
 def may_be_exact(chain: Plain) -> bool:
     """Return whether the cost of a fire in a quiet block follows from the floors of the chain's prices."""
-    at_floor = chain["min_basefee"] == MIN_BASEFEE and chain["policy"] not in {"fifo-free", "gba-auction"}
+    at_floor = chain["min_basefee"] == MIN_BASEFEE and chain["policy"] not in {"fifo-free", "gba-auction", "aptos"}
     return at_floor and ("lane" not in chain or chain["lane"]["min_lane_basefee"] == MIN_BASEFEE)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from cluster.swarm.life import exact_cost, may_be_exact, mend
+from cluster.swarm.policies.registry import DRAWN_POLICIES
 from cluster.workloads.kinds.edge_cases import CASES
 from faults.kinds.drawing import Plain
 from network.draw import Draw
@@ -28,7 +29,7 @@ def draw_workloads(draw: Draw, chain: Plain) -> dict[str, Plain]:
     for name, (percent, make) in _WORKLOADS.items():
         if draw.chance(f"{name}.is_on", percent):
             found[name] = make(draw)
-    found = _fit(found, chain)
+    found = _fit(draw, found, chain)
     if draw.chance("misers.is_on", 30) and may_be_exact(chain):
         found["misers"] = _draw_misers(draw, chain)
     if chain["timers"]["max_ttl_blocks"] < LONG_TTL_SLOTS and "storm" in found:
@@ -36,18 +37,26 @@ def draw_workloads(draw: Draw, chain: Plain) -> dict[str, Plain]:
         for key in ("ttl_slots", "unfunded_ttl_slots"):
             found["storm"][key] = min(found["storm"][key], SHORT_TTL_SLOTS)
     if draw.chance("council.is_on", 50):
-        found["council"] = _draw_council(draw, chain, found.get("storm"))
+        policy = DRAWN_POLICIES.get(chain["policy"])
+        is_known = policy is None or policy.knows_identifiers(chain)
+        found["council"] = _draw_council(draw, chain, found.get("storm") if is_known else None)
     return found
 
 
-def _fit(drawn: dict[str, Plain], chain: Plain) -> dict[str, Plain]:
+def _fit(draw: Draw, drawn: dict[str, Plain], chain: Plain) -> dict[str, Plain]:
     """Return the workloads that can live on the chain; in a narrow lane their fires may use little."""
     if chain["timers"]["lane_timer_cycles"] == NARROW_LANE_CYCLES:
         for workload in drawn.values():
             if workload["kind"] not in {"transfers", "edge-cases"}:
                 workload["gas_limit"] = NARROW_GAS_LIMIT
-    mended = {name: mend(workload, chain) for name, workload in drawn.items()}
-    return {name: workload for name, workload in mended.items() if workload is not None}
+    policy, found = DRAWN_POLICIES.get(chain["policy"]), {}
+    for name, workload in drawn.items():
+        mended = mend(workload, chain)
+        if mended is not None and policy is not None:
+            mended = policy.fit(draw, name, mended, chain)
+        if mended is not None:
+            found[name] = mended
+    return found
 
 
 LONG_TTL_SLOTS: Final = 200
@@ -125,6 +134,16 @@ def _draw_payments(draw: Draw) -> Plain:
     }
 
 
+def draw_crowd(draw: Draw, network: Plain) -> dict[str, Plain]:
+    """Where messages are lost, now and then so many senders at once that each mempool offers several again."""
+    if not network["loss_ppm"] or not draw.chance("crowd.is_on", 40):
+        return {}
+    accounts = draw.between("crowd.accounts", 70, 90)
+    crowd: Plain = {"kind": "transfers", "accounts": accounts, "count": accounts + draw.between("crowd.more", 0, 30)}
+    pace: Plain = {"every_ms": draw.one_of("crowd.every_ms", (1, 8)), "tips": [1, 300, 7]}
+    return {"crowd": {**crowd, **pace, "start_ms": draw.between("crowd.start_ms", 1_500, 7_000)}}
+
+
 def _draw_storm(draw: Draw) -> Plain:
     """Timers of one height or a few, of which many die: by their time to live, by their payers, by cancellation."""
     actors = draw.between("storm.actors", 2, 4)
@@ -192,7 +211,9 @@ def _draw_council(draw: Draw, chain: Plain, storm: Plain | None) -> Plain:
             change = {"system:cip1:max_cycles_per_fire_auction_phase": 2_000}
             actions.append({"do": "govern", "at_ms": cap_ms, "set": change})
     if draw.chance("council.is_governing", 60):
-        actions += _draw_parameters(draw, timers, has_lane=has_lane)
+        actions += _draw_parameters(draw, chain, has_lane=has_lane)
+    if chain["policy"] in DRAWN_POLICIES:
+        actions += DRAWN_POLICIES[chain["policy"]].actions(draw)
     return {
         "kind": "governance",
         "actions": sorted(actions, key=lambda action: int(action["at_ms"])),
@@ -247,9 +268,11 @@ TIMER_CHANGES: Final[Mapping[str, Sequence[Any]]] = {
 """And of the timer configuration."""
 
 
-def _draw_parameters(draw: Draw, timers: Plain, *, has_lane: bool) -> list[Plain]:
+def _draw_parameters(draw: Draw, chain: Plain, *, has_lane: bool) -> list[Plain]:
     """Change a few parameters by their keys, for good or until the next one changes them."""
-    keys = {f"timer_config.{key}": values for key, values in TIMER_CHANGES.items() if key in timers}
+    keys = {f"timer_config.{key}": values for key, values in TIMER_CHANGES.items() if key in chain["timers"]}
+    if chain["policy"] in DRAWN_POLICIES:
+        keys |= DRAWN_POLICIES[chain["policy"]].changes
     if has_lane:
         keys |= {f"system:cip1:{key}": values for key, values in LANE_CHANGES.items()}
     actions: list[Plain] = []

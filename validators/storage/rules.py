@@ -18,7 +18,7 @@ class DiskRule(RuleCell):
     RESTARTED_ON_SNAPSHOT = "storage.md", "A start reads the snapshot that an earlier life joined from."
     CERTIFIED_BLOCKS_KEPT = "storage.md", "A start executes certified blocks that were not final."
     JOURNAL_REPAIRED = "storage.md", "A damaged copy of the journal is repaired from the other one."
-    JOURNAL_PRUNED = "storage.md", "A journal is pruned below a finality.", "pruned-journal"
+    JOURNAL_PRUNED = "storage.md", "A journal is pruned below a finality."
     JOURNAL_GENERATION_SKIPPED = (
         "storage.md",
         "A start begins a generation above a pruning that was given up.",

@@ -157,12 +157,14 @@ class Duties(Check):
 
     def certificate_held(self, event: Event, held: CertificateHeld) -> None:
         """Note a certificate; finality makes all below it needless."""
-        life = self._lives.get(event.node)
-        if life is None:
+        if event.node not in self._judged:
             return
+        # A new life finds certificates in its journal before it enters a view: they were made, and sent, before.
+        life = self._lives.setdefault(event.node, _Life())
         self._compare_made(event.node, life, event.at_us)
         life.held[held.certificate, held.view] = None
-        if self._is_timed and not life.given.keys() & {(held.certificate, held.view), (ANY, held.view), (ANY, 0)}:
+        known = {(held.certificate, held.view), (ANY, held.view), (ANY, 0)}
+        if life.view and self._is_timed and not life.given.keys() & known:
             others = {node: None for node in range(self.run.validators) if node != event.node}
             life.made[held.certificate, held.view] = event.at_us, others
         self._do(event, life, (held.certificate, held.view))

@@ -30,7 +30,10 @@ from validators.sync.snapshots import ATTEMPTS
 
 VOTES: Final = ("Notarize", "Nullify", "Finalize")
 CERTIFICATES: Final = ("Notarization", "Nullification", "Finalization", "CertificateResponse")
-REQUESTS: Final = ("CertificateRequest", "BlockRequest", "SnapshotRequest", "SnapshotChunkRequest")
+LIMITED: Final = ("CertificateRequest", "BlockRequest", "SnapshotRequest")
+"""Requests of which so many are answered in a second. Pieces are not: each is asked for when the one before is here."""
+
+REQUESTS: Final = (*LIMITED, "SnapshotChunkRequest")
 
 VOTE_BYTES_MAX: Final = 192
 REQUEST_BYTES_MAX: Final = 96
@@ -120,7 +123,7 @@ class Traffic(Check):
         """Count a message that asks for others."""
         key = event.node, delivered.label
         self._got[key] = self._got.get(key, 0) + 1
-        if delivered.label in REQUESTS:
+        if delivered.label in LIMITED:
             second = self._seconds.setdefault(event.node, _Second())
             self._close(event.node, second)
             second.last, second.last_us = (delivered.source, delivered.label), event.at_us

@@ -7,7 +7,7 @@ from faults.kinds.registry import decode_fault
 from network.draw import Draw
 from tests.support.cluster_runs import result_of
 
-SEEDS = range(200)
+SEEDS = range(300)
 SLOW_JOIN = (
     'faults={away={kind="partition", groups=[[3], [0, 1, 2]], start_ms=2_500, stop_ms=9_000}}',
     "sync.snapshot_gap_blocks=2",
@@ -32,6 +32,11 @@ def test_every_sequence_is_drawn_and_leaves_seeds_without_one():
         "far-behind",
         "absent",
         "noise",
+        "first-absence",
+        "dark-view",
+        "flapping",
+        "first-clog",
+        "two-at-once",
     }
 
 

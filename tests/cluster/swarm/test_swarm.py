@@ -18,7 +18,6 @@ from cluster.workloads.kinds.edge_cases import CASES
 from faults import byzantine_validators, kind_of
 from network.draw import Draw
 from scheduler import LaneConfig, TimerConfig
-from scheduler.gba_records import AuctionConfig
 from tests.frozen import SWARM_SEEDS, read_frozen
 
 CLEAN_SEEDS = range(50)
@@ -183,17 +182,6 @@ def test_every_parameter_of_the_chain_is_drawn_off_its_default():
     assert paused == {
         name for name in TimerConfig.__struct_fields__ if len({getattr(config, name) for config in timers}) == 1
     }
-
-
-def test_every_parameter_of_the_gba_auction_is_drawn_off_its_default():
-    drawn = [draw_scenario(seed).chain for seed in range(400)]
-    auctions = [chain for chain in drawn if chain.policy == "gba-auction"]
-    defaults = msgspec.structs.asdict(AuctionConfig())
-
-    assert 40 <= len(auctions) <= 70
-    stated = [each for chain in auctions for each in chain.policy_parameters.items()]
-    changed = {name for name, value in stated if msgspec.json.encode(defaults[name]) != msgspec.json.encode(value)}
-    assert changed == {*defaults} - {"weight_initial"}
 
 
 def test_councils_reach_for_every_key_that_they_know():

@@ -3,13 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from cluster.swarm.life import AGENT_CYCLES, CHEAPEST_AGENT
+from cluster.swarm.policies.policy import draw_calendar
 from faults.kinds.drawing import Plain
 from network.draw import Draw
-
-AUCTION: Final = "gba-auction"
-
-AUCTION_PERCENT: Final = 14
-"""Percentage of drawn scenarios without a script whose policy it is."""
 
 _PARAMETERS: Final[Mapping[str, Sequence[Any]]] = {
     "ema_lambda": ((1, 5), (1, 2), (1, 1)),
@@ -50,11 +47,14 @@ def draw_auction(draw: Draw) -> Plain:
     }
 
 
-def draw_calendar(draw: Draw, lengths: Sequence[int]) -> Plain:
-    """Return the sizes of the tiers, with one of these lengths of an epoch."""
-    # The purposes of these draws are as old as the seeds.
-    return {
-        "ring_size": draw.one_of("lane.ring_size", (2, 4, 4_096)),
-        "epoch_length": draw.one_of("lane.epoch_length", lengths),
-        "epoch_horizon": draw.one_of("lane.epoch_horizon", (0, 1, 24)),
-    }
+def fit_to_auction(_draw: Draw, _name: str, workload: Plain, chain: Plain) -> Plain:
+    """Return a workload whose timers the auction admits, and whose agent can answer within its cycles."""
+    bidding = dict(workload)
+    if AGENT_CYCLES.get(bidding.get("agent", ""), 0) > chain["policy_parameters"]["gba_call_cycles"]:
+        bidding["agent"] = CHEAPEST_AGENT
+    if "payer" in bidding:
+        # Only the owner pays there (Q-50).
+        bidding["payer"] = "actor"
+    if chain["activation"]["height"] == 1:
+        bidding.pop("bid", None)
+    return bidding

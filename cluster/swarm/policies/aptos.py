@@ -1,0 +1,116 @@
+"""The policy `aptos` of a drawn chain: scheduled transactions by the text's rules, a profile's, or any mixture."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from cluster.swarm.life import NEEDS
+from cluster.swarm.policies.policy import QUOTING, draw_calendar, draw_parameters
+from faults.kinds.drawing import Plain
+from network.draw import Draw
+
+_PROFILES: Final = ("aip", "early", "latest", "", "", "")
+"""A profile as it is, or no profile: each switch is drawn."""
+
+_SWITCHES: Final[Mapping[str, Sequence[Any]]] = {
+    "position": ("price", "before"),
+    "charge": ("others", "maximum"),
+    "expiry": ("apart", "counted", "at_run"),
+    "time_unit_ms": (1, 100),
+    "cancel_lead_ms": (0, 2_000),
+    "authorization": ("none", "token", "token"),
+    "token_lifetime_ms": (0, 0, 4_000),
+    "base_gas": (0, 100),
+    "removal_slots": (100, 1),
+    "ready_order": ("key", "key", "price"),
+}
+"""Switches and their values; `counts_ids` stays, because checks tell entries by identifiers that never return."""
+
+_LIMITS: Final[Mapping[str, Sequence[Any]]] = {
+    "ready_limit": (4, 10, 100),
+    "expiry_ms": (10_000, 4_000, 2_500),
+    "expire_limit": (3, 200),
+    "min_price": (100, 100, 1_000),
+    "shutdown_batch": (200, 5),
+}
+"""Limits of every profile, so small that a run meets them."""
+
+CHANGES: Final[Mapping[str, Sequence[Any]]] = {
+    "system:aptos:ready_limit": (1, 20),
+    "system:aptos:expiry_ms": (1_000, 20_000),
+    "system:aptos:expire_limit": (1, 50),
+    "system:aptos:min_price": (50, 2_000),
+}
+"""Parameters that a council may change by key, and their values."""
+
+TIMERS: Final[Mapping[str, Sequence[Any]]] = {"max_cells_per_fire": (2_000, 20_000)}
+"""A run takes its cells from the block's: more would never fit into a small one."""
+
+CELL_GAS: Final = 2
+"""Gas of a cell, rounded up, where the basefees are as drawn."""
+
+_UNUSED: Final = ("tips", "tier", "bid", "agent")
+
+
+def draw_queue(draw: Draw) -> Plain:
+    """Return the calendar and the parameters of a chain with this policy, which has it from its first block on."""
+    profile = draw.one_of("queue.profile", _PROFILES)
+    own = {"profile": profile} if profile else draw_parameters(draw, "queue", _SWITCHES)
+    return {
+        "calendar": draw_calendar(draw, (3, 4, 3_600)),
+        "policy_parameters": {**own, **draw_parameters(draw, "queue", _LIMITS)},
+    }
+
+
+def fit_to_queue(draw: Draw, name: str, workload: Plain, chain: Plain) -> Plain | None:
+    """Return a workload whose entries can be paid for, and whose gas is enough for its cells as well."""
+    own, timers = chain["policy_parameters"], chain["timers"]
+    fitted = {key: value for key, value in workload.items() if key not in _UNUSED}
+    need = NEEDS.get(workload["kind"])
+    if need is not None:
+        gas = need.cycles + CELL_GAS * need.cells + 2 * own.get("base_gas", 100)
+        if gas > timers["max_cycles_per_fire"]:
+            return None
+        fitted["gas_limit"] = max(gas, fitted["gas_limit"])
+    if workload["kind"] not in QUOTING:
+        return fitted
+    fitted.pop("max_fee", None)
+    price = draw.one_of(f"{name}.price", (0, 300, 1_500, 5_000))
+    if price:
+        fitted["max_fee"] = max(price, own["min_price"])
+    if fitted["kind"] == "storm":
+        # The sender pays for its own, at once: who has nothing gets nothing in.
+        fitted |= {"payer": "actor", "unfunded_actors": 0}
+        if not knows_identifiers(chain):
+            for key in ("cancel_ms", "cancels_per_actor"):
+                fitted.pop(key, None)
+        if _is_authorized(own) and draw.chance(f"{name}.is_revoked", 50):
+            fitted["cancel_all_ms"] = draw.between(f"{name}.cancel_all_ms", 3_000, 10_000)
+    return fitted
+
+
+def knows_identifiers(chain: Plain) -> bool:
+    """Return whether a storm's entries can be named in advance: with a token's expiry they follow from the time."""
+    own = chain["policy_parameters"]
+    return not (_is_authorized(own) and own.get("token_lifetime_ms", 0))
+
+
+def draw_service(draw: Draw) -> list[Plain]:
+    """Return what a council does to the queue's service: a pause, a shutdown in batches and a restart, or nothing."""
+    at_ms = draw.between("service.at_ms", 5_000, 9_000)
+    story = draw.one_of("service.story", ("", "", "pause", "pause", "shutdown"))
+    if not story:
+        return []
+    later_ms = at_ms + draw.between("service.for_ms", 1_500, 4_000)
+    if story == "pause":
+        return [_tell("pause", at_ms), _tell("unpause", later_ms)]
+    batch = draw.one_of("service.batch", (0, 3))
+    batches = [_tell("continue_shutdown", at_ms + 600 * turn) | {"batch": batch} for turn in range(1, 6)]
+    return [_tell("start_shutdown", at_ms), *batches, _tell("re_initialize", at_ms + 4_000)]
+
+
+def _tell(action: str, at_ms: int) -> Plain:
+    return {"do": "service", "action": action, "at_ms": at_ms}
+
+
+def _is_authorized(own: Plain) -> bool:
+    return bool(own.get("authorization", "token" if own.get("profile") == "latest" else "none") == "token")

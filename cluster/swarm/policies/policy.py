@@ -1,0 +1,53 @@
+"""The data of a policy that the swarm draws, and what several of them have in common."""
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from faults.kinds.drawing import Plain
+from network.draw import Draw
+
+QUOTING: Final = ("heartbeats", "storm")
+"""Kinds of workloads that may offer something for their timers."""
+
+
+class DrawnPolicy(NamedTuple):
+    """A policy of drawn chains.
+
+    Attributes:
+        percent: Percentage of the scenarios without a script that have it, of those that no policy before it took.
+        purpose: The name of that draw.
+        draw: Returns the keys of the chain that are its own.
+        fit: Returns a drawn workload, by its name, as it can live on the chain; None where it cannot.
+        timers: Values of the timers' limits, of which one is drawn in the place of the chain's.
+        changes: Its parameters by their governance keys, and values that a council may give them.
+        actions: Draws what a council does besides.
+        knows_identifiers: Returns whether the timers of a storm can be named in advance.
+        may_be_narrow: Whether timers compete for a lane, which may then have room for a few only.
+    """
+
+    percent: int
+    purpose: str
+    draw: Callable[[Draw], Plain]
+    fit: Callable[[Draw, str, Plain, Plain], Plain | None]
+    timers: Mapping[str, Sequence[Any]] = MappingProxyType({})
+    changes: Mapping[str, Sequence[Any]] = MappingProxyType({})
+    actions: Callable[[Draw], list[Plain]] = lambda _draw: []
+    knows_identifiers: Callable[[Plain], bool] = lambda _chain: True
+    may_be_narrow: bool = True
+
+
+def draw_calendar(draw: Draw, lengths: Sequence[int]) -> Plain:
+    """Return the sizes of the tiers, with one of these lengths of an epoch."""
+    # The purposes of these draws are as old as the seeds.
+    return {
+        "ring_size": draw.one_of("lane.ring_size", (2, 4, 4_096)),
+        "epoch_length": draw.one_of("lane.epoch_length", lengths),
+        "epoch_horizon": draw.one_of("lane.epoch_horizon", (0, 1, 24)),
+    }
+
+
+def draw_parameters(draw: Draw, name: str, values: Mapping[str, Sequence[Any]]) -> Plain:
+    """Return one value for each parameter, in the form of a scenario file."""
+    drawn = {key: draw.one_of(f"{name}.{key}", choices) for key, choices in values.items()}
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in drawn.items()}

@@ -1,0 +1,108 @@
+"""Policies of drawn chains with parameters of their own: each is drawn, and its workloads can live under it."""
+
+import msgspec
+import pytest
+
+from cluster.swarm.generator import draw_scenario
+from cluster.swarm.policies.aptos import fit_to_queue
+from cluster.swarm.policies.bias_auction import BIDS, fit_to_bias
+from cluster.swarm.policies.gba_auction import fit_to_auction
+from cluster.swarm.policies.registry import DRAWN_POLICIES
+from network.draw import Draw
+from scheduler import POLICIES
+
+SEEDS = range(400)
+STORM = {
+    "kind": "storm",
+    "actors": 2,
+    "unfunded_actors": 1,
+    "payer": "sender",
+    "gas_limit": 20_000,
+    "first_slot": 6,
+    "ttl_slots": 1,
+    "max_fee": 5_000,
+    "agent": "alarmed",
+    "bid": 7,
+}
+BEATS = {"kind": "heartbeats", "actors": 2, "gas_limit": 3_000, "bid": 7, "agent": "alarmed"}
+UNCHANGED = {
+    "gba-auction": {"weight_initial"},
+    # State triggers have no workload, and the rest only bounds what a council may set.
+    "bias-auction": {"max_watches_per_actor", "max_keys_per_watch", "max_triggers_per_block"},
+    # Checks tell entries by their identifiers; a heartbeat that may not insert again is dead from its first run on.
+    "aptos": {"counts_ids", "token_reschedules"},
+}
+"""The parameters of each policy that are never drawn off their defaults."""
+
+
+def chain_of(limit=2_000_000, **parameters):
+    timers = {"max_cycles_per_fire": 550_000, "max_cells_per_fire": 2_000, "lane_timer_cycles": limit}
+    own = {"gba_call_cycles": 10_000, "reserve": 500, "min_price": 100, "base_gas": 100, **parameters}
+    return {"timers": timers, "policy_parameters": own, "activation": {"height": 1}, "slot_ms": 1_000}
+
+
+@pytest.mark.parametrize("name", DRAWN_POLICIES)
+def test_each_is_drawn_often_with_every_parameter_off_its_default(name):
+    chains = [chain for chain in (draw_scenario(seed).chain for seed in SEEDS) if chain.policy == name]
+    more = [draw_scenario(seed, [f"chain.policy={name}"]).chain for seed in range(60)]
+    defaults = msgspec.structs.asdict(POLICIES[name].config_type())
+    stated = [each for chain in (*chains, *more) for each in chain.policy_parameters.items()]
+    changed = {key for key, value in stated if msgspec.json.encode(defaults[key]) != msgspec.json.encode(value)}
+
+    assert 20 <= len(chains) <= 70
+    assert changed == {*defaults} - UNCHANGED[name]
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_stated_policy_is_that_of_every_seed(name):
+    drawn = [draw_scenario(seed, [f'chain.policy="{name}"']) for seed in range(30)]
+
+    assert {scenario.chain.policy for scenario in drawn} == {name}
+    assert len({str(scenario.chain) for scenario in drawn}) == len(drawn)
+
+
+class TestUnderTheGbaAuction:
+    def test_only_the_owner_pays(self):
+        assert fit_to_auction(Draw(0), "storm", STORM, chain_of())["payer"] == "actor"
+
+    def test_an_agent_above_its_budget_gives_way_to_one_within(self):
+        assert fit_to_auction(Draw(0), "pulse", BEATS, chain_of(gba_call_cycles=250))["agent"] == "sum"
+
+    def test_a_withdrawn_argument_is_left_out(self):
+        assert "bid" not in fit_to_auction(Draw(0), "pulse", BEATS, chain_of())
+
+
+class TestUnderTheBiasAuction:
+    def test_a_bid_is_no_less_than_the_reserve(self):
+        storms = [fit_to_bias(Draw(seed), "storm", STORM, chain_of()) for seed in range(60)]
+
+        assert {storm.get("bid", 0) for storm in storms} == {bid and max(bid, 500) for bid in BIDS}
+
+    def test_who_has_nothing_bids_nothing(self):
+        """Nothing could be locked, and the whole order would be refused."""
+        storms = [fit_to_bias(Draw(seed), "storm", STORM, chain_of()) for seed in range(60)]
+
+        assert [storm for storm in storms if "bid" in storm and storm["unfunded_actors"]] == []
+
+    def test_each_fire_can_ask_its_agent(self):
+        asking = fit_to_bias(Draw(0), "pulse", BEATS, chain_of(gba_call_cycles=750))
+
+        assert (asking["agent"], asking["gas_limit"]) == ("alarmed", 3_000)
+        assert fit_to_bias(Draw(0), "pulse", BEATS, chain_of())["gas_limit"] == 10_850
+        assert "agent" not in fit_to_bias(Draw(0), "pulse", BEATS, chain_of(limit=9_000))
+
+
+class TestUnderTheQueue:
+    def test_gas_is_enough_for_cells_as_well(self):
+        assert fit_to_queue(Draw(0), "pulse", {**BEATS, "gas_limit": 700}, chain_of())["gas_limit"] == 700 + 660 + 200
+
+    def test_a_workload_that_no_limit_lets_live_is_left_out(self):
+        chain = chain_of()
+        chain["timers"]["max_cycles_per_fire"] = 36_000
+
+        assert fit_to_queue(Draw(0), "games", {"kind": "games", "gas_limit": 30_000}, chain) is None
+
+    def test_the_sender_has_what_it_puts_down(self):
+        storm = fit_to_queue(Draw(0), "storm", STORM, chain_of())
+
+        assert (storm["payer"], storm["unfunded_actors"]) == ("actor", 0)
