@@ -20,7 +20,7 @@ SLOTS_AHEAD: Final = 1
 
 @dataclass(slots=True)
 class _Life:
-    """One validator's head in one life, and the slot that its alarms have led to in all lives."""
+    """One validator's head in one life; over all lives, its greatest height and the slot that its clock has shown."""
 
     slot: int = 0
     height: int = 0
@@ -55,8 +55,9 @@ class FollowedHeads(Check):
 
     def begun(self, event: Event, _begun: Booted | SnapshotJoined) -> None:
         """Begin anew: what was followed has to be found again, but the slots of an earlier life have been."""
-        slot = self._life(event.node).slot
-        self._lives[event.node] = _Life(slot=slot)
+        before = self._life(event.node)
+        # The journal may know of a final block that an earlier life had no time to apply.
+        self._lives[event.node] = _Life(slot=before.slot, highest=before.highest)
 
     def reached(self, event: Event, alarm: AlarmElapsed) -> None:
         """Note the slot that a validator's clock has shown; an alarm's key ends with the slot that it was set to."""
