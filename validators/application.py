@@ -325,6 +325,9 @@ class Application:
 
     def _verify(self, goal: Goal, settled: Settled) -> None:
         is_sound = settled.is_ready and not self._headers.find_fault(goal, self._header_of(goal.digest))
+        block = self._follower.block(goal.digest) if self._settings.consensus.stores_voted else None
+        if is_sound and block is not None:
+            self._store(goal.digest, block)
         self._answers.answer(Judged(Question[goal.purpose.name], goal.ref, is_sound))
 
     def _certify(self, goal: Goal, settled: Settled) -> None:

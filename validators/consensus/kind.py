@@ -59,6 +59,8 @@ class EngineKind:
         label: What a message is about.
         check_seal: Whether the seal of a block from outside is sound, among a number of validators. None where the
             engine seals no blocks: then a block with a seal is refused, and none is reported to the engine.
+        stores_voted: Whether a block is on the disk before a vote for it leaves, as a certificate needs that is never
+            skipped: without its block nothing could follow it after a power loss of all.
     """
 
     name: str
@@ -69,6 +71,7 @@ class EngineKind:
     verify_finality: Callable[[Scheme, Finality, int, Any], bool]
     label: Callable[[EngineMessage], MessageLabel]
     check_seal: Callable[[Scheme, HeaderFacts, bytes, int], MessageCheck] | None = None
+    stores_voted: bool = False
 
     def names_of(self, role: MessageRole) -> tuple[str, ...]:
         """Return the traced names of the messages in a role."""

@@ -125,6 +125,8 @@ class BlockExchange:
         block = self._follower.block(digest)
         if block is not None:
             self._seals.report(self._settings.node, block.header, seal)
+            if self._settings.consensus.stores_voted:
+                self._block_file.append(height=block.header.height, digest=digest, block=encode_sealed(block, seal))
 
     def report_sealed(self) -> None:
         """Let consensus know of every sealed block that is here: it has read its journal, and not the block file."""

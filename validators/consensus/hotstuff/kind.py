@@ -76,4 +76,5 @@ HOTSTUFF: Final = EngineKind(
     verify_finality=verify_commit,
     label=label_of,
     check_seal=check_seal,
+    stores_voted=True,
 )
