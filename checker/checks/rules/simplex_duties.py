@@ -46,6 +46,9 @@ GIVEN: Final = (*CERTIFICATES, RESPONSE, "SnapshotOffer")
 ANY: Final = ""
 """A certificate of any kind."""
 
+ORDINALS: Final = (1 << 48) - 1
+"""The part of an ordinal that a message shares with its copies."""
+
 SPARE_US: Final = 200_000
 """Time for messages, signatures and answers that wait before what is due."""
 
@@ -204,7 +207,8 @@ class Duties(Check):
         if delivered.label in GIVEN:
             self._note_given(event, delivered)
             return
-        message = self._on_way.pop((delivered.source, event.node, delivered.ordinal), None)
+        # Kept: a copy may come before the message that it is one of, and does what that would have done.
+        message = self._on_way.get((delivered.source, event.node, delivered.ordinal & ORDINALS))
         life = self._lives.get(event.node)
         if message is None or life is None or message.checksum != delivered.checksum:
             return
@@ -290,7 +294,7 @@ class Duties(Check):
 
     def _note_given(self, event: Event, delivered: Delivered) -> None:
         life = self._lives.get(event.node)
-        label, view = self._certificates.pop((delivered.source, event.node, delivered.ordinal), ("", 0))
+        label, view = self._certificates.get((delivered.source, event.node, delivered.ordinal & ORDINALS), ("", 0))
         if life is not None:
             # An answer has one of some kind, a snapshot one of some view; a copy is taken for any of them.
             is_plain = label in CERTIFICATES

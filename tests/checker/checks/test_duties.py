@@ -86,6 +86,13 @@ class TestHelp:
         assert judge(*helped, at(3, Entered(6, 2)), *get(4, "Nullify", 3, 2)).status == "failed"
         assert judge(*helped, *get(4, "Nullify", 4, 2)).status == "failed"
 
+    def test_a_copy_that_comes_first_does_what_the_message_would_have_done(self):
+        """The peer is helped when the copy comes, and not once more when the message does."""
+        vote, sent, come = get(1, "Nullify", 3, 2)
+        copy = at(0.8, Delivered(2, come.body.ordinal + (1 << 48), "Nullify", 80, b"one"))
+
+        assert judge(vote, sent, copy, send(0.8, "Nullification", 4, 2), come).status == "passed"
+
     def test_a_repeated_nullify_goes_with_what_leads_into_its_view(self):
         nullify = send(1, "Nullify", 5, 3), send(5, "Nullify", 5, 3)
 
