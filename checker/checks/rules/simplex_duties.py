@@ -10,7 +10,7 @@ an honest validator, and what has to follow from it:
 | equal votes of a quorum with the own one, over all lives | their certificate is held, or a later finality |
 | no certificate of a view, and it holds one all the same | each other validator is sent it |
 
-What follows is due when the dearest blocks of the run and some syncs could have been done, since a processor does its
+What follows is due when the dearest pieces of work and some syncs could have been done, since a processor does its
 work in turn; a view whose leader's nullify came that long before is given up as it is entered. Beside a nullify that is
 repeated, the certificate that leads into its view goes out in the same instant; so does a certificate that it made.
 
@@ -24,13 +24,12 @@ from typing import ClassVar, Final, NamedTuple
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
-from checker.checks.mirror import SettledBlock
 from checker.checks.rules.simplex_calm_views import BLOCK_COSTS, SYNCS
 from checker.checks.rules.simplex_insistence import TIMED_OUT
 from checker.results import CheckResult, ExitClass
 from faults.events import Crashed
 from network.clock import MILLION
-from network.events import Delivered, Event, Handlers, Sent
+from network.events import Delivered, Event, Handlers, Sent, WorkFinished
 from network.types import Micros, NodeId
 from validators.events import CertificateHeld, Entered, Halted, Reported, StoppedVoting, Voted
 
@@ -45,6 +44,9 @@ GIVEN: Final = (*CERTIFICATES, RESPONSE, "SnapshotOffer")
 
 ANY: Final = ""
 """A certificate of any kind."""
+
+PROCESSOR: Final = "cpu"
+"""The lane of a replica's processor."""
 
 ORDINALS: Final = (1 << 48) - 1
 """The part of an ordinal that a message shares with its copies."""
@@ -124,6 +126,7 @@ class Duties(Check):
             Crashed: self.crashed,
             Halted: self.gone,
             StoppedVoting: self.gone,
+            WorkFinished: self.worked,
         }
 
     @property
@@ -233,11 +236,10 @@ class Duties(Check):
         self._end(event.node, event.at_us)
         self._judged.pop(event.node, None)
 
-    def settle(self, block: SettledBlock) -> None:
-        """Work out what the dearest block costs to execute."""
-        costs, summary = self.run.plan.costs, block.summary
-        cycles = summary.cycles_used + summary.lane_cycles + summary.mailbox_cycles + summary.gc_cycles
-        self._cost_us = max(self._cost_us, costs.of_execution(cycles, len(block.changes), len(block.transactions)))
+    def worked(self, _event: Event, work: WorkFinished) -> None:
+        """Note the dearest piece of work: an execution, also of a block that never became final."""
+        if work.lane == PROCESSOR:
+            self._cost_us = max(self._cost_us, work.base_us)
 
     def finish(self) -> CheckResult:
         """Return the result."""
@@ -341,7 +343,8 @@ class Duties(Check):
         life = self._lives.pop(node, None)
         if life is not None:
             self._compare_made(node, life, now_us)
-            # A crash comes between the sends of an instant nowhere but at the end of one.
-            self._end_repeat(node, life)
+            # A crash may come between two sends of one instant, and what was to follow does not.
+            if life.repeated[0] < now_us:
+                self._end_repeat(node, life)
             for duty in life.due.values():
                 self._note(node, duty, now_us)
