@@ -74,10 +74,10 @@ def cut_leaks(fate_of: Any) -> Any:
     return fate_with_a_leak
 
 
-@_of_test_bed((LinkState, "draw"))
-def draws_of_another_key(draw: Any) -> Any:
-    """A message has the draws of the message after it."""
-    return lambda self, purpose, ordinal: draw(self, purpose, ordinal + 1)
+@_of_test_bed((LinkState, "_stream"))
+def draws_of_another_key(stream: Any) -> Any:
+    """A link has the draws of other purposes."""
+    return lambda self, purpose: stream(self, f"another {purpose}")
 
 
 @_of_test_bed((LinkState, "happens"))

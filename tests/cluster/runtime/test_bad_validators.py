@@ -143,11 +143,11 @@ def test_an_answer_with_blocks_never_outgrows_the_wire():
     blocks = chain_of(12 * MEBIBYTE, 7 * MEBIBYTE)
     by_digest = {(1).to_bytes(32, "big"): blocks[0], (2).to_bytes(32, "big"): blocks[1]}
     wire, codec = Wire(), message_codec(SIMPLEX)
-    follower = SimpleNamespace(block=by_digest.get)
+    follower = SimpleNamespace(block=by_digest.get, seal_of=lambda _digest: b"")
     settings = SimpleNamespace(node=0, validators=2, costs=Costs())
     serving = Serving(wire, codec, answers_per_second=1, refuse=None)
     exchange = BlockExchange(
-        wire, codec, follower, None, settings=settings, serving=serving, refuse=None, repaired=None
+        wire, codec, follower, None, settings=settings, seals=None, serving=serving, refuse=None, repaired=None
     )
 
     exchange.serve(1, BlockRequest((2).to_bytes(32, "big"), 0))

@@ -394,7 +394,17 @@ def test_other_code_that_cannot_execute_what_is_final_changes_nothing(finished, 
         raise InvalidBlockError("other rules")
 
     monkeypatch.setattr("validators.execution.engine.check_roots", refuse)
-    command = ["run", "calm", "--set", "run.until_height=5", "--data-dir", str(path), "--runs", str(tmp_path / "r")]
+    command = [
+        "run",
+        "calm",
+        "--quiet",
+        "--set",
+        "run.until_height=5",
+        "--data-dir",
+        str(path),
+        "--runs",
+        str(tmp_path / "r"),
+    ]
     codes = [main(command) for _ in range(2)]
 
     said = capsys.readouterr().err.splitlines()

@@ -8,11 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler import CalendarProfile, TimerConfig
+from scheduler import CalendarProfile, LaneConfig, TimerConfig
 from scheduler.bias_records import BiasConfig
 from scheduler.gba_records import AuctionConfig
+from scheduler.watch_records import TriggerConfig
 from tests.support.chain_harness import (
     ALICE,
+    BALANCE,
     BOB,
     HEART,
     KEYS,
@@ -30,7 +32,17 @@ from tests.support.chain_harness import (
 from tests.support.queue_bench import config_of
 from validators.actors import HeartbeatOrder
 from validators.actors.orders import FeeTerms
-from validators.execution import Block, ExecuteActor, Header, InvalidEncodingError, Transaction, Transfer, address_of
+from validators.execution import (
+    Block,
+    ExecuteActor,
+    GenesisActor,
+    Header,
+    InvalidEncodingError,
+    PolicyEntry,
+    Transaction,
+    Transfer,
+    address_of,
+)
 from validators.execution.blocks import (
     SystemControlService,
     block_digest,
@@ -211,7 +223,7 @@ class TestDigests:
 class TestSchema:
     def test_tables_are_numbered_in_order(self):
         """A key's first byte names its table."""
-        assert list(all_tables()) == [*range(1, 0x22), *range(0x2C, 0x31)]
+        assert list(all_tables()) == [*range(1, 0x29), *range(0x2C, 0x31)]
 
     def test_every_entry_of_a_running_chain_can_be_decoded(self):
         """Each key leads to a table, each value to its record."""
@@ -235,7 +247,17 @@ class TestSchema:
         queue = make_engine(make_genesis(policies=own, timebase="slot", system_deployers=(ALICE,)))
         queue.finalize(propose(queue, [do(0, 0, ["timer", 1, []])]).digest)
         queue.finalize(propose(queue, [transaction(0, 1, SystemControlService("pause", 0))]).digest)
-        databases = (each.database.items() for each in (engine, auction, bids, queue))
+        clerk = GenesisActor(PUPPET, "clerk", ALICE, BALANCE, ((b"price", b"1"),))
+        triggers = msgspec.msgpack.encode(
+            [msgspec.msgpack.encode(LaneConfig()), msgspec.msgpack.encode(TriggerConfig(max_triggers_per_block=1))]
+        )
+        own = (PolicyEntry(1, "eip1559", triggers),)
+        watching = make_engine(make_genesis(policies=own, actors=(clerk,), timer_config=held))
+        watches = [("watch", name, [[PUPPET, b"price"]], b"", None, 5_000, 50) for name in (b"one", b"two")]
+        for nonce, steps in enumerate((watches, [("put", b"price", b"2")])):
+            call = ExecuteActor(PUPPET, "run", msgspec.msgpack.encode([steps, 0]))
+            watching.finalize(propose(watching, [transaction(0, nonce, call)]).digest)
+        databases = (each.database.items() for each in (engine, auction, bids, queue, watching))
         tables = {decode_entry(key, value).table for database in databases for key, value in database}
 
         assert tables == {table.name for table in all_tables().values()}

@@ -28,6 +28,7 @@ from validators.sync.snapshots import ATTEMPTS, Checked, SnapshotJoin, SnapshotS
 
 SETTINGS = SimpleNamespace(
     consensus=SIMPLEX,
+    consensus_config=None,
     node=0,
     validators=4,
     costs=Costs(),
