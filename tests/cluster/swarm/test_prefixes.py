@@ -67,6 +67,7 @@ def test_a_run_that_gets_elsewhere_than_its_script_is_no_less_conclusive():
 
 
 def test_some_crashes_partitions_and_pauses_of_other_seeds_are_anchored():
+    """And the blackout of a fault sequence."""
     found = [
         kind_of(scenario.faults[name])
         for seed in range(600)
@@ -75,7 +76,7 @@ def test_some_crashes_partitions_and_pauses_of_other_seeds_are_anchored():
         for name in anchored_in(scenario)
     ]
 
-    assert sorted(dict.fromkeys(found)) == sorted(KINDS)
+    assert sorted(dict.fromkeys(found)) == sorted((*KINDS, "blackout"))
 
 
 @pytest.mark.parametrize("prefix", PREFIXES)

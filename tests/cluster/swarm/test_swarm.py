@@ -160,11 +160,11 @@ def test_every_way_to_bid_is_drawn():
     assert sum(offer.max_fee is None and bool(offer.tips) for offer in offers) > 5
 
 
-def test_most_lanes_have_timers_that_bid_against_each_other():
+def test_half_of_the_lanes_have_timers_that_bid_against_each_other():
     """Equal bids would hide errors in order, weight and median."""
     lanes = [scenario for scenario in DRAWN if scenario.chain.has_lane]
 
-    assert sum("rivals" in scenario.workload for scenario in lanes) > len(lanes) / 2
+    assert sum("rivals" in scenario.workload for scenario in lanes) >= len(lanes) / 2
 
 
 def test_every_parameter_of_the_chain_is_drawn_off_its_default():
