@@ -43,7 +43,7 @@ from validators.intake import Intake
 from validators.mempool.gossip import Gossip, Verified
 from validators.mempool.pool import Pooled
 from validators.outbox import Outbox
-from validators.pruning import JournalPruner, PruneDue
+from validators.pruning import PRUNING_VIEWS, JournalPruner, PruneDue
 from validators.recovery import RepairLog, StateBase, reopen_consensus, reopen_state
 from validators.settings import ValidatorFactory, ValidatorSettings
 from validators.state import Snapshot
@@ -170,7 +170,9 @@ class Validator:
         records, config = self._settings.consensus.records, self._settings.consensus_config
         view, engine = self._consensus.position.view, self.application.engine
         final_view = 0 if self._consensus.finality is None else self._consensus.finality.view
-        views = view + 2 - max(min(final_view, engine.finalized.view) - 3 * config.view_retention, 0)
+        # A pruning waits for syncs, and views go by meanwhile: with a retention of two they are the most of it.
+        lowest_view = min(final_view, engine.finalized.view) - 3 * config.view_retention - PRUNING_VIEWS
+        views = view + 2 - max(lowest_view, 0)
         floor = records.decode_finality(self._journal.floor) if self._journal.floor else None
         artifacts = [records.decode(artifact) for artifact in self._journal.artifacts]
         return (

@@ -9,7 +9,7 @@ the time of two syncs on a lane of its own: votes do not wait for it.
 """
 
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from network.port import Port
 from network.types import Micros
@@ -17,6 +17,9 @@ from scheduler import Reach, unheard
 from validators.consensus.interface import Finality, RecordCodec
 from validators.storage import Barrier, Journal
 from validators.storage.rules import DiskRule
+
+PRUNING_VIEWS: Final = 8
+"""Views that may go by while a pruning waits until no sync is under way; the bound of the journal allows for them."""
 
 
 class PruneDue(NamedTuple):

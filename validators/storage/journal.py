@@ -121,7 +121,10 @@ class Journal:
             for place, artifact in enumerate(self._artifacts)
         }
         size = DerivedSize(
-            "entries", len(self._artifacts), entries_max, "7 for each view down to 3 retentions below finality"
+            "entries",
+            len(self._artifacts),
+            entries_max,
+            "7 for each view down to 3 retentions and 8 views below finality",
         )
         return Derived(part="journal", kept=kept, rebuilt=rebuilt, sizes=(size,), is_of_disk=True)
 

@@ -25,7 +25,7 @@ from faults.events import ClockSet, TransactionSubmitted
 from network.clock import MILLION
 from network.events import Delivered, Event, Handlers, Sent, TimerElapsed
 from network.types import Micros, NodeId
-from validators.events import Booted, Entered, MessageRefused
+from validators.events import Booted, Entered, Halted, MessageRefused
 from validators.sync.snapshots import ATTEMPTS
 
 VOTES: Final = ("Notarize", "Nullify", "Finalize")
@@ -77,6 +77,7 @@ class Traffic(Check):
         self._sent: dict[tuple[int, str], int] = {}
         self._got: dict[tuple[int, str], int] = {}
         self._seconds: dict[NodeId, _Second] = {}
+        self._halted: dict[NodeId, None] = {}
         self._asked: dict[tuple[int, str, bytes], int] = {}
         self._limits = {
             **dict.fromkeys(VOTES, VOTE_BYTES_MAX),
@@ -99,6 +100,7 @@ class Traffic(Check):
             ClockSet: self.clock_set,
             MessageRefused: self.refused,
             TimerElapsed: self.elapsed,
+            Halted: self.halted,
         }
 
     @property
@@ -123,7 +125,7 @@ class Traffic(Check):
         """Count a message that asks for others."""
         key = event.node, delivered.label
         self._got[key] = self._got.get(key, 0) + 1
-        if delivered.label in LIMITED:
+        if delivered.label in LIMITED and event.node not in self._halted:
             second = self._seconds.setdefault(event.node, _Second())
             self._close(event.node, second)
             second.last, second.last_us = (delivered.source, delivered.label), event.at_us
@@ -133,6 +135,11 @@ class Traffic(Check):
         second = self._seconds.get(event.node)
         if second is not None and second.last_us == event.at_us:
             second.last = None
+
+    def halted(self, event: Event, _halted: Halted) -> None:
+        """Count no requests of a replica that is here and answers nothing, nor says so."""
+        self._seconds.pop(event.node, None)
+        self._halted[event.node] = None
 
     def elapsed(self, event: Event, timer: TimerElapsed) -> None:
         """End a second of a replica."""
@@ -164,6 +171,7 @@ class Traffic(Check):
         given = self._given[event.node]
         given.lives += 1
         self._seconds.pop(event.node, None)
+        self._halted.pop(event.node, None)
         given.view = max(given.view, booted.view)
         if self._first_us is None:
             self._first_us = event.at_us

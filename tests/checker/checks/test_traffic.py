@@ -8,7 +8,7 @@ from faults.events import TransactionSubmitted
 from network.events import Delivered, Event, Sent, TimerElapsed
 from network.types import SUPERVISOR
 from tests.support.checks import finish, make_run, show
-from validators.events import Booted, Entered, MessageRefused
+from validators.events import Booted, Entered, Halted, MessageRefused
 
 PLAN = PlannedRun(timeout_retry_us=4_000_000, fetch_timeout_us=1_000_000, regossip_us=2_000_000)
 
@@ -90,6 +90,11 @@ class TestAnswers:
         refused = Event(last.at_us, 0, MessageRefused("BlockRequest", "TooManyAnswers"))
 
         assert judge(*taken, last, refused, *self.ask(1, peer=2)).status == "passed"
+
+    def test_a_halted_replica_answers_nothing_and_says_nothing(self):
+        asked = self.ask(self.limit + 2)
+
+        assert judge(*asked[:2], Event(11, 0, Halted("disk")), *asked[2:]).status == "passed"
 
     def test_a_second_ends_with_its_timer(self):
         over = Event(50, 0, TimerElapsed(("answers",), 1_000_000))
