@@ -195,10 +195,17 @@ class TimerDelivery(Check):
             self._require(is_past, block, event.timer_id, "was removed as expired at {}, expiry {}", block.now, expiry)
 
     def _cancel_by_governance(self, block: SettledBlock, event: TimerCancelledByGovernance) -> None:
-        is_pending = event.timer_id in self._pending
+        is_pending = event.timer_id in self._pending and not self._is_handed_out(block, event)
         self._require(is_pending == event.was_live, block, event.timer_id, "cancelled as live: {}", event.was_live)
         if is_pending:
             self._leave(block, event.timer_id, "cancelled")
+
+    def _is_handed_out(self, block: SettledBlock, event: TimerCancelledByGovernance) -> bool:
+        """Return whether a block that runs entries among its transactions has taken it, and runs it behind this one."""
+        if event.was_live or not block.guarantees.shares_block:
+            return False
+        left = (other for other in block.events() if isinstance(other, TimerFired | TransactionFailed))
+        return any(other.timer_id == event.timer_id for other in left)
 
     def _fail_entry(self, block: SettledBlock, event: TransactionFailed) -> None:
         """Let an entry of the queue leave; one that ran and failed has left by its fire."""

@@ -4,10 +4,11 @@ import pytest
 
 from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.scenario.load import load_scenario
+from cluster.swarm.generator import draw_scenario
 from cluster.verdict.executions import watch_executions
 from scheduler import TimerFired, TransactionCancelled, TransactionFailed
 from scheduler.events import AuthorizationRaised
-from tests.support.cluster_runs import applied_blocks
+from tests.support.cluster_runs import applied_blocks, check_named, judge
 
 
 def exits(blocks):
@@ -90,3 +91,10 @@ def test_expired_entries_keep_live_ones_waiting_in_latest_only():
     assert aip[2] >= 40
     assert latest[1] >= aip[1] + 5, (latest, aip)
     assert latest[0] >= 3 * aip[0], (latest, aip)
+
+
+def test_governance_may_come_behind_a_block_that_has_taken_an_entry():
+    """The entry is not live any more, and runs behind the call in the same block."""
+    result = judge(draw_scenario(43, ("chain.policy=aptos",)), seed=43)
+
+    assert check_named(result, "timer-delivery").status == "passed"
