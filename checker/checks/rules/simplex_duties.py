@@ -83,6 +83,7 @@ class _Life:
     signers: dict[tuple[str, int, bytes], dict[NodeId, None]] = field(default_factory=dict)
     leaders_out: dict[int, Micros] = field(default_factory=dict)
     helped: dict[NodeId, tuple[int, int]] = field(default_factory=dict)
+    cried: dict[NodeId, int] = field(default_factory=dict)
     repeated: tuple[Micros, int, dict[NodeId, None]] = (-1, 0, {})
     held: dict[tuple[str, int], None] = field(default_factory=dict)
     given: dict[tuple[str, int], None] = field(default_factory=dict)
@@ -204,6 +205,9 @@ class Duties(Check):
             if key in life.due and view >= life.helped[sent.destination][0]:
                 life.helped[sent.destination] = life.helped[sent.destination][0], life.view
                 self._do(event, life, key)
+            elif life.cried.get(sent.destination, life.view) < life.view:
+                # Its nullify came before the view was left and was read after: that was help for this view already.
+                life.helped[sent.destination] = life.cried[sent.destination], life.view
 
     def delivered(self, event: Event, delivered: Delivered) -> None:
         """Note a certificate, or a vote that comes to a validator that can use it."""
@@ -217,8 +221,10 @@ class Duties(Check):
             return
         label, view, payload, _ = message
         peer = delivered.source
-        if label == "Nullify" and view < life.view:
-            self._owe_help(event, life, peer, view)
+        if label == "Nullify":
+            life.cried[peer] = view
+            if view < life.view:
+                self._owe_help(event, life, peer, view)
         if life.final_view < view <= life.view + 1:
             key = label, view, payload
             life.signers.setdefault(key, {})[peer] = None

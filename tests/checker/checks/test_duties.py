@@ -93,6 +93,14 @@ class TestHelp:
 
         assert judge(vote, sent, copy, send(0.8, "Nullification", 4, 2), come).status == "passed"
 
+    def test_a_nullify_that_was_read_after_the_view_was_left_is_answered_in_it(self):
+        """It came in time to be no reason for help, and had it all the same."""
+        early, again = get(1, "Nullify", 5, 2), get(4, "Nullify", 5, 2)
+        left = at(1.1, Entered(6, 2))
+
+        assert judge(*early, left, send(1.2, "Nullification", 5, 2), *again).status != "failed"
+        assert judge(*early, left, *again).status == "failed"
+
     def test_a_repeated_nullify_goes_with_what_leads_into_its_view(self):
         nullify = send(1, "Nullify", 5, 3), send(5, "Nullify", 5, 3)
 
