@@ -24,7 +24,7 @@ Show: TypeAlias = Callable[[str], None]
 SIZES: Final = {4: 2_000, 16: 300, 64: 30}
 """Validators, and the view at which the run ends: some 10^5 messages each."""
 
-REPEATS: Final = 5
+REPEATS: Final = 3
 _NANOSECONDS: Final = 1_000_000_000
 
 

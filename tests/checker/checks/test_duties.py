@@ -86,14 +86,14 @@ class TestHelp:
         assert judge(*helped, at(3, Entered(6, 2)), *get(4, "Nullify", 3, 2)).status == "failed"
         assert judge(*helped, *get(4, "Nullify", 4, 2)).status == "failed"
 
-    def test_a_copy_that_comes_first_does_what_the_message_would_have_done(self):
+    def test_a_copy_that_comes_first_counts_as_the_message(self):
         """The peer is helped when the copy comes, and not once more when the message does."""
         vote, sent, come = get(1, "Nullify", 3, 2)
         copy = at(0.8, Delivered(2, come.body.ordinal + (1 << 48), "Nullify", 80, b"one"))
 
         assert judge(vote, sent, copy, send(0.8, "Nullification", 4, 2), come).status == "passed"
 
-    def test_a_nullify_that_was_read_after_the_view_was_left_is_answered_in_it(self):
+    def test_a_nullify_read_after_its_view_was_left_is_answered_in_it(self):
         """It came in time to be no reason for help, and had it all the same."""
         early, again = get(1, "Nullify", 5, 2), get(4, "Nullify", 5, 2)
         left = at(1.1, Entered(6, 2))
