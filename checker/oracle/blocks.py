@@ -7,6 +7,7 @@ from typing import NamedTuple
 from nacl.exceptions import BadSignatureError
 from nacl.signing import VerifyKey
 
+from checker.oracle import watches
 from checker.oracle.calls import TRANSFER_CYCLES, Call, Gas, OutOfGasError, Present
 from checker.oracle.contents import Basefees, contents_at_genesis
 from checker.oracle.headers import InvalidBlockError, check_header, present_of
@@ -148,7 +149,8 @@ class OracleChain:
         for actor, counts in self.contents.counts.rows.items():
             if counts.live != live.get(actor, 0):
                 return f"actor {actor.hex()} has {live.get(actor, 0)} timers and counts {counts.live}"
-        return ""
+        own = (TWINS[entry.policy].audit(self.contents) for entry in self.genesis.policies)
+        return next(filter(None, (watches.audit(self.contents), *own)), "")
 
 
 class _Block:

@@ -144,6 +144,24 @@ def trigger(contents: Contents, now: int, limits: Limits) -> tuple[list[Timer], 
     return moved, events
 
 
+def audit(contents: Contents) -> str:
+    """Return how the tables of watches contradict each other or the timers, empty if they do not."""
+    places: dict[tuple[bytes, int], bytes] = {}
+    for timer_id, watched in contents.own(WATCH).rows.items():
+        if timer_id not in contents.timers.rows:
+            return f"timer {timer_id.hex()} watches and is gone"
+        places |= dict.fromkeys(watched, timer_id)
+    if places != contents.own(WATCHER).rows:
+        return f"{len(contents.own(WATCHER).rows)} places have a watcher, timers name {len(places)}"
+    live: dict[bytes, int] = {}
+    for key, _ in places:
+        live[key] = live.get(key, 0) + 1
+    for key, row in contents.own(WATCHED).rows.items():
+        if row.live != live.get(key, 0):
+            return f"key {key.hex()} has {live.get(key, 0)} watchers and counts {row.live}"
+    return ""
+
+
 def _queue_hits(contents: Contents) -> None:
     """Add a hit for each watched key that the block changed; one that has a hit already has that one widened."""
     watching, head, tail = _books(contents)

@@ -14,6 +14,7 @@ from checker.oracle.queue_records import (
     DEPOSITS,
     ENTRIES,
     NUMBERS,
+    SLOTS,
     QueueConfig,
     QueueEntry,
     Token,
@@ -197,6 +198,17 @@ class AptosTwin(Twin):
     def open(self, start: BlockStart) -> TwinInBlock:
         """Return the policy in a block."""
         return AptosInBlock(start)
+
+    def audit(self, contents: Contents) -> str:
+        """Return how deposits or keys contradict the entries, empty if they do not."""
+        timers, keys = contents.timers.rows.values(), len(contents.own(ENTRIES).rows)
+        held, owed = contents.balance(DEPOSITS), sum(map(deposit_of, timers))
+        if held != owed:
+            return f"{held} units are deposited, the queued entries have put down {owed}"
+        marked = sum(map(len, contents.own(SLOTS).rows.values()))
+        if keys != len(timers) + marked:
+            return f"the queue has {keys} keys, {len(timers)} bodies and {marked} marks"
+        return ""
 
     def read_config(self, encoded: bytes) -> QueueConfig:
         """Return the queue configuration; raises MalformedError."""

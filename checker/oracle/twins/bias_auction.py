@@ -8,7 +8,7 @@ from checker.oracle.bias_records import CONFIG, BiasConfig, bias_config_of, bias
 from checker.oracle.bidding import ask
 from checker.oracle.calls import Call, Present, RevertedError
 from checker.oracle.contents import Contents, Table
-from checker.oracle.escrow import ESCROW
+from checker.oracle.escrow import BIDS, ESCROW
 from checker.oracle.parameters import MAX_INTEGER
 from checker.oracle.quotes import Fees
 from checker.oracle.records import MalformedError, read
@@ -85,6 +85,17 @@ class BiasAuctionTwin(Twin):
     def open(self, start: BlockStart) -> TwinInBlock:
         """Return the policy in a block."""
         return BiasAuctionInBlock(start)
+
+    def audit(self, contents: Contents) -> str:
+        """Return how the escrow contradicts the bids, empty if it does not."""
+        held, locked = contents.balance(ESCROW), sum(bid for _, bid in contents.own(BIDS).rows.values())
+        if held != locked:
+            return f"the escrow holds {held}, bids are {locked}"
+        places = contents.bucket_entries.rows
+        stray = next(
+            (place for place, (timer_id, _) in contents.own(BIDS).rows.items() if places.get(place) != timer_id), None
+        )
+        return f"a bid is at place {stray} without its timer" if stray else ""
 
     def read_config(self, encoded: bytes) -> BiasConfig:
         """Return the bias configuration; raises MalformedError."""

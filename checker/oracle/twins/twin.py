@@ -66,6 +66,10 @@ class Twin:
         """Return the policy in a block."""
         return TwinInBlock(start)
 
+    def audit(self, _contents: Contents) -> str:
+        """Return how the policy's own tables contradict the others, empty if they do not; under every policy."""
+        return ""
+
     def read_config(self, encoded: bytes) -> tuple[Any, ...] | None:
         """Return the policy's own configuration, None for a policy without one; raises MalformedError."""
         if encoded:
