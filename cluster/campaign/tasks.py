@@ -38,6 +38,7 @@ class Task(NamedTuple):
         is_thorough: Whether it is replayed in a fresh process, and repeated in the one that this process keeps for it.
         label: A name that means something to the campaign alone.
         plugins: The plug-ins that its scenario names.
+        keeps_passed: Whether the run directory of a run that passes is kept, and not that of one that does not.
     """
 
     scenario: bytes
@@ -46,6 +47,7 @@ class Task(NamedTuple):
     is_thorough: bool = False
     label: str = ""
     plugins: tuple[str, ...] = ()
+    keeps_passed: bool = False
 
     @property
     def fingerprint(self) -> str:
@@ -71,7 +73,7 @@ _repeater: list[RepeatWorker] = []
 
 
 def run_task(task: Task) -> SeedResult:
-    """Run one task and keep its run directory if it did not pass; runs in a worker process."""
+    """Run one task and keep its run directory if that is wanted; runs in a worker process."""
     started = time.perf_counter()
     try:
         run = _judge(task)
@@ -129,7 +131,7 @@ def _judge(task: Task) -> PipelineResult:
             progress=progress,
             extra=_repeat if task.is_thorough else None,
             replay=None if task.is_thorough else _replay,
-            keeps=lambda checked: checked.exit_code != 0,
+            keeps=lambda checked: (checked.exit_code == 0) is task.keeps_passed,
         )
 
 

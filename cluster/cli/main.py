@@ -34,7 +34,7 @@ COMMANDS: Final = {
     "sweep": ("campaigns", "run a scenario for many seeds; go on where a killed sweep stopped"),
     "shrink": ("campaigns", "make a run that went wrong smaller, as long as it goes wrong in the same way"),
     "explain": ("records", "say why a recorded run went wrong: where, in which group, by which write, from what cause"),
-    "diff": ("records", "say where two recorded runs differ first"),
+    "diff": ("records", "say where two recorded runs differ first, or one and the nearest that passes"),
     "mutants": ("campaigns", "run known bugs one by one and say which check kills each, after how many seeds"),
     "scan": ("campaigns", "change the code in places that nobody chose, and say what no check notices"),
     "faults": ("runs", "list the kinds of faults with their parameters"),

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from checker.explain import Explanation
@@ -32,7 +33,7 @@ def gather(
     checks: Sequence[CheckResult],
     *,
     explanation: Explanation | None = None,
-    explain: str = "",
+    commands: Mapping[str, str] = MappingProxyType({}),
 ) -> RunRows:
     """Return the rows of a run.
 
@@ -42,7 +43,7 @@ def gather(
         scenario: Its resolved scenario.
         checks: The results of its checks.
         explanation: Why it went wrong, where that was asked.
-        explain: The command that asks for it.
+        commands: What to type to know more of a run that went wrong, by what it does.
 
     Raises:
         DamagedRecordError: A file of the directory cannot be read.
@@ -64,7 +65,7 @@ def gather(
         title=scenario.title,
         scenario=scenario.name,
         seed=int(document.get("seed", 0)),
-        verdict=make_verdict(document, checks, scenario, explain=explain if is_explicable(checks) else ""),
+        verdict=make_verdict(document, checks, scenario, commands=commands if is_explicable(checks) else {}),
         faults=make_faults(document, scenario, collector.windows),
         matrix=matrix,
         finding=_finding(checks, scenario, explanation),

@@ -50,7 +50,7 @@ ANSWERED_BY: Final[Mapping[str, str]] = {
 
 
 def make_verdict(
-    document: Mapping[str, Any], checks: Sequence[CheckResult], scenario: Scenario, *, explain: str
+    document: Mapping[str, Any], checks: Sequence[CheckResult], scenario: Scenario, *, commands: Mapping[str, str]
 ) -> VerdictPane:
     """Return the first pane.
 
@@ -58,7 +58,7 @@ def make_verdict(
         document: The verdict as the record has it.
         checks: The results of the checks.
         scenario: The resolved scenario.
-        explain: The command that explains the run, nothing where there is nothing to explain.
+        commands: What to type to know more of the run, by what it does.
     """
     name, code = str(document.get("verdict", "")), document.get("code")
     code = code if isinstance(code, dict) else {}
@@ -77,14 +77,13 @@ def make_verdict(
         ("ended", str(figures.get("end_detail") or figures.get("end", ""))),
         ("made by", f"code {str(code.get('fingerprint', ''))[:12]}, Python {code.get('python', '')}"),
     ]
-    commands = [("repeat", str(document.get("repeat", "")))]
-    commands += [("explain", explain)] if explain else []
+    typed = {"repeat": str(document.get("repeat", "")), **commands}
     return VerdictPane(
         name=name,
         meaning=MEANINGS.get(name, ""),
         headline=on_one_line(str(document.get("headline", ""))),
         facts=tuple((key, on_one_line(value)) for key, value in facts),
-        commands=tuple((key, value) for key, value in commands if value),
+        commands=tuple((key, value) for key, value in typed.items() if value),
         unchecked=tuple(_unchecked(document, checks, scenario)),
         promises=tuple(_promises(document, checks, scenario)),
     )

@@ -36,8 +36,9 @@ def page_of(
         place: Where the run directory is or will be.
         explanation: Why the run went wrong, if that was asked.
     """
-    explain = "" if explanation is not None else f"{PROGRAM} explain {place}"
-    return bounded_page([gather(directory, document, scenario, checks, explanation=explanation, explain=explain)])
+    commands = {} if explanation is not None else {"explain": f"{PROGRAM} explain {place}"}
+    commands["set beside the nearest seed that passes"] = f"{PROGRAM} diff {place}"
+    return bounded_page([gather(directory, document, scenario, checks, explanation=explanation, commands=commands)])
 
 
 def write_page(path: Path, content: bytes) -> str:

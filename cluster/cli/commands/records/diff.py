@@ -1,7 +1,7 @@
 """The command `diff`: where two recorded runs differ."""
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -10,13 +10,17 @@ from checker.record.errors import on_one_line
 from checker.record.fingerprint import CodeChangedError
 from checker.record.run_directory import RecordReader
 from checker.results import CheckResult, verdict_of
+from cluster.campaign.results_db import SeedResult
 from cluster.cli.commands.records.explain import INDENT, repeat
-from cluster.cli.options import Parser, describe_command, print_json, print_lines
+from cluster.cli.options import EXIT_INCONCLUSIVE, Parser, add_jobs, describe_command, print_json, print_lines
+from cluster.inspect import nearest as nearest_seeds
 from cluster.inspect.diff import Diff, compare_records
+from cluster.inspect.nearest import Nearest, nearest_passing
 from cluster.page.compare import page_of_two
 from cluster.page.write import write_page
 from cluster.scenario.messages import ScenarioError
 from cluster.verdict.replay import CHECK
+from report.campaign import SweepCounts, SweepProgress
 
 
 def fill_parser(parser: Parser) -> None:
@@ -24,33 +28,80 @@ def fill_parser(parser: Parser) -> None:
     describe_command(
         parser,
         run_diff,
-        description="Repeat two recorded runs, and compare them: events, blocks and roots by height, values, figures.",
+        description="Repeat two recorded runs, and compare them: events, blocks and roots by height, values, figures. "
+        "Without a second one a run is set beside the nearest that passes.",
         notes="exit code 0 the same run, 1 they differ, 2 damaged, 3 the same and not verified because the code "
         "changed since, 5 one of them is not repeated by the code that made it.",
-        example="diff runs/calm-0 runs/calm-1",
+        example="diff runs/lossy-17",
     )
     parser.add_argument("first", type=Path, metavar="RUN_A", help="a directory that run wrote")
-    parser.add_argument("second", type=Path, metavar="RUN_B", help="another one")
+    parser.add_argument(
+        "second",
+        type=Path,
+        nargs="?",
+        metavar="RUN_B",
+        help=f"another one; without it the nearest of {nearest_seeds.SEEDS} seeds: it passes, and its events agree "
+        "with those of RUN_A longest",
+    )
+    add_jobs(parser)
     parser.add_argument("--no-verify", action="store_true", help="believe both as recorded, and run nothing")
 
 
 def run_diff(options: argparse.Namespace) -> int:
     """Compare two run directories; 0 the same run, 1 not, 3 or 5 where one of them is not repeated."""
-    readers = RecordReader(options.first), RecordReader(options.second)
-    doubts = {} if options.no_verify else _verify(readers, is_quiet=options.json)
+    first, nearest = RecordReader(options.first), None
+    if options.second is None:
+        nearest = _find_nearest(first, options)
+        if nearest is None:
+            return _say_that_none_passes(options)
+        options.second = nearest.directory
+    readers = first, RecordReader(options.second)
+    # The nearest run was made a moment ago.
+    wanted = readers if nearest is None else readers[:1]
+    doubts = {} if options.no_verify else _verify(wanted, is_quiet=options.json)
     found = compare_records(*readers)
     page = list(_write_page(readers, found))
     if options.json:
         answer = {"is_verified": not options.no_verify and not doubts, "doubts": doubts, **msgspec.to_builtins(found)}
-        print_json(answer)
+        beside = {} if nearest is None else {"nearest": {**nearest._asdict(), "directory": str(nearest.directory)}}
+        print_json(answer | beside)
     else:
         lines = ["as recorded, not verified"] * options.no_verify
+        lines += [] if nearest is None else [_describe_nearest(nearest)]
         lines += [
             f"{name} is as recorded, not verified: {on_one_line(doubt.summary)}" for name, doubt in doubts.items()
         ]
         print_lines([*lines, *_lines_of_diff(found, options), *page])
     difference = CheckResult("diff", "passed" if found.is_same else "failed", "safety", "", (), 1)
     return verdict_of([difference, *doubts.values()]).exit_code
+
+
+def _find_nearest(reader: RecordReader, options: argparse.Namespace) -> Nearest | None:
+    verdicts: dict[str, int] = {}
+    title = f"{reader.manifest.scenario}: the nearest passing seed"
+    with SweepProgress(title=title, is_quiet=options.json) as progress:
+
+        def show(result: SeedResult) -> None:
+            verdicts[result.verdict] = verdicts.get(result.verdict, 0) + 1
+            progress.show(SweepCounts(nearest_seeds.SEEDS, sum(verdicts.values()), 0, verdicts), {}, result.verdict)
+
+        return nearest_passing(reader, runs=options.first.resolve().parent, jobs=options.jobs, on_result=show)
+
+
+def _describe_nearest(nearest: Nearest) -> str:
+    return (
+        f"seed {nearest.seed} is the nearest of {nearest.passed} that passed of {nearest_seeds.SEEDS}: "
+        f"{nearest.events:,} events are the same from the beginning"
+    )
+
+
+def _say_that_none_passes(options: argparse.Namespace) -> int:
+    line = f"none of {nearest_seeds.SEEDS} other seeds passes: it does not take this seed to go wrong"
+    if options.json:
+        print_json({"nearest": None, "headline": line})
+    else:
+        print_lines([line])
+    return EXIT_INCONCLUSIVE
 
 
 def _write_page(readers: tuple[RecordReader, RecordReader], found: Diff) -> Iterator[str]:
@@ -67,10 +118,10 @@ def _write_page(readers: tuple[RecordReader, RecordReader], found: Diff) -> Iter
     yield write_page(first.with_name(f"diff-{first.name}-{second.name}.html"), content)
 
 
-def _verify(readers: tuple[RecordReader, RecordReader], *, is_quiet: bool) -> dict[str, CheckResult]:
-    """Repeat both runs, and return by name why a record is not its run's; raises DamagedRecordError."""
-    names = {"A": readers[0], "B": readers[1]}
-    if readers[0].manifest == readers[1].manifest:
+def _verify(readers: Sequence[RecordReader], *, is_quiet: bool) -> dict[str, CheckResult]:
+    """Repeat the runs, and return by name why a record is not its run's; raises DamagedRecordError."""
+    names = dict(zip("AB", readers, strict=False))
+    if len(readers) > 1 and readers[0].manifest == readers[1].manifest:
         del names["B"]
     replays = {name: _verified(reader, is_quiet=is_quiet) for name, reader in names.items()}
     return {name: replay for name, replay in replays.items() if replay.status != "passed"}

@@ -80,6 +80,7 @@ def run_explain(options: argparse.Namespace) -> int:
             headline,
             f"{explanation.check}: {explanation.summary}",
             f"seed {manifest.seed}, repeat with: {command}",
+            f"beside the nearest seed that passes: {command_line(['diff', str(options.directory)])}",
             *_unconfirmed(reader, confirmed, difference),
             *lines_of(explanation),
             page,
