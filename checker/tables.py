@@ -12,6 +12,7 @@ from checker.oracle.fields import fields_of_key, first_other, name_values
 
 ACCOUNT: Final = 0x01
 STORAGE: Final = 0x03
+LONG_STORAGE: Final = 0x04
 TIMER: Final = 0x05
 BUCKET: Final = 0x06
 BUCKET_ENTRY: Final = 0x07
@@ -40,6 +41,9 @@ BIAS_WINDOW: Final = 0x1E
 SLOT_ROWS: Final = 0x1F
 SLOT_ROW: Final = 0x20
 BID: Final = 0x21
+WATCH: Final = 0x22
+HIT: Final = 0x27
+TRIGGER_CONFIG: Final = 0x28
 QUEUE_CONFIG: Final = 0x2C
 QUEUE_ENTRY: Final = 0x2D
 REMOVAL_SLOT: Final = 0x2E
@@ -55,7 +59,7 @@ TABLE_NAMES: Final[dict[int, str]] = {
     ACCOUNT: "account",
     0x02: "actor",
     STORAGE: "storage",
-    0x04: "long storage",
+    LONG_STORAGE: "long storage",
     TIMER: "timer",
     BUCKET: "bucket",
     BUCKET_ENTRY: "bucket entry",

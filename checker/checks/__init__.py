@@ -61,6 +61,7 @@ from checker.checks.storm import StormDrained
 from checker.checks.structures import Bitmap, Indexes, OperationLog
 from checker.checks.supply import Supply
 from checker.checks.timers import TimerDelivery
+from checker.checks.triggers import StateTriggers
 from checker.checks.vote_rules import VoteRules
 from checker.checks.workloads import WorkloadsEffective
 from checker.checks.write_ahead import WriteAhead
@@ -95,6 +96,7 @@ CHECKS: Final[tuple[type[Check], ...]] = (
     AuctionAccounts,
     QueueDeposits,
     BiasAccounts,
+    StateTriggers,
     EqualOracle,
     StormDrained,
     Reorganizations,

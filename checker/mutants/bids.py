@@ -191,7 +191,13 @@ def waits_in_slots(first_height: Any) -> Any:
     return first_slot
 
 
-@_bid_mutant((run, "changed_keys"), kills=("oracle",), needs=IN_CHANGES, cause="execution", shows="TimerTriggered|hit")
+@_bid_mutant(
+    (run, "changed_keys"),
+    kills=("state-triggers", "oracle"),
+    needs=IN_CHANGES,
+    cause="execution",
+    shows="TimerTriggered|hit",
+)
 def hits_seen_before_the_transactions(_changed_keys: Any) -> Any:
     """Hits are looked for before the transactions of a block, when nothing has changed yet."""
     return lambda _view: []
@@ -200,7 +206,7 @@ def hits_seen_before_the_transactions(_changed_keys: Any) -> Any:
 @_bid_mutant(
     (Watches, "leave"),
     (Watches, "_watcher"),
-    kills=("oracle",),
+    kills=("state-triggers", "oracle"),
     needs=IN_CHANGES,
     cause="clean-up",
     shows="watch",

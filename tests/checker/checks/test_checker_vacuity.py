@@ -145,9 +145,18 @@ NOTHING = RunEnd(
 """The end of a run in which nothing happened."""
 
 
-SILENT = ("inclusion", "spread", "repairs", "kept-votes", "auction-books", "bias-books", "queue-deposits")
+SILENT = (
+    "inclusion",
+    "spread",
+    "repairs",
+    "kept-votes",
+    "auction-books",
+    "bias-books",
+    "queue-deposits",
+    "state-triggers",
+)
 """Checks without a result where nothing happened: no leader had a transaction, no mempool lacked one, nothing was
-repaired, nobody started again, and the chain has no auction with books and no queue with deposits."""
+repaired, nobody started again, the chain has no auction with books and no queue with deposits, and no timer watches."""
 
 
 class TestOfEveryCheck:
