@@ -140,7 +140,8 @@ class TimerDelivery(Check):
             due, timer_id = heapq.heappop(heap)
             timer = self._pending.get(timer_id)
             # One that was triggered came due then, and not at the height that it was scheduled for.
-            if timer is not None and timer.due == due:
+            # And one whose identifier returned stands there once for each time that it was scheduled.
+            if timer is not None and timer.due == due and timer_id not in self._waiting:
                 self._due += 1
                 self._waiting[timer_id] = None
 
@@ -167,7 +168,8 @@ class TimerDelivery(Check):
 
     def _schedule(self, block: SettledBlock, event: TimerScheduled) -> None:
         timer_id = event.timer_id
-        is_new = timer_id not in self._pending and timer_id not in self._exits
+        has_left = timer_id in self._exits and not block.guarantees.returns_ids
+        is_new = timer_id not in self._pending and not has_left
         self._require(is_new, block, timer_id, "was scheduled a second time")
         self._require(event.due > block.now, block, timer_id, "was scheduled at {} for {}", block.now, event.due)
         self._pending[timer_id] = Pending(event.due, event.sequence, event.gas_limit, event.expires_at)

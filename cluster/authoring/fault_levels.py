@@ -5,6 +5,8 @@ from typing import Final
 
 from cluster.scenario.load import convert_scenario, encode_scenario
 from cluster.scenario.model import Scenario
+from cluster.swarm.engines.engine import DrawnEngine
+from cluster.swarm.engines.registry import DRAWN_ENGINES
 from cluster.swarm.faults import DRAWN, FAULTS_MAX, draw_faults, is_sound
 from faults.kinds.drawing import FAULTS_UNTIL_MS, Plain
 from network.draw import Draw
@@ -22,8 +24,9 @@ def with_faults(scenario: Scenario, level: str | None, seed: int) -> Scenario:
         return scenario
     plain: Plain = json.loads(encode_scenario(scenario))
     own = list(plain["faults"])
-    drawn = _draw(level, seed, scenario.cluster.validators)
-    plain["faults"] = {name: {**fault, "may_be_idle": True} for name, fault in drawn.items()}
+    engine = DRAWN_ENGINES[scenario.consensus.engine]
+    drawn = _draw(level, seed, scenario.cluster.validators, engine)
+    plain["faults"] = {name: {**engine.in_own_words(fault), "may_be_idle": True} for name, fault in drawn.items()}
     plain["requires"] = [name for name in plain["requires"] if name not in own]
     plain["title"] = f"{plain['title'][:400]}; faults: {level}"
     del plain["expect"]
@@ -31,14 +34,14 @@ def with_faults(scenario: Scenario, level: str | None, seed: int) -> Scenario:
     return convert_scenario(plain, f"{scenario.name} with --faults {level}")
 
 
-def _draw(level: str, seed: int, validators: int) -> dict[str, Plain]:
+def _draw(level: str, seed: int, validators: int, engine: DrawnEngine) -> dict[str, Plain]:
     draw, found = Draw(seed), dict[str, Plain]()
     if level == "swarm":
-        return draw_faults(draw, validators, {})
+        return draw_faults(draw, validators, {}, engine)
     room = {"none": 0, "light": 1, "heavy": FAULTS_MAX}[level]
     for drawn in draw.some_of("faults.kinds", list(DRAWN), len(DRAWN)) if room else ():
         fault = {"kind": DRAWN[drawn], **drawn.make(draw, drawn.name, validators)}
-        if is_sound({**found, drawn.name: fault}, validators):
+        if is_sound({**found, drawn.name: fault}, validators, engine):
             found[drawn.name] = fault
         if len(found) == room:
             break

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from cluster.swarm.engines.engine import DrawnEngine
 from cluster.swarm.faults import draw_faults, is_sound
 from cluster.swarm.prefixes.prefix import Prefix
 from faults.kinds.drawing import FAULTS_FROM_MS, FAULTS_UNTIL_MS, Plain
@@ -36,29 +37,30 @@ MOMENTS_DRAWN: Final[tuple[tuple[str, int, int], ...]] = (
 """Moments to draw from, each with the first and the last occurrence."""
 
 
-def draw_faults_after(draw: Draw, validators: int, prefix: Prefix) -> dict[str, Plain]:
+def draw_faults_after(draw: Draw, validators: int, prefix: Prefix, engine: DrawnEngine) -> dict[str, Plain]:
     """Return a script's faults, and the drawn ones that go with it: what would begin first begins as it arrives."""
     found = dict(prefix.faults)
-    for name, fault in draw_faults(draw, validators, {}).items():
+    for name, fault in draw_faults(draw, validators, {}, engine).items():
         plan = {**found, name: _moved(fault, FAULTS_FROM_MS, prefix.arrival)}
-        if is_sound(plan, validators):
+        if is_sound(plan, validators, engine):
             found = plan
     return found
 
 
 def anchor_some(
-    draw: Draw, faults: dict[str, Plain], sequence: Mapping[str, Plain], validators: int
+    draw: Draw, faults: dict[str, Plain], sequence: Mapping[str, Plain], validators: int, *, engine: DrawnEngine
 ) -> dict[str, Plain]:
     """Return drawn faults, in one seed of a few some of them anchored; those of a sequence keep their times."""
     if not draw.chance("anchors.is_on", PERCENT):
         return faults
+    moments = [each for each in MOMENTS_DRAWN if each[0] not in engine.without_moments]
     for name in [name for name, fault in faults.items() if fault["kind"] in KINDS and name not in sequence]:
         fault = faults[name]
         start_ms, *_, stop_ms = sorted(fault[key] for key in TIMES if key in fault)
         by_ms = FAULTS_UNTIL_MS - (stop_ms - start_ms)
         if by_ms < FAULTS_FROM_MS + AWAITED_MS:
             continue
-        event, lowest, highest = draw.one_of(f"anchors.{name}.event", MOMENTS_DRAWN)
+        event, lowest, highest = draw.one_of(f"anchors.{name}.event", moments)
         anchor: Plain = {
             "event": event,
             "nth": draw.between(f"anchors.{name}.nth", lowest, highest),
@@ -68,7 +70,7 @@ def anchor_some(
         if draw.chance(f"anchors.{name}.is_of_one", 50):
             anchor["of"] = draw.between(f"anchors.{name}.of", 0, validators - 1)
         plan = {**faults, name: _moved(fault, start_ms, anchor)}
-        if is_sound(plan, validators):
+        if is_sound(plan, validators, engine):
             faults = plan
     return faults
 

@@ -5,9 +5,9 @@ What is drawn here comes after all other faults and leaves their draws as they w
 
 from typing import Final
 
-from cluster.swarm.drawn_engine import ENGINE
+from cluster.swarm.engines.engine import DrawnEngine
 from faults.byzantine.catalogue import forms_of
-from faults.kinds.drawing import Plain
+from faults.kinds.drawing import FAULTS_FROM_MS, FAULTS_UNTIL_MS, Plain
 from faults.kinds.simplex_messages import FINALITY, VOTES
 from network.draw import Draw
 from validators.consensus.quorum import faults_of
@@ -47,31 +47,32 @@ _WITHHELD: Final = (
 )
 
 
-def draw_byzantine(draw: Draw, validators: int, from_ms: int, until_ms: int) -> dict[str, Plain]:
+def draw_byzantine(draw: Draw, validators: int, engine: DrawnEngine) -> dict[str, Plain]:
     """Draw one or two behaviours for each of at most f validators, or nothing."""
-    if not draw.chance("dishonest.is_there", PERCENT):
+    behaviours = engine.admitted(BEHAVIOURS)
+    if not behaviours or not draw.chance("dishonest.is_there", PERCENT):
         return {}
     count = draw.between("dishonest.count", 1, faults_of(validators))
     found: dict[str, Plain] = {}
     for place, node in enumerate(draw.some_of("dishonest.validators", range(validators), count)):
         for behaviour in draw.some_of(
-            f"dishonest.{place}.behaviours", BEHAVIOURS, 1 + draw.chance(f"dishonest.{place}.is_both", 40)
+            f"dishonest.{place}.behaviours", behaviours, 1 + draw.chance(f"dishonest.{place}.is_both", 40)
         ):
             name = f"{behaviour}-{node}"
-            found[name] = _draw_one(draw, f"dishonest.{name}", node, behaviour, span_ms=(from_ms, until_ms))
+            found[name] = _draw_one(draw, f"dishonest.{name}", node, behaviour, engine=engine)
     return found
 
 
-def _draw_one(draw: Draw, name: str, node: int, behaviour: str, *, span_ms: tuple[int, int]) -> Plain:
-    start_ms = draw.between(f"{name}.start_ms", span_ms[0], span_ms[1] - 6_000)
+def _draw_one(draw: Draw, name: str, node: int, behaviour: str, *, engine: DrawnEngine) -> Plain:
+    start_ms = draw.between(f"{name}.start_ms", FAULTS_FROM_MS, FAULTS_UNTIL_MS - 6_000)
     fault: Plain = {
         "kind": "byzantine",
         "validator": node,
         "behaviour": behaviour,
         "start_ms": start_ms,
-        "stop_ms": draw.between(f"{name}.stop_ms", start_ms + 5_000, span_ms[1]),
+        "stop_ms": draw.between(f"{name}.stop_ms", start_ms + 5_000, FAULTS_UNTIL_MS),
         "every": draw.one_of(f"{name}.every", (1, 1, 1, 2)),
-        "what": draw.one_of(f"{name}.what", ("", *forms_of(ENGINE, behaviour))),
+        "what": draw.one_of(f"{name}.what", ("", *forms_of(engine.name, behaviour))),
     }
     if behaviour == "amnesia":
         fault["every_ms"] = draw.between(f"{name}.every_ms", 700, 4_000)

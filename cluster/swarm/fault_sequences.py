@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from cluster.swarm.engines.engine import DrawnEngine
 from faults.kinds.drawing import FAULTS_FROM_MS, FAULTS_UNTIL_MS, Plain
 from faults.kinds.simplex_messages import ANSWERS, CERTIFIED, LEAVING, VOTES
 from network.draw import Draw
@@ -33,13 +34,14 @@ class FaultSequence(NamedTuple):
     settings: Mapping[str, Plain] = MappingProxyType({})
 
 
-def draw_fault_sequence(draw: Draw, validators: int) -> FaultSequence:
-    """Return the seed's sequence, without any fault in the seeds that have none."""
+def draw_fault_sequence(draw: Draw, validators: int, engine: DrawnEngine) -> FaultSequence:
+    """Return the seed's sequence, without any fault in the seeds that have none, without what the engine has not."""
     if not draw.chance("drama.is_on", PERCENT):
         return FaultSequence({})
-    if draw.chance("drama.is_rare", RARE_PERCENT):
-        return draw.one_of("drama.rare", _RARE_SEQUENCES)(draw, validators)
-    return draw.one_of("drama", _SEQUENCES)(draw, validators)
+    is_rare = draw.chance("drama.is_rare", RARE_PERCENT)
+    make = draw.one_of("drama.rare", _RARE_SEQUENCES) if is_rare else draw.one_of("drama", _SEQUENCES)
+    sequence = make(draw, validators)
+    return sequence._replace(faults={name: each for name, each in sequence.faults.items() if engine.admits(each)})
 
 
 def _bad_disk(draw: Draw, validators: int) -> FaultSequence:

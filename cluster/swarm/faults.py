@@ -9,7 +9,7 @@ from typing import Final
 
 from cluster.swarm.attacks import draw_attack
 from cluster.swarm.byzantine import draw_byzantine
-from cluster.swarm.drawn_engine import ENGINE
+from cluster.swarm.engines.engine import DrawnEngine
 from faults import PlanError, check_plan, kind_of
 from faults.kinds.drawing import FAULTS_FROM_MS, FAULTS_UNTIL_MS, Drawn, Plain
 from faults.kinds.registry import FAULTS, decode_fault
@@ -28,7 +28,7 @@ DRAWN: Final[Mapping[Drawn, str]] = dict(
 """Every way to draw a fault with its kind, in the order of places: the list that draws choose from."""
 
 
-def draw_faults(draw: Draw, validators: int, sequence: Mapping[str, Plain]) -> dict[str, Plain]:
+def draw_faults(draw: Draw, validators: int, sequence: Mapping[str, Plain], engine: DrawnEngine) -> dict[str, Plain]:
     """Draw a few kinds and keep each fault that goes with those before it; beside a sequence, one at most."""
     if draw.chance("away.is_alone", AWAY_PERCENT):
         return _draw_away(draw, validators)
@@ -37,13 +37,13 @@ def draw_faults(draw: Draw, validators: int, sequence: Mapping[str, Plain]) -> d
     count = min(count, 1) if sequence else count
     for drawn in draw.some_of("faults.kinds", list(DRAWN), count):
         fault = {"kind": DRAWN[drawn], **drawn.make(draw, drawn.name, validators)}
-        if _keep_if_sound(found, drawn.name, fault, validators) and drawn.companion is not None:
+        if _keep_if_sound(found, {drawn.name: fault}, validators, engine) and drawn.companion is not None:
             name = f"{drawn.name}-crash"
-            _keep_if_sound(found, name, drawn.companion(draw, name, fault, validators), validators)
-    for name, fault in draw_byzantine(draw, validators, FAULTS_FROM_MS, FAULTS_UNTIL_MS).items():
-        _keep_if_sound(found, name, fault, validators)
-    for name, fault in draw_attack(draw, validators, FAULTS_FROM_MS, FAULTS_UNTIL_MS).items():
-        _keep_if_sound(found, name, fault, validators)
+            _keep_if_sound(found, {name: drawn.companion(draw, name, fault, validators)}, validators, engine)
+    for name, fault in draw_byzantine(draw, validators, engine).items():
+        _keep_if_sound(found, {name: fault}, validators, engine)
+    for name, fault in draw_attack(draw, validators, engine).items():
+        _keep_if_sound(found, {name: fault}, validators, engine)
     return found
 
 
@@ -60,17 +60,17 @@ def _draw_away(draw: Draw, validators: int) -> dict[str, Plain]:
     }
 
 
-def _keep_if_sound(found: dict[str, Plain], name: str, fault: Plain, validators: int) -> bool:
-    if len(found) == FAULTS_MAX or not is_sound({**found, name: fault}, validators):
+def _keep_if_sound(found: dict[str, Plain], more: Mapping[str, Plain], validators: int, engine: DrawnEngine) -> bool:
+    if len(found) == FAULTS_MAX or not is_sound({**found, **more}, validators, engine):
         return False
-    found[name] = fault
+    found |= more
     return True
 
 
-def is_sound(plan: Mapping[str, Plain], validators: int) -> bool:
+def is_sound(plan: Mapping[str, Plain], validators: int, engine: DrawnEngine) -> bool:
     """Whether the faults of a drawn plan go with each other."""
     try:
-        check_plan({name: decode_fault(each) for name, each in plan.items()}, validators, engine=ENGINE)
+        check_plan({name: decode_fault(each) for name, each in plan.items()}, validators, engine=engine.name)
     except PlanError:
         return False
     return True

@@ -7,7 +7,7 @@ failure can be repeated and made smaller after this file has changed.
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -16,10 +16,13 @@ from checker.oracle.twins import TWINS
 from cluster.scenario.load import apply_setting, convert_scenario, encode_scenario
 from cluster.scenario.model import Scenario
 from cluster.swarm.anchors import anchor_some, draw_faults_after
+from cluster.swarm.engines.engine import DrawnEngine
+from cluster.swarm.engines.registry import DRAWN_ENGINES, draw_engine
 from cluster.swarm.fault_sequences import FaultSequence, draw_fault_sequence
 from cluster.swarm.faults import draw_faults
 from cluster.swarm.policies.policy import draw_calendar, draw_parameters
 from cluster.swarm.policies.registry import DRAWN_POLICIES
+from cluster.swarm.prefixes.prefix import Prefix
 from cluster.swarm.prefixes.registry import PREFIXES, VALIDATORS, draw_prefix, with_prefix
 from cluster.swarm.replicas import draw_apply_modes, draw_observer_fault, draw_observers
 from cluster.swarm.workloads import NARROW_LANE_CYCLES, READINGS, draw_crowd, draw_workloads
@@ -36,7 +39,8 @@ IDENTITY_SEEDS: Final = 16
 BLOCKS_AFTER_ACTIVATION: Final = 3
 
 POLICY_KEY: Final = "chain.policy"
-"""The setting by which a sweep has one policy in all seeds."""
+ENGINE_KEY: Final = "consensus.engine"
+"""The settings by which a sweep has one policy, or one engine, in all seeds."""
 
 KINDS_SEEDS: Final = 400
 """Seeds that show which kinds of faults the swarm draws."""
@@ -45,33 +49,30 @@ KINDS_SEEDS: Final = 400
 def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
     """Return the scenario of a seed, changed by ``key=value`` settings; raises ScenarioError for a bad one.
 
-    A policy that they state is drawn as if chance had chosen it, with its parameters, and workloads that it admits.
+    A policy that they state is drawn as if chance had chosen it, with its parameters, and workloads that it admits; so
+    is an engine, with faults that it can have.
     """
-    draw, stated = Draw(seed), _stated_policy(settings)
+    draw, stated = Draw(seed), _stated(settings, POLICY_KEY, POLICIES)
+    engine = draw_engine(draw, _stated(settings, ENGINE_KEY, DRAWN_ENGINES))
     # A script states what it needs of a chain: it would not get there under every policy.
-    scripted = "" if stated else draw_prefix(draw)
+    scripted = "" if stated else draw_prefix(draw, engine.without_prefixes)
     validators = VALIDATORS.get(scripted, draw.one_of("cluster.validators", (4, 4, 4, 4, 5, 6, 7)))
     prefix = PREFIXES[scripted](draw, validators) if scripted else None
     chain, observers = _draw_chain(draw, stated=stated, is_scripted=prefix is not None), draw_observers(draw)
-    if prefix is None:
-        sequence = draw_fault_sequence(draw, validators)
-        faults = anchor_some(draw, draw_faults(draw, validators, sequence.faults), sequence.faults, validators)
-        faults |= draw_observer_fault(draw, faults, validators, len(observers))
-    else:
-        sequence, faults = FaultSequence({}), draw_faults_after(draw, validators, prefix)
+    disturbed = _draw_disturbances(draw, engine, prefix, validators=validators, observers=len(observers))
     raw: Plain = {
         "name": SWARM,
         "title": f"drawn from seed {seed}{f', after the prefix {scripted}' * bool(scripted)}",
         "cluster": {"validators": validators},
         "chain": chain,
         "network": _draw_network(draw),
-        "consensus": _draw_consensus(draw),
+        "consensus": _draw_consensus(draw, engine),
         "costs": {"sync_us": draw.one_of("costs.sync_us", (100, 2_000, 15_000))},
         "sync": {"snapshot_gap_blocks": draw.one_of("sync.snapshot_gap_blocks", (3, 256, 256))},
         "validators": draw_apply_modes(draw, validators),
         "observers": observers,
         "workload": draw_workloads(draw, chain),
-        "faults": faults,
+        "faults": {name: engine.in_own_words(fault) for name, fault in disturbed.faults.items()},
         "run": {
             "until_height": draw.between("run.until_height", 12, 22),
             "time_limit_ms": 240_000,
@@ -84,12 +85,25 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
         # A policy that is activated needs blocks of its own to be judged in.
         activation = raw["chain"].get("activation", {"height": 0})
         raw["run"]["until_height"] = max(raw["run"]["until_height"], activation["height"] + BLOCKS_AFTER_ACTIVATION)
-    for section, values in sequence.settings.items():
+    for section, values in disturbed.settings.items():
         raw[section] = {**raw.get(section, {}), **values}
     _lower_expectations(raw)
     for setting in settings:
         apply_setting(raw, setting)
     return convert_scenario(raw, f"swarm seed {seed}")
+
+
+def _draw_disturbances(
+    draw: Draw, engine: DrawnEngine, prefix: Prefix | None, *, validators: int, observers: int
+) -> FaultSequence:
+    """Return all faults, with the settings that go with those of a sequence; a script has none besides its own."""
+    if prefix is not None:
+        return FaultSequence(draw_faults_after(draw, validators, prefix, engine))
+    sequence = draw_fault_sequence(draw, validators, engine)
+    faults = draw_faults(draw, validators, sequence.faults, engine)
+    faults = anchor_some(draw, faults, sequence.faults, validators, engine=engine)
+    faults |= draw_observer_fault(draw, faults, validators, observers)
+    return FaultSequence(faults, sequence.settings)
 
 
 def _lower_expectations(raw: Plain) -> None:
@@ -101,14 +115,15 @@ def _lower_expectations(raw: Plain) -> None:
         raw["oracle"] = "off"
 
 
-def _stated_policy(settings: Sequence[str]) -> str:
-    """Return the policy that settings state; empty where they state none that there is."""
+def _stated(settings: Sequence[str], key: str, known: Container[str]) -> str:
+    """Return the name that settings state under a key; empty where they state none that is known."""
     raw: Plain = {}
     for setting in settings:
-        if setting.partition("=")[0].strip() == POLICY_KEY:
+        if setting.partition("=")[0].strip() == key:
             apply_setting(raw, setting)
-    policy = raw.get("chain", {}).get("policy", "")
-    return policy if policy in POLICIES else ""
+    section, _, name = key.partition(".")
+    stated: str = raw.get(section, {}).get(name, "")
+    return stated if stated in known else ""
 
 
 def swarm_identity(settings: Sequence[str]) -> str:
@@ -238,11 +253,12 @@ _WEIGHTS: Final = (((1, 1), (2, 1)), ((1, 1), (2, 1)), ((1, 2), (5, 3)), ((1, 1)
 """The least and the greatest weight; where they are one, fairness changes nothing."""
 
 
-def _draw_consensus(draw: Draw) -> Plain:
+def _draw_consensus(draw: Draw, engine: DrawnEngine) -> Plain:
     """In one seed of six journals keep so few views that they are pruned within the run."""
+    own = {"engine": engine.name, **engine.section(draw)}
     if not draw.chance("consensus.is_forgetful", 17):
-        return {}
-    return {"view_retention": draw.between("consensus.view_retention", 4, 8)}
+        return own
+    return {**own, "view_retention": draw.between("consensus.view_retention", 4, 8)}
 
 
 def _draw_network(draw: Draw) -> Plain:

@@ -315,6 +315,7 @@ class Guarantees:
         timers_first: The timer phase comes before the transactions, which may cancel what it left waiting.
         shares_block: Fires and transactions together keep within the block's limits.
         has_gc_lane: What is removed counts for the GC lane, and keeps within its budget.
+        returns_ids: An identifier may be scheduled again once its timer has left.
     """
 
     in_order: bool = False
@@ -326,6 +327,7 @@ class Guarantees:
     timers_first: bool = False
     shares_block: bool = False
     has_gc_lane: bool = True
+    returns_ids: bool = False
 
 
 class Policy:

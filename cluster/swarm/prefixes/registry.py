@@ -1,6 +1,6 @@
 """All prefixes, and a drawn scenario that begins with one."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from cluster.swarm.prefixes.before_activation import before_activation
@@ -28,9 +28,10 @@ VALIDATORS: Final = {"rewinding": 4}
 """Of prefixes whose script is about a cluster of one size, that size."""
 
 
-def draw_prefix(draw: Draw) -> str:
-    """Return the name of a seed's prefix, empty for most seeds."""
-    return draw.one_of("prefix", list(PREFIXES)) if draw.chance("prefix.is_on", PERCENT) else ""
+def draw_prefix(draw: Draw, without: Sequence[str] = ()) -> str:
+    """Return the name of a seed's prefix, empty for most seeds; one of those in `without` is none."""
+    found = draw.one_of("prefix", list(PREFIXES)) if draw.chance("prefix.is_on", PERCENT) else ""
+    return "" if found in without else found
 
 
 def with_prefix(raw: Plain, prefix: Prefix) -> Plain:

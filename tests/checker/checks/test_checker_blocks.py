@@ -15,6 +15,8 @@ from scheduler.events import (
     TimerExtended,
     TimerExtendedByGovernance,
 )
+from scheduler.policies.fifo import Fifo
+from scheduler.policies.policy import Guarantees
 from tests.support.checker_history import (
     ACTOR,
     ALICE,
@@ -200,6 +202,14 @@ class TestTimerDelivery:
     def test_a_broken_rule_fails(self, change, words):
         """Each rule of delivery, broken alone, is named with height and timer."""
         assert_only(planned(change), "timer-delivery", *words)
+
+    def test_an_identifier_returns_where_the_policy_lets_it(self, monkeypatch):
+        """Entries of a queue without a counter have one name whenever they are inserted again."""
+        monkeypatch.setattr(
+            Fifo, "guarantees", lambda *_: Guarantees(in_order=True, clears_dead=True, returns_ids=True)
+        )
+
+        assert failing(planned(schedule_again)) == []
 
     def test_governance_cancels_and_extends_too(self):
         """Instruction 48 takes a timer away, or says that it was gone; instruction 50 gives it time."""

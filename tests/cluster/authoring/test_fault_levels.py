@@ -27,6 +27,14 @@ def test_seeds_draw_different_faults_and_the_same_again():
     assert drawn[0].faults != drawn[1].faults
 
 
+@pytest.mark.parametrize("name", ["hotstuff-partition", "longest-chain-eclipse"])
+def test_an_engine_gets_only_faults_that_it_can_have(name):
+    """A plan with an adversary or a form that the engine has not would be refused."""
+    scenario = load_scenario(name)
+
+    assert sum(len(with_faults(scenario, "swarm", seed).faults) for seed in range(40)) > 40
+
+
 @pytest.mark.parametrize("level", LEVELS)
 def test_what_is_required_and_expected_of_own_faults_goes_with_them(level):
     found = with_faults(load_scenario("broken-refund"), level, 5)

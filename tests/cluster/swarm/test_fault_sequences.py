@@ -1,5 +1,6 @@
 """Fault sequences of the swarm: faults that show something only together, and what they have shown."""
 
+from cluster.swarm.engines.simplex import DRAWN_SIMPLEX
 from cluster.swarm.fault_sequences import draw_fault_sequence
 from cluster.swarm.generator import draw_scenario
 from faults import check_plan
@@ -20,7 +21,7 @@ SLOW_JOIN = (
 
 
 def test_every_sequence_is_drawn_and_leaves_seeds_without_one():
-    drawn = [draw_fault_sequence(Draw(seed), 4) for seed in SEEDS]
+    drawn = [draw_fault_sequence(Draw(seed), 4, DRAWN_SIMPLEX) for seed in SEEDS]
     leading = {next(iter(sequence.faults), "") for sequence in drawn}
 
     assert leading == {
@@ -43,7 +44,7 @@ def test_every_sequence_is_drawn_and_leaves_seeds_without_one():
 def test_a_sequence_is_a_sound_plan_in_every_cluster():
     for seed in SEEDS:
         for validators in (4, 5, 6, 7):
-            faults = draw_fault_sequence(Draw(seed), validators).faults
+            faults = draw_fault_sequence(Draw(seed), validators, DRAWN_SIMPLEX).faults
             check_plan({name: decode_fault(fault) for name, fault in faults.items()}, validators, engine="simplex")
 
 

@@ -5,6 +5,7 @@ import pytest
 
 from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.swarm.anchors import KINDS
+from cluster.swarm.engines.registry import DRAWN_ENGINES
 from cluster.swarm.fault_sequences import draw_fault_sequence
 from cluster.swarm.faults import draw_faults
 from cluster.swarm.generator import draw_scenario
@@ -48,8 +49,9 @@ def test_seeds_without_a_prefix_keep_the_faults_that_they_draw():
         scenario, draw = draw_scenario(seed), Draw(seed)
         if draw_prefix(draw) or anchored_in(scenario):
             continue
-        sequence = draw_fault_sequence(draw, scenario.cluster.validators)
-        drawn = draw_faults(draw, scenario.cluster.validators, sequence.faults)
+        engine = DRAWN_ENGINES[scenario.consensus.engine]
+        sequence = draw_fault_sequence(draw, scenario.cluster.validators, engine)
+        drawn = draw_faults(draw, scenario.cluster.validators, sequence.faults, engine)
         plain = {name: decode_fault({**fault, "may_be_idle": True}) for name, fault in drawn.items()}
         assert {name: fault for name, fault in scenario.faults.items() if name != "observer-fault"} == plain
 

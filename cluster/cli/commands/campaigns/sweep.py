@@ -50,7 +50,7 @@ from cluster.page.campaign import sweep_rows
 from cluster.page.index import write_campaign
 from cluster.scenario.load import encode_scenario, load_scenario
 from cluster.scenario.messages import ScenarioError
-from cluster.swarm.drawn_engine import ENGINE
+from cluster.swarm.engines.simplex import DRAWN_SIMPLEX
 from cluster.swarm.generator import draw_scenario, drawn_kinds, swarm_identity
 from faults import PHASES, ROLES, kind_of
 from network.draw import SWARM
@@ -284,7 +284,7 @@ def _promises(options: argparse.Namespace) -> Promises:
 def _promise_of_faults(options: argparse.Namespace) -> tuple[Place, ...]:
     """Return the cells that the sweep promises for the kinds of faults that it is about."""
     if options.swarm:
-        return promise_of(drawn_kinds(), ENGINE)
+        return promise_of(drawn_kinds(), DRAWN_SIMPLEX.name)
     scenario = load_scenario(options.scenario, options.settings)
     kinds = [kind_of(fault) for fault in scenario.faults.values() if fault.enabled]
     return promise_of(kinds, scenario.consensus.engine)

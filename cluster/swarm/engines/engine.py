@@ -1,0 +1,58 @@
+"""The data of an engine that the swarm draws."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from faults import kind_of
+from faults.byzantine.catalogue import behaviours_of
+from faults.kinds.byzantine import Byzantine
+from faults.kinds.drawing import Plain
+from network.draw import Draw
+
+BYZANTINE: Final = kind_of(Byzantine)
+
+
+class DrawnEngine(NamedTuple):
+    """An engine of drawn scenarios.
+
+    Attributes:
+        name: Its name.
+        percent: Percentage of the scenarios that have it, of those that no engine before it took; the first one of
+            the registry has the rest.
+        purpose: The name of that draw.
+        section: Draws the keys of `[consensus]` that are its own.
+        messages: For each message of the draws, those of its own that do the same work.
+        behaviours: Its own behaviours of Byzantine validators, drawn beside those of every engine.
+        without_prefixes: Prefixes whose scripts only another engine can follow.
+        without_moments: Moments of anchors that never come.
+    """
+
+    name: str
+    percent: int = 0
+    purpose: str = ""
+    section: Callable[[Draw], Plain] = lambda _draw: {}
+    messages: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    behaviours: tuple[str, ...] = ()
+    without_prefixes: tuple[str, ...] = ()
+    without_moments: tuple[str, ...] = ()
+
+    def admitted(self, behaviours: tuple[str, ...]) -> tuple[str, ...]:
+        """Return those of some behaviours that the engine has, and its own."""
+        return (*(each for each in behaviours if self._has(each)), *self.behaviours)
+
+    def admits(self, fault: Plain) -> bool:
+        """Return whether the engine can have a drawn fault: only some engines have adversaries."""
+        return fault["kind"] != BYZANTINE or self._has(fault["behaviour"])
+
+    def _has(self, behaviour: str) -> bool:
+        known = behaviours_of(self.name)
+        # It is about the disk, and passes no adversary.
+        return behaviour in known or (behaviour == "amnesia" and bool(known))
+
+    def in_own_words(self, fault: Plain) -> Plain:
+        """Return a drawn fault with the engine's own messages in the place of those of the draws."""
+        if "kinds" not in fault:
+            return fault
+        own = [each for kind in fault["kinds"] for each in self.messages.get(kind, (kind,))]
+        return {**fault, "kinds": list(dict.fromkeys(own))}

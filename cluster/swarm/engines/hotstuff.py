@@ -1,0 +1,41 @@
+"""The engine `hotstuff` of drawn scenarios: both commit rules, and waits that are long or grow long."""
+
+from typing import Final
+
+from cluster.swarm.engines.engine import DrawnEngine
+from faults.kinds.drawing import Plain
+from faults.kinds.simplex_messages import ANSWERS, BLOCK_CERTIFICATES, LAST_VOTES, LEAVING, VOTES
+from network.draw import Draw
+from validators.consensus.hotstuff.kind import HOTSTUFF
+from validators.consensus.hotstuff.messages import BlockVote, NewView, ViewTimeout
+from validators.messages import BlockRelay, BlockResponse
+
+_VOTES: Final = (BlockVote.traced_name,)
+_LEAVING: Final = (NewView.traced_name, ViewTimeout.traced_name)
+
+
+def _draw_section(draw: Draw) -> Plain:
+    return {
+        "certification_timeout_ms": draw.one_of("hotstuff.certification_timeout_ms", (2_100, 3_000, 3_000, 5_000)),
+        "hotstuff": {
+            "profile": draw.one_of("hotstuff.profile", ("three-chain", "two-chain")),
+            "view_timeout_max_ms": draw.one_of("hotstuff.view_timeout_max_ms", (5_000, 12_000, 12_000)),
+        },
+    }
+
+
+DRAWN_HOTSTUFF: Final = DrawnEngine(
+    HOTSTUFF.name,
+    percent=0,
+    purpose="engine.hotstuff",
+    section=_draw_section,
+    messages={
+        **dict.fromkeys((*VOTES, *LAST_VOTES), _VOTES),
+        **dict.fromkeys(LEAVING, _LEAVING),
+        # Certificates travel in the seals of blocks.
+        **dict.fromkeys(BLOCK_CERTIFICATES, (BlockRelay.traced_name,)),
+        **dict.fromkeys(ANSWERS, (BlockResponse.traced_name,)),
+    },
+    behaviours=("hide-certificate", "stale-certificate"),
+    without_prefixes=("rewinding",),
+)
