@@ -6,8 +6,9 @@ state before and what the sender has in the block; its charge and fees are cover
 most that the sender's others there may have cost, and the state after; and cycles, cells and bytes were left at the
 end of the transactions. Room and funds only shrink while a block is made, so they were there in its turn.
 
-A leader tries its senders' next transactions by priority fee, highest first. So a transaction that stands behind one of
-a lower fee, by another sender, has an earlier one of its own sender in the chain whose fee was lower still.
+A leader tries its senders' next transactions by priority fee, highest first, and those of one fee by hash. So a
+transaction that stands behind a later one in that order, by another sender, has an earlier one of its own sender in the
+chain that comes later in it still.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,8 +36,11 @@ TRANSACTION_CYCLES: Final = 1_000
 _KEEPING_ORDER: Final = ("fifo", "fifo-free", "eip1559", "gba-auction")
 """Policies whose blocks have transactions in the order in which their leader tries them."""
 
-_NO_TIP: Final = 1 << 64
-"""More than any priority fee."""
+_Rank = tuple[int, bytes]
+"""The place of a transaction in the order in which a leader tries those of several senders."""
+
+_FIRST: Final[_Rank] = (-(1 << 64), b"")
+"""The rank before that of any transaction."""
 
 
 class _Waiting(NamedTuple):
@@ -68,7 +72,7 @@ class Inclusion(Check):
         self._honest = dict.fromkeys(run.honest)
         self._offered: dict[tuple[int, int], _Offered] = {}
         self._read: _Offered = {}
-        self._least_tip: dict[bytes, int] = {}
+        self._last_rank: dict[bytes, _Rank] = {}
 
     @property
     def handlers(self) -> Handlers:
@@ -118,8 +122,8 @@ class Inclusion(Check):
         return self.tally.result(f"{self.tally.compared:,} transactions that leaders had are in their blocks")
 
     def _judge_order(self, block: SettledBlock, *, is_honest: bool) -> None:
-        """Require that no transaction stands behind one that pays less, unless an earlier one of its sender did too."""
-        least, lowest = self._least_tip, _NO_TIP
+        """Require that no transaction stands behind a later one, unless an earlier one of its sender is later still."""
+        ranks, last = self._last_rank, _FIRST
         # A policy that merges transactions into an order of its own is not followed.
         is_honest = is_honest and self.run.rules.policy(block.height) in _KEEPING_ORDER
         for encoded in block.transactions:
@@ -127,18 +131,18 @@ class Inclusion(Check):
                 transaction = read_transaction(encoded)
             except MalformedError:
                 return
-            sender, tip = transaction.public_key, transaction.priority_fee_per_cycle
-            before = least.get(sender, _NO_TIP)
-            if is_honest and lowest < tip <= before:
+            sender, rank = transaction.public_key, (-transaction.priority_fee_per_cycle, sha256(encoded))
+            before = ranks.get(sender, _FIRST)
+            if is_honest and before <= rank < last:
                 self.tally.fail(
-                    f"height {block.height}: a transaction with a priority fee of {tip:,} stands behind one of "
-                    f"{lowest:,}, and nothing of its sender held it up",
+                    f"height {block.height}: transaction {_describe(rank)} stands behind {_describe(last)}, and "
+                    "nothing of its sender held it up",
                     height=block.height,
                     validator=block.header.proposer,
                 )
                 is_honest = False
-            least[sender] = min(before, tip)
-            lowest = min(lowest, tip)
+            ranks[sender] = max(before, rank)
+            last = max(last, rank)
 
     def _fail(self, digest: bytes, waiting: _Waiting, header: Header) -> None:
         self.tally.compared += 1
@@ -176,6 +180,10 @@ class Inclusion(Check):
             and waiting.length_bytes <= transaction.cells_limit <= rules.block_cells - summary.cells_used - shared[1]
             and block.length_bytes + waiting.length_bytes <= ROOM_BYTES
         )
+
+
+def _describe(rank: _Rank) -> str:
+    return f"{rank[1][:6].hex()} with a priority fee of {-rank[0]:,}"
 
 
 def _read_waiting(encoded: bytes) -> _Waiting | None:

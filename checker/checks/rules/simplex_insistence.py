@@ -13,8 +13,9 @@ or by what it waited for.
 
 Waits of a machine whose clock was slow are not judged, nor a replica that the plan pauses. A request that is made again
 because its timer ran out goes to the next validator in turn, and so do pooled transactions that are sent again. The
-first request for a certificate goes to the leader of the view that the replica is in. No peer is asked for a snapshot,
-or one piece of it, more often in a row than a peer is asked. A leader that is skipped was silent for the skip timeout.
+first request for a certificate goes to the leader of the view that the replica is in, that for a notarized block to the
+leader of its view. No peer is asked for a snapshot, or one piece of it, more often in a row than a peer is asked. A
+leader that is skipped was silent for the skip timeout, and one that is waited for in vain was not, or others were too.
 """
 
 from collections import deque
@@ -28,13 +29,23 @@ from faults.events import ClockSet, Crashed
 from network.clock import MILLION
 from network.events import Delivered, Event, Handlers, Sent, TimerElapsed
 from network.types import Micros, NodeId
-from validators.events import Booted, Entered, Halted, MessageRefused, Reported, SnapshotJoined, Voted
+from validators.events import (
+    Booted,
+    CertificateHeld,
+    Entered,
+    Halted,
+    MessageRefused,
+    Reported,
+    SnapshotJoined,
+    Voted,
+)
 from validators.sync.snapshots import ATTEMPTS
 
 SNAPSHOT_REQUESTS: Final = ("SnapshotRequest", "SnapshotChunkRequest")
 TICKS_PER_SKIP: Final = 4
 TIMED_OUT: Final = "TimedOut"
 INACTIVITY: Final = "Inactivity"
+LEADER_TIMEOUT: Final = "LeaderTimeout"
 HEARD: Final = (
     "Notarize",
     "Nullify",
@@ -60,6 +71,7 @@ class _Life:
         elapsed: Keys of timers for blocks that ran out in the last instant in which one did.
         asked: By what was asked for, the peer that was asked last.
         given: Peers that pooled transactions went to in the instant of the last timer for them.
+        is_leader_gone: Whether the leader of its view was silent as it entered it, and enough others were not.
     """
 
     begun_us: Micros = 0
@@ -76,6 +88,7 @@ class _Life:
     gossiped_us: Micros = -1
     given: list[NodeId] = field(default_factory=list)
     attempts: dict[str, tuple[NodeId, bytes, int]] = field(default_factory=dict)
+    is_leader_gone: bool = False
 
 
 class Insistence(Check):
@@ -96,6 +109,7 @@ class Insistence(Check):
         self._slowed = {node: None for fault in plan.faults if fault.slows for node in fault.nodes}
         self._can_tell_retries = plan.fetch_grace_us != plan.fetch_timeout_us
         self._turns = 0
+        self._notarized: dict[NodeId, tuple[int, bytes]] = {}
 
     @property
     def handlers(self) -> Handlers:
@@ -106,6 +120,7 @@ class Insistence(Check):
             Halted: self.halted,
             Entered: self.entered,
             Voted: self.voted,
+            CertificateHeld: self.certificate_held,
             Reported: self.reported,
             SnapshotJoined: self.joined,
             TimerElapsed: self.elapsed,
@@ -141,6 +156,7 @@ class Insistence(Check):
         life = self._lives.get(event.node)
         if life is not None:
             life.view = entered.view
+            life.is_leader_gone = self._is_gone(event, life, entered.leader)
             life.leaders.append((event.at_us, entered.leader))
             self._close(event, life, "view", "nullify")
             self._wait(event, life, "view", self.run.plan.certification_timeout_us)
@@ -157,8 +173,16 @@ class Insistence(Check):
         life = self._lives.get(event.node)
         if life is not None and report.activity == TIMED_OUT and report.view == life.view:
             self._close(event, life, "view")
-            if report.detail == INACTIVITY and event.node not in self._drifting:
+            is_timed = event.node not in self._drifting and event.node not in self._slow
+            if report.detail == INACTIVITY and is_timed:
                 self._compare_silence(event, life, report.signer)
+            elif report.detail == LEADER_TIMEOUT and is_timed:
+                self._compare_patience(event, life, report.signer)
+
+    def certificate_held(self, event: Event, held: CertificateHeld) -> None:
+        """Note the highest certificate of a block over all lives; from a notarization on the block itself is wanted."""
+        if held.certificate != "nullification" and held.view >= self._notarized.get(event.node, (0, b""))[0]:
+            self._notarized[event.node] = held.view, held.payload if held.certificate == "notarization" else b""
 
     def delivered(self, event: Event, delivered: Delivered) -> None:
         """Note when a peer was heard: by a vote or a certificate, and not by a request alone."""
@@ -275,6 +299,27 @@ class Insistence(Check):
             text = f"validator {event.node} did not wait for leader {leader}, which was silent for {silent_us:,} us"
             self.tally.fail(f"{text}, of {least_us:,}", validator=event.node, leader=leader)
 
+    def _is_gone(self, event: Event, life: _Life, leader: NodeId) -> bool:
+        """Return whether ticks say for certain that a leader is silent and that a quorum without it is not."""
+        tick_us = self.run.plan.skip_timeout_us // TICKS_PER_SKIP
+        silent_us = {
+            node: event.at_us - life.heard.get(node, life.begun_us)
+            for node in range(self.run.validators)
+            if node != event.node
+        }
+        # A tick more than the timeout, and as many as it at most: each began within one.
+        heard = sum(silent_us[node] < TICKS_PER_SKIP * tick_us for node in silent_us if node != leader)
+        quorum = self.run.validators - (self.run.validators - 1) // 3
+        return heard >= quorum - 1 and silent_us.get(leader, 0) > (TICKS_PER_SKIP + 1) * tick_us
+
+    def _compare_patience(self, event: Event, life: _Life, leader: NodeId) -> None:
+        """Compare whether a leader that was waited for in vain had been heard as its view was entered."""
+        self.tally.compared += 1
+        if life.is_leader_gone:
+            text = f"validator {event.node} waited for leader {leader} of view {life.view}, which had been silent for"
+            text += f" more than {self.run.plan.skip_timeout_us:,} us while a quorum had not"
+            self.tally.fail(text, validator=event.node, leader=leader)
+
     # Turns
 
     def _ask(self, event: Event, life: _Life, sent: Sent) -> None:
@@ -290,7 +335,9 @@ class Insistence(Check):
             if life.elapsed_us == event.at_us and len(life.elapsed) == 1:
                 ((digest, asked_us),) = life.elapsed.items()
                 before = life.asked.get(digest)
-                if before is not None and self._can_tell_retries and asked_us == self.run.plan.fetch_timeout_us:
+                if self._can_tell_retries and asked_us != self.run.plan.fetch_timeout_us:
+                    self._compare_first_for_block(node, digest, peer)
+                elif before is not None and self._can_tell_retries:
                     self._compare_turn(node, before, peer, sent.label)
                 life.asked[digest] = peer
             life.elapsed.clear()
@@ -304,6 +351,13 @@ class Insistence(Check):
         leaders.append(life.leaders[-len(leaders) - 1][1] if len(life.leaders) > len(leaders) else leaders[0])
         firsts = [leader if leader != event.node else (leader + 1) % self.run.validators for leader in leaders]
         self._compare(event.node, peer, peer if peer in firsts else firsts[0], "CertificateRequest")
+
+    def _compare_first_for_block(self, node: NodeId, digest: object, peer: NodeId) -> None:
+        """Compare the first peer asked for the last notarized block with its leader; a child may want another block."""
+        view, notarized = self._notarized.get(node, (0, b""))
+        if digest == notarized and node not in self._slowed:
+            leader = view % self.run.validators
+            self._compare(node, peer, leader if leader != node else (node + 1) % self.run.validators, "BlockRequest")
 
     def _count_attempt(self, node: NodeId, life: _Life, sent: Sent) -> None:
         last_peer, content, times = life.attempts.get(sent.label, (-1, b"", 0))

@@ -168,7 +168,13 @@ class TestOrder:
         result = self.judge(tipped(0, 0, 1), tipped(1, 0, 300))
 
         assert result.status == "failed"
-        assert "a priority fee of 300 stands behind one of 1" in result.summary
+        assert "with a priority fee of 300 stands behind" in result.summary
+
+    def test_equal_fees_stand_by_hash(self):
+        both = sorted((tipped(0, 0, 7), tipped(1, 0, 7)), key=transaction_digest)
+
+        assert self.judge(*both).status != "failed"
+        assert self.judge(*reversed(both)).status == "failed"
 
     @pytest.mark.parametrize(
         "transactions",

@@ -8,7 +8,7 @@ from faults.events import ClockSet, Crashed
 from network.events import Delivered, Event, Sent, TimerElapsed
 from network.types import SUPERVISOR
 from tests.support.checks import finish, make_run, show
-from validators.events import Booted, Entered, MessageRefused, Reported, Voted
+from validators.events import Booted, CertificateHeld, Entered, MessageRefused, Reported, Voted
 from validators.sync.snapshots import ATTEMPTS
 
 SECOND = 1_000_000
@@ -111,6 +111,20 @@ class TestTurns:
 
         assert judge(*events, until=3).status == status
 
+    @pytest.mark.parametrize(
+        ("certificate", "peer", "status"),
+        [("notarization", 2, "passed"), ("notarization", 1, "failed"), ("finalization", 1, "passed")],
+    )
+    def test_a_notarized_block_is_asked_of_its_leader(self, certificate, peer, status):
+        events = (
+            at(0.5, CertificateHeld(certificate, 6, b"block", (1, 2, 3))),
+            elapse(1, "fetch", b"block", asked=SECOND // 10),
+            send(1, "BlockRequest", peer),
+            at(2, Entered(6, 2)),
+        )
+
+        assert judge(*events, until=3).status == status
+
     @pytest.mark.parametrize(("second", "status"), [(2, "passed"), (1, "failed")])
     def test_pooled_transactions_go_to_the_next(self, second, status):
         events = (
@@ -169,3 +183,16 @@ class TestSilence:
         heard = at(5, Delivered(1, 0, "Notarize", 80, b"")), at(5, MessageRefused("message", "MALFORMED"))
 
         assert self.skip(*heard).status == "passed"
+
+    @pytest.mark.parametrize(
+        ("leader_at", "others_at", "status"), [(0, 8, "failed"), (5, 8, "passed"), (0, 3, "passed")]
+    )
+    def test_a_leader_that_was_silent_is_not_waited_for(self, leader_at, others_at, status):
+        """The timeout is of 4 s, and a tick is a second."""
+        heard = [at(others_at, Delivered(peer, 0, "Notarize", 80, b"")) for peer in (2, 3)]
+        ended = at(2.5, Reported("TimedOut", 1, 5, ""))
+        waited = at(9, Entered(9, 1)), at(10, Reported("TimedOut", 1, 9, "LeaderTimeout"))
+        ticks = [elapse(second, "consensus", "activity", second) for second in range(1, 11)]
+        events = (*ticks, *heard, at(leader_at, Delivered(1, 0, "Notarize", 80, b"")), ended, *waited)
+
+        assert judge(*sorted(events, key=lambda e: e.at_us), plan=self.PLAN).status == status
