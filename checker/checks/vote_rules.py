@@ -138,6 +138,10 @@ class JournalAudit:
         """Report an entry that cannot be decoded."""
         self._fail(self._node, 0, f"validator {self._node} wrote what is neither vote nor certificate: {reason}")
 
+    def refuse_head(self, reason: str) -> None:
+        """Report a head that says something else than the entries behind it."""
+        self._fail(self._node, self._floor_view, f"the head of validator {self._node}'s journal counts {reason}")
+
     def _recognize(self, record: Record) -> None:
         """Find an entry that was read before; known entries skipped on the way to it are lost."""
         while (expected := self._expected.popleft()) != record:

@@ -29,6 +29,9 @@ from validators.storage.records import HEAD_BYTES
 _LOGS: Final = ("operations-a", "operations-b")
 _SYNCED_BYTES: Final = 8
 """Every record of the journal but its head begins with this many bytes, which are no part of the entry."""
+_GENERATION_BYTES: Final = 4
+_NOTHING_DURABLE: Final = bytes(_SYNCED_BYTES - _GENERATION_BYTES)
+"""Behind the generation: the durable bytes as an entry was appended; none for an entry that pruning carried over."""
 
 
 class _Stored(msgspec.Struct, array_like=True, frozen=True):
@@ -68,15 +71,17 @@ class _Durable:
         """Return whether the file begins with another record than the one that was yielded first."""
         return bool(self._end) and self._read_start() != self._start
 
-    def read_head(self) -> JournalHead | None:
-        """Return the durable head of a copy of the journal that holds all that its last pruning carried over."""
+    def read_head(self) -> tuple[JournalHead | None, int]:
+        """Return the durable head of a copy of the journal that holds all it carried over, and the entries carried."""
         reader = _Durable(self._disk, self._file.name)
         payloads = [payload for _, payload in reader.news()]
         try:
             head = msgspec.msgpack.decode(payloads[0], type=JournalHead) if payloads else None
         except msgspec.MsgspecError:
-            return None
-        return head if head is not None and len(payloads) > head.carried else None
+            return None, 0
+        # What is appended is behind a durable head, so that some bytes were durable by then.
+        carried = sum(payload[_GENERATION_BYTES:_SYNCED_BYTES] == _NOTHING_DURABLE for payload in payloads[1:])
+        return (head if head is not None and len(payloads) > head.carried else None), carried
 
     def _read_start(self) -> bytes:
         """Return the frame before the first record's body, with its checksums."""
@@ -135,7 +140,7 @@ class DurableView:
         for copy, held in zip(self._copies, self._said, strict=True):
             copy.begin_anew()
             held.clear()
-        heads = [copy.read_head() for copy in self._copies]
+        heads, carried = zip(*(copy.read_head() for copy in self._copies), strict=True)
         # A crash in the middle of a pruning leaves one copy whole; the newer one counts.
         newest = max(range(len(heads)), key=lambda place: _generation_of(heads[place]))
         head = heads[newest]
@@ -146,6 +151,8 @@ class DurableView:
         self._observes = None if head is None else head.observes
         floor = None if head is None else _floor_of(head, self._codec)
         self._audit.begin_anew(floor, carried=0 if head is None else head.carried)
+        if head is not None and head.carried != carried[newest]:
+            self._audit.refuse_head(f"{head.carried} entries, and pruning has carried {carried[newest]} over")
         found = self._read_news()
         self._audit.end_rereading()
         return found if floor is None else [floor, *found]

@@ -130,6 +130,9 @@ def planned_run(scenario: Scenario) -> PlannedRun:
         fetch_timeout_us=consensus.fetch_timeout_ms * MILLISECOND_US,
         regossip_us=network.regossip_ms * MILLISECOND_US,
         skip_timeout_us=consensus.skip_timeout_ms * MILLISECOND_US,
+        snapshot_gap_blocks=max(
+            settings_of(scenario, node).snapshot_gap_blocks for node in range(scenario.cluster.validators)
+        ),
         latency_max_us=max((link.latency.sample(MAX_U64) for _, _, link in links), default=0),
         is_lossy=bool(network.loss_ppm or network.reorder_ppm),
     )

@@ -22,7 +22,16 @@ from validators.consensus.simplex import (
     decode_artifact,
     encode_artifact,
 )
-from validators.storage import BlockFile, FinalizedEntry, FinalizedLog, Journal, JournalHead, SimulatedDisk, provision
+from validators.storage import (
+    BlockFile,
+    FinalizedEntry,
+    FinalizedLog,
+    Journal,
+    JournalHead,
+    RecordFile,
+    SimulatedDisk,
+    provision,
+)
 
 PAYLOAD = b"\x07" * 32
 HEAD = JournalHead(chain_id="test", validator=0, public_key=b"\x01" * 32, epoch=0)
@@ -243,6 +252,19 @@ class TestPruning:
 
         summary = bench.results()[1].summary
         assert summary == "validator 0 lost the finalization of view 3 from its journal, whose floor is view 5"
+
+    def test_a_head_that_counts_fewer_than_were_carried_over_fails(self):
+        """A copy that a crash cut short would be taken for whole."""
+        bench = self.pruned(keep_from=3)
+        for name in ("journal-a", "journal-b"):
+            file = RecordFile(bench.disk, name)
+            head, *entries = (record.payload for record in file.read().records)
+            decoded = msgspec.msgpack.decode(head, type=JournalHead)
+            file.rewrite([msgspec.msgpack.encode(msgspec.structs.replace(decoded, carried=0)), *entries])
+        bench.tell(*SAID["finalization"][1])
+
+        summary = bench.results()[1].summary
+        assert summary == "the head of validator 0's journal counts 0 entries, and pruning has carried 3 over"
 
     def test_a_copy_that_a_crash_left_unpruned_is_no_fault(self):
         """The newer copy is what counts, before the start repairs the other and afterwards."""
