@@ -13,7 +13,7 @@ from typing import Final
 
 from checker.checks.accounting import StormAccounting
 from checker.checks.agreement import Agreement
-from checker.checks.answers import Answers
+from checker.checks.answers import NeededAnswers
 from checker.checks.arrival import ExpectedArrival
 from checker.checks.auction_books import AuctionAccounts
 from checker.checks.audit.audit import Audit
@@ -112,7 +112,7 @@ CHECKS: Final[tuple[type[Check], ...]] = (
     Duties,
     KeptVotes,
     FollowedHeads,
-    Answers,
+    NeededAnswers,
     FinalDisks,
     Repairs,
     ExpectedArrival,

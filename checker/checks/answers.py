@@ -59,7 +59,7 @@ class _Answer(NamedTuple):
     checksum: bytes
 
 
-class Answers(Check):
+class NeededAnswers(Check):
     """An answer holds no block that its receiver has, and an offered snapshot is young and above its receiver."""
 
     name = "answers"

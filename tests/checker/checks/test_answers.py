@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from checker.checks.answers import Answers
+from checker.checks.answers import NeededAnswers
 from checker.checks.planned import PlannedFault, PlannedRun
 from network.events import Delivered, Event, Sent
 from tests.support.chain_harness import advance, make_engine
@@ -52,7 +52,7 @@ def offer(height):
 
 
 def judge(*events, plan=PLAN):
-    check = Answers(make_run(plan=plan, chain=CHAIN))
+    check = NeededAnswers(make_run(plan=plan, chain=CHAIN))
     show(check, reach(0, 5), *events)
     return finish(check)
 
