@@ -18,19 +18,25 @@ def storm_timer_id(site: Site, actor: bytes, order: StormOrder, index: int, *, n
         nonce: That of the order's transaction.
         counter: How many timers the actor has scheduled before.
     """
-    due, payload = order.not_before + index % order.spread, storm_payload(order, index)
-    own = site.queue
-    if own is None:
+    if site.queue is None:
+        due, payload = order.not_before + index % order.spread, storm_payload(order, index)
         return timer_id_of(actor, due, payload, nonce, counter=counter)
+    return transaction_id(storm_entry(site, site.queue, actor, order, index=index, counter=counter))
+
+
+def storm_entry(
+    site: Site, own: AptosConfig, actor: bytes, order: StormOrder, *, index: int = 0, counter: int = 0
+) -> bytes:
+    """Return the bytes of an order's scheduled transaction, where the order is executed before `not_before`."""
     price = order.terms.max_fee_per_cycle
     gas = order.gas_limit or site.config.max_cycles_per_fire
     quote = Quote(own.min_price if price is None else price, 0)
     body = Timer(
         timer_id=b"",
         actor=actor,
-        due=due,
+        due=order.not_before + index % order.spread,
         sequence=0,
-        payload=payload,
+        payload=storm_payload(order, index),
         handler=DEFAULT_HANDLER,
         fee_payer=actor,
         gas_limit=gas,
@@ -38,14 +44,13 @@ def storm_timer_id(site: Site, actor: bytes, order: StormOrder, index: int, *, n
         expires_at=0,
         quote=quote,
     )
-    encoded = transaction_bytes(
+    return transaction_bytes(
         body,
         slot_ms=site.slot_ms,
         counter=counter if own.counts_ids else 0,
         expiry_delta_ms=(order.ttl + 1) * site.slot_ms - 1 if own.expiry == "at_run" else None,
         token=first_token(own),
     )
-    return transaction_id(encoded)
 
 
 def first_token(own: AptosConfig) -> Token | None:

@@ -12,10 +12,11 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from cluster.scenario.fields import Milliseconds, NotNegative, Positive, TenThousand, means
-from cluster.workloads.identifiers import ids_problem, storm_timer_id
+from cluster.workloads.identifiers import ids_problem, storm_entry, storm_timer_id
 from cluster.workloads.quoting import QuotingKind
 from cluster.workloads.submission import FUNDS, Client, GenesisShare, Site, TimedTransaction, Volume
 from scheduler import MAX_PAYLOAD_BYTES
+from scheduler.aptos_records import AptosConfig
 from validators.actors import CancelOrder, StormOrder, storm_payload
 from validators.execution import GenesisAccount, GenesisActor
 from validators.execution.blocks import CancelAll, ExecuteActor, Transfer
@@ -105,7 +106,14 @@ class Storm(QuotingKind, tag="storm", kw_only=True, frozen=True):
             return "cancel_all_ms needs chain.policy aptos with chain.policy_parameters.authorization = token"
         if self.cancels_per_actor and ids_problem(site):
             return f"cancels_per_actor: {ids_problem(site)}"
-        return ""
+        return "" if queue is None else self._size_problem(site, queue)
+
+    def _size_problem(self, site: Site, queue: AptosConfig) -> str:
+        """Say that the queue refuses an entry for its bytes."""
+        most, size = queue.max_size_bytes - 1, len(storm_entry(site, queue, site.actor(0), self._order(site, 0, 0, 1)))
+        if size <= most:
+            return ""
+        return f"payload_bytes: an entry has {size} bytes, chain.policy_parameters.max_size_bytes allows {most}"
 
     def volume(self, slots: int) -> Volume:
         """Return its submissions and timers."""

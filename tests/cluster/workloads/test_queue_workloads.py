@@ -53,6 +53,12 @@ def test_owners_and_governance_name_entries_by_their_hash(own):
             "no identifier is known in advance",
         ),
         (
+            {"max_size_bytes": 400},
+            "aptos",
+            {"storm": STORM | {"payload_bytes": 287}},
+            r"storm: payload_bytes: an entry has 400 bytes, chain\.policy_parameters\.max_size_bytes allows 399",
+        ),
+        (
             {},
             "fifo",
             {"c": {"kind": "governance", "actions": [{"do": "service", "action": "pause", "at_ms": 1}]}},
