@@ -1,6 +1,6 @@
 # Every verb of the project. `make run` and `make test` set up what they need in .venv first.
 .DEFAULT_GOAL := help
-.PHONY: help run test quick wheel bench bench-quick soak scan check format clean
+.PHONY: help run test quick wheel site bench bench-quick soak scan check format clean
 
 PYTHON := $(shell sh tools/find_python.sh)
 BIN := .venv/bin
@@ -31,6 +31,10 @@ check: .venv/.dev ## lint and type-check
 wheel: .venv/.dev ## build the wheel in dist/; nothing is fetched for it
 	$(BIN)/python -m hatchling build -t wheel
 
+site: .venv/.docs ## make the site of the documents in site/; a link that leads nowhere ends it
+	$(BIN)/sphinx-build -q -W --keep-going -d site/.doctrees -c docs . site
+	@echo "site/README.html"
+
 bench: .venv/.dev ## run the benchmarks, and write docs/performance.md
 	$(BIN)/python -m benchmarks --out docs/performance.md
 
@@ -48,7 +52,7 @@ format: .venv/.dev ## format the code
 	$(BIN)/ruff check --fix .
 
 clean: ## remove environments, caches and runs
-	rm -rf .venv .venv-3.* dist runs .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-3.* dist site runs .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 .venv/bin/python:
 	@test -n "$(PYTHON)" || { python3 run_cluster.py --version; exit 6; }
@@ -60,6 +64,10 @@ clean: ## remove environments, caches and runs
 
 .venv/.dev: requirements/dev.txt .venv/.run
 	@sh tools/install.sh requirements/dev.txt
+	@touch $@
+
+.venv/.docs: requirements/docs.txt .venv/.run
+	@sh tools/install.sh requirements/docs.txt
 	@touch $@
 
 # Environments of the other Python versions on this machine, for the test that all give one digest.
