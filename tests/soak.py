@@ -1,6 +1,8 @@
 """The long campaign of `make soak`: every scenario for many seeds, forks of every depth, the swarm for many more seeds.
 
-`python -m tests.soak [--seeds A..B] [--swarm A..B] [--depths A..B] [--jobs N]` exits 0 only if every run passed.
+`python -m tests.soak [--parts NAME,...] [--seeds A..B] [--swarm A..B] [--depths A..B] [--jobs N]` exits 0 only if every
+run ended well. The parts are `scenarios`; `modes`, the runs of `tests.support.replica_modes` with an observer of each
+mode; `policies`, every scenario that loads under `bias-auction` and `aptos`, at seed 0; `reorgs`; `swarm`.
 """
 
 import argparse
@@ -15,7 +17,11 @@ from typing import NamedTuple
 import msgspec
 
 from checker.record.root import PROJECT_ROOT
+from cluster.authoring.policies_page import PROMISES, verdicts
 from cluster.scenario.load import scenario_paths
+from tests.support.replica_modes import IN_EVERY_MODE, RUNS
+
+PARTS = ("scenarios", "modes", "policies", "reorgs", "swarm")
 
 
 class Finished(NamedTuple):
@@ -29,11 +35,35 @@ class Finished(NamedTuple):
     seconds: float
 
 
-def run_one(scenario: str, seed: int) -> Finished:
+class Planned(NamedTuple):
+    """A run to come: its scenario, seed and settings, and the verdict that it has to end with; empty for a good one."""
+
+    scenario: str
+    seed: int
+    settings: tuple[str, ...] = ()
+    verdict: str = ""
+
+
+def plan_of(part: str, seeds: Sequence[int]) -> Iterator[Planned]:
+    """Yield the runs of a part."""
+    if part == "scenarios":
+        yield from (Planned(path.stem, seed) for path in scenario_paths() for seed in seeds)
+    elif part == "modes":
+        yield from (Planned(name, seed, settings) for name, settings in RUNS for seed in seeds)
+    elif part == "policies":
+        for name, row in verdicts():
+            for policy, promises in PROMISES.items():
+                if row[policy] == "runs":
+                    yield Planned(name, 0, (f"chain.policy={policy}",), promises.get(name, ("", ""))[0])
+
+
+def run_one(planned: Planned) -> Finished:
     """Run a scenario in a process of its own."""
+    scenario, seed, settings, _ = planned
     started = time.perf_counter()
     with TemporaryDirectory() as runs:
         command = [sys.executable, "run_cluster.py", "run", scenario, "--seed", str(seed), "--json", "--runs", runs]
+        command += [argument for setting in settings for argument in ("--set", setting)]
         done = subprocess.run(command, cwd=PROJECT_ROOT, capture_output=True, text=True, check=False)
     seconds = time.perf_counter() - started
     if not done.stdout:
@@ -42,11 +72,17 @@ def run_one(scenario: str, seed: int) -> Finished:
     return Finished(scenario, seed, done.returncode, answer["verdict"], answer["digest"], seconds)
 
 
-def run_all(seeds: Sequence[int], jobs: int) -> Iterator[Finished]:
-    """Run every scenario for every seed and yield the results in order."""
-    names = [path.stem for path in scenario_paths()]
+def run_all(planned: Sequence[Planned], jobs: int) -> int:
+    """Run, print a line for each run, and return how many did not end as they have to."""
+    failed = 0
     with ThreadPoolExecutor(jobs) as pool:
-        yield from pool.map(lambda pair: run_one(*pair), [(name, seed) for name in names for seed in seeds])
+        for each, done in zip(planned, pool.map(run_one, planned), strict=True):
+            is_good = done.verdict == each.verdict if each.verdict else done.exit_code == 0
+            failed += not is_good
+            named = " ".join((each.scenario, *(it for it in each.settings if it not in IN_EVERY_MODE)))
+            shown = f"{named:18} seed {done.seed:<4} {done.verdict:18} {done.digest[:16]} {done.seconds:6.1f} s"
+            print(shown if is_good else f"{shown}  NOT GOOD", flush=True)
+    return failed
 
 
 def sweep_swarm(seeds: range, jobs: int) -> tuple[int, str]:
@@ -87,24 +123,25 @@ def parse_seeds(text: str) -> range:
 def main(arguments: Sequence[str]) -> int:
     """Run the campaign and print a line for each run."""
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
+    parser.add_argument("--parts", type=lambda text: text.split(","), default=PARTS)
     parser.add_argument("--seeds", type=parse_seeds, default=range(20))
     parser.add_argument("--swarm", type=parse_seeds, default=range(2_000))
     parser.add_argument("--depths", default="1..64")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args(arguments)
-    failed = 0
-    for done in run_all(options.seeds, options.jobs):
-        failed += done.exit_code != 0
-        line = f"{done.scenario:18} seed {done.seed:<4} {done.verdict:18} {done.digest[:16]} {done.seconds:6.1f} s"
+    if unknown := [part for part in options.parts if part not in PARTS]:
+        parser.error(f"--parts: there is no {', '.join(unknown)}; there are {', '.join(PARTS)}")
+    failed = sum(run_all([*plan_of(part, options.seeds)], options.jobs) for part in options.parts)
+    if "reorgs" in options.parts:
+        with ThreadPoolExecutor(options.jobs) as pool:
+            for is_equal, line in pool.map(run_reorgs, [options.depths] * 2, ["slot", "height"]):
+                failed += not is_equal
+                print(line, flush=True)
+    if "swarm" in options.parts:
+        wrong, line = sweep_swarm(options.swarm, options.jobs)
+        failed += wrong
         print(line, flush=True)
-    with ThreadPoolExecutor(options.jobs) as pool:
-        for is_equal, line in pool.map(run_reorgs, [options.depths] * 2, ["slot", "height"]):
-            failed += not is_equal
-            print(line, flush=True)
-    wrong, line = sweep_swarm(options.swarm, options.jobs)
-    failed += wrong
-    print(line, flush=True)
-    print(f"{failed} runs did not pass" if failed else "all runs passed")
+    print(f"{failed} runs did not end well" if failed else "all runs ended well")
     return int(failed > 0)
 
 

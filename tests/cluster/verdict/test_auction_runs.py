@@ -7,6 +7,7 @@ from cluster.live.progress import LiveProgress
 from cluster.scenario.load import load_scenario
 from cluster.verdict.pipeline import run_pipeline
 from scheduler import POLICIES, Carry
+from tests.support.replica_modes import MODES
 
 AUCTION = 'chain.policy="gba-auction"'
 SMALL_STORM = (
@@ -27,17 +28,6 @@ PAIRS = [
     and (before, after) not in {("eip1559", "gba-auction"), ("fifo", "eip1559")}
 ]
 """The pairs of judged policies that may follow each other and have no scenario of their own."""
-
-MODES = {
-    "plain": '{kind="finalized-only"}',
-    "early": '{kind="apply-early", retain_blocks=12}',
-    "restarted": '{kind="restart", every_blocks=3}',
-    "joined": '{kind="snapshot-join", every_blocks=6}',
-    "replayed": '{kind="cold-replay", every_blocks=7}',
-    "refetched": '{kind="cold-replay", blocks="peers", every_blocks=9}',
-    "rebuilt": '{kind="rebuild-indexes"}',
-    "pruned": '{kind="own-cadence"}',
-}
 
 
 def run(name, *settings):
