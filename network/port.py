@@ -180,9 +180,14 @@ class Port:
         return self._is_live
 
     def send(self, destination: NodeId, payload: bytes, label: Label = NO_LABEL) -> None:
-        """Send a message to one validator; `label` says what it is about."""
+        """Send a message to one validator; `label` says what it is about, and `on_sent`, called after, may raise."""
         if self._is_live:
             self._bus.send(self.node, destination, payload, label)
+            self._note_sent(label)
+
+    def _note_sent(self, label: Label) -> None:
+        if self._is_live and self.on_sent is not None:
+            self.on_sent(label)
 
     def broadcast(self, payload: bytes, label: Label = NO_LABEL) -> None:
         """Send one payload to all others, by ascending id; `on_sent` is called after the first and may raise."""

@@ -159,6 +159,11 @@ def kinds_of(channels: Sequence[Channel]) -> tuple[str, ...]:
     return tuple(kind for channel in channels for kind in CHANNELS[channel])
 
 
+def kinds_in(engine: str) -> tuple[str, ...]:
+    """Return the traced names of the messages of an engine and of this file."""
+    return tuple(kind.traced_name for kind in (*ENGINES[engine].messages, *_OWN))
+
+
 def names_of_role(engine: str, role: MessageRole) -> tuple[str, ...]:
     """Return the traced names of the messages in a role, of an engine and of this file."""
     own = (kind.traced_name for kind, info in _OWN.items() if info.role == role)

@@ -15,6 +15,7 @@ import msgspec
 from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.checks.mirror import SettledBlock
+from checker.checks.rules.registry import rules_of_others
 from checker.results import CheckResult, ExitClass
 from network.events import Delivered, Event, Handlers
 from scheduler import (
@@ -308,8 +309,9 @@ class ExpectedRules(LeastCounts):
 
     @property
     def minimums(self) -> Mapping[str, int]:
-        """Counts of `[expect.rules]`, by label."""
-        return self.run.expect.rules
+        """Counts of `[expect.rules]`, by label, without those of other engines."""
+        others = rules_of_others(self.run.engine)
+        return {label: least for label, least in self.run.expect.rules.items() if label not in others}
 
     @property
     def counts(self) -> Mapping[str, int]:

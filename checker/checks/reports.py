@@ -25,6 +25,12 @@ REPORTS: Final = (*(reason for rules in RULES.values() for reason in rules.reaso
 """Names of `[expect.reports]`: reasons to leave a view, kinds of evidence, reasons for unanswered requests."""
 
 
+def reports_of(engine: str) -> tuple[str, ...]:
+    """Return the names that validators of an engine can report."""
+    rules = RULES[engine]
+    return (*rules.reasons, *rules.evidence, *UNANSWERED)
+
+
 SHOWN: Final = 3
 """Pieces of evidence that the verdict shows; all of them are in its file."""
 
@@ -68,8 +74,9 @@ class ExpectedReports(LeastCounts):
 
     @property
     def minimums(self) -> Mapping[str, int]:
-        """Counts of `[expect.reports]`."""
-        return self.run.expect.reports
+        """Counts of `[expect.reports]`, without those of other engines."""
+        own = reports_of(self.run.engine)
+        return {name: least for name, least in self.run.expect.reports.items() if name in own}
 
     @property
     def counts(self) -> Mapping[str, int]:

@@ -15,12 +15,13 @@ from cluster.scenario.aliases import rename_setting, report_once, with_new_names
 from cluster.scenario.messages import ScenarioError, validation_message
 from cluster.scenario.model import Scenario, scenario_type
 from cluster.scenario.plugins import PluginError, load_plugins
-from cluster.scenario.rules import check_scenario
+from cluster.scenario.rules import check_scenario, unused_times
 from cluster.scenario.sections.chain import ChainSection, parameters_section
 from cluster.scenario.toml_file import UnreadableError, parse_toml, read_toml
 from faults import PlanError, resolve_regions
 from faults.nearest import did_you_mean
 from scheduler import POLICIES, InvalidInput
+from validators.consensus.registry import ENGINES
 
 REFERENCE_CHARACTERS_MAX = 1_000
 """A longer scenario name or path is a mistake."""
@@ -45,8 +46,7 @@ def load_scenario(reference: str, settings: Sequence[str] = ()) -> Scenario:
         raise ScenarioError(str(path), str(error)) from error
     except OSError as error:
         raise ScenarioError(str(path), f"cannot be read: {error.strerror}") from error
-    for setting in settings:
-        apply_setting(raw, setting)
+    apply_settings(raw, settings)
     # Once more: a setting may state an old value.
     return convert_scenario(with_new_names(raw, report_once), str(path))
 
@@ -136,6 +136,21 @@ def _find(reference: str) -> Path:
         reason = f"no such scenario{did_you_mean(reference, known)}; there are {', '.join(known)}"
         raise ScenarioError(reference, f"{reason}, or give a path to a .toml file")
     return path
+
+
+def apply_settings(raw: dict[str, Any], settings: Sequence[str]) -> None:
+    """Change plain data by ``key=value`` each; raises ScenarioError.
+
+    Where they change the engine, times of the other one are left out, unless they are among the settings: those are
+    refused.
+    """
+    for setting in settings:
+        apply_setting(raw, setting)
+    keys = [rename_setting(setting.partition("=")[0].strip().split(".")) for setting in settings]
+    if ["consensus", "engine"] in keys and (engine := raw["consensus"]["engine"]) in ENGINES:
+        for time in unused_times(engine):
+            if ["consensus", time] not in keys:
+                raw["consensus"].pop(time, None)
 
 
 def apply_setting(raw: dict[str, Any], setting: str) -> None:

@@ -5,7 +5,7 @@ what fits together. Times are whole virtual milliseconds in files (`_ms`) and mi
 """
 
 from functools import cache
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Final, Literal, TypeAlias, cast, get_args
 
 import msgspec
 
@@ -33,11 +33,19 @@ class ClusterSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=T
     signatures: Annotated[Literal["ed25519"], means("How they sign.")] = "ed25519"
 
 
+EngineName: TypeAlias = Literal["simplex", "hotstuff", "longest-chain"]
+
+Profile: TypeAlias = Literal["three-chain", "two-chain"]
+
+ENGINE_FORMS: Final = (*get_args(EngineName), *(f"hotstuff {profile}" for profile in get_args(Profile)))
+"""Engines by name, and HotStuff's with its profile: the names of `not_for`."""
+
+
 class HotstuffSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Settings of HotStuff alone."""
 
     profile: Annotated[
-        Literal["three-chain", "two-chain"],
+        Profile,
         means("Blocks of consecutive views that make the first of them final: three, or two and timeout certificates."),
     ] = "three-chain"
     view_timeout_max_ms: Annotated[
@@ -49,7 +57,7 @@ class HotstuffSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=
 class ConsensusSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The consensus engine, and the timeouts of Simplex (specification of Simplex, section 1.2)."""
 
-    engine: Annotated[Literal["simplex", "hotstuff", "longest-chain"], means("The consensus engine.")] = "simplex"
+    engine: Annotated[EngineName, means("The consensus engine.")] = "simplex"
     leader_timeout_ms: Annotated[
         Positive, means("A view waits so long for its leader's proposal; above `chain.block_interval_ms`.")
     ] = 2_000
@@ -141,6 +149,10 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     ]
     title: Annotated[Title, means("A line on what it shows.")]
     requires: Annotated[tuple[str, ...], means("Faults and workloads that must take effect.")] = ()
+    not_for: Annotated[
+        dict[str, Title],
+        means("Engines, or forms such as `hotstuff two-chain`, that cannot show what it promises, and why; refused."),
+    ] = {}
     oracle: Annotated[
         Literal["on", "off"], means("Off for a policy or an actor that no oracle knows; the verdict says so.")
     ] = "on"
@@ -160,6 +172,14 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     mutants: Annotated[
         dict[str, tuple[NotNegative, ...]], means("Mutants (checker/mutants) by name, and the replicas that run each.")
     ] = {}
+
+    @property
+    def engine_forms(self) -> tuple[str, ...]:
+        """The names of the engine for `not_for`: its own, and with the profile of HotStuff."""
+        engine = self.consensus.engine
+        if engine != "hotstuff":
+            return (engine,)
+        return engine, f"{engine} {(self.consensus.hotstuff or HotstuffSection()).profile}"
 
     @property
     def finality_depth(self) -> int | None:

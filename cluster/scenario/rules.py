@@ -1,11 +1,15 @@
 """Rules across the keys of a scenario: unknown names, invalid plans, times that contradict each other."""
 
 from collections.abc import Iterator, Sequence
+from inspect import signature
+from typing import Final
 
 from checker.checks import fallible
+from checker.checks.reports import REPORTS, reports_of
+from checker.checks.rules.registry import rules_of_others
 from checker.mutants import CATALOGUE
 from cluster.scenario.messages import ScenarioError
-from cluster.scenario.model import ConsensusSection, Scenario
+from cluster.scenario.model import ENGINE_FORMS, ConsensusSection, Scenario
 from cluster.scenario.plugins import checks_with
 from cluster.scenario.sections.expect import expect_rules
 from cluster.scenario.sections.lane import LaneSection
@@ -16,6 +20,7 @@ from faults import PlanError, all_over_ms, check_plan
 from faults.nearest import did_you_mean
 from network.latency import LatencyError
 from scheduler import POLICIES, LaneConfig
+from validators.consensus.registry import ENGINES
 
 
 def check_scenario(scenario: Scenario, place: str) -> None:
@@ -44,42 +49,60 @@ def check_scenario(scenario: Scenario, place: str) -> None:
             raise ScenarioError(place, f"{key}: {reason}")
 
 
-def _engine_rules(consensus: ConsensusSection) -> Sequence[tuple[str, bool, str]]:
-    """Return the rules of sections that belong to one engine."""
-    own, engine = consensus.hotstuff, consensus.engine
-    if own is None:
-        return ()
-    return (
-        ("consensus.hotstuff", engine == "hotstuff", f"belongs to the engine hotstuff, and the engine is {engine}"),
-        (
-            "consensus.hotstuff.view_timeout_max_ms",
-            own.view_timeout_max_ms >= consensus.certification_timeout_ms,
-            f"must not be below consensus.certification_timeout_ms, which is {consensus.certification_timeout_ms}",
-        ),
-    )
+ENGINE_TIMES: Final = ("leader_timeout", "certification_timeout", "timeout_retry", "skip_timeout")
+"""Times of `[consensus]` that not every engine uses, without their unit."""
+
+
+def unused_times(engine: str) -> tuple[str, ...]:
+    """Return the keys of `[consensus]` that an engine does not use."""
+    used = signature(ENGINES[engine].configure).parameters
+    return tuple(f"{name}_ms" for name in ENGINE_TIMES if f"{name}_us" not in used)
+
+
+def _engine_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
+    """Yield the rules of keys, sections and expectations that belong to one engine."""
+    consensus, engine = scenario.consensus, scenario.consensus.engine
+    own = consensus.hotstuff
+    if own is not None:
+        yield "consensus.hotstuff", engine == "hotstuff", f"belongs to the engine hotstuff, and the engine is {engine}"
+        least_ms = consensus.certification_timeout_ms
+        reason = f"must not be below consensus.certification_timeout_ms, which is {least_ms}"
+        yield "consensus.hotstuff.view_timeout_max_ms", own.view_timeout_max_ms >= least_ms, reason
+    yield from _time_rules(consensus, scenario.chain.block_interval_ms)
+    for form, reason in scenario.not_for.items():
+        yield f"not_for.{form}", form in ENGINE_FORMS, f"is no engine; there are {', '.join(ENGINE_FORMS)}"
+        yield "consensus.engine", form not in scenario.engine_forms, f"{form} cannot show what this promises: {reason}"
+    for key, named, others in (
+        ("reports", scenario.expect.reports, [name for name in REPORTS if name not in reports_of(engine)]),
+        ("rules", scenario.expect.rules, rules_of_others(engine)),
+    ):
+        is_reachable = not named or any(name not in others for name in named)
+        yield f"expect.{key}", is_reachable, f"{engine} knows no {' and no '.join(named)}"
+
+
+def _time_rules(consensus: ConsensusSection, block_interval_ms: int) -> Iterator[tuple[str, bool, str]]:
+    unused = unused_times(consensus.engine)
+    used = [key for key in consensus.__struct_fields__ if key.endswith("_ms") and key not in unused]
+    for key in unused:
+        # A record has every default written out.
+        is_left_out = getattr(consensus, key) == getattr(ConsensusSection(), key)
+        yield f"consensus.{key}", is_left_out, f"{consensus.engine} does not use it; it uses {', '.join(used)}"
+    first = next((key for key in ("leader_timeout_ms", "certification_timeout_ms") if key in used), None)
+    if first is not None:
+        first_ms = getattr(consensus, first)
+        reason = f"must be below consensus.{first}, which is {first_ms}"
+        yield "chain.block_interval_ms", block_interval_ms < first_ms, reason
+    if "leader_timeout_ms" in used:
+        leader_ms, certification_ms = consensus.leader_timeout_ms, consensus.certification_timeout_ms
+        reason = f"must be above consensus.leader_timeout_ms, which is {leader_ms}"
+        yield "consensus.certification_timeout_ms", certification_ms > leader_ms, reason
+        is_last = consensus.skip_timeout_ms > max(certification_ms, consensus.timeout_retry_ms)
+        yield "consensus.skip_timeout_ms", is_last, "must be above certification_timeout_ms and timeout_retry_ms"
 
 
 def _rules(scenario: Scenario) -> Sequence[tuple[str, bool, str]]:
     consensus, chain = scenario.consensus, scenario.chain
-    rules: list[tuple[str, bool, str]] = [
-        (
-            "chain.block_interval_ms",
-            chain.block_interval_ms < consensus.leader_timeout_ms,
-            f"must be below consensus.leader_timeout_ms, which is {consensus.leader_timeout_ms}",
-        ),
-        (
-            "consensus.certification_timeout_ms",
-            consensus.certification_timeout_ms > consensus.leader_timeout_ms,
-            f"must be above consensus.leader_timeout_ms, which is {consensus.leader_timeout_ms}",
-        ),
-        (
-            "consensus.skip_timeout_ms",
-            consensus.skip_timeout_ms > max(consensus.certification_timeout_ms, consensus.timeout_retry_ms),
-            "must be above certification_timeout_ms and timeout_retry_ms",
-        ),
-        *_engine_rules(consensus),
-    ]
-    rules += _depth_rules(scenario)
+    rules = [*_depth_rules(scenario), *_engine_rules(scenario)]
     rules += [
         (
             f"chain.{name}",

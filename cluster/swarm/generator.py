@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from checker.oracle.twins import TWINS
-from cluster.scenario.load import apply_setting, convert_scenario, encode_scenario
+from cluster.scenario.load import apply_setting, apply_settings, convert_scenario, encode_scenario
 from cluster.scenario.model import Scenario
 from cluster.swarm.anchors import anchor_some, draw_faults_after
 from cluster.swarm.engines.engine import DrawnEngine
@@ -88,8 +88,7 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
     for section, values in disturbed.settings.items():
         raw[section] = {**raw.get(section, {}), **values}
     _lower_expectations(raw)
-    for setting in settings:
-        apply_setting(raw, setting)
+    apply_settings(raw, settings)
     return convert_scenario(raw, f"swarm seed {seed}")
 
 

@@ -40,6 +40,7 @@ class ByzantinePort(Port):
         """Send what the adversary makes of a message to one validator."""
         if self.is_live and self._adversary.is_active:
             self._send_tampered((destination,), payload, label)
+            self._note_sent(label)
         else:
             super().send(destination, payload, label)
 
@@ -48,18 +49,17 @@ class ByzantinePort(Port):
         if self.is_live and self._adversary.is_active:
             self._send_tampered(self._adversary.everybody(), payload, label)
             # The boundary after the first message of a vote: with an adversary, after all of them.
-            if self.is_live and self.on_sent is not None:
-                self.on_sent(label)
+            self._note_sent(label)
         else:
             super().broadcast(payload, label)
 
     def send_all(self, messages: Iterable[Outgoing]) -> None:
         """Send messages as they are."""
-        for outgoing in messages:
+        for outgoing in messages if self.is_live else ():
             message = outgoing.message
             payload = message if isinstance(message, bytes) else self._adversary.codec.encode(message)
             for destination in outgoing.to:
-                super().send(destination, payload, outgoing.label)
+                self._bus.send(self.node, destination, payload, outgoing.label)
 
     def give(self, message: Message) -> None:
         """Let the own validator have a message, as if it had come from the bus."""

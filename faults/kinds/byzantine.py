@@ -63,7 +63,7 @@ class Byzantine(Windowed, tag="byzantine", kw_only=True, frozen=True):
         yield "what", not self.what or self.what in forms, f"{self.behaviour} knows {', '.join(forms) or 'no forms'}"
         is_withholding = self.behaviour == "withhold"
         yield "kinds", is_withholding or not (self.kinds or self.to), "kinds and to belong to the behaviour withhold"
-        yield from known_messages(self.kinds)
+        yield from known_messages(self.kinds, plan.engine, may_be_idle=self.may_be_idle)
         yield distinct("to", self.to)
         yield "to", self.validator not in self.to, "a validator keeps nothing from itself"
         is_known = all(node < plan.replicas for node in self.to)

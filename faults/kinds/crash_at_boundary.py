@@ -19,7 +19,7 @@ _PLACES: Final[Mapping[Boundary, str]] = {
     "before-append": "before it writes to its vote journal",
     "after-append": "between the write to its vote journal and the sync",
     "after-sync": "between the sync of its disk and what it sends on it",
-    "after-send": "when the first message of a vote has left and the others have not",
+    "after-send": "when the first message of a vote has left and no other",
     "mid-prune": "when one copy of its vote journal is written anew and the other is not",
 }
 

@@ -7,7 +7,7 @@ import msgspec
 
 from faults.nearest import did_you_mean
 from scheduler import MAX_U63
-from validators.messages import MESSAGE_KINDS
+from validators.messages import MESSAGE_KINDS, kinds_in
 
 Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=MAX_U63)]
 Positive = Annotated[int, msgspec.Meta(ge=1, le=MAX_U63)]
@@ -59,12 +59,18 @@ def sound_links(key: str, links: Sequence[Link], *, is_directed: bool = False) -
     yield key, not twice, f"the link {list(twice[0]) if twice else ''} is named twice"
 
 
-def known_messages(kinds: Sequence[str]) -> Iterator[Requirement]:
-    """Require that `kinds` are kinds of messages."""
+def known_messages(kinds: Sequence[str], engine: str, *, may_be_idle: bool) -> Iterator[Requirement]:
+    """Require that `kinds` are kinds of messages, and that the engine has one of them unless the fault may be idle.
+
+    A list may name those of several engines, so that one plan is for all of them.
+    """
     for kind in kinds:
         named = f"{kind!r}{did_you_mean(kind, MESSAGE_KINDS)}"
         reason = f"no message is called {named}; there are {', '.join(MESSAGE_KINDS)}"
         yield "kinds", kind in MESSAGE_KINDS, reason
+    own = kinds_in(engine)
+    reason = f"{engine} has no {' and no '.join(kinds)}; it has {', '.join(own)}"
+    yield "kinds", may_be_idle or not kinds or any(kind in own for kind in kinds), reason
 
 
 def both_or_neither(key: str, **numbers: int) -> Requirement:

@@ -96,7 +96,7 @@ class Rule(Windowed, tag="rule", kw_only=True, frozen=True):
         )
 
     def check(self, plan: Plan) -> Iterator[Requirement]:
-        yield from self._check_matching(plan.replicas)
+        yield from self._check_matching(plan)
         yield "delay_ms", (self.action == "delay") == bool(self.delay_ms), "belongs to the action delay, at least 1"
         is_release = self.release_ms is not None or self.release_gap_ms or self.first_to or self.first_ms is not None
         yield "release_ms", self.is_releasing or not is_release, "only the actions hold and replay release anything"
@@ -105,8 +105,8 @@ class Rule(Windowed, tag="rule", kw_only=True, frozen=True):
         is_first = self.first_ms is None or self.start_ms < self.first_ms < self.released_ms
         yield "first_ms", is_first, f"must lie between start_ms {self.start_ms} and the release at {self.released_ms}"
 
-    def _check_matching(self, nodes: int) -> Iterator[Requirement]:
-        yield from known_messages(self.kinds)
+    def _check_matching(self, plan: Plan) -> Iterator[Requirement]:
+        yield from known_messages(self.kinds, plan.engine, may_be_idle=self.may_be_idle)
         is_about_none = bool(self.kinds) and all(kind in KINDS_WITHOUT_VIEW for kind in self.kinds)
         without = f"messages called {', '.join(self.kinds)} have no view and no height"
         for key, found in (("views", self.views), ("heights", self.heights)):
@@ -118,7 +118,7 @@ class Rule(Windowed, tag="rule", kw_only=True, frozen=True):
         yield distinct("first_to", self.first_to)
         strangers = [node for node in self.first_to if self.receivers and node not in self.receivers]
         yield "first_to", not strangers, f"validator {strangers[:1]} is not among those in `to`"
-        yield "to", bool(self.links(nodes)), "no link leads from a validator in `from` to another one in `to`"
+        yield "to", bool(self.links(plan.replicas)), "no link leads from a validator in `from` to another one in `to`"
 
     def describe(self) -> str:
         sent = who(self.senders) if self.senders else "anybody"

@@ -220,8 +220,8 @@ EXPLAINED = {
     ),
     "tired": "From 0.001 s to 0.005 s all work of validator 2 takes 3 times as long.",
     "edge": (
-        "From 0.001 s to 0.005 s validator 1 loses its power when the first message of a vote has left and the others "
-        "have not, once, and restarts from its disk 0.002 s later."
+        "From 0.001 s to 0.005 s validator 1 loses its power when the first message of a vote has left and no "
+        "other, once, and restarts from its disk 0.002 s later."
     ),
     "wiped": (
         "At 0.030 s validator 3 loses its power and its disk; at 0.040 s it starts on an empty one, and may never vote "

@@ -188,6 +188,14 @@ class TestWatchedBroadcast:
         assert rig.bus.statistics().sent == 3
         assert reported == [Label("Notarize")]
 
+    def test_a_message_to_one_is_told_once(self):
+        """Votes of HotStuff go to one validator, and power can go right behind them as well."""
+        port, reported = build_rig(4).port(0), []
+        port.on_sent = reported.append
+        port.send(2, b"x", Label("BlockVote"))
+
+        assert reported == [Label("BlockVote")]
+
 
 class TestPause:
     def test_events_of_a_paused_port_are_delivered_in_order_on_resume(self):

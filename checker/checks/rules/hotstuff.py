@@ -82,7 +82,7 @@ class HotStuffJournal:
             case QuorumCertificate(view):
                 return f"its highest certificate was of view {self._high}" if view <= self._high else ""
             case TimeoutCertificate(view):
-                return "it had a later one" if view <= max(self._entries, default=0) else ""
+                return "it had a later one" if view < max(self._entries, default=0) else ""
             case Lock(view):
                 return f"the lock was at view {self._locked}, and moves back" if view <= self._locked else ""
             case Commit():
@@ -100,6 +100,7 @@ class HotStuffJournal:
             case QuorumCertificate(view):
                 self._high = max(self._high, view)
             case TimeoutCertificate(view):
+                # Several quorums can give up one view; the last certificate before a vote is that of the vote's block.
                 self._entries[view] = max(record.high_views, default=0)
             case Lock(view):
                 self._locked = max(self._locked, view)
@@ -247,6 +248,7 @@ HOTSTUFF_RULES: Final = EngineRules(
     finality_views_max=_FINALITY_VIEWS_MAX,
     finality_gap_max_us=_finality_gap_max_us,
     accepts_block=_accepts_block,
+    makes_final=_accepts_block,
     proposal_of=_proposal_of,
     reasons=("ViewExpired", "OthersLeft"),
     evidence=("ConflictingVotes",),

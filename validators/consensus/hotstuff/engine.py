@@ -385,6 +385,9 @@ class HotStuff:
         block = self._chain.tree.get(ref.digest)
         is_asked = self._verifying == ref and ref.view == self._memory.view and block is not None
         if is_asked and is_sound and block is not None and self._voter.may_vote_for(self._memory, block):
+            if block.timeout is not None and block.timeout != self._memory.entry:
+                # Of the timeouts of a view several certificates can be made; the vote rests on this one.
+                self._chain.note(block.timeout)
             cast = self._voter.vote(ref, block.justify.view)
             self._chain.note(cast)
             self._send_vote(cast.vote)
