@@ -171,8 +171,8 @@ class Validator:
         view, engine = self._consensus.position.view, self.application.engine
         final_view = 0 if self._consensus.finality is None else self._consensus.finality.view
         # A pruning waits for syncs, and views go by meanwhile: with a retention of two they are the most of it.
-        lowest_view = min(final_view, engine.finalized.view) - 3 * config.view_retention - PRUNING_VIEWS
-        views = view + 2 - max(lowest_view, 0)
+        lowest_view = final_view - 2 * config.view_retention - PRUNING_VIEWS
+        views = view + 2 - max(min(final_view, engine.finalized.view) - 3 * config.view_retention, 0)
         floor = records.decode_finality(self._journal.floor) if self._journal.floor else None
         artifacts = [records.decode(artifact) for artifact in self._journal.artifacts]
         return (
@@ -180,7 +180,8 @@ class Validator:
             *self.application.derived(view, views),
             self._consensus.derived(artifacts, floor),
             self._intake.serving.derived(replicas),
-            self._journal.derived(disk, 7 * views),
+            self._journal.derived(disk, 7 * (view + 2 - max(lowest_view, 0))),
+            self._pruner.derived(),
             self._block_file.derived(disk),
             self._barrier.derived(),
         )

@@ -15,6 +15,7 @@ from network.port import Port
 from network.types import Micros
 from scheduler import Reach, unheard
 from validators.consensus.interface import Finality, RecordCodec
+from validators.derived import Derived
 from validators.storage import Barrier, Journal
 from validators.storage.rules import DiskRule
 
@@ -49,10 +50,14 @@ class JournalPruner:
         self._records = records
         self._view_retention = view_retention
         self._cost_us = max(2 * sync_us, 1)
+        self._final_view = 0
+        self._waiting = 0
 
     def finalized(self, finality: Finality) -> None:
         """Have the journal pruned, if enough of it is needless and when the finality is durable."""
+        self._final_view = finality.view
         if self._is_due(finality):
+            self._waiting += 1
             # Behind the barrier: entries may go only when the finality that stands for them survives a crash.
             self._barrier.then(partial(self._port.work_on, "pruning", self._cost_us, PruneDue(finality)))
 
@@ -61,7 +66,21 @@ class JournalPruner:
         # Behind the barrier a second time, so that no sync is under way whose extent the rewriting would change.
         self._barrier.then(partial(self._prune, due.finality))
 
+    def derived(self) -> Derived:
+        """Return the oldest view of the journal beside the oldest that it may have while no pruning waits."""
+        views = [self._view_of(entry) for entry in self._journal.artifacts[:1]]
+        lowest_view = self._final_view - 2 * self._view_retention + 1
+        # A life that has seen no finality yet has had nothing to prune by.
+        is_bound = bool(self._final_view) and not self._waiting
+        return Derived(
+            part="journal pruning",
+            kept={f"first entry is of view {view}": True for view in views},
+            rebuilt={f"first entry is of view {max(view, lowest_view) if is_bound else view}": True for view in views},
+            is_of_disk=True,
+        )
+
     def _prune(self, finality: Finality) -> None:
+        self._waiting -= 1
         if self._is_due(finality):
             lowest_view = finality.view - self._view_retention
             self._reach(DiskRule.JOURNAL_PRUNED)

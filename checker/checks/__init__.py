@@ -42,6 +42,7 @@ from checker.checks.leaders import Leaders
 from checker.checks.live_values import LiveValues
 from checker.checks.liveness import FinalityRegained
 from checker.checks.messages import MessageDelivery
+from checker.checks.once import DoneOnce
 from checker.checks.oracle import EqualOracle
 from checker.checks.phases import PhaseLedger
 from checker.checks.proofs import Proofs
@@ -61,6 +62,7 @@ from checker.checks.spread import MempoolSpread
 from checker.checks.storm import StormDrained
 from checker.checks.structures import Bitmap, Indexes, OperationLog
 from checker.checks.supply import Supply
+from checker.checks.timer_lengths import TimerLengths
 from checker.checks.timers import TimerDelivery
 from checker.checks.triggers import StateTriggers
 from checker.checks.vote_rules import VoteRules
@@ -113,6 +115,8 @@ CHECKS: Final[tuple[type[Check], ...]] = (
     KeptVotes,
     FollowedHeads,
     NeededAnswers,
+    DoneOnce,
+    TimerLengths,
     FinalDisks,
     Repairs,
     ExpectedArrival,

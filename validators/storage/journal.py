@@ -124,7 +124,7 @@ class Journal:
             "entries",
             len(self._artifacts),
             entries_max,
-            "7 for each view down to 3 retentions and 8 views below finality",
+            "7 for each view down to 2 retentions and 8 views below finality",
         )
         return Derived(part="journal", kept=kept, rebuilt=rebuilt, sizes=(size,), is_of_disk=True)
 

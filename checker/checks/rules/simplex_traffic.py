@@ -11,7 +11,7 @@ Lengths are bounded for each message: of votes and requests by a constant, of ce
 content leaves no more often than once for each timeout, and once more each time that what it asks for is wanted again.
 
 Of the requests of one kind that come from one peer in a second of the replica's own, no more than the limit are taken
-and not refused. Its second begins with a request and ends with a timer.
+and not refused. Its second begins with a request and ends with a timer, which is set when one for a block comes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ from typing import ClassVar, Final
 from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.results import CheckResult, ExitClass
-from faults.events import ClockSet, TransactionSubmitted
+from faults.events import ClockSet, Crashed, TransactionSubmitted
 from network.clock import MILLION
 from network.events import Delivered, Event, Handlers, Sent, TimerElapsed
 from network.types import Micros, NodeId
@@ -78,6 +78,8 @@ class Traffic(Check):
         self._got: dict[tuple[int, str], int] = {}
         self._seconds: dict[NodeId, _Second] = {}
         self._halted: dict[NodeId, None] = {}
+        self._ends: dict[NodeId, tuple[Micros, Micros]] = {}
+        self._slow = {node: None for fault in run.plan.faults if fault.pauses for node in fault.nodes}
         self._asked: dict[tuple[int, str, bytes], int] = {}
         self._limits = {
             **dict.fromkeys(VOTES, VOTE_BYTES_MAX),
@@ -101,6 +103,7 @@ class Traffic(Check):
             MessageRefused: self.refused,
             TimerElapsed: self.elapsed,
             Halted: self.halted,
+            Crashed: self.crashed,
         }
 
     @property
@@ -129,9 +132,13 @@ class Traffic(Check):
             second = self._seconds.setdefault(event.node, _Second())
             self._close(event.node, second)
             second.last, second.last_us = (delivered.source, delivered.label), event.at_us
+            if delivered.label == "BlockRequest" and event.node not in self._slow:
+                self._ends.setdefault(event.node, (event.at_us, event.at_us + SECOND_US + 1))
 
-    def refused(self, event: Event, _refused: MessageRefused) -> None:
-        """Leave out a request that was refused as it came."""
+    def refused(self, event: Event, refused: MessageRefused) -> None:
+        """Leave out a request that was refused as it came; one that was understood begins a second all the same."""
+        if refused.message not in REQUESTS and self._ends.get(event.node, (-1,))[0] == event.at_us:
+            del self._ends[event.node]
         second = self._seconds.get(event.node)
         if second is not None and second.last_us == event.at_us:
             second.last = None
@@ -139,15 +146,31 @@ class Traffic(Check):
     def halted(self, event: Event, _halted: Halted) -> None:
         """Count no requests of a replica that is here and answers nothing, nor says so."""
         self._seconds.pop(event.node, None)
+        self._ends.pop(event.node, None)
         self._halted[event.node] = None
+
+    def crashed(self, _event: Event, crashed: Crashed) -> None:
+        """End what a replica without power was to do."""
+        self._ends.pop(crashed.machine, None)
 
     def elapsed(self, event: Event, timer: TimerElapsed) -> None:
         """End a second of a replica."""
         if timer.key == ANSWERS_TIMER:
             self._close(event.node, self._seconds.pop(event.node, _Second()))
+            self._end_second(event.node, event.at_us)
             self.tally.compared += 1
             if timer.asked_us != SECOND_US:
                 self._fail(event.node, f"answers by a second of {timer.asked_us:,} us", SECOND_US, "us")
+
+    def _end_second(self, node: NodeId, now_us: Micros) -> None:
+        """Compare when a second ends with the request that it had to begin with at the latest."""
+        if node not in self._ends:
+            return
+        begun_us, due_us = self._ends.pop(node)
+        self.tally.compared += 1
+        if now_us > due_us:
+            text = f"validator {node} was asked for a block at {begun_us / MILLION:.3f} s, and its second did not end"
+            self.tally.fail(f"{text} by {due_us:,} us", validator=node, at_us=due_us)
 
     def _close(self, node: NodeId, second: _Second) -> None:
         """Count the request that came last, if it was taken."""
@@ -171,6 +194,7 @@ class Traffic(Check):
         given = self._given[event.node]
         given.lives += 1
         self._seconds.pop(event.node, None)
+        self._ends.pop(event.node, None)
         self._halted.pop(event.node, None)
         given.view = max(given.view, booted.view)
         if self._first_us is None:
@@ -184,10 +208,15 @@ class Traffic(Check):
     def clock_set(self, _event: Event, clock: ClockSet) -> None:
         """Note the fastest clock."""
         self._ppm = max(self._ppm, clock.ppm)
+        if clock.ppm < 0:
+            self._slow[clock.machine] = None
+            self._ends.pop(clock.machine, None)
 
     def finish(self) -> CheckResult:
         """Return the result."""
         self._now_us = max(self._now_us, self.run.end.now_us)
+        for node in [node for node, (_, due_us) in self._ends.items() if due_us < self._now_us]:
+            self._end_second(node, self._now_us)
         for node, given in self._given.items():
             for kind, (bound, formula) in self._bounds(node, given).items():
                 found = self._sent.get((node, kind), 0)

@@ -42,14 +42,14 @@ class Run:
     def show(self, body, node=0):
         show(self.spread, Event(self.at_us, node, body))
 
-    def part(self, *, checksum=b"one", receivers=(1,)):
+    def part(self, *, checksum=b"one", receivers=(1,), length=100_000):
         """Let a part leave, and arrive with this checksum, a second after the last."""
         self.at_us += SECOND
         self.show(TimerElapsed("regossip", SECOND))
         for peer in receivers:
-            self.show(Sent(peer, self.at_us, "TransactionGossip", 100, b"one"))
+            self.show(Sent(peer, self.at_us, "TransactionGossip", length, b"one"))
         for peer in receivers:
-            self.show(Delivered(0, self.at_us, "TransactionGossip", 100, checksum), peer)
+            self.show(Delivered(0, self.at_us, "TransactionGossip", length, checksum), peer)
 
     def settle(self):
         self.at_us += SECOND
@@ -144,3 +144,26 @@ def test_a_slow_machine_is_not_judged():
     slow = PlannedFault("slow", 0, 90 * SECOND, (1,), slows=True)
 
     assert Run(plan=PLAN._replace(faults=[slow])).finish().status != "failed"
+
+
+@pytest.mark.parametrize("sent", [{"receivers": ()}, {"length": 200}], ids=["nothing", "too little"])
+def test_a_part_has_all_that_waited_where_one_has_room(sent):
+    run = Run(other=[pay(0, 0, SENDERS[1], 5)])
+    run.pools[0] |= make_pool(pay(1, 0, SENDERS[1], 5), pay(2, 0, SENDERS[1], 5))
+    run.part()
+    run.part(**sent)
+
+    result = run.spread.finish()
+    assert result.status == "failed"
+    assert "one part has room for all" in result.summary
+
+
+def test_the_rest_of_a_round_may_be_small():
+    run = Run(other=[pay(0, 0, SENDERS[1], 5)])
+    run.pools[0] |= make_pool(*(pay(0, nonce, SENDERS[1], 5) for nonce in range(1, 70)))
+    run.part()
+    run.pools[0] = make_pool(pay(1, 0, SENDERS[1], 5), pay(2, 0, SENDERS[1], 5))
+    run.part()
+    run.part(length=200)
+
+    assert run.spread.finish().status != "failed"

@@ -103,3 +103,15 @@ class TestAnswers:
 
     def test_a_second_is_a_second(self):
         assert "a second of 500,000 us" in judge(Event(50, 0, TimerElapsed(("answers",), 500_000))).summary
+
+
+@pytest.mark.parametrize(
+    ("until_us", "ends", "status"),
+    [(500_000, (), "inconclusive"), (3_000_000, (1_000_001,), "passed"), (3_000_000, (), "failed")],
+)
+def test_a_second_that_a_request_began_has_to_end(until_us, ends, status):
+    check = Traffic(make_run(plan=PLAN, disks=(None,) * 4))
+    show(check, Event(0, 0, Booted(0, 1, 0, b"")), Event(1, 0, Delivered(1, 0, "BlockRequest", 40, b"")))
+    show(check, *(Event(at_us, 0, TimerElapsed(("answers",), 1_000_000)) for at_us in ends))
+
+    assert finish(check, now_us=until_us).status == status
