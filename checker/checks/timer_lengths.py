@@ -9,11 +9,11 @@ from typing import ClassVar, Final
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
+from checker.checks.rules.registry import RULES
 from checker.results import CheckResult, ExitClass
 from network.events import Event, Handlers, TimerElapsed
 
 SECOND_US: Final = 1_000_000
-TICKS_PER_SKIP: Final = 4
 
 
 class TimerLengths(Check):
@@ -34,15 +34,8 @@ class TimerLengths(Check):
             # The rest of the interval, as the wall clock shows it.
             "pace": range(1, plan.block_interval_us + 1),
         }
-        self._of_engine: dict[object, Collection[int]] = {}
-        if run.engine == "simplex":
-            self._of_engine = {
-                "leader": (plan.leader_timeout_us,),
-                "certification": (plan.certification_timeout_us,),
-                "retry": (plan.timeout_retry_us,),
-                "fetch": (plan.fetch_timeout_us,),
-                "activity": (max(plan.skip_timeout_us // TICKS_PER_SKIP, 1),),
-            }
+        timers = RULES[run.engine].timers(plan)
+        self._of_engine: dict[object, Collection[int]] = {name: (length_us,) for name, length_us in timers.items()}
 
     @property
     def handlers(self) -> Handlers:

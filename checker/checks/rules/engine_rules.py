@@ -1,9 +1,10 @@
 """The rules of one consensus engine, as the checks of journals and reports ask for them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+from checker.checks.planned import PlannedRun
 from network.events import Handlers
 from scheduler import Reach, RefusalCell, RuleCell
 from validators.consensus.interface import Finality, Record
@@ -69,6 +70,7 @@ class EngineRules:
         proposal_of: Returns the proposal that an entry accepts, None for one that accepts none.
         needed_by: Returns entries that have to be durable before a vote is sent, besides the vote.
         makes_final: Whether a vote can make its block final, so that the block has to be stored.
+        timers: Returns the times that the engine's timers are set to, by name, where the plan of the run says them.
         reasons: Reasons to leave a view, as reports name them.
         evidence: Names of pairs of votes that exclude each other.
         describe_vote: Returns the content of an encoded vote in few words.
@@ -90,6 +92,7 @@ class EngineRules:
     proposal_of: Callable[[Record], Proposed | None] = lambda _record: None
     needed_by: Callable[[Voted], Sequence[Said]] = lambda _vote: ()
     makes_final: Callable[[Voted], bool] = lambda _vote: False
+    timers: Callable[[PlannedRun], Mapping[str, int]] = lambda _plan: {}
     reasons: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()
     describe_vote: Callable[[bytes], str] = bytes.hex

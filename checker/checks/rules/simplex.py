@@ -3,10 +3,11 @@
 Restated from the specification and not from the engine, of which only the types of messages and records come in.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from checker.checks.observations import short
+from checker.checks.planned import PlannedRun
 from checker.checks.rules.engine_rules import EngineRules, Proposed, Said, Signed
 from checker.checks.rules.simplex_cells import SimplexCells
 from validators.consensus.interface import Finality
@@ -38,6 +39,7 @@ _HELD: Final = "it had that already"
 _EPOCH: Final = 0
 """The consensus epoch of every block: the validators never change."""
 
+_TICKS_PER_SKIP: Final = 4
 _FINALITY_VIEWS_MAX: Final = 20
 """A block is final in the view after its own; the others are for leaders that are away and views that overlap."""
 
@@ -229,6 +231,16 @@ def _describe_vote(encoded: bytes) -> str:
     return f"{kind} {short(vote.proposal.payload)}" if isinstance(vote, Notarize | Finalize) else kind
 
 
+def _timers(plan: PlannedRun) -> Mapping[str, int]:
+    return {
+        "leader": plan.leader_timeout_us,
+        "certification": plan.certification_timeout_us,
+        "retry": plan.timeout_retry_us,
+        "fetch": plan.fetch_timeout_us,
+        "activity": max(plan.skip_timeout_us // _TICKS_PER_SKIP, 1),
+    }
+
+
 SIMPLEX_RULES: Final = EngineRules(
     name=SIMPLEX.name,
     journal=SimplexJournal,
@@ -242,6 +254,7 @@ SIMPLEX_RULES: Final = EngineRules(
     proposal_of=_proposal_of,
     needed_by=_needed_by,
     makes_final=_makes_final,
+    timers=_timers,
     reasons=tuple(reason.value for reason in TimeoutReason),
     evidence=("ConflictingNotarize", "ConflictingFinalize", "NullifyFinalize"),
     describe_vote=_describe_vote,
