@@ -5,11 +5,14 @@ from functools import partial
 from typing import Any, Final
 
 from checker.mutants.mutant import mutant
+from checker.mutants.state import EARLY_APPLY
 from validators.consensus.interface import Append
-from validators.consensus.longest_chain import tree
+from validators.consensus.longest_chain import sealing, tree
 from validators.consensus.longest_chain.engine import LongestChain
 from validators.consensus.longest_chain.slots import SlotBook
 from validators.consensus.longest_chain.tree import ForkTree
+from validators.header_rules import HeaderRules
+from validators.state.database import Database
 
 _mutant = partial(mutant, area="consensus")
 
@@ -24,6 +27,23 @@ CLOCK: Final = (
     'faults={ahead={kind="clock-offset", validators=[0, 1], start_ms=3_000, stop_ms=12_000, offset_ms=4_000}}'
 )
 """Blocks of slots come that others have not reached."""
+
+USURPED: Final = 'faults={usurped={kind="byzantine", behaviour="usurp", validator=2, start_ms=3_000, stop_ms=14_000}}'
+"""A leader sends blocks of slots that others lead."""
+
+DROPPED: Final = (
+    "faults={"
+    'this-way={kind="rule", action="drop", from=[0, 1], to=[2, 3], start_ms=3_000, stop_ms=23_000}, '
+    'that-way={kind="rule", action="drop", from=[2, 3], to=[0, 1], start_ms=3_000, stop_ms=23_000}}'
+)
+"""Both halves make their branches final before the eyes of an observer that hears both."""
+
+SHALLOW: Final = (
+    'consensus={engine="longest-chain", longest_chain={slot_ms=500, finality_depth=4}}',
+    'expect.fails=["agreement"]',
+    'observers={plain={kind="finalized-only"}}',
+)
+"""The depth is less than the cut is long, and an observer follows heads by their headers alone."""
 
 
 @_mutant((tree, "is_better"), kills=("heads",), on_all=True, needs=(LONGEST_CHAIN, CUT))
@@ -111,3 +131,32 @@ def built_on_the_final_block(build: Any) -> Any:
         self._tree.head = head
 
     return build_below
+
+
+@_mutant(
+    (sealing, "find_seal_fault"),
+    (HeaderRules, "is_of_view"),
+    kills=("leaders",),
+    needs=(LONGEST_CHAIN, USURPED),
+    on_all=True,
+)
+def leader_unchecked(find_seal_fault: Any, _is_of_view: Any) -> Any:
+    """A block is taken whoever proposed it, if its slot and its seal are sound."""
+
+    def find_other_fault(scheme: Any, block: Any, seal: bytes, *rule: Any) -> str:
+        fault: str = find_seal_fault(scheme, block, seal, *rule)
+        return "" if fault == sealing.WRONG_LEADER else fault
+
+    return find_other_fault, lambda _self, header, view: header.view == view
+
+
+@_mutant((ForkTree, "_may_stand"), kills=("vote-rules",), needs=(*SHALLOW, DROPPED), on_observer=True)
+def adopts_below_final(_original: Any) -> Any:
+    """A replica follows a branch that forks below its final block."""
+    return lambda _self, _facts: True
+
+
+@_mutant((Database, "rewind"), kills=("agreement", "operation-log"), needs=(LONGEST_CHAIN, CUT, EARLY_APPLY))
+def undo_one_too_few(rewind: Any) -> Any:
+    """A switch of heads undoes one block fewer than it leaves."""
+    return lambda self, batches: rewind(self, max(batches - 1, 0))

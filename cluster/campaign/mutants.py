@@ -96,9 +96,15 @@ class MutantSearch:
 
 def campaign_settings(mutant: Mutant, seed: int) -> list[str]:
     """Return what the standard campaign adds to a swarm seed: what the mutant needs, and the mutant."""
-    validators = draw_scenario(seed, mutant.needs).cluster.validators
-    holders = list(range(validators)) if mutant.on_all else [seed % HOLDERS]
+    holders = holders_of(mutant, seed, draw_scenario(seed, mutant.needs).cluster.validators)
     return [*mutant.needs, f"mutants.{mutant.name}={holders}"]
+
+
+def holders_of(mutant: Mutant, seed: int, validators: int) -> list[int]:
+    """Return the numbers of the replicas that are given a mutant."""
+    if mutant.on_observer:
+        return [validators]
+    return list(range(validators)) if mutant.on_all else [seed % HOLDERS]
 
 
 def campaign_scenario(mutant: Mutant, seed: int) -> Scenario:
@@ -117,7 +123,7 @@ def varied_task(plans: Mapping[str, Plain], mutant: Mutant, seed: int) -> Task:
         return campaign_task(mutant, seed)
     plain: Plain = json.loads(vary(plans, seed, mutant.needs))
     validators = plain["cluster"]["validators"]
-    plain["mutants"] = {mutant.name: list(range(validators)) if mutant.on_all else [seed % HOLDERS]}
+    plain["mutants"] = {mutant.name: holders_of(mutant, seed, validators)}
     return Task(resolve(plain), seed, "", needs_repeat(mutant), mutant.name)
 
 

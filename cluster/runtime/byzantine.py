@@ -1,6 +1,7 @@
 """The adversaries of a cluster, each with the true key of its Byzantine validator."""
 
 from cluster.runtime.genesis import ClusterKeys
+from cluster.runtime.replicas import settings_of
 from cluster.scenario.model import Scenario
 from faults import Adversary, byzantine_validators
 from faults.byzantine.registry import ADVERSARIES
@@ -18,6 +19,7 @@ def adversaries_of(scenario: Scenario, keys: ClusterKeys, chance: Chance) -> dic
             replicas=scenario.replicas,
             byzantine=byzantine,
             scheme=make_scheme(keys.seeds[node], keys.validator_keys),
+            config=settings_of(scenario, node).consensus_config,
             chance=chance,
             max_skew_ms=scenario.chain.max_skew_ms,
         )

@@ -39,6 +39,8 @@ BehaviourName: TypeAlias = Literal[
     "misshape",
     "hide-certificate",
     "stale-certificate",
+    "private-branch",
+    "usurp",
 ]
 
 GENERAL: Final[Mapping[str, BehaviourMaker]] = {
@@ -108,6 +110,8 @@ _SENTENCES: Final[Mapping[str, str]] = {
     "misshape": "sends its votes and certificates in shapes as well that none may have",
     "hide-certificate": "builds its blocks below the newest certified one, as if it knew no certificate of that",
     "stale-certificate": "gives views up with the oldest certificate that it knows",
+    "private-branch": "builds a branch in secret",
+    "usurp": "proposes a block of the next slot along with its own",
 }
 
 _FORM_SENTENCES: Final[Mapping[tuple[str, str], str]] = {
@@ -134,4 +138,6 @@ def explain_behaviour(behaviour: BehaviourName, fault: Orders, every_ms: int) ->
         does += f" ({fault.what})" if fault.what and (behaviour, fault.what) not in _FORM_SENTENCES else ""
     if behaviour == "amnesia":
         return f"{does}, every {every_ms} ms"
+    if behaviour == "private-branch":
+        return f"{does}, and publishes it with each {fault.every} blocks"
     return f"{does}, one time in {fault.every}" if fault.every > 1 else does

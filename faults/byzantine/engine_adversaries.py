@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from faults.byzantine.adversary import Adversary, Behaviour, Orders
 from faults.byzantine.engine_votes import EngineVotes
 from network.chance import Chance
 from network.types import NodeId
+from validators.consensus.interface import EngineConfig
 from validators.consensus.kind import EngineKind
 from validators.consensus.signing import Scheme
 
@@ -21,13 +22,13 @@ class EngineAdversaries:
 
     Attributes:
         kind: The engine.
-        make_votes: Makes the votes of one of a number of validators, with its key.
+        make_votes: Makes the votes of one of a number of validators, with its key and the cluster's configuration.
         behaviours: The engine's own behaviours, by name.
         forms: The forms of those that have several.
     """
 
     kind: EngineKind
-    make_votes: Callable[[NodeId, int, Scheme], EngineVotes]
+    make_votes: Callable[[NodeId, int, Scheme, Any], EngineVotes]
     behaviours: Mapping[str, BehaviourMaker] = field(default_factory=dict)
     forms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -39,6 +40,7 @@ class EngineAdversaries:
         replicas: int,
         byzantine: Sequence[NodeId],
         scheme: Scheme,
+        config: EngineConfig,
         chance: Chance,
         max_skew_ms: int,
     ) -> Adversary:
@@ -49,7 +51,7 @@ class EngineAdversaries:
             replicas=replicas,
             byzantine=byzantine,
             kind=self.kind,
-            votes=self.make_votes(node, validators, scheme),
+            votes=self.make_votes(node, validators, scheme, config),
             chance=chance,
             max_skew_ms=max_skew_ms,
         )

@@ -24,7 +24,7 @@ from validators.consensus.hotstuff.messages import (
     vote_bytes,
 )
 from validators.consensus.hotstuff.sealing import decode_seal, encode_seal
-from validators.consensus.interface import Finality
+from validators.consensus.interface import EngineConfig, Finality
 from validators.consensus.quorum import decode_signers, encode_signers, quorum_of
 from validators.consensus.signing import Scheme
 from validators.execution import InvalidEncodingError
@@ -37,7 +37,7 @@ _CERTIFICATES_KEPT = 64
 class HotStuffVotes:
     """Signs any vote, and remembers the latest certificates that were sent or heard, by the block that they certify."""
 
-    def __init__(self, node: NodeId, validators: int, scheme: Scheme) -> None:
+    def __init__(self, node: NodeId, validators: int, scheme: Scheme, _config: EngineConfig) -> None:
         self._node = node
         self._validators = validators
         self._scheme = scheme

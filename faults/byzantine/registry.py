@@ -5,9 +5,10 @@ from typing import Final
 
 from faults.byzantine.engine_adversaries import EngineAdversaries
 from faults.byzantine.hotstuff import HOTSTUFF_ADVERSARIES
+from faults.byzantine.longest_chain import LONGEST_CHAIN_ADVERSARIES
 from faults.byzantine.simplex import SIMPLEX_ADVERSARIES
 
 ADVERSARIES: Final[Mapping[str, EngineAdversaries]] = {
-    each.kind.name: each for each in (SIMPLEX_ADVERSARIES, HOTSTUFF_ADVERSARIES)
+    each.kind.name: each for each in (SIMPLEX_ADVERSARIES, HOTSTUFF_ADVERSARIES, LONGEST_CHAIN_ADVERSARIES)
 }
 """An engine without an entry can have no Byzantine validators, and a plan that has some is refused."""

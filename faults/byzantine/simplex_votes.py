@@ -10,7 +10,7 @@ import msgspec
 
 from faults.byzantine.engine_votes import Junk
 from network.types import NodeId
-from validators.consensus.interface import Finality
+from validators.consensus.interface import EngineConfig, Finality
 from validators.consensus.quorum import encode_signers, quorum_of
 from validators.consensus.signing import Scheme
 from validators.consensus.simplex import (
@@ -39,7 +39,7 @@ _VIEWS_KEPT: Final = 64
 class SimplexVotes:
     """Signs any vote, and remembers the proposals of the latest views that were sent or heard."""
 
-    def __init__(self, node: NodeId, validators: int, scheme: Scheme) -> None:
+    def __init__(self, node: NodeId, validators: int, scheme: Scheme, _config: EngineConfig) -> None:
         self._node = node
         self._validators = validators
         self._scheme = scheme

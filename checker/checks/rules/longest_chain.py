@@ -48,20 +48,23 @@ class LongestChainJournal:
     def forget(self) -> None:
         """Note the loss of the journal with its final blocks; seals stay given."""
         self._final = (0, 0)
+        self._digest = b""
 
     def begin_after(self, floor: Finality) -> None:
         """Begin with a floor alone: the journal comes from a process that was not watched."""
         assert isinstance(floor, Burial), "the engine's own"
         header = _header_of(floor.chain[0])
-        self._final = header.height, header.view
+        self._final, self._digest = (header.height, header.view), sha256(floor.chain[0].header).digest()
 
     def find_fault(self, record: _Record) -> str:
         """Return the rule that an entry here breaks, or an empty string."""
         header = _header_of(_sealed_of(record))
         if isinstance(record, Burial):
             height, view = self._final
-            is_after = header.height > height and header.view > view
-            return "" if is_after else f"height {height} of slot {view} was final"
+            if header.height <= height or header.view <= view:
+                return f"height {height} of slot {view} was final"
+            is_on_it = not self._digest or header.height > height + 1 or header.parent == self._digest
+            return "" if is_on_it else f"it does not stand on block {short(self._digest)}, which was final below it"
         if header.proposer != self._node:
             return f"the block is validator {header.proposer}'s"
         if header.view in self._own:
@@ -72,7 +75,8 @@ class LongestChainJournal:
         """Note an entry, allowed or not."""
         header = _header_of(_sealed_of(record))
         if isinstance(record, Burial):
-            self._final = max(self._final, (header.height, header.view))
+            digest = sha256(record.chain[0].header).digest()
+            self._final, self._digest = max((self._final, self._digest), ((header.height, header.view), digest))
         else:
             self._own[header.view] = None
 

@@ -12,7 +12,7 @@ from checker.checks.context import RunContext
 from checker.checks.observations import short
 from checker.results import CheckResult
 from network.events import AlarmElapsed, Event, Handlers
-from validators.events import BlockFinalized, Booted, HeadAdopted, SnapshotJoined
+from validators.events import BlockFinalized, Booted, Entered, HeadAdopted, SnapshotJoined
 
 SLOTS_AHEAD: Final = 1
 """A block of the slot after the validator's own may be followed."""
@@ -20,9 +20,14 @@ SLOTS_AHEAD: Final = 1
 
 @dataclass(slots=True)
 class _Life:
-    """One validator's head in one life; over all lives, its greatest height and the slot that its clock has shown."""
+    """One validator's head in one life; over all lives, its greatest height and the slot that its clock has shown.
+
+    `ahead_us` is the lead of its wall clock, as its last alarm showed it, and `slot_us` the length of its slots.
+    """
 
     slot: int = 0
+    ahead_us: int = 0
+    slot_us: int = 0
     height: int = 0
     digest: bytes = b""
     highest: int = 0
@@ -49,6 +54,7 @@ class FollowedHeads(Check):
             HeadAdopted: self.adopted,
             BlockFinalized: self.finalized,
             AlarmElapsed: self.reached,
+            Entered: self.entered,
             SnapshotJoined: self.begun,
             Booted: self.begun,
         }
@@ -57,14 +63,21 @@ class FollowedHeads(Check):
         """Begin anew: what was followed has to be found again, but the slots of an earlier life have been."""
         before = self._life(event.node)
         # The journal may know of a final block that an earlier life had no time to apply.
-        self._lives[event.node] = _Life(slot=before.slot, highest=before.highest)
+        self._lives[event.node] = _Life(before.slot, before.ahead_us, before.slot_us, highest=before.highest)
 
     def reached(self, event: Event, alarm: AlarmElapsed) -> None:
         """Note the slot that a validator's clock has shown; an alarm's key ends with the slot that it was set to."""
         slot = alarm.key[-1]
         assert isinstance(slot, int), "alarms of slots are the only ones"
-        life, slot_us = self._life(event.node), alarm.at_wall_us // slot
-        life.slot = max(life.slot, alarm.wall_us // slot_us)
+        life = self._life(event.node)
+        life.ahead_us, life.slot_us = alarm.wall_us - event.at_us, alarm.at_wall_us // slot
+        life.slot = max(life.slot, alarm.wall_us // life.slot_us)
+
+    def entered(self, event: Event, _entered: Entered) -> None:
+        """Note the slot that the clock shows when an alarm is read, which a pause can make later."""
+        life = self._life(event.node)
+        if life.slot_us:
+            life.slot = max(life.slot, (event.at_us + life.ahead_us) // life.slot_us)
 
     def adopted(self, event: Event, head: HeadAdopted) -> None:
         """Compare a head with the one before it."""
@@ -74,7 +87,8 @@ class FollowedHeads(Check):
         self._require(is_better, node, f"{place} after block {short(life.digest)} of height {life.height}")
         is_due = head.view <= life.slot + SLOTS_AHEAD
         self._require(is_due, node, f"{place}, and its clock has shown slot {life.slot}")
-        is_above = head.abandoned < self._depth or not life.highest
+        # Those that stand on the final block may all be left, and it may not.
+        is_above = head.abandoned <= self._depth or not life.highest
         self._require(
             is_above, node, f"{place}, for which it left {head.abandoned} blocks, and is final {self._depth} deep"
         )

@@ -182,6 +182,24 @@ def test_a_branch_below_the_final_block_is_never_followed():
     assert lone.head.height == 5
 
 
+def test_a_replica_that_judges_no_block_trusts_no_head_beside_its_final_block():
+    """It is told of final blocks by its peers, and remembers the blocks of branches that lost to its own."""
+    ours, theirs = chain_on(None, range(1, 8)), chain_on(None, range(2, 28, 2), salt=1)
+    lone = Lone(me=VALIDATORS, depth=2, slot=30)
+    lone.take(*ours, *theirs[:3])
+    final = lone.final
+    lone.judge(ours[-1], ok=None)
+    lone.silent_about = theirs[-1].digest
+    lone.step(Received(1, HeadResponse(sealed(theirs[-1]), burial_of(*theirs[-3:]))))
+    assert lone.final == final
+
+    lone.take(*theirs[3:])
+    found = lone.step(TimeoutReached("join", lone.engine._joining._round))
+
+    assert of_type(found, Finalized) == []
+    assert lone.final == final
+
+
 def test_two_seals_of_one_leader_and_slot_are_evidence_once():
     lone = Lone(slot=2)
     first, second, third = (block_on(None, 1, salt=salt) for salt in range(3))

@@ -345,7 +345,8 @@ class LongestChain:
             return
         burial = greatest.final
         is_ahead = burial.block.height > self._tree.head.height
-        if is_ahead and (self._finality is None or self._joining.is_by_headers):
+        may_take = self._finality is None or (self._joining.is_by_headers and not self._tree.is_lost(burial.block))
+        if is_ahead and may_take:
             head = facts_of(greatest.head)
             assert head is not None, "checked"
             what = f"final block of height {burial.block.height} under a head of height {head.height}"

@@ -2,23 +2,39 @@
 
 import enum
 
-from scheduler import UNPROMISED, RuleCell
+from scheduler import RuleCell
 
 
 @enum.unique
 class LongestChainRule(RuleCell):
     """Branches of the rules of the longest chain."""
 
-    HEAD_SWITCHED = "design.md", "A validator leaves blocks that it followed for a better branch.", UNPROMISED
-    HEAD_SWITCHED_DEEP = "design.md", "A validator leaves eight blocks or more at once.", UNPROMISED
-    TIE_BY_DIGEST = "design.md", "Of two branches of one height the block with the lower digest wins.", UNPROMISED
-    SEVERAL_FOLLOWED_AT_ONCE = "design.md", "A validator follows a head several blocks above its own.", UNPROMISED
-    BLOCK_OF_NEXT_SLOT = "design.md", "A block of the slot after the validator's own is followed.", UNPROMISED
-    SLOTS_SLEPT_THROUGH = "design.md", "A validator goes on in a slot that is not the next one.", UNPROMISED
-    CONFLICTING_BLOCKS = "design.md", "A validator holds two sealed blocks of one leader and slot.", UNPROMISED
-    HEAD_NAMED = "design.md", "A validator tells a peer that joins the head that it follows.", UNPROMISED
+    HEAD_SWITCHED = "design.md", "A validator leaves blocks that it followed for a better branch.", "pivot-again"
+    HEAD_SWITCHED_DEEP = "design.md", "A validator leaves eight blocks or more at once.", "deep-reorg-longest"
+    TIE_BY_DIGEST = "design.md", "Of two branches of one height the block with the lower digest wins.", "pivot-again"
+    SEVERAL_FOLLOWED_AT_ONCE = (
+        "design.md",
+        "A validator follows a head several blocks above its own.",
+        "longest-chain-eclipse",
+    )
+    BLOCK_OF_NEXT_SLOT = (
+        "design.md",
+        "A block of the slot after the validator's own is followed.",
+        "longest-chain-joiners",
+    )
+    SLOTS_SLEPT_THROUGH = (
+        "design.md",
+        "A validator goes on in a slot that is not the next one.",
+        "longest-chain-joiners",
+    )
+    CONFLICTING_BLOCKS = (
+        "design.md",
+        "A validator holds two sealed blocks of one leader and slot.",
+        "longest-chain-private-branch",
+    )
+    HEAD_NAMED = "design.md", "A validator tells a peer that joins the head that it follows.", "longest-chain-joiners"
     TRUSTED_ON_FIRST_SIGHT = (
         "design.md",
         "A replica without a final block takes the final block of the greatest head.",
-        UNPROMISED,
+        "longest-chain-joiners",
     )

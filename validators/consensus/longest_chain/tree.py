@@ -7,9 +7,13 @@ ancestors down to the final one are here and were judged sound. Blocks that come
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 from network.types import Digest
 from validators.consensus.interface import HeaderFacts
+
+LOST_MAX: Final = 4_096
+"""Blocks of lost branches that are remembered, so that nothing is built on them; the oldest go first."""
 
 
 class BlockState(Enum):
@@ -47,6 +51,7 @@ class ForkTree:
         """The block that is followed."""
         self._blocks: dict[Digest, TreeBlock] = {}
         self._children: dict[Digest, list[Digest]] = {}
+        self._lost: dict[Digest, None] = {}
 
     def __len__(self) -> int:
         return len(self._blocks)
@@ -61,7 +66,10 @@ class ForkTree:
 
     def add(self, facts: HeaderFacts, seal: bytes) -> bool:
         """Keep a block; False where it is known, or lies on a branch that lost to the final block."""
-        if facts.digest in self._blocks or not self._may_stand(facts):
+        if facts.digest in self._blocks:
+            return False
+        if not self._may_stand(facts):
+            self._lose(facts.digest)
             return False
         block = self._blocks[facts.digest] = TreeBlock(facts, seal)
         self._children.setdefault(facts.parent, []).append(facts.digest)
@@ -72,6 +80,10 @@ class ForkTree:
             if block.state is BlockState.BAD or not _follows(self._blocks[child].facts, facts):
                 self.mark_bad(child)
         return True
+
+    def is_lost(self, facts: HeaderFacts) -> bool:
+        """Return whether a block is known not to stand on the final one."""
+        return facts.digest in self._lost or not self._may_stand(facts)
 
     def mark_sound(self, digest: Digest) -> None:
         """Take a block for sound; it and those on it can be followed if its ancestors can."""
@@ -151,12 +163,13 @@ class ForkTree:
         """Make a block the final one and forget all that does not stand on it; blocks that lack a parent wait on."""
         self.floor = facts
         known, self._blocks, self._children = self._blocks, {}, {}
-        dropped: dict[Digest, None] = {}
+        self._lost.pop(facts.digest, None)
         for block in sorted(known.values(), key=lambda each: each.facts.height):
             if block.facts.digest == facts.digest:
                 continue
-            if not self._may_stand(block.facts) or block.facts.parent in dropped:
-                dropped[block.facts.digest] = None
+            # Parents come first, so that those on a lost one are lost as well.
+            if not self._may_stand(block.facts):
+                self._lose(block.facts.digest)
                 continue
             self._blocks[block.facts.digest] = block
             self._children.setdefault(block.facts.parent, []).append(block.facts.digest)
@@ -170,7 +183,20 @@ class ForkTree:
         """Return whether a block is above the final one, and on it as far as its own header tells."""
         if facts.height == self.floor.height + 1:
             return facts.parent == self.floor.digest
-        return facts.height > self.floor.height
+        return facts.height > self.floor.height and facts.parent not in self._lost
+
+    def _lose(self, digest: Digest) -> None:
+        """Remember a block that does not stand on the final one, with all that waits for it."""
+        waiting = [digest]
+        while waiting:
+            each = waiting.pop()
+            # The final block and those below it may come again.
+            if each != self.floor.digest:
+                self._blocks.pop(each, None)
+                self._lost[each] = None
+                waiting += self._children.pop(each, ())
+        while len(self._lost) > LOST_MAX:
+            del self._lost[next(iter(self._lost))]
 
     def _is_ground(self, digest: Digest) -> bool:
         """Return whether a child of a block can be followed as far as the block is concerned."""

@@ -1,0 +1,102 @@
+"""Behaviours of Byzantine validators that only the longest chain has: secret branches, and slots of others."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from faults.byzantine.adversary import Adversary, Behaviour, Orders, Outgoing
+from faults.byzantine.engine_adversaries import EngineAdversaries
+from faults.byzantine.longest_chain_votes import LongestChainVotes
+from validators.consensus.longest_chain import HeadResponse
+from validators.consensus.longest_chain.kind import LONGEST_CHAIN
+from validators.consensus.longest_chain.messages import facts_of
+from validators.execution import Engine, Executed, InvalidBlockError, ProposalContext, Transaction
+from validators.execution.blocks import block_digest, decode_sealed, encode_sealed
+from validators.messages import BlockRelay, block_label
+
+
+class PrivateBranch(Behaviour):
+    """Builds its blocks on each other in secret, and publishes them all with each `every`-th one.
+
+    Its own validator knows them, and follows the others' branch as soon as that is better: the secret branch grows all
+    the same. The next one begins at the head.
+    """
+
+    def __init__(self, adversary: Adversary, name: str, fault: Orders) -> None:
+        super().__init__(adversary, name, fault)
+        self._tip = b""
+        self._secret: dict[bytes, list[Outgoing]] = {}
+
+    def propose(self, engine: Engine, context: ProposalContext, candidates: Sequence[Transaction]) -> Executed | None:
+        """Build on the last secret block, or begin a secret branch."""
+        parent = self._tip if engine.executed(self._tip) is not None else context.parent
+        try:
+            built = engine.propose(replace(context, parent=parent), candidates)
+        except InvalidBlockError:
+            return None
+        if parent != self._tip:
+            self._secret.clear()
+        self._tip = built.digest
+        self._secret[built.digest] = []
+        return built
+
+    def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
+        """Keep a secret block with its announcement, until the one comes with which all are published."""
+        digest = self._subject_of(outgoing)
+        if digest is None or digest not in self._secret:
+            return (outgoing,)
+        self.note(outgoing.label.kind, outgoing.to)
+        if isinstance(outgoing.message, HeadResponse):
+            return ()
+        self._secret[digest].append(outgoing)
+        if not self.adversary.votes.proposes(outgoing.message) or not self.is_time():
+            return ()
+        # The announcement leaves last, after the block itself: the branch is complete.
+        published = [each for kept in self._secret.values() for each in kept]
+        self._secret.clear()
+        self._tip = b""
+        return published
+
+    def _subject_of(self, outgoing: Outgoing) -> bytes | None:
+        message = outgoing.message
+        if isinstance(message, HeadResponse):
+            facts = facts_of(message.head)
+            return None if facts is None else facts.digest
+        if isinstance(message, BlockRelay):
+            return block_digest(decode_sealed(message.block).block)
+        return self.adversary.votes.block_of(message)
+
+
+class Usurp(Behaviour):
+    """Sends a block of the next slot along with its own, as if it led that one too: valid in all but its leader."""
+
+    def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
+        """Add a block on the own one to it."""
+        message, engine, votes = outgoing.message, self.adversary.engine, self.adversary.votes
+        if not isinstance(message, BlockRelay) or not self.is_time():
+            return (outgoing,)
+        assert engine is not None, "who proposes has an engine"
+        assert isinstance(votes, LongestChainVotes), "the registry gives this behaviour to no other engine"
+        below = decode_sealed(message.block).block
+        view = below.header.view + 1
+        context = ProposalContext(
+            parent=block_digest(below),
+            view=view,
+            proposer=self.adversary.node,
+            timestamp_ms=votes.first_time_ms(view),
+        )
+        try:
+            block = engine.propose(context, ()).block
+        except InvalidBlockError:
+            return (outgoing,)
+        seal = votes.seal_for(block.header, b"")
+        self.adversary.keep(block, seal)
+        self.note("BlockRelay", outgoing.to)
+        relay = BlockRelay(encode_sealed(block, seal))
+        return (outgoing, Outgoing(outgoing.to, relay, block_label(relay, block.header)))
+
+
+LONGEST_CHAIN_ADVERSARIES = EngineAdversaries(
+    kind=LONGEST_CHAIN,
+    make_votes=LongestChainVotes,
+    behaviours={"private-branch": PrivateBranch, "usurp": Usurp},
+)

@@ -1,0 +1,113 @@
+"""All that one adversary can say under the longest chain: sealed headers with its signature, and others made up."""
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from faults.byzantine.engine_votes import Junk
+from network.types import NodeId
+from validators.consensus.interface import EngineConfig, Finality
+from validators.consensus.longest_chain import Announcement, Burial, HeadRequest, HeadResponse, SealedHeader
+from validators.consensus.longest_chain.messages import facts_of
+from validators.consensus.longest_chain.sealing import SEAL_NAMESPACE
+from validators.consensus.signing import Scheme
+from validators.execution.blocks import VERSION, Header, decode_header, encode_header, header_digest
+
+_HEADERS_KEPT = 64
+
+
+class LongestChainVotes:
+    """Seals any header, and remembers the headers that it has sealed, by their digests."""
+
+    def __init__(self, node: NodeId, validators: int, scheme: Scheme, config: EngineConfig) -> None:
+        self._node = node
+        self._validators = validators
+        self._scheme = scheme
+        self._config = config
+        self._headers: dict[bytes, Header] = {}
+
+    # -- for general behaviours ----------------------------------------------------------------
+
+    def observe(self, _message: object) -> None:
+        """Nothing is to be remembered of messages."""
+
+    def remember(self, vote: Announcement) -> None:
+        """Nothing is to be remembered of an announcement."""
+
+    def proposes(self, message: object) -> bool:
+        """Whether a message announces this validator's block."""
+        facts = facts_of(message) if isinstance(message, Announcement) else None
+        return facts is not None and facts.proposer == self._node
+
+    def block_of(self, message: object) -> bytes | None:
+        """Return the digest of the block that a message announces, None for another message."""
+        facts = facts_of(message) if isinstance(message, Announcement) else None
+        return None if facts is None else facts.digest
+
+    def vote_for(self, vote: Announcement, digest: bytes) -> Announcement:
+        """Return an announcement of another block; where that is of no known header, of one that says so in a root."""
+        header = self._headers.get(digest)
+        if header is None:
+            header = msgspec.structs.replace(decode_header(vote.block.header), state_root=digest)
+        return Announcement(self._sealed(header))
+
+    def seal_for(self, header: Header, _seal: bytes) -> bytes:
+        """Return the seal of a block, whose header is remembered."""
+        self._headers[header_digest(header)] = header
+        while len(self._headers) > _HEADERS_KEPT:
+            del self._headers[next(iter(self._headers))]
+        return self._scheme.sign(SEAL_NAMESPACE, header_digest(header))
+
+    def thinned(self, finality: Finality) -> Burial:
+        """Return a proof of depth without its last header."""
+        assert isinstance(finality, Burial), "the engine's own"
+        return Burial(finality.chain[:-1] or finality.chain)
+
+    def old_requests(self, _junk: Junk, _until_view: int) -> Iterator[HeadRequest]:
+        """Yield a request for the head."""
+        yield HeadRequest()
+
+    def old_votes(self, junk: Junk, until_view: int) -> Iterator[Announcement]:
+        """Yield an announcement of a block of a slot that is over."""
+        yield Announcement(self._sealed(self._made_up(junk, 1 + junk.draw(until_view), self._node)))
+
+    def unsigned_finalities(self, junk: Junk, views: Iterable[int]) -> Iterator[Announcement]:
+        """Yield an announcement for each slot: a block is final by those above it, and their seals are junk."""
+        for view in views:
+            header = self._made_up(junk, view, view % self._validators)
+            yield Announcement(SealedHeader(encode_header(header), junk.junk(64)))
+
+    def senseless_requests(self) -> Iterator[HeadRequest]:
+        """Yield nothing: there is one request, and it makes sense."""
+        yield from ()
+
+    def senseless_finality(self, junk: Junk) -> Burial:
+        """Return a proof whose header is none."""
+        return Burial((SealedHeader(junk.junk(40), junk.junk(64)),))
+
+    def senseless_answers(self) -> Iterator[HeadResponse]:
+        """Yield an answer that names no head."""
+        yield HeadResponse(SealedHeader(b"", b""), None)
+
+    def senseless_votes(self, junk: Junk) -> Iterator[Announcement]:
+        """Yield announcements of no header, of a block of slot 0, and of another validator's."""
+        yield Announcement(SealedHeader(junk.junk(40), junk.junk(64)))
+        yield Announcement(self._sealed(self._made_up(junk, 0, self._node)))
+        yield Announcement(self._sealed(self._made_up(junk, 1 + junk.draw(40), junk.draw(self._validators))))
+
+    # -- for behaviours of the longest chain ---------------------------------------------------
+
+    def first_time_ms(self, view: int) -> int:
+        """Return the first time that a block of a slot can bear."""
+        times_ms = self._config.times_of(view)
+        assert times_ms is not None, "slots have their times"
+        return times_ms.start
+
+    def _sealed(self, header: Header) -> SealedHeader:
+        return SealedHeader(encode_header(header), self.seal_for(header, b""))
+
+    def _made_up(self, junk: Junk, view: int, proposer: NodeId) -> Header:
+        """Return the header of a block that does not exist, on a parent that does not either."""
+        parent, state_root, tx_root, receipts_root = (junk.junk(32) for _ in range(4))
+        height, time_ms = 1 + view, self.first_time_ms(view)
+        return Header(VERSION, height, 0, view, parent, proposer, view, time_ms, state_root, tx_root, receipts_root)

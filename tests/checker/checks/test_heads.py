@@ -1,0 +1,41 @@
+"""Heads of the longest chain: what may be left for a better branch, and the slot that a clock has shown."""
+
+import pytest
+
+from checker.checks.rules.longest_chain_heads import FollowedHeads
+from tests.support.checks import make_run, show
+from tests.support.events import logged
+
+DEPTH = 4
+SLOT_US = 1_000_000
+
+
+def watch(*events):
+    """Return the result for (time, kind, values) of one validator, which is in slot 9 at first."""
+    check = FollowedHeads(make_run(finality_depth=DEPTH))
+    alarm = (9 * SLOT_US, "alarm", (("alarm", "slot", 9), 9 * SLOT_US, 9 * SLOT_US))
+    for at_us, kind, values in (alarm, *events):
+        show(check, logged(at_us, 0, kind, *values))
+    return check.finish()
+
+
+def head(view, height, name, *, abandoned=0, at_us=9 * SLOT_US):
+    return at_us, "head", (height, view, name * 32, abandoned)
+
+
+@pytest.mark.parametrize(("abandoned", "status"), [(DEPTH, "passed"), (DEPTH + 1, "failed")])
+def test_all_blocks_on_the_final_one_may_be_left_and_no_more(abandoned, status):
+    assert watch(head(8, 8, b"b"), head(9, 9, b"c", abandoned=abandoned)).status == status
+
+
+def test_an_alarm_that_is_read_after_a_pause_shows_the_slot_of_then():
+    late_us = 12 * SLOT_US + 5
+
+    assert watch((late_us, "enter", (12, 0)), head(12, 8, b"b", at_us=late_us)).status == "passed"
+
+
+def test_a_block_of_a_slot_that_no_clock_has_shown_is_not_to_be_followed():
+    result = watch(head(11, 8, b"b"))
+
+    assert result.status == "failed"
+    assert "its clock has shown slot 9" in result.summary
