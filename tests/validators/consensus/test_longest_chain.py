@@ -182,7 +182,7 @@ def test_a_branch_below_the_final_block_is_never_followed():
     assert lone.head.height == 5
 
 
-def test_a_replica_that_judges_no_block_trusts_no_head_beside_its_final_block():
+def test_a_follower_by_headers_trusts_no_head_beside_its_final_block():
     """It is told of final blocks by its peers, and remembers the blocks of branches that lost to its own."""
     ours, theirs = chain_on(None, range(1, 8)), chain_on(None, range(2, 28, 2), salt=1)
     lone = Lone(me=VALIDATORS, depth=2, slot=30)
