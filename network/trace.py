@@ -4,24 +4,31 @@ Each validator appends to a chain of its own; at every turn the kernel folds the
 supervisor first. What two validators did within one turn therefore has no order that the digest could see. The digest
 is the SHA-256 of the log, byte for byte, so that anyone who has the log can check it.
 
-A record is the msgpack array [at_us, node, kind, values...]; values, not only kinds, are hashed. Events are encoded
-when they are added (230 ns), because a value may change before the turn ends.
+A record is the msgpack array [at_us, node, kind, values...]; values, not only kinds, are hashed, and none of them can
+change. Records are encoded and hashed some hundred at a time: one by one that took twice as long.
 """
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgpack  # type: ignore[import-untyped]  # it ships no type information
 import msgspec
 from msgspec.structs import astuple
 
 from network.events import Event, TraceEvent
+from network.spill import ColdFile, SpillingBytes
 from network.types import SUPERVISOR, Micros, NodeId
 
-_HASH_CHUNK_BYTES: Final = 1 << 16
-"""The log is hashed in pieces of about this size: one call per turn would cost more than the hashing itself."""
+_RECORDS_AT_ONCE: Final = 512
+"""Records that are encoded and hashed together."""
+
+_SHORT_HEAD_RECORDS: Final = 16
+_MEDIUM_HEAD_RECORDS: Final = 1 << 16
+
+Record: TypeAlias = tuple[Any, ...]
+"""Time, node, kind and values of an event, as the log has them."""
 
 Sink: TypeAlias = Callable[[Event], None]
 """Is called with every event, in the order of the log, at the turn after the one in which it happened."""
@@ -34,39 +41,53 @@ class UnknownNodeError(LookupError):
 class EventChain:
     """The events of one node since the last fold."""
 
-    __slots__ = ("_buffer", "_dirty", "_encode_into", "_events", "_is_encoding", "_is_open", "_pending", "node")
+    __slots__ = ("_dirty", "_events", "_is_noted", "_is_open", "_records", "node")
 
     def __init__(self, node: NodeId, dirty: "list[EventChain]", *, encode: bool, keep: bool) -> None:
         self.node = node
         self._dirty = dirty
         self._is_open = encode or keep
-        self._is_encoding = encode
-        self._encode_into = msgspec.msgpack.Encoder().encode_into
-        self._buffer = bytearray()
-        self._pending = 0
+        self._is_noted = False
+        self._records: list[Record] | None = [] if encode else None
         self._events: list[Event] | None = [] if keep else None
 
     def add(self, at_us: Micros, body: TraceEvent) -> None:
         """Append an event. After `close` nothing is appended: a stopped run has no further events."""
         if not self._is_open:
             return
-        if not self._pending:
+        if not self._is_noted:
+            self._is_noted = True
             self._dirty.append(self)
-        self._pending += 1
-        if self._is_encoding:
-            self._encode_into((at_us, self.node, body.kind) + astuple(body), self._buffer, -1)  # noqa: RUF005
+        if self._records is not None:
+            self._records.append((at_us, self.node, body.kind, *astuple(body)))
         if self._events is not None:
             self._events.append(Event(at_us, self.node, body))
 
-    def move_to(self, log: bytearray, shown: list[Event]) -> int:
-        """Append the buffered records to the log and the events for sinks to `shown`; return how many those were."""
-        log += self._buffer
-        self._buffer.clear()
+    def add_record(self, record: Record, kind: type[TraceEvent]) -> None:
+        """Append an event that is a record already; it gets its type only if somebody looks at it."""
+        if not self._is_open:
+            return
+        if not self._is_noted:
+            self._is_noted = True
+            self._dirty.append(self)
+        if self._records is not None:
+            self._records.append(record)
+        if self._events is not None:
+            self._events.append(Event(record[0], record[1], kind(*record[3:])))
+
+    def move_to(self, records: list[Record], shown: list[Event]) -> int:
+        """Append the records to those of the log and the events for sinks to `shown`; return how many there were."""
+        self._is_noted = False
+        moved = 0
+        if self._records:
+            moved = len(self._records)
+            records += self._records
+            self._records.clear()
         if self._events:
+            moved = len(self._events)
             shown += self._events
             self._events.clear()
-        pending, self._pending = self._pending, 0
-        return pending
+        return moved
 
     def close(self) -> None:
         """Ignore whatever is added from now on."""
@@ -84,11 +105,12 @@ class Trace:
 
     def __init__(self, nodes: Sequence[NodeId], sinks: Sequence[Sink] = (), *, recording: bool = True) -> None:
         self.count = 0
-        self.log = bytearray()
+        self._written = SpillingBytes(ColdFile())
         self.is_active = recording or bool(sinks)
         self._sinks = tuple(sinks)
         self._hasher = hashlib.sha256()
-        self._hashed_bytes = 0
+        self._encoder = msgspec.msgpack.Encoder()
+        self._records: list[Record] = []
         self._dirty: list[EventChain] = []
         self._chains = {
             node: EventChain(node, self._dirty, encode=recording, keep=bool(sinks)) for node in (SUPERVISOR, *nodes)
@@ -107,17 +129,18 @@ class Trace:
 
     def fold(self) -> None:
         """Move what the chains hold into the log, in node order, and show it to the sinks."""
-        if not self._dirty:
+        dirty = self._dirty
+        if not dirty:
             return
         # Most turns belong to one node, and a call to sort costs as much as the move.
-        ready = self._dirty[:] if len(self._dirty) == 1 else sorted(self._dirty, key=attrgetter("node"))
+        ready = dirty[:] if len(dirty) == 1 else sorted(dirty, key=attrgetter("node"))
         # The list is shared with the chains, and a sink may add events of its own: empty it before they run.
-        self._dirty.clear()
+        dirty.clear()
         shown: list[Event] = []
         for chain in ready:
-            self.count += chain.move_to(self.log, shown)
-        if len(self.log) - self._hashed_bytes >= _HASH_CHUNK_BYTES:
-            self._hash_rest()
+            self.count += chain.move_to(self._records, shown)
+        if len(self._records) >= _RECORDS_AT_ONCE:
+            self._write_records()
         for event in shown:
             for sink in self._sinks:
                 sink(event)
@@ -132,21 +155,44 @@ class Trace:
     @property
     def digest(self) -> bytes:
         """The SHA-256 of the log so far, 32 bytes."""
-        self._hash_rest()
+        self._write_records()
         return self._hasher.digest()
+
+    @property
+    def log(self) -> bytes:
+        """The log so far, in one piece."""
+        return b"".join(self.pieces())
+
+    @property
+    def bytes_in_memory(self) -> int:
+        """Bytes of the log that no temporary file holds."""
+        return self._written.bytes_in_memory
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the log so far, some of it at a time: it may be longer than memory has room for."""
+        self._write_records()
+        return self._written.pieces()
 
     def events(self) -> Iterator[bytes]:
         """Yield the records of the log one by one, each still encoded."""
-        unpacker = msgpack.Unpacker(max_buffer_size=len(self.log) or 1)
-        unpacker.feed(self.log)
+        log = self.log
+        unpacker = msgpack.Unpacker(max_buffer_size=len(log) or 1)
+        unpacker.feed(log)
         start = 0
-        while start < len(self.log):
+        while start < len(log):
             unpacker.skip()
             end = unpacker.tell()
-            yield bytes(self.log[start:end])
+            yield log[start:end]
             start = end
 
-    def _hash_rest(self) -> None:
-        with memoryview(self.log) as view:
-            self._hasher.update(view[self._hashed_bytes :])
-        self._hashed_bytes = len(self.log)
+    def _write_records(self) -> None:
+        count = len(self._records)
+        if not count:
+            return
+        encoded = self._encoder.encode(self._records)
+        self._records.clear()
+        # Encoded as one array, whose head of one, three or five bytes is no part of the log.
+        head = 1 if count < _SHORT_HEAD_RECORDS else 3 if count < _MEDIUM_HEAD_RECORDS else 5
+        with memoryview(encoded)[head:] as view:
+            self._hasher.update(view)
+            self._written.append(view)

@@ -40,6 +40,7 @@ from cluster.workloads.effects import effects_of
 from faults import Cell, FaultEffect
 from network.collector import rare_collections
 from network.events import Event
+from network.trace import Trace
 from report.console import ValidatorRow
 from validators.derived import Derived
 from validators.execution import Executed, Genesis
@@ -66,7 +67,7 @@ class PipelineResult:
     pairs: tuple[str, ...]
     workloads: Mapping[str, int]
     """Acts by workload; 0 for one that had no effect."""
-    log: bytearray = field(repr=False)
+    trace: Trace = field(repr=False)
     genesis: Genesis = field(repr=False)
     chain: list[Executed] = field(repr=False)
     roots: list[tuple[int, int, bytes, bytes]] = field(repr=False)
@@ -75,6 +76,11 @@ class PipelineResult:
     not_applicable: tuple[str, ...] = ()
     branches: str = ""
     """The SHA-256 of the executed blocks as the record has them."""
+
+    @property
+    def log(self) -> bytes:
+        """The event log, in one piece."""
+        return self.trace.log
 
     @property
     def verdict(self) -> str:
@@ -273,7 +279,8 @@ class _Steps:
     def _write_chain(self, run: ClusterRun, writer: RecordWriter) -> None:
         writer.write_scenario(encode_scenario(run.scenario))
         writer.write_genesis(msgspec.msgpack.encode(run.genesis))
-        writer.add_events(run.trace.log)
+        for piece in run.trace.pieces():
+            writer.add_events(piece)
         for executed in self.monitor.chain:
             header = executed.header
             writer.add_block(
@@ -338,7 +345,7 @@ class _Steps:
             rules=self._reached(run),
             pairs=monitor.situations.pairs(),
             workloads=effects_of(run.scenario, monitor.chain),
-            log=run.trace.log,
+            trace=run.trace,
             genesis=run.genesis,
             chain=monitor.chain,
             roots=monitor.roots,

@@ -72,6 +72,11 @@ class TimerKeys:
             key = self._keys[timer_id] = timer_key(timer_id)
         return key
 
+    def forget(self, timer_id: bytes) -> bytes:
+        """Return the key of a timer that leaves the state; a fork that has it still will hash again."""
+        key = self._keys.pop(timer_id, None)
+        return timer_key(timer_id) if key is None else key
+
 
 class PoolKeeper:
     """A validator's one pool, and the waiting set that it stands for."""
@@ -149,7 +154,7 @@ class StateTimers:
 
     def remove(self, timer: Timer) -> None:
         """Take a live timer out of every table."""
-        self._view.set(self._keys.key_of(timer.timer_id), None)
+        self._view.set(self._keys.forget(timer.timer_id), None)
         buckets.take(self, timer.due, timer.sequence)
         counts = self._counts(timer.actor)
         assert counts.live > 0, f"actor {timer.actor.hex()} has no live timer to remove"

@@ -9,10 +9,12 @@ the two steps and a crash may fall in between. `overwrite` and `truncate` belong
 of the journal: they are rare, and durable when they return.
 """
 
+from array import array
 from collections.abc import Callable
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from network.chance import Chance
+from network.spill import ColdFile, SpillingBytes
 from validators.storage.errors import DiskFullError, DiskRevokedError
 from validators.storage.medium import JOURNAL_FILES, File, Medium
 
@@ -76,6 +78,7 @@ class SimulatedDisk:
     def __init__(self, node: int = 0, chance: Chance | None = None) -> None:
         self.medium = Medium(node, chance or Chance(0))
         self._files: dict[str, File] = {}
+        self._cold = ColdFile()
         self._appended_bytes = 0
 
     @property
@@ -89,6 +92,11 @@ class SimulatedDisk:
         return sum(len(file.data) for file in self._files.values())
 
     @property
+    def bytes_in_memory(self) -> int:
+        """Bytes of the files that no temporary file holds."""
+        return sum(file.data.bytes_in_memory for file in self._files.values())
+
+    @property
     def is_synced(self) -> bool:
         """Return whether a crash now would lose no bytes."""
         return all(len(file.data) == file.synced_bytes for file in self._files.values())
@@ -96,11 +104,11 @@ class SimulatedDisk:
     def append(self, name: str, data: bytes) -> int:
         """See `Disk.append`."""
         self.medium.check("append", name)
-        file = self._files.setdefault(name, File())
+        file = self._file(name)
         offset = len(file.data)
         # A full disk takes what fits before it fails, as a real one does: recovery has to cope with the part.
         fitting = self.medium.room(self.used_bytes, len(data))
-        file.data += data[:fitting]
+        file.data.append(data[:fitting])
         self._appended_bytes += fitting
         if fitting < len(data):
             raise DiskFullError(name, "append", f"no room for {len(data)} bytes")
@@ -119,8 +127,8 @@ class SimulatedDisk:
     def overwrite(self, name: str, offset: int, data: bytes) -> None:
         """See `Disk.overwrite`."""
         self.medium.check("overwrite", name)
-        file = self._files.setdefault(name, File())
-        file.data[offset : offset + len(data)] = data
+        file = self._file(name)
+        file.data.overwrite(offset, data)
         file.synced_bytes = len(file.data)
         self.medium.overwritten(name, file, offset, data)
 
@@ -131,7 +139,10 @@ class SimulatedDisk:
         if file is not None:
             if length == 0:
                 # Kept for stale reads: sectors of the file before it was emptied may show again.
-                file.previous = bytes(file.data[: file.synced_bytes])
+                file.data.cut(file.synced_bytes)
+                if file.previous is not None:
+                    file.previous.cut(0)
+                file.previous, file.data = file.data, SpillingBytes(self._cold)
             self._cut(name, file, length)
 
     def size(self, name: str) -> int:
@@ -166,11 +177,11 @@ class SimulatedDisk:
         lost_bytes = 0
         for name in sorted(self._files):
             file = self._files[name]
-            tail = bytes(file.data[file.synced_bytes :])
+            tail = file.data.read(file.synced_bytes, len(file.data))
             kept = self.medium.tear(name, tail)
             lost_bytes += len(tail) - len(kept)
             self._cut(name, file, file.synced_bytes)
-            file.data += kept
+            file.data.append(kept)
             file.synced_bytes = len(file.data)
         return lost_bytes
 
@@ -183,7 +194,8 @@ class SimulatedDisk:
         """Return a sound disk with the bytes that were written to this one."""
         sound = SimulatedDisk()
         for name, file in self._files.items():
-            sound.append(name, bytes(file.data))
+            for piece in file.data.pieces():
+                sound.append(name, piece)
         return sound
 
     def written(self) -> "SimulatedDisk":
@@ -199,10 +211,16 @@ class SimulatedDisk:
         view.medium = self.medium.at_rest()
         return view
 
+    def _file(self, name: str) -> File:
+        file = self._files.get(name)
+        if file is None:
+            file = self._files[name] = File(SpillingBytes(self._cold))
+        return file
+
     def _cut(self, name: str, file: File, length: int) -> None:
-        del file.data[length:]
+        file.data.cut(length)
         file.synced_bytes = len(file.data)
-        file.lengths = [each for each in file.lengths if each <= length]
+        file.lengths = array("q", (each for each in file.lengths if each <= length))
         self.medium.cut(name, length)
 
 

@@ -11,12 +11,15 @@ The last good copy is never destroyed: where one copy of the vote journal has a 
 are scarred.
 """
 
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, NamedTuple
 
 from network.chance import Chance, below
+from network.spill import SpillingBytes
 from validators.storage.errors import DiskReadError, DiskSyncError, DiskWriteError
 
 SECTOR_BYTES: Final = 512
@@ -79,13 +82,14 @@ Condition = BitFlip | StaleRead | MisdirectedWrite | IoErrors | TornWrite | Full
 class File:
     """One file as it was written: its bytes, the number a crash spares, and the lengths that finished syncs covered.
 
-    `previous` is the synced content before the file was last cut back to nothing.
+    `previous` is the synced content before the file was last cut back to nothing, None where it never was.
     """
 
-    data: bytearray = field(default_factory=bytearray)
+    data: SpillingBytes
     synced_bytes: int = 0
-    lengths: list[int] = field(default_factory=list)
-    previous: bytes = b""
+    # Numbers of 8 bytes: a run of 10,000 blocks syncs 10^5 times.
+    lengths: "array[int]" = field(default_factory=partial(array, "q"))
+    previous: SpillingBytes | None = None
 
 
 @dataclass(slots=True)
@@ -166,7 +170,7 @@ class Medium:
             if _is_about(active.condition, name):
                 for sector in range(offset // SECTOR_BYTES, -(-min(end, file.synced_bytes) // SECTOR_BYTES)):
                     self._age(active, name, file, sector)
-        data = bytearray(memoryview(file.data)[offset:end])
+        data = bytearray(file.data.read(offset, end))
         scars = self._scars.get(name)
         if scars:
             for sector in range(offset // SECTOR_BYTES, -(-(offset + len(data)) // SECTOR_BYTES)):
@@ -189,7 +193,7 @@ class Medium:
             start = sector * SECTOR_BYTES
             content = bytearray(scars.get(sector, b""))
             _lay_over(content, start, offset, data)
-            if content == file.data[start : start + len(content)]:
+            if content == file.data.read(start, start + len(content)):
                 scars.pop(sector, None)
             else:
                 scars[sector] = bytes(content)
@@ -229,7 +233,7 @@ class Medium:
         if not self._hits(active, purpose, condition.ppm, subject):
             return
         draw = self._chance.draw(f"{purpose} content", f"{active.name}/{self._node}/{subject}", 0)
-        content = bytes(file.data[start:stop])
+        content = file.data.read(start, stop)
         worse = _flip(content, draw) if isinstance(condition, BitFlip) else _older(file, start, content, draw)
         hits_both = isinstance(condition, BitFlip) and condition.both_copies
         if worse != content and self._scar(name, sector, worse, hits_both=hits_both):
@@ -297,7 +301,7 @@ def _older(file: File, start: int, content: bytes, draw: int) -> bytes:
     first = bisect_left(file.lengths, start)
     last = bisect_right(file.lengths, start + len(content) - 1)
     choices = [content[: length - start] + bytes(start + len(content) - length) for length in file.lengths[first:last]]
-    previous = file.previous[start : start + len(content)]
+    previous = b"" if file.previous is None else file.previous.read(start, start + len(content))
     if previous:
         choices.append(previous + bytes(len(content) - len(previous)))
     return choices[below(draw, len(choices))] if choices else content

@@ -1,0 +1,151 @@
+"""Bytes that grow for as long as a run does: the newest in memory, the cold ones in a temporary file.
+
+A log that is only appended to, or a disk whose old blocks nobody asks for, would make memory grow with every block.
+Short runs never get to a file. Where none can be written the bytes stay in memory: a run needs no room on a disk.
+"""
+
+import os
+import tempfile
+import weakref
+from collections.abc import Iterator
+from typing import Final
+
+PIECE_BYTES: Final = 1 << 16
+"""Bytes that go to the file together; each piece has a place of its own there."""
+
+HOT_BYTES: Final = 4 * PIECE_BYTES
+"""Bytes in memory from which on the older half of them goes to the file."""
+
+
+class ColdFile:
+    """A temporary file of pieces, made with the first of them and gone with its owner; it has no name."""
+
+    __slots__ = ("__weakref__", "_descriptor", "_free", "_is_refused", "_places")
+
+    def __init__(self) -> None:
+        self._descriptor = -1
+        self._places = 0
+        self._free: list[int] = []
+        self._is_refused = False
+
+    def put(self, piece: bytes) -> int | None:
+        """Write a piece and return its place, None where the file system takes no more."""
+        if self._is_refused:
+            return None
+        place = self._free.pop() if self._free else self._places
+        try:
+            if self._descriptor < 0:
+                self._open()
+            is_written = os.pwrite(self._descriptor, piece, place * PIECE_BYTES) == len(piece)
+        except OSError:
+            is_written = False
+        if not is_written:
+            self._is_refused = True
+            return None
+        self._places = max(self._places, place + 1)
+        return place
+
+    def read(self, place: int, start: int, end: int) -> bytes:
+        """Return the bytes of a piece from `start` to `end`."""
+        return os.pread(self._descriptor, end - start, place * PIECE_BYTES + start)
+
+    def free(self, place: int) -> None:
+        """Let another piece take the place."""
+        self._free.append(place)
+
+    def _open(self) -> None:
+        self._descriptor, name = tempfile.mkstemp(prefix="stampede-")
+        weakref.finalize(self, os.close, self._descriptor)
+        # Without a name it is gone with the process, however that ends.
+        os.unlink(name)  # noqa: PTH108 - the path is text, and used once
+
+
+class SpillingBytes:
+    """Bytes that are appended to, cut off at the end and now and then overwritten.
+
+    Args:
+        cold: takes what is old; several owners may share one.
+    """
+
+    __slots__ = ("_cold", "_places", "_tail")
+
+    def __init__(self, cold: ColdFile) -> None:
+        self._cold = cold
+        self._places: list[int] = []
+        self._tail = bytearray()
+
+    def __len__(self) -> int:
+        return len(self._places) * PIECE_BYTES + len(self._tail)
+
+    def __bytes__(self) -> bytes:
+        return b"".join(self.pieces())
+
+    @property
+    def bytes_in_memory(self) -> int:
+        """The number of bytes that no file holds."""
+        return len(self._tail)
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield all bytes, some at a time."""
+        for place in self._places:
+            yield self._cold.read(place, 0, PIECE_BYTES)
+        yield bytes(self._tail)
+
+    def append(self, data: bytes | bytearray | memoryview) -> None:
+        """Append bytes."""
+        self._tail += data
+        if len(self._tail) >= HOT_BYTES:
+            self._spill()
+
+    def read(self, start: int, end: int) -> bytes:
+        """Return the bytes from `start` to `end`, as many of them as there are."""
+        base = len(self._places) * PIECE_BYTES
+        if start >= base:
+            return bytes(memoryview(self._tail)[start - base : max(end - base, 0)])
+        parts = []
+        for index in range(start // PIECE_BYTES, min(-(-end // PIECE_BYTES), len(self._places))):
+            first = index * PIECE_BYTES
+            parts.append(
+                self._cold.read(self._places[index], max(start - first, 0), min(end - first, PIECE_BYTES)),
+            )
+        if end > base:
+            parts.append(bytes(memoryview(self._tail)[: end - base]))
+        return b"".join(parts)
+
+    def cut(self, length: int) -> None:
+        """Drop all bytes from `length` on."""
+        base = len(self._places) * PIECE_BYTES
+        if length >= base:
+            del self._tail[length - base :]
+            return
+        kept, rest = divmod(length, PIECE_BYTES)
+        self._tail = bytearray(self._cold.read(self._places[kept], 0, rest))
+        self._free(kept)
+
+    def overwrite(self, start: int, data: bytes) -> None:
+        """Put bytes in the place of others, and behind them where they are longer."""
+        # What is repaired is in use again; the pieces go back to the file when more is appended.
+        self._warm(start)
+        base = len(self._places) * PIECE_BYTES
+        self._tail[start - base : start - base + len(data)] = data
+
+    def _warm(self, start: int) -> None:
+        """Bring everything from `start` on back into memory."""
+        kept = min(start // PIECE_BYTES, len(self._places))
+        self._tail[:0] = b"".join(self._cold.read(place, 0, PIECE_BYTES) for place in self._places[kept:])
+        self._free(kept)
+
+    def _free(self, kept: int) -> None:
+        for place in self._places[kept:]:
+            self._cold.free(place)
+        del self._places[kept:]
+
+    def _spill(self) -> None:
+        written = 0
+        while len(self._tail) - written > HOT_BYTES // 2:
+            place = self._cold.put(bytes(memoryview(self._tail)[written : written + PIECE_BYTES]))
+            if place is None:
+                break
+            self._places.append(place)
+            written += PIECE_BYTES
+        del self._tail[:written]
