@@ -9,6 +9,7 @@ import struct
 from typing import Final
 
 DRAWS_PER_BLOCK: Final = 8
+DRAW_BITS: Final = 64
 _BLOCK: Final = struct.Struct("<8Q")
 _NO_BLOCK: Final = -1
 
@@ -64,4 +65,4 @@ class Draws:
 
 def below(draw: int, bound: int) -> int:
     """Map a 64-bit draw to 0..bound-1; the bias is at most bound / 2^64."""
-    return (draw * bound) >> 64
+    return (draw * bound) >> DRAW_BITS

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from network.chance import DRAWS_PER_BLOCK, Chance, Draws, below
+from network.chance import DRAW_BITS, DRAWS_PER_BLOCK, Chance, Draws, below
 from network.latency import Latency
 from network.queues import Line, Losses
 from network.topology import MILLION, LinkSpec, check_rates
@@ -140,17 +140,25 @@ class LinkState:
     """One direction of a link at run time."""
 
     __slots__ = (
-        *("_chance", "_plain_block", "_plain_delays_us", "_streams", "chain", "conditions", "deliver", "destination"),
-        *("is_plain", "losses", "sent", "source", "spec"),
+        *("_chance", "_lost_below", "_streams", "chain", "conditions", "deliver", "destination", "far_chain"),
+        *("is_plain", "losses", "plain_delays_us", "plain_end", "sent", "source", "spec"),
     )
 
     def __init__(
-        self, source: NodeId, destination: NodeId, spec: LinkSpec, chain: EventChain, *, chance: Chance
+        self,
+        source: NodeId,
+        destination: NodeId,
+        spec: LinkSpec,
+        chain: EventChain,
+        far_chain: EventChain,
+        *,
+        chance: Chance,
     ) -> None:
         self.source = source
         self.destination = destination
         self.spec = spec
         self.chain = chain
+        self.far_chain = far_chain
         self._chance = chance
         self._streams: dict[str, Draws] = {}
         self.sent = 0
@@ -159,8 +167,11 @@ class LinkState:
         self.losses: Losses | None = None
         self.conditions: tuple[Condition, ...] = ()
         self.is_plain = False
-        self._plain_block = -1
-        self._plain_delays_us: tuple[Micros | None, ...] = ()
+        # The delays of eight messages, None for one that is lost, and the ordinal behind them; while it is plain.
+        self.plain_delays_us: Sequence[Micros | None] = ()
+        self.plain_end = 0
+        # below(draw, MILLION) < loss_ppm for the draws below it.
+        self._lost_below = -(-(spec.loss_ppm << DRAW_BITS) // MILLION)
         self.set_conditions(())
 
     def set_conditions(self, conditions: tuple[Condition, ...]) -> None:
@@ -169,25 +180,19 @@ class LinkState:
         # A plain wire at most loses: `fate_of` would say the same in twice the time.
         self.is_plain = not (conditions or self.spec.reorder_ppm)
 
-    def plain_delay_us(self, ordinal: int) -> Micros | None:
-        """Return a message's time on the wire while it is plain; None if it is lost. Drawn for eight at a time."""
+    def draw_plain(self, ordinal: int) -> None:
+        """Draw the delays of this message and those with it; once a message is beyond `plain_end`."""
         block = ordinal // DRAWS_PER_BLOCK
-        if block != self._plain_block:
-            self._plain_block, self._plain_delays_us = block, self._draw_plain(block)
-        return self._plain_delays_us[ordinal % DRAWS_PER_BLOCK]
-
-    def _draw_plain(self, block: int) -> tuple[Micros | None, ...]:
-        latency, loss_ppm = self.spec.latency, self.spec.loss_ppm
-        delays_us = [latency.mean_us] * DRAWS_PER_BLOCK
+        latency = self.spec.latency
+        delays_us: Sequence[Micros | None] = [latency.mean_us] * DRAWS_PER_BLOCK
         if latency.kind != "fixed":
-            delays_us = [latency.sample(draw) for draw in self._stream("latency").block(block)]
-        if not loss_ppm:
-            return tuple(delays_us)
-        losses = self._stream("loss").block(block)
-        return tuple(
-            None if below(loss, MILLION) < loss_ppm else delay_us
-            for loss, delay_us in zip(losses, delays_us, strict=True)
-        )
+            delays_us = latency.samples(self._stream("latency").block(block))
+        if self.spec.loss_ppm:
+            losses = self._stream("loss").block(block)
+            if min(losses) < self._lost_below:
+                pairs = zip(losses, delays_us, strict=True)
+                delays_us = [None if loss < self._lost_below else delay_us for loss, delay_us in pairs]
+        self.plain_delays_us, self.plain_end = delays_us, (block + 1) * DRAWS_PER_BLOCK
 
     def sample(self, latency: Latency, ordinal: int, purpose: str = "latency") -> Micros:
         """Return a message's time on the wire."""

@@ -50,13 +50,24 @@ class Inbox(Generic[T]):
         caller: calls the handler of `serve`; without one the task does.
     """
 
-    __slots__ = ("_caller", "_handler", "_is_called", "_is_paused", "_items", "_refill", "_waiting", "held")
+    __slots__ = (
+        "_caller",
+        "_drain_all",
+        "_handler",
+        "_is_called",
+        "_is_paused",
+        "_items",
+        "_refill",
+        "_waiting",
+        "held",
+    )
 
     def __init__(self, refill: Callable[[], object] | None = None, caller: Caller | None = None) -> None:
         self._items: deque[T] = deque()
         self._refill = refill
         self._caller = caller
         self._handler: Callable[[T], None] | None = None
+        self._drain_all: Drain = _drain_nothing
         self._waiting: trio.lowlevel.Task | None = None
         self._is_called = False
         self._is_paused = False
@@ -87,8 +98,7 @@ class Inbox(Generic[T]):
         if self._handler is not None and self._caller is not None:
             # Until it has been drained: what its own handler puts in is taken by the same loop.
             self._is_called = True
-            # With its handler: whatever ends this task in the turn, the turn is completed.
-            self._caller.call(partial(self._drain, self._handler))
+            self._caller.call(self._drain_all)
         else:
             trio.lowlevel.reschedule(self._waiting)
             self._waiting = None
@@ -124,6 +134,8 @@ class Inbox(Generic[T]):
             self._is_called = False
         self._await_as(trio.lowlevel.current_task())
         self._handler = handler
+        # With its handler: whatever ends this task in a turn, the turn is completed.
+        self._drain_all = partial(self._drain, handler)
         self._caller.note_served(is_served=True)
         await trio.lowlevel.wait_task_rescheduled(self._stop_waiting)
 
@@ -172,3 +184,7 @@ class Inbox(Generic[T]):
             self._caller.note_served(is_served=False)
         self._waiting = self._handler = None
         return trio.lowlevel.Abort.SUCCEEDED
+
+
+def _drain_nothing() -> bool:
+    return True

@@ -4,11 +4,10 @@ A log that is only appended to, or a disk whose old blocks nobody asks for, woul
 Short runs never get to a file. Where none can be written the bytes stay in memory: a run needs no room on a disk.
 """
 
-import os
-import tempfile
 import weakref
 from collections.abc import Iterator
-from typing import Final
+from tempfile import TemporaryFile
+from typing import IO, Final
 
 PIECE_BYTES: Final = 1 << 16
 """Bytes that go to the file together; each piece has a place of its own there."""
@@ -20,10 +19,10 @@ HOT_BYTES: Final = 4 * PIECE_BYTES
 class ColdFile:
     """A temporary file of pieces, made with the first of them and gone with its owner; it has no name."""
 
-    __slots__ = ("__weakref__", "_descriptor", "_free", "_is_refused", "_places")
+    __slots__ = ("__weakref__", "_file", "_free", "_is_refused", "_places")
 
     def __init__(self) -> None:
-        self._descriptor = -1
+        self._file: IO[bytes] | None = None
         self._places = 0
         self._free: list[int] = []
         self._is_refused = False
@@ -34,9 +33,12 @@ class ColdFile:
             return None
         place = self._free.pop() if self._free else self._places
         try:
-            if self._descriptor < 0:
-                self._open()
-            is_written = os.pwrite(self._descriptor, piece, place * PIECE_BYTES) == len(piece)
+            if self._file is None:
+                # Without a buffer: what another process of a fork has in one would be written twice.
+                self._file = TemporaryFile(buffering=0)  # noqa: SIM115 - it stays open for as long as its owner lives
+                weakref.finalize(self, self._file.close)
+            self._file.seek(place * PIECE_BYTES)
+            is_written = self._file.write(piece) == len(piece)
         except OSError:
             is_written = False
         if not is_written:
@@ -47,17 +49,13 @@ class ColdFile:
 
     def read(self, place: int, start: int, end: int) -> bytes:
         """Return the bytes of a piece from `start` to `end`."""
-        return os.pread(self._descriptor, end - start, place * PIECE_BYTES + start)
+        assert self._file is not None, "a piece has a place only in a file"
+        self._file.seek(place * PIECE_BYTES + start)
+        return self._file.read(end - start)
 
     def free(self, place: int) -> None:
         """Let another piece take the place."""
         self._free.append(place)
-
-    def _open(self) -> None:
-        self._descriptor, name = tempfile.mkstemp(prefix="stampede-")
-        weakref.finalize(self, os.close, self._descriptor)
-        # Without a name it is gone with the process, however that ends.
-        os.unlink(name)  # noqa: PTH108 - the path is text, and used once
 
 
 class SpillingBytes:
