@@ -86,8 +86,9 @@ class Bus:
         # Sorted, because a broadcast goes along these in the order in which they are made.
         for source, destination in sorted(topology.edges):
             spec: LinkSpec = topology.edges[source, destination]["link"]
-            chains = self._chains[source], self._chains[destination]
-            self._wires[source][destination] = LinkState(source, destination, spec, *chains, chance=chance)
+            near, far = self._chains[source], self._chains[destination]
+            wire = LinkState(source, destination, spec, near, far_chain=far, chance=chance)
+            self._wires[source][destination] = wire
         self._active: dict[str, tuple[Condition, tuple[LinkState, ...]]] = {}
         self._touched: dict[str, TouchCount] = {}
         self._held: dict[str, list[_Held]] = {}

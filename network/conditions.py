@@ -150,8 +150,8 @@ class LinkState:
         destination: NodeId,
         spec: LinkSpec,
         chain: EventChain,
-        far_chain: EventChain,
         *,
+        far_chain: EventChain,
         chance: Chance,
     ) -> None:
         self.source = source
