@@ -211,7 +211,7 @@ def _listed(rows: Sequence[ScanRow], status: str) -> str:
 
 def _describe_runs(row: ScanRow) -> str:
     if row.status in {SURVIVED, OPEN}:
-        return f"; differs in {row.differed} runs, {row.changed} with another digest"
+        return f"; differs in {row.differed} runs, of {row.tried} that were tried {row.changed} have another digest"
     return f"; reached in {row.reached} runs" if row.reached else ""
 
 
@@ -228,8 +228,8 @@ several times the clean run's steps or processor time.
 
 Clean runs with probes say first which runs can show a mutant at all, so that only those are made:
 
-- *survived*: it made a difference where it stands in at least one run, and no check failed in any of them; where some
-  of these runs have another digest, validators behaved differently and nobody asked why;
+- *survived*: it made a difference where it stands in at least one run, and no check failed in any that was tried; where
+  some of these have another digest, validators behaved differently and nobody asked why;
 - *never differed*: its line ran, and what it changes had the value of the original each time;
 - *unreached*: its line never ran;
 - *equivalent*: no run can show it, for the reason in

@@ -21,7 +21,7 @@ from checker.record.program import module_process
 from cluster.campaign.scan.constants import read_sources, readers_of
 from cluster.campaign.scan.points import ScanMutant
 from cluster.campaign.scan.probes import instrument, runs_at_import
-from cluster.campaign.scan.runs import limited
+from cluster.campaign.scan.runs import TRIES, limited
 from cluster.campaign.scan.triage import Equivalent
 from cluster.campaign.scan.trials import LOADED, LOADING, ChildTask, Trial, TrialOutcome
 from report.scan import EQUIVALENT, KILLED, NEVER_DIFFERED, NOT_LOADABLE, OPEN, SURVIVED, UNREACHED, ScanRow
@@ -50,6 +50,7 @@ class MutationScan:
         trials: The runs, in the order in which they are tried.
         directory: Where results are kept; finished mutants are not tried again.
         jobs: Processes at a time.
+        tries: Runs that are made with one mutant at most, of those that can show it.
         equivalents: Mutants that are not tried.
     """
 
@@ -60,10 +61,12 @@ class MutationScan:
         *,
         directory: Path,
         jobs: int,
+        tries: int = TRIES,
         equivalents: Sequence[Equivalent] = (),
     ) -> None:
         self._trials = trials
         self._jobs = jobs
+        self._tries = tries
         self._file = directory / "results.jsonl"
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         directory.mkdir(parents=True, exist_ok=True)
@@ -105,7 +108,12 @@ class MutationScan:
         for first, last in pairwise([0, *bounds]):
             if self._open:
                 yield self._trials[first:last]
-        for number in list(self._open):
+            self._close(number for number in list(self._open) if self._so_far[number].tried >= self._tries)
+        self._close(list(self._open))
+
+    def _close(self, numbers: Iterable[int]) -> None:
+        """Give mutants that are not killed their result."""
+        for number in numbers:
             row = self._so_far[number]
             status = SURVIVED if row.tried else NEVER_DIFFERED if row.reached else UNREACHED
             self._keep(number, row._replace(status=status))
@@ -138,9 +146,12 @@ class MutationScan:
             pairs = [(trial, clean[trial.name]) for trial in trials]
             row = self._so_far[number]
             reached = sum(place in outcome.reached for _, outcome in pairs)
-            self._so_far[number] = row._replace(reached=row.reached + reached)
-            if telling := [limited(*pair) for pair in pairs if place in everywhere or place in pair[1].differed]:
-                self._telling[number] = tuple(telling)
+            telling = [pair for pair in pairs if place in everywhere or place in pair[1].differed]
+            self._so_far[number] = row._replace(reached=row.reached + reached, differed=row.differed + len(telling))
+            # The quickest first: one is often enough.
+            quickest = sorted(telling, key=lambda pair: pair[1].cpu_ms)[: self._tries - row.tried]
+            if quickest:
+                self._telling[number] = tuple(limited(*pair) for pair in quickest)
 
     def _instrumented(self) -> tuple[dict[str, str], set[int]]:
         """Return sources with probes, and the mutants that any run may show, by their place among the open ones."""
@@ -190,7 +201,6 @@ class MutationScan:
         outcomes = list(self._outcomes(task))
         before = self._so_far[number]
         row = before._replace(
-            differed=before.differed + len(trials),
             tried=before.tried + len(trials),
             cpu_ms=before.cpu_ms + sum(outcome.cpu_ms for outcome in outcomes),
         )

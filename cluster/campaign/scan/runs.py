@@ -11,6 +11,9 @@ from cluster.swarm.generator import draw_scenario
 
 SEEDS: Final = range(40)
 
+TRIES: Final = 12
+"""Runs with one mutant at most, unless a scan says otherwise: those that survive would take most of its time."""
+
 SMALL: Final = {
     "outage-storm": (
         "workload.storm.timers_per_actor=60",

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final, TypeVar
 
+from checker.record.errors import ReportedError
 from cluster.campaign.scan.points import (
     MutationLibrary,
     MutationPoint,
@@ -24,6 +25,11 @@ ROOMS: Final = (
     *("validators/consensus", "validators/sync", "validators/mempool", "validators/storage", "faults", "network"),
 )
 """The rooms that are mutated; `validators` is the files that stand in no folder of it."""
+
+
+class UnknownPlaceError(ReportedError):
+    """A line that no operator changes."""
+
 
 _NOTHING: Final = Triage()
 
@@ -49,16 +55,37 @@ def draw_sample(
         families: The kinds of operators; all where none is given.
         triage: What is left out.
     """
-    sources = {file: read_source(file) for file in source_files()}
-    points = [
-        point
-        for file, source in sources.items()
-        if _room_of(file) in rooms
-        for point in library.points_of(file, source)
-        if (not families or point.family in families) and not triage.leaves_out(point)
-    ]
-    mutants = (library.mutant_at(point, sources[point.file]) for point in in_turns(points, seed))
-    return islice((mutant for mutant in mutants if mutant is not None), size)
+    files = [file for file in source_files() if _room_of(file) in rooms]
+    points = (point for point in _points_in(library, files, families) if not triage.leaves_out(point))
+    return islice(_mutants_of(library, in_turns(points, seed)), size)
+
+
+def mutants_at(
+    library: MutationLibrary, places: Collection[tuple[str, int]], families: Collection[str] = ()
+) -> Iterator[ScanMutant]:
+    """Yield the mutants of lines, which are given as `(file, line)`, in the order of the sources.
+
+    Raises:
+        UnknownPlaceError: No operator changes a line.
+    """
+    files = [file for file in source_files() if file in {file for file, _ in places}]
+    points = [point for point in _points_in(library, files, families) if (point.file, point.line) in places]
+    for file, line in places:
+        if (file, line) not in {(point.file, point.line) for point in points}:
+            raise UnknownPlaceError(f"--only: no operator changes {file}:{line}")
+    return _mutants_of(library, points)
+
+
+def _points_in(library: MutationLibrary, files: Iterable[str], families: Collection[str]) -> Iterator[MutationPoint]:
+    for file in files:
+        for point in library.points_of(file, read_source(file)):
+            if not families or point.family in families:
+                yield point
+
+
+def _mutants_of(library: MutationLibrary, points: Iterable[MutationPoint]) -> Iterator[ScanMutant]:
+    mutants = (library.mutant_at(point, read_source(point.file)) for point in points)
+    return (mutant for mutant in mutants if mutant is not None)
 
 
 def in_turns(points: Iterable[MutationPoint], seed: int) -> Iterator[MutationPoint]:

@@ -10,9 +10,9 @@ from checker.record.fingerprint import this_code
 from checker.record.host import naming
 from checker.record.program import SCRIPT
 from cluster.campaign.scan.campaign import MutationScan
-from cluster.campaign.scan.points import MutationLibrary
-from cluster.campaign.scan.runs import SEEDS, clean_trials
-from cluster.campaign.scan.sample import ROOMS, draw_sample
+from cluster.campaign.scan.points import PACKAGES, MutationLibrary, ScanMutant, source_files
+from cluster.campaign.scan.runs import SEEDS, TRIES, clean_trials
+from cluster.campaign.scan.sample import ROOMS, draw_sample, mutants_at
 from cluster.campaign.scan.triage import EQUIVALENTS_FILE, Triage, read_triage, stale_entries
 from cluster.campaign.scan.trials import Trial
 from cluster.cli.options import (
@@ -54,11 +54,20 @@ def fill_parser(parser: Parser) -> None:
         "--operators", nargs="+", default=[], metavar="NAME", help="kinds of operators, such as AddNot (default: all)"
     )
     parser.add_argument("--sample", type=_sample, default=SAMPLE, metavar="N", help=f"mutants (default {SAMPLE})")
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        type=_place,
+        default=(),
+        metavar="FILE:LINE",
+        help="instead of a sample, the mutants of lines",
+    )
     parser.add_argument("--seed", type=parse_seed, default=0, help="of the sample (default 0)")
     parser.add_argument("--seeds", type=parse_seeds, default=SEEDS, metavar="A..B", help="of the swarm (default 0..39)")
     parser.add_argument(
         "--scenarios", nargs="*", choices=names, default=names, metavar="NAME", help="shipped scenarios (default: all)"
     )
+    parser.add_argument("--tries", type=_sample, default=TRIES, metavar="N", help=f"runs a mutant (default {TRIES})")
     parser.add_argument("--budget-s", type=_sample, metavar="S", help="begin no mutant after so many real seconds")
     add_jobs(parser)
     parser.add_argument("--runs", type=parse_runs, default=RUNS, help="where results go (default runs)")
@@ -102,17 +111,22 @@ def _scan(options: argparse.Namespace, library: MutationLibrary, triage: Triage,
     """Draw the sample, probe, and try mutants as long as the budget lasts."""
     ends_s = progress.seconds + (options.budget_s or float("inf"))
     progress.say("drawing the sample")
-    drawn = draw_sample(
-        library, options.sample, options.seed, rooms=options.rooms, families=options.operators, triage=triage
-    )
-    mutants, trials = list(drawn), list(clean_trials(options.seeds, options.scenarios))
+    mutants, trials = list(_drawn(options, library, triage)), list(clean_trials(options.seeds, options.scenarios))
     directory = options.runs / f"scan-{this_code().fingerprint[:6]}-{_digest(trials)}"
-    with MutationScan(mutants, trials, directory=directory, jobs=options.jobs, equivalents=triage.equivalent) as scan:
+    limits = {"jobs": options.jobs, "tries": options.tries}
+    with MutationScan(mutants, trials, directory=directory, **limits, equivalents=triage.equivalent) as scan:
         for row in _rows_of_rounds(scan, progress):
             progress.tell(row)
             if progress.seconds > ends_s:
                 break
     return _Scanned([*(row for _, row in sorted(scan.rows.items())), *scan.open_rows], directory)
+
+
+def _drawn(options: argparse.Namespace, library: MutationLibrary, triage: Triage) -> Iterator[ScanMutant]:
+    families = options.operators
+    if options.only:
+        return mutants_at(library, options.only, families)
+    return draw_sample(library, options.sample, options.seed, rooms=options.rooms, families=families, triage=triage)
 
 
 def _rows_of_rounds(scan: MutationScan, progress: ScanProgress) -> Iterator[ScanRow]:
@@ -127,6 +141,7 @@ def _page(scanned: _Scanned, options: argparse.Namespace) -> str:
     narrowed = [
         *([f"--rooms {' '.join(options.rooms)}"] if tuple(options.rooms) != ROOMS else []),
         *([f"--operators {' '.join(options.operators)}"] if options.operators else []),
+        *([f"--tries {options.tries}"] if options.tries != TRIES else []),
         *([f"--seeds {options.seeds[0]}..{options.seeds[-1]}"] if options.seeds != SEEDS else []),
         *(
             [f"--scenarios {' '.join(options.scenarios)}".strip()]
@@ -134,9 +149,15 @@ def _page(scanned: _Scanned, options: argparse.Namespace) -> str:
             else []
         ),
     ]
-    words = ["scan", *narrowed, f"--sample {options.sample} --seed {options.seed} --out docs/mutation-scan.md"]
+    drawn = f"--sample {options.sample} --seed {options.seed}"
+    if options.only:
+        drawn = f"--only {' '.join(f'{file}:{line}' for file, line in options.only)}"
+    words = ["scan", *narrowed, drawn, "--out docs/mutation-scan.md"]
     command, seeds = f"{SCRIPT} {' '.join(words)}", options.seeds
-    runs = f"the swarm's seeds {seeds[0]} to {seeds[-1]} and then in {len(options.scenarios)} shipped scenarios"
+    runs = (
+        f"the swarm's seeds {seeds[0]} to {seeds[-1]} and then in {len(options.scenarios)} shipped scenarios, "
+        f"the quickest that can show it first and {options.tries} of them at most"
+    )
     return scan_page(scanned.rows, command=command, runs=runs, code=str(this_code()))
 
 
@@ -144,6 +165,13 @@ def _sample(text: str) -> int:
     if not (text.isascii() and text.isdigit() and 1 <= int(text) <= SAMPLE_MAX):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {SAMPLE_MAX:,}")
     return int(text)
+
+
+def _place(text: str) -> tuple[str, int]:
+    file, _, line = text.rpartition(":")
+    if not (line.isascii() and line.isdigit() and file in source_files()):
+        raise argparse.ArgumentTypeError(f"{text!r} is not FILE:LINE of a source in {', '.join(PACKAGES)}")
+    return file, int(line)
 
 
 def _digest(trials: Sequence[Trial]) -> str:

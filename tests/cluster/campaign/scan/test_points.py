@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from cluster.campaign.scan.points import MissingLibraryError, MutationLibrary, MutationPoint
-from cluster.campaign.scan.sample import ROOMS, draw_sample, in_turns
+from cluster.campaign.scan.points import MissingLibraryError, MutationLibrary, MutationPoint, read_source
+from cluster.campaign.scan.sample import ROOMS, UnknownPlaceError, draw_sample, in_turns, mutants_at
 from cluster.campaign.scan.triage import Equivalent, Outside, Triage, TriageError, read_triage, stale_entries
 
 SOURCE = '''
@@ -99,6 +99,19 @@ class TestSample:
 
         assert long[:3] == short
         assert {each.point.room for each in long} == set(rooms)
+
+    def test_instead_of_one_lines_can_be_named(self, library):
+        file = "scheduler/identifiers.py"
+        line = read_source(file)[: read_source(file).index("counter is None else")].count("\n") + 1
+
+        made = list(mutants_at(library, [(file, line)], ["ReplaceComparisonOperator"]))
+
+        assert {(mutant.point.file, mutant.point.line) for mutant in made} == {(file, line)}
+        assert "keccak256(preimage if counter is not None else" in " ".join(mutant.after for mutant in made)
+
+    def test_a_line_without_mutants_is_named(self, library):
+        with pytest.raises(UnknownPlaceError, match=r"--only: no operator changes scheduler/identifiers\.py:1"):
+            mutants_at(library, [("scheduler/identifiers.py", 1)])
 
     def test_every_room_has_points(self):
         assert len(ROOMS) == len(set(ROOMS)) == 11

@@ -144,6 +144,16 @@ def test_a_mutant_without_a_result_is_kept_for_the_next_round(tmp_path, monkeypa
     assert [(row.status, row.tried) for row in scan.rows.values()] == [("killed", 1), ("survived", 1)]
 
 
+def test_a_mutant_that_was_tried_often_enough_has_survived(tmp_path, monkeypatch):
+    monkeypatch.setattr(campaign, "ROUNDS", (1,))
+    trials = list(clean_trials([], [SCENARIO, "turns-of-two"]))
+    with MutationScan([SAMPLE["equivalent"]], trials, directory=tmp_path, jobs=1, tries=1) as scan:
+        probed = list(through(scan))
+
+    assert probed == [[SCENARIO]]
+    assert scan.rows[0].status == "survived"
+
+
 class TestKillers:
     TRIAL = Trial(name="a", seed=0, scenario=b"", exit_code=1, failed=("storm",))
 
@@ -178,7 +188,7 @@ class TestPage:
 
     def test_a_terminal_has_the_survivors_as_well(self):
         assert list(survivor_lines(self.ROWS)) == [
-            "survived: scheduler/a.py:7 f; differs in 3 runs, 2 with another digest",
+            "survived: scheduler/a.py:7 f; differs in 3 runs, of 3 that were tried 2 have another digest",
             "  if not a | b:",
         ]
 
@@ -188,7 +198,7 @@ class TestPage:
         assert "| scheduler | 6 | 3 | 1 | 0 | 1 | 0 | 1 | 0 | 60 % |" in page
         assert "| `oracle` | 3 |" in page
         survived = page.partition("## Survived")[2].partition("## Never")[0]
-        assert "`scheduler/a.py:7` f, AddNot; differs in 3 runs, 2 with another digest" in survived
+        assert "`scheduler/a.py:7` f, AddNot; differs in 3 runs, of 3 that were tried 2 have another digest" in survived
         assert "```diff\n- if a | b:\n+ if not a | b:\n```" in survived
 
     def test_a_mutant_without_a_result_counts_as_not_killed(self):
@@ -204,6 +214,11 @@ class TestCommand:
     def test_an_unknown_operator_is_one_line(self, capsys):
         assert main(["scan", "--operators", "AddNut"]) == 2
         assert "'AddNut' (did you mean AddNot?) is none of" in capsys.readouterr().err
+
+    def test_a_place_that_is_in_no_source_is_one_line(self, capsys):
+        with pytest.raises(SystemExit):
+            main(["scan", "--only", "scheduler/nowhere.py:3"])
+        assert "'scheduler/nowhere.py:3' is not FILE:LINE of a source in scheduler" in capsys.readouterr().err
 
     def test_without_the_library_it_is_the_environment(self, capsys, monkeypatch):
         monkeypatch.setitem(sys.modules, "cosmic_ray.ast", None)
