@@ -182,6 +182,7 @@ class RunContext:
         public_keys: Of each validator, by number.
         disks: Of each replica, by number.
         sample_pools: Looks into the mempools of the honest validators.
+        submissions: Returns the transactions that clients hand in, encoded, by digest.
         test_bed: The part of the scenario that the test bed follows, None in a test that does not look at it.
         earlier_height: Up to here the chain was made by another process, and is read from its disks.
         chain: The final blocks so far, as the first honest replica executed each of them.
@@ -204,6 +205,7 @@ class RunContext:
     public_keys: Sequence[bytes] = ()
     disks: Sequence[WrittenDisk] = ()
     sample_pools: Callable[[], Sample] = lambda: Sample(0, ())
+    submissions: Callable[[], Mapping[bytes, bytes]] = dict
     test_bed: TestBedPlan | None = None
     earlier_height: int = 0
     chain: list[Executed] = field(default_factory=list)

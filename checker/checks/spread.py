@@ -9,7 +9,7 @@ all that waits in a mempool, every part has all that waited there at the last ti
 
 Not judged are replicas that the plan pauses or slows, and a transaction that the other has no use for: its nonce is
 spent in the final state, or taken there by another one. Mempools are looked into when a block is first made final, once
-in the time between two parts.
+in the time between two parts. What clients hand in is looked for there as well (`checker.checks.handed_in`).
 """
 
 from collections.abc import Mapping
@@ -18,11 +18,10 @@ from typing import ClassVar, Final, NamedTuple
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext, Sample
-from checker.checks.inclusion import next_nonce
+from checker.checks.handed_in import HandedIn, is_useful
 from checker.checks.mirror import SettledBlock
-from checker.oracle.records import MalformedError, read_transaction
 from checker.results import CheckResult, ExitClass
-from faults.events import Crashed
+from faults.events import Crashed, TransactionSubmitted
 from network.clock import MILLION
 from network.events import Delivered, Event, Handlers, Sent, TimerElapsed
 from network.types import Micros, NodeId
@@ -89,6 +88,7 @@ class MempoolSpread(Check):
         self._overfull: dict[NodeId, None] = {}
         self._sampled_us = 0
         self._spread = 0
+        self._handed_in = HandedIn(self.tally, run.validators, run.submissions)
 
     @property
     def handlers(self) -> Handlers:
@@ -100,6 +100,7 @@ class MempoolSpread(Check):
             Booted: self.booted,
             Crashed: self.crashed,
             Halted: self.halted,
+            TransactionSubmitted: self.submitted,
         }
 
     @property
@@ -117,8 +118,10 @@ class MempoolSpread(Check):
 
     def sent(self, event: Event, sent: Sent) -> None:
         """Follow a part; what goes to several in the instant of a timer may be a client's, and is not followed."""
-        node = event.node
-        if sent.label != GOSSIP or self._timer_us.get(node) != event.at_us:
+        node, is_timers = event.node, self._timer_us.get(event.node) == event.at_us
+        if sent.label == GOSSIP:
+            self._handed_in.send(node, event.at_us, is_timers=is_timers)
+        if sent.label != GOSSIP or not is_timers:
             return
         if node in self._due and self._due[node].at_us == event.at_us:
             self._due[node].lengths.append(sent.length)
@@ -148,12 +151,20 @@ class MempoolSpread(Check):
         """One that has stopped sends nothing."""
         self._forget(event.node)
 
+    def submitted(self, event: Event, submitted: TransactionSubmitted) -> None:
+        """Follow a transaction that a client has handed in."""
+        if submitted.outcome == "submitted" and submitted.validator not in self._hindered:
+            self._handed_in.submit(submitted.validator, submitted.digest, event.at_us)
+
     def settle(self, block: SettledBlock) -> None:
         """Look into the mempools, unless that was done since the last part may have left."""
+        for encoded in block.transactions:
+            self._handed_in.finalize(encoded)
         sample = self.run.sample_pools()
         if sample.at_us - self._sampled_us >= self.run.plan.regossip_us:
             self._sampled_us = sample.at_us
             self._compare(sample, block.before)
+            self._handed_in.compare(sample.at_us, dict(zip(sample.nodes, sample.pools, strict=True)), block.before)
 
     def finish(self) -> CheckResult:
         """Return the result."""
@@ -191,6 +202,7 @@ class MempoolSpread(Check):
     def _forget(self, node: NodeId) -> None:
         for kept in (self._waited, self._due, self._overfull):
             kept.pop(node, None)
+        self._handed_in.forget(node)
         self._missing = {key: missing for key, missing in self._missing.items() if node not in (key[1], missing.owner)}
 
     def _compare(self, sample: Sample, state: Mapping[bytes, bytes]) -> None:
@@ -230,7 +242,7 @@ class MempoolSpread(Check):
         if count < 2 * known.parts:
             return
         del self._missing[digest, peer]
-        if not _is_of_use(pools[known.owner][digest], pools[peer], state):
+        if not is_useful(pools[known.owner][digest].encoded, pools[peer], state):
             return
         self.tally.compared += 1
         self.tally.fail(
@@ -245,14 +257,3 @@ def _count_parts(pool: Mapping[bytes, Pooled]) -> int:
     """Return the number of parts that a mempool goes out in at most; any two that follow each other fill one."""
     length_bytes = sum(len(pooled.encoded) for pooled in pool.values())
     return len(pool) // PART_TRANSACTIONS + 1 + 2 * (length_bytes // PART_BYTES)
-
-
-def _is_of_use(pooled: Pooled, other: Mapping[bytes, Pooled], state: Mapping[bytes, bytes]) -> bool:
-    """Return whether a mempool has to take a transaction that it lacks."""
-    try:
-        transaction = read_transaction(pooled.encoded)
-    except MalformedError:
-        return False
-    place = transaction.public_key, transaction.nonce
-    places = ((each.transaction.public_key, each.transaction.nonce) for each in other.values())
-    return transaction.nonce >= next_nonce(state, transaction.public_key) and place not in places

@@ -115,6 +115,8 @@ class JournalAudit:
         floor_view = 0 if floor is None else floor.view
         if floor_view < self._floor_view:
             self._fail_floor(floor_view, f"below the one before, view {self._floor_view}")
+        elif floor_view > self._floor_view and self._kept and not self._unwatched:
+            self._judge_pruning(floor_view)
         self._floor_view = floor_view
         lowest_view = floor_view - self._view_retention
         self._kept = [record for record in self._kept if self._view_of(record) >= lowest_view]
@@ -151,6 +153,12 @@ class JournalAudit:
         kind, view, _ = self.engine.said_by(record)
         what = f"lost the {kind} of view {view} from its journal, whose floor is view {self._floor_view}"
         self._fail(self._node, view, f"validator {self._node} {what}")
+
+    def _judge_pruning(self, floor_view: int) -> None:
+        """Require that a pruning was worth it: the oldest entry was twice as far below the floor as entries stay."""
+        oldest = self._view_of(self._kept[0])
+        if oldest > floor_view - 2 * self._view_retention:
+            self._fail_floor(floor_view, f"and was pruned although its oldest entry is of view {oldest}")
 
     def _fail_floor(self, view: int, what: str) -> None:
         self._fail(self._node, view, f"the journal of validator {self._node} has the floor view {view}, {what}")

@@ -314,7 +314,7 @@ class _Block:
             ),
             (f"its nonce {transaction.nonce} is not {account.nonce}", transaction.nonce != account.nonce),
             (f"its charge is above the sender's {account.balance}", account.balance < _charge(transaction)),
-            ("its signature is not valid", not _is_signed(transaction)),
+            ("its signature is not valid", not is_signed(transaction)),
         )
         return next((reason for reason, is_so in reasons if is_so), "")
 
@@ -376,7 +376,8 @@ def _read_transaction(index: int, encoded: bytes) -> Transaction:
         raise InvalidBlockError(f"transaction {index}", str(error)) from None
 
 
-def _is_signed(transaction: Transaction) -> bool:
+def is_signed(transaction: Transaction) -> bool:
+    """Return whether a transaction's signature is its sender's."""
     try:
         VerifyKey(transaction.public_key).verify(signing_bytes(transaction), transaction.signature)
     except (BadSignatureError, ValueError):

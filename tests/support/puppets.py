@@ -67,5 +67,5 @@ def consult(genesis, chain):
     """Ask an oracle that knows the puppet and takes every signature for valid, as the harness's engine does."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(oracle_programs.PROGRAMS, "puppet", {"do": play, "handle_timer": play})
-        patch.setattr(oracle_blocks, "_is_signed", lambda _transaction: True)
+        patch.setattr(oracle_blocks, "is_signed", lambda _transaction: True)
         return consult_oracle(genesis, chain)

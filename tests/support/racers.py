@@ -77,5 +77,5 @@ def consult(genesis, chain):
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(oracle_programs.PROGRAMS, "racer", RACER)
         patch.setitem(oracle_programs.PROGRAMS, "puppet", {})
-        patch.setattr(oracle_blocks, "_is_signed", lambda _transaction: True)
+        patch.setattr(oracle_blocks, "is_signed", lambda _transaction: True)
         return consult_oracle(genesis, chain)

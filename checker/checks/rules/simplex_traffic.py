@@ -76,6 +76,7 @@ class Traffic(Check):
         self._given = {node: _Given() for node in run.honest}
         self._sent: dict[tuple[int, str], int] = {}
         self._got: dict[tuple[int, str], int] = {}
+        self._refused: dict[tuple[int, str], int] = {}
         self._seconds: dict[NodeId, _Second] = {}
         self._halted: dict[NodeId, None] = {}
         self._ends: dict[NodeId, tuple[Micros, Micros]] = {}
@@ -142,6 +143,8 @@ class Traffic(Check):
         second = self._seconds.get(event.node)
         if second is not None and second.last_us == event.at_us:
             second.last = None
+        key = event.node, refused.message
+        self._refused[key] = self._refused.get(key, 0) + 1
 
     def halted(self, event: Event, _halted: Halted) -> None:
         """Count no requests of a replica that is here and answers nothing, nor says so."""
@@ -251,14 +254,18 @@ class Traffic(Check):
         yield "BlockRelay", (fan_out * (views // validators + 1 + lives), "F (V / n + 1 + L)")
         waited = self._times(min(plan.fetch_grace_us or plan.fetch_timeout_us, plan.fetch_timeout_us))
         yield "BlockRequest", ((waited + 1) * (views + lives), "(T / the shorter of grace and timeout + 1) (V + L)")
-        yield "BlockResponse", (self._got.get((node, "BlockRequest"), 0), "1 for each request")
+        yield "BlockResponse", (self._taken(node, "BlockRequest"), "1 for each request that was not refused")
         spread = fan_out * given.transactions
         gossip = spread + self._times(plan.regossip_us) + lives
         yield "TransactionGossip", (gossip, "F for each transaction of a client, T / regossip + L")
-        yield "SnapshotOffer", (self._got.get((node, "SnapshotRequest"), 0), "1 for each request")
-        yield "SnapshotChunk", (self._got.get((node, "SnapshotChunkRequest"), 0), "1 for each request")
+        for kind, request in (("SnapshotOffer", "SnapshotRequest"), ("SnapshotChunk", "SnapshotChunkRequest")):
+            yield kind, (self._taken(node, request), "1 for each request that was not refused")
         pieces = self._got.get((node, "SnapshotOffer"), 0) + self._got.get((node, "SnapshotChunk"), 0)
         yield "SnapshotChunkRequest", (ATTEMPTS * pieces, f"{ATTEMPTS} for each offer and piece")
+
+    def _taken(self, node: int, request: str) -> int:
+        """Return how many requests came and were not refused."""
+        return self._got.get((node, request), 0) - self._refused.get((node, request), 0)
 
     def _times(self, period_us: int) -> int:
         """Return how often a timer of this period may have run out in the run, by the fastest clock."""

@@ -3,7 +3,8 @@
 The library is cosmic-ray, of which only the operators are used (docs/dependencies.md). Left out are operators that take
 arguments, and RemoveDecorator: a class without `@dataclass` or `@property` does not get as far as a run. So are places
 that no run evaluates, or that matter only where there is another mistake: annotations, the options of classes
-(`frozen`, `slots`, `gc`), and `strict` of `zip`.
+(`frozen`, `slots`, `gc`), `strict` of `zip`, and which arguments may be given by position or by name. So is what only
+counts the cells of a rule that were reached, which a campaign judges and no run.
 """
 
 import ast
@@ -150,7 +151,7 @@ class MutationLibrary:
         if changed is None:
             return None
         try:
-            is_same = ast.dump(ast.parse(changed)) == ast.dump(ast.parse(source))
+            is_same = _dump(changed) == _dump(source)
             compile(changed, point.file, "exec", dont_inherit=True)
         except SyntaxError:
             return None
@@ -169,6 +170,17 @@ def source_files(packages: Collection[str] = PACKAGES) -> list[str]:
 def read_source(file: str) -> str:
     """Return a source of the project."""
     return (PROJECT_ROOT / file).read_text(encoding="utf-8")
+
+
+def _dump(source: str) -> str:
+    """Return the tree of a source in words, without the way in which arguments may be given."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arguments):
+            node.args = [*node.posonlyargs, *node.args, *node.kwonlyargs]
+            node.defaults = [*node.defaults, *filter(None, node.kw_defaults)]
+            node.posonlyargs, node.kwonlyargs, node.kw_defaults = [], [], []
+    return ast.dump(tree)
 
 
 def _differing_lines(before: str, after: str) -> tuple[str, str]:
@@ -217,16 +229,30 @@ class _Outline:
 
 
 def _not_evaluated(node: ast.AST) -> Iterator[ast.expr | ast.stmt]:
-    """Yield the annotations of a node, the value of an alias of types, how a class is made, and `strict` of `zip`."""
+    """Yield of a node annotations, types, how a class is made, `strict` of `zip`, and what counts cells."""
     if isinstance(node, ast.AnnAssign):
         yield node.annotation
         if isinstance(node.annotation, ast.Name) and node.annotation.id == "TypeAlias":
             yield node
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "zip":
         yield from (keyword.value for keyword in node.keywords)
+    elif isinstance(node, ast.Expr) and _counts_a_cell(node):
+        yield node
+    elif isinstance(node, ast.If) and not node.orelse and all(map(_counts_a_cell, node.body)):
+        yield node.test
     elif isinstance(node, ast.ClassDef):
         yield from (*node.decorator_list, *node.bases, *(keyword.value for keyword in node.keywords))
     elif isinstance(node, ast.arg) and node.annotation is not None:
         yield node.annotation
     elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.returns is not None:
         yield node.returns
+
+
+def _counts_a_cell(statement: ast.stmt) -> bool:
+    """Whether a statement is a call like `reach(DiskRule.TORN_TAIL)`."""
+    if not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)):
+        return False
+    call = statement.value
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    tables = (node.id for argument in call.args for node in ast.walk(argument) if isinstance(node, ast.Name))
+    return name in {"reach", "_reach"} and any(table.endswith("Rule") for table in tables)

@@ -233,6 +233,11 @@ class TestPruning:
 
         assert "has the floor view 6, a finality that it had not" in result.summary
 
+    def test_a_pruning_that_was_not_due_is_seen(self):
+        result = self.judge(FINALS[6:], finalized(6, 5), FINALS[6:])
+
+        assert "the floor view 6, and was pruned although its oldest entry is of view" in result.summary
+
     def test_a_floor_that_moves_back_is_seen(self):
         rules = VoteRules(make_run(view_retention=2))
         audit = rules.audit(0)

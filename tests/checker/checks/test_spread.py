@@ -1,12 +1,16 @@
 """Spread: a transaction that parts of a mempool do not bring to the others."""
 
+import msgspec
 import pytest
 
 from checker.checks.context import Sample
 from checker.checks.mirror import SettledBlock
 from checker.checks.planned import PlannedFault, PlannedRun
 from checker.checks.spread import MempoolSpread
+from checker.oracle import blocks as oracle_blocks
+from faults.events import TransactionSubmitted
 from network.events import Delivered, Event, Sent, TimerElapsed
+from network.types import SUPERVISOR
 from scheduler import TimerConfig
 from tests.support.chain_harness import SENDERS, make_engine, make_genesis, pay, propose
 from tests.support.checks import make_run, show
@@ -26,14 +30,14 @@ def make_pool(*transactions):
 class Run:
     """Validator 0 has a transaction that validator 1 lacks; each second a part leaves and arrives."""
 
-    def __init__(self, *, plan=PLAN, other=(), state=None):
+    def __init__(self, *, plan=PLAN, other=(), state=None, **facts):
         engine = make_engine(make_genesis())
         executed = propose(engine, [])
         self.header, self.summary = executed.header, executed.summary
         self.state = dict(engine.database.items()) if state is None else state
         self.pools = [make_pool(pay(0, 0, SENDERS[1], 5)), make_pool(*other)]
         self.at_us = 10 * SECOND
-        self.spread = MempoolSpread(make_run(plan=plan, honest=(0, 1), sample_pools=self.sample))
+        self.spread = MempoolSpread(make_run(plan=plan, honest=(0, 1), sample_pools=self.sample, **facts))
         self.settle()
 
     def sample(self):
@@ -167,3 +171,64 @@ def test_the_rest_of_a_round_may_be_small():
     run.part(length=200)
 
     assert run.spread.finish().status != "failed"
+
+
+class TestHandedIn:
+    """What a client hands to validator 1, in whose mempool there is nothing unless it is said."""
+
+    HANDED = pay(1, 0, SENDERS[0], 5)
+    DIGEST = transaction_digest(HANDED)
+
+    @pytest.fixture(autouse=True)
+    def signatures(self, monkeypatch):
+        """Take the harness's signatures for sound ones, as its engine does."""
+        monkeypatch.setattr(oracle_blocks, "is_signed", lambda transaction: transaction.signature[0] == 0)
+
+    def judge(self, *, handed=HANDED, wait=6, **given):
+        run = Run(submissions=lambda: {self.DIGEST: encode_transaction(handed)}, **given)
+        run.show(TransactionSubmitted("submitted", 1, self.DIGEST), SUPERVISOR)
+        run.at_us += wait * SECOND
+        run.settle()
+        return run.spread.finish()
+
+    def test_one_that_is_not_pooled_is_named(self):
+        result = self.judge()
+
+        assert result.status == "failed"
+        assert f"validator 1 has not pooled transaction {self.DIGEST[:6].hex()}" in result.summary
+
+    @pytest.mark.parametrize(
+        "given",
+        [
+            {"wait": 3},
+            {"handed": msgspec.structs.replace(HANDED, signature=bytes((1,)) * 64)},
+            {"other": [pay(1, 0, SENDERS[0], 6)]},
+        ],
+        ids=["not for long", "a wrong signature", "its nonce is taken"],
+    )
+    def test_one_that_need_not_be_there_passes(self, given):
+        assert self.judge(**given).status != "failed"
+
+    def test_one_that_was_pooled_has_to_leave_at_once(self):
+        assert "sent 0 messages" in self.judge(other=[self.HANDED]).summary
+
+    def test_messages_to_all_others_are_enough(self):
+        run = Run(other=[self.HANDED])
+        run.show(TransactionSubmitted("submitted", 1, self.DIGEST), SUPERVISOR)
+        for peer in (0, 2, 3):
+            run.show(Sent(peer, 1, "TransactionGossip", 100, b"one"), 1)
+        run.settle()
+
+        assert run.spread.finish().status == "passed"
+
+    def test_a_part_of_the_timer_is_none_of_them(self):
+        run = Run(other=[self.HANDED])
+        run.show(TransactionSubmitted("submitted", 1, self.DIGEST), SUPERVISOR)
+        for _ in range(4):
+            run.at_us += 1
+            run.show(TimerElapsed("regossip", SECOND), 1)
+            run.show(Sent(0, 1, "TransactionGossip", 100, b"one"), 1)
+        run.at_us += SECOND
+        run.settle()
+
+        assert run.spread.finish().status == "failed"

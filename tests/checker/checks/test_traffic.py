@@ -46,6 +46,13 @@ def test_an_answer_to_a_request_passes():
     assert judge(asked, *send("BlockResponse")).status == "passed"
 
 
+def test_an_answer_to_a_request_that_was_refused_fails():
+    asked = Event(1, 0, Delivered(1, 0, "BlockRequest", 40, b""))
+    refused = Event(1, 0, MessageRefused("BlockRequest", "AnswerUnderWay"))
+
+    assert judge(asked, refused, *send("BlockResponse")).status == "failed"
+
+
 def test_a_transaction_leaves_once_for_each_peer():
     """And once in each regossip besides."""
     given = Event(1, SUPERVISOR, TransactionSubmitted("submitted", 0, b""))

@@ -69,6 +69,23 @@ class TestPoints:
         with pytest.raises(MissingLibraryError, match=r"not installed .* requirements/scan\.txt"):
             MutationLibrary()
 
+    def test_what_only_counts_a_cell_and_how_arguments_are_given_are_left_out(self, library):
+        source = """
+def f(a, *, b=1):
+    if a > b:
+        reach(DiskRule.TORN if a > 2 else DiskRule.WHOLE)
+    if a == b:
+        reach(a > 7)
+"""
+        points = library.points_of("a.py", source)
+        made = (library.mutant_at(each, source) for each in points)
+        changed = {mutant.before for mutant in made if mutant is not None}
+
+        assert changed == {"def f(a, *, b=1):", "if a == b:", "reach(a > 7)"}
+        stars = [each for each in points if each.family == "ReplaceBinaryOperator"]
+        assert stars
+        assert not any(library.mutant_at(each, source) for each in stars)
+
 
 class TestSample:
     POINTS = tuple(
