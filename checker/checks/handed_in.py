@@ -2,9 +2,10 @@
 
 One that its validator refuses, forgets or keeps for itself costs time and no more, while clients hand in others: the
 chain goes on without it. So a sample of the mempools is held against what clients handed in since the validator began.
-One that has been there for `SETTLE_US` and is not pooled fails, unless it is final, its nonce is spent or taken there,
-or its form or its signature is wrong, which is verified again. A validator has sent each that it pooled to every other
-validator: of the messages that carry transactions, those besides the parts of its timer are as many at least.
+One that has been there for `SETTLE_US` and is in neither of two samples fails, unless it is final, its nonce spent or
+taken there, or its form or its signature is wrong, which is verified again. A validator has sent each that it pooled to
+every other validator: of the messages that carry transactions, those besides the parts of its timer are as many at
+least.
 """
 
 from collections.abc import Callable, Mapping
@@ -41,6 +42,7 @@ class HandedIn:
         self._submissions = submissions
         self._encoded: Mapping[bytes, bytes] | None = None
         self._waiting: dict[NodeId, dict[bytes, Micros]] = {}
+        self._missed: dict[tuple[NodeId, bytes], Micros] = {}
         self._final: dict[bytes, None] = {}
         self._sent: dict[NodeId, int] = {}
         self._pooled: dict[NodeId, int] = {}
@@ -63,6 +65,7 @@ class HandedIn:
         """A life ends or begins, with an empty mempool."""
         for each in (self._waiting, self._sent, self._pooled, self._instants):
             each.pop(node, None)
+        self._missed = {key: at_us for key, at_us in self._missed.items() if key[0] != node}
 
     def finalize(self, encoded: bytes) -> None:
         """Note a transaction of a final block."""
@@ -76,9 +79,12 @@ class HandedIn:
                 if digest in pool:
                     self._tally.compared += 1
                     self._pooled[node] = self._pooled.get(node, 0) + (pool[digest].giver == CLIENTS)
-                elif digest not in self._final and now_us - at_us < SETTLE_US:
+                elif digest in self._final:
+                    pass
+                elif now_us - at_us < SETTLE_US or self._missed.setdefault((node, digest), now_us) == now_us:
+                    # A block that was made final together with this one may have it, and is shown after it.
                     continue
-                elif digest not in self._final and self._is_of_use(digest, pool, state):
+                elif self._is_of_use(digest, pool, state):
                     self._tally.compared += 1
                     text = f"validator {node} has not pooled transaction {digest[:6].hex()}, which a client handed in"
                     self._tally.fail(f"{text} {now_us - at_us:,} us ago", validator=node, transaction=digest.hex())

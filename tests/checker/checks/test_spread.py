@@ -55,14 +55,14 @@ class Run:
         for peer in receivers:
             self.show(Delivered(0, self.at_us, "TransactionGossip", length, checksum), peer)
 
-    def settle(self):
+    def settle(self, transactions=()):
         self.at_us += SECOND
         self.spread.settle(
             SettledBlock(
                 header=self.header,
                 digest=b"",
                 root=b"",
-                transactions=(),
+                transactions=transactions,
                 length_bytes=100,
                 parent_view=0,
                 now=0,
@@ -174,7 +174,7 @@ def test_the_rest_of_a_round_may_be_small():
 
 
 class TestHandedIn:
-    """What a client hands to validator 1, in whose mempool there is nothing unless it is said."""
+    """Clients hand a transaction to validator 1, in whose mempool there is nothing unless it is said."""
 
     HANDED = pay(1, 0, SENDERS[0], 5)
     DIGEST = transaction_digest(HANDED)
@@ -184,11 +184,12 @@ class TestHandedIn:
         """Take the harness's signatures for sound ones, as its engine does."""
         monkeypatch.setattr(oracle_blocks, "is_signed", lambda transaction: transaction.signature[0] == 0)
 
-    def judge(self, *, handed=HANDED, wait=6, **given):
+    def judge(self, *, handed=HANDED, wait=6, transactions=(), **given):
         run = Run(submissions=lambda: {self.DIGEST: encode_transaction(handed)}, **given)
         run.show(TransactionSubmitted("submitted", 1, self.DIGEST), SUPERVISOR)
         run.at_us += wait * SECOND
         run.settle()
+        run.settle(transactions)
         return run.spread.finish()
 
     def test_one_that_is_not_pooled_is_named(self):
@@ -200,11 +201,12 @@ class TestHandedIn:
     @pytest.mark.parametrize(
         "given",
         [
-            {"wait": 3},
+            {"wait": 2},
+            {"transactions": [encode_transaction(HANDED)]},
             {"handed": msgspec.structs.replace(HANDED, signature=bytes((1,)) * 64)},
             {"other": [pay(1, 0, SENDERS[0], 6)]},
         ],
-        ids=["not for long", "a wrong signature", "its nonce is taken"],
+        ids=["not for long", "final with the next block", "a wrong signature", "its nonce is taken"],
     )
     def test_one_that_need_not_be_there_passes(self, given):
         assert self.judge(**given).status != "failed"
