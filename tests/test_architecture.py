@@ -102,6 +102,7 @@ KNOWS_HOTSTUFF = (
     "checker/checks/rules/hotstuff.py",
     "checker/checks/rules/hotstuff_cells.py",
     "checker/checks/rules/hotstuff_certificates.py",
+    "checker/checks/rules/hotstuff_views.py",
     "checker/mutants/",
     "cluster/swarm/engines/hotstuff.py",
     "faults/byzantine/hotstuff.py",

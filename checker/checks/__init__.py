@@ -51,6 +51,7 @@ from checker.checks.reorg import Reorganizations
 from checker.checks.repairs import Repairs
 from checker.checks.reports import ExpectedReports
 from checker.checks.rules.hotstuff_certificates import QuorumCertificates
+from checker.checks.rules.hotstuff_views import ViewChanges
 from checker.checks.rules.longest_chain_heads import FollowedHeads
 from checker.checks.rules.simplex_calm_views import CalmViews
 from checker.checks.rules.simplex_duties import Duties
@@ -77,6 +78,7 @@ CHECKS: Final[tuple[type[Check], ...]] = (
     NoDoubleVote,
     Certificates,
     QuorumCertificates,
+    ViewChanges,
     BlockTimes,
     Budgets,
     TimerDelivery,

@@ -131,6 +131,7 @@ def planned_run(scenario: Scenario) -> PlannedRun:
         fetch_timeout_us=consensus.fetch_timeout_ms * MILLISECOND_US,
         regossip_us=network.regossip_ms * MILLISECOND_US,
         skip_timeout_us=consensus.skip_timeout_ms * MILLISECOND_US,
+        view_timeout_max_us=getattr(settings_of(scenario, 0).consensus_config, "view_timeout_max_us", 0),
         snapshot_gap_blocks=max(
             settings_of(scenario, node).snapshot_gap_blocks for node in range(scenario.cluster.validators)
         ),

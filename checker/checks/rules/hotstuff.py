@@ -62,6 +62,8 @@ class HotStuffJournal:
         self._locked = 0
         self._final = 0
         self._entries: dict[int, int] = {}
+        self._parents: dict[int, int] = {}
+        self._has_locks = False
 
     def begin_after(self, floor: Finality) -> None:
         """Begin with a floor alone: the journal comes from a process that was not watched."""
@@ -84,17 +86,19 @@ class HotStuffJournal:
             case TimeoutCertificate(view):
                 return "it had a later one" if view < max(self._entries, default=0) else ""
             case Lock(view):
-                return f"the lock was at view {self._locked}, and moves back" if view <= self._locked else ""
+                return self._find_lock_fault(view)
             case Commit():
                 return self._find_commit_fault(record)
 
     def take_in(self, record: HotStuffRecord) -> None:
         """Note an entry, allowed or not."""
         match record:
-            case CastVote(vote):
+            case CastVote(vote, parent_view):
                 self._voted = max(self._voted, vote.view)
+                self._parents[vote.view] = parent_view
             case NewView(view=view):
                 self._left = max(self._left, view - 1)
+                self._has_locks = True
             case ViewTimeout(view=view):
                 self._left = max(self._left, view)
             case QuorumCertificate(view):
@@ -106,7 +110,14 @@ class HotStuffJournal:
                 self._locked = max(self._locked, view)
             case Commit(certificate=certificate):
                 self._final = max(self._final, record.view)
+                self._has_locks = len(record.headers) == _THREE_CHAIN
                 self._high = max(self._high, certificate.view)
+
+    def _find_lock_fault(self, view: int) -> str:
+        if view <= self._locked:
+            return f"the lock was at view {self._locked}, and moves back"
+        # The parent of a certified block is locked, and never that block itself.
+        return f"its highest certificate was of view {self._high}" if view >= self._high else ""
 
     def _find_vote_fault(self, vote: BlockVote, parent_view: int) -> str:  # noqa: PLR0911 - one line per rule
         view = vote.view
@@ -120,6 +131,10 @@ class HotStuffJournal:
             return f"the parent, of view {parent_view}, had no certificate"
         if parent_view < self._locked:
             return f"the parent is of view {parent_view}, and the lock was at view {self._locked}"
+        # Only of a block that it has voted for itself does the journal say what its certificate locks.
+        lock = self._parents.get(parent_view, 0)
+        if self._has_locks and lock > self._locked:
+            return f"the certificate of view {parent_view} locks view {lock}, and the lock was at view {self._locked}"
         if not self._entries or parent_view == view - 1:
             return ""
         shown = self._entries.get(view - 1)

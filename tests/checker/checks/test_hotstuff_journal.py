@@ -58,7 +58,20 @@ def fault_of(*journal):
 
 ALLOWED = {
     "a vote on the certified block of the view before": [certificate(1), vote(2, 1)],
-    "a vote on the locked block after views that were given up": [certificate(1), Lock(1, BLOCK), vote(5, 1)],
+    "a vote on the locked block after views that were given up": [
+        certificate(1),
+        certificate(2),
+        Lock(1, BLOCK),
+        vote(5, 1),
+    ],
+    "a vote on a certified block whose parent is locked": [
+        entering(2, 0),
+        certificate(1),
+        vote(3, 1),
+        certificate(3),
+        Lock(1, BLOCK),
+        vote(4, 3),
+    ],
     "two-chain: a vote on what the timeouts show": [certificate(1), left(2, 1), timeouts(2, 1, 1, 0), vote(3, 1)],
     "two-chain: a vote by other timeouts of the view than its own": [
         certificate(1),
@@ -95,7 +108,15 @@ REFUSED = {
     ),
     "a certificate that is no higher": ([certificate(2), certificate(2)], "its highest certificate was of view 2"),
     "timeouts of an earlier view": ([timeouts(3, 0, 0, 0), timeouts(2, 0, 0, 0)], "it had a later one"),
-    "a lock that moves back": ([Lock(2, BLOCK), Lock(1, BLOCK)], "the lock was at view 2, and moves back"),
+    "a lock that moves back": (
+        [certificate(3), Lock(2, BLOCK), Lock(1, BLOCK)],
+        "the lock was at view 2, and moves back",
+    ),
+    "a lock of the certified block itself": ([certificate(2), Lock(2, BLOCK)], "its highest certificate was of view 2"),
+    "a vote on a certified block whose parent is not locked": (
+        [entering(2, 0), certificate(1), vote(3, 1), certificate(3), vote(4, 3)],
+        "the certificate of view 3 locks view 1, and the lock was at view 0",
+    ),
     "a block final below a final one": ([commit(2, 3, 4), commit(1, 2, 3)], "view 2 was final"),
     "a gap between views": ([commit(1, 2, 4)], "which do not follow each other"),
     "blocks that are no chain": ([commit(1, 2, 3, gap=b"?" * 32)], "its blocks are no chain"),

@@ -1,0 +1,167 @@
+"""Views of HotStuff: the way of votes, the grounds of proposals, following others, and the waits."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from checker.checks.check import Check
+from checker.checks.context import RunContext
+from checker.checks.rules.hotstuff import HOTSTUFF_RULES
+from checker.results import CheckResult
+from faults.events import Crashed
+from network.events import Event, Handlers, Sent, TimerElapsed
+from validators.consensus.hotstuff.kind import HOTSTUFF, NEW_VIEW_WORD, VOTE_WORD
+from validators.consensus.hotstuff.messages import BlockVote
+from validators.events import CertificateHeld, Entered, Reported, Voted
+from validators.messages import BlockRelay
+
+_TIMER: Final = ("consensus", "view")
+"""The first parts of the key of a view's timer; the last one is the view."""
+
+_PROOF_VIEWS: Final = (1, 2)
+"""The certificate of a proof is so many views above the block that it makes final."""
+
+
+class _Pace:
+    """One validator's view, and how often views were given up since a new certificate."""
+
+    def __init__(self) -> None:
+        self.view = 0
+        self.armed = 0
+        """Views that the wait under way can have seen expire at most."""
+        self.elapsed: list[int] = []
+        """Views that expired, above the highest certificate that is known to be here."""
+        self.reported = 0
+        """Views that expired since one was entered otherwise, maybe by a certificate."""
+        self.expired_us = -1
+        self.reasons: list[tuple[str, int]] = []
+        """Reasons to give a view up, and that view, whose messages have not left yet."""
+
+
+class ViewChanges(Check):
+    """Votes go to the next leader, and views begin, are followed and are given up as the pacemaker has it.
+
+    A leader proposes with the certificate of the view before, or after a quorum gave that view up; a validator follows
+    f + 1 others; the wait doubles with each view that expires, up to its cap, and is the first one again after a new
+    certificate. A Byzantine validator can have said anything, so that it counts as one of the others.
+    """
+
+    name = "view-changes"
+    engines = (HOTSTUFF.name,)
+
+    def __init__(self, run: RunContext) -> None:
+        super().__init__(run)
+        self._faults = (run.validators - 1) // 3
+        self._honest = [node for node in run.honest if node < run.validators]
+        self._byzantine = run.validators - len(self._honest)
+        self._said: dict[int, dict[int, None]] = {node: {} for node in self._honest}
+        """The views that validators have named in NEW-VIEW or TIMEOUT."""
+        self._grounds: dict[tuple[int, int], None] = {}
+        """Validators and views that they hold a certificate of."""
+        self._proposed: dict[tuple[int, int], None] = {}
+        self._paces = {node: _Pace() for node in self._honest}
+
+    @property
+    def handlers(self) -> Handlers:
+        """Messages, certificates, views and timers of validators."""
+        return {
+            Sent: self.sent,
+            Voted: self.voted,
+            CertificateHeld: self.held,
+            Entered: self.entered,
+            Reported: self.reported,
+            TimerElapsed: self.elapsed,
+            Crashed: self.crashed,
+        }
+
+    def sent(self, event: Event, sent: Sent) -> None:
+        """Require of a vote that it goes to the next leader, and of a proposal that the view before is over."""
+        node, view = event.node, sent.view
+        if view is None or node not in self._paces:
+            return
+        if sent.label == BlockVote.traced_name:
+            leader = HOTSTUFF_RULES.leader_of(view + 1, self.run.validators)
+            self._require(
+                sent.destination == leader, node, view, f"sent its vote to {sent.destination}, and {leader} leads next"
+            )
+        elif sent.label == BlockRelay.traced_name and HOTSTUFF_RULES.leader_of(view, self.run.validators) == node:
+            self._judge_proposal(node, view)
+
+    def _judge_proposal(self, node: int, view: int) -> None:
+        if (node, view) in self._proposed:
+            return
+        self._proposed[node, view] = None
+        entering = len(self._those_who_said((view,))) + self._byzantine
+        is_grounded = view == 1 or (node, view - 1) in self._grounds or entering >= self.run.validators - self._faults
+        deed = f"proposed, and held no certificate of view {view - 1}; {entering} had said that they enter"
+        self._require(is_grounded, node, view, deed)
+
+    def voted(self, event: Event, vote: Voted) -> None:
+        """Require of a view that is given up that it expired, or that f + 1 others are as far."""
+        node = event.node
+        if vote.vote == VOTE_WORD or node not in self._paces:
+            return
+        self._said[node][vote.view] = None
+        reasons = self._paces[node].reasons
+        if not reasons:
+            return
+        reason, view = reasons.pop(0)
+        if reason == "ViewExpired":
+            expected = view + (vote.vote == NEW_VIEW_WORD)
+            self._require(vote.view == expected, node, view, f"expired, and its {vote.vote} names view {vote.view}")
+            return
+        others = [other for other in self._paces if other != node and max(self._said[other], default=0) >= vote.view]
+        count = len(others) + self._byzantine
+        self._require(count > self._faults, node, vote.view, f"followed others, and {count} had said so")
+
+    def _those_who_said(self, views: Sequence[int]) -> list[int]:
+        return [node for node, said in self._said.items() if any(view in said for view in views)]
+
+    def held(self, event: Event, held: CertificateHeld) -> None:
+        """Note a certificate, and that the waits begin anew."""
+        if (pace := self._paces.get(event.node)) is None:
+            return
+        above = _PROOF_VIEWS if held.certificate == "commit" else (0,)
+        self._grounds |= {(event.node, held.view + views): None for views in above}
+        if held.certificate == "quorum-certificate":
+            # A slow disk shows a certificate after views that expired behind it.
+            pace.elapsed = [view for view in pace.elapsed if view > held.view]
+
+    def entered(self, event: Event, entered: Entered) -> None:
+        """Note the view whose wait begins."""
+        if (pace := self._paces.get(event.node)) is not None:
+            pace.view, pace.armed = entered.view, len(pace.elapsed)
+            if pace.expired_us != event.at_us:
+                pace.reported = 0
+
+    def reported(self, event: Event, report: Reported) -> None:
+        """Note why a view is given up."""
+        if (pace := self._paces.get(event.node)) is not None and report.activity == "TimedOut":
+            pace.reasons.append((report.detail, report.view))
+            if report.detail == "ViewExpired":
+                pace.reported, pace.expired_us = pace.reported + 1, event.at_us
+
+    def elapsed(self, event: Event, timer: TimerElapsed) -> None:
+        """Require a wait that fits the views that were given up before it."""
+        pace, longest_us = self._paces.get(event.node), self.run.plan.view_timeout_max_us
+        if pace is None or not longest_us or [*timer.key] != [*_TIMER, pace.view]:
+            return
+        first_us = self.run.plan.certification_timeout_us
+        least_us, most_us = (min(first_us << min(n, 32), longest_us) for n in (pace.reported, pace.armed))
+        deed = f"waited for {timer.asked_us // 1_000:,} ms, not {least_us // 1_000:,} to {most_us // 1_000:,} ms"
+        self._require(least_us <= timer.asked_us <= most_us, event.node, pace.view, deed)
+        pace.elapsed.append(pace.view)
+        pace.armed = len(pace.elapsed)
+
+    def crashed(self, _event: Event, crashed: Crashed) -> None:
+        """Forget what a validator had in memory."""
+        if crashed.machine in self._paces:
+            self._paces[crashed.machine] = _Pace()
+
+    def _require(self, holds: object, node: int, view: int, deed: str) -> None:
+        self.tally.require(holds, f"validator {node} in view {view}: {deed}", validator=node, view=view)
+
+    def finish(self) -> CheckResult:
+        """Return the result."""
+        return self.tally.result(
+            f"{self.tally.compared:,} votes, proposals, views given up and waits were as they must be"
+        )
