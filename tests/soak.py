@@ -2,7 +2,8 @@
 
 `python -m tests.soak [--parts NAME,...] [--seeds A..B] [--swarm A..B] [--depths A..B] [--jobs N]` exits 0 only if every
 run ended well. The parts are `scenarios`; `modes`, the runs of `tests.support.replica_modes` with an observer of each
-mode; `policies`, every scenario that loads under `bias-auction` and `aptos`, at seed 0; `reorgs`; `swarm`.
+mode; `policies`, every scenario that loads under `bias-auction` and `aptos`, at seed 0; `pairs`, one policy after
+another inside a reorg, every pair that may be; `reorgs`; `swarm`.
 """
 
 import argparse
@@ -19,9 +20,10 @@ import msgspec
 from checker.record.root import PROJECT_ROOT
 from cluster.authoring.policies_page import PROMISES, verdicts
 from cluster.scenario.load import scenario_paths
+from tests.support.activation_pairs import PAIRS, settings_of
 from tests.support.replica_modes import IN_EVERY_MODE, RUNS
 
-PARTS = ("scenarios", "modes", "policies", "reorgs", "swarm")
+PARTS = ("scenarios", "modes", "policies", "pairs", "reorgs", "swarm")
 
 
 class Finished(NamedTuple):
@@ -50,6 +52,8 @@ def plan_of(part: str, seeds: Sequence[int]) -> Iterator[Planned]:
         yield from (Planned(path.stem, seed) for path in scenario_paths() for seed in seeds)
     elif part == "modes":
         yield from (Planned(name, seed, settings) for name, settings in RUNS for seed in seeds)
+    elif part == "pairs":
+        yield from (Planned("activation-pairs", seed, settings_of(*pair)) for pair in PAIRS for seed in seeds)
     elif part == "policies":
         for name, row in verdicts():
             for policy, promises in PROMISES.items():

@@ -2,11 +2,10 @@
 
 import pytest
 
-from checker.oracle.twins import TWINS
 from cluster.live.progress import LiveProgress
 from cluster.scenario.load import load_scenario
 from cluster.verdict.pipeline import run_pipeline
-from scheduler import POLICIES, Carry
+from tests.support.activation_pairs import PAIRS, settings_of
 from tests.support.replica_modes import MODES
 
 AUCTION = 'chain.policy="gba-auction"'
@@ -18,16 +17,6 @@ SMALL_STORM = (
     "chain.timers.lane_timer_cycles=25_000",
     "expect.storm={dead_timers_min=110, actors_min=6, drain_blocks_min=4}",
 )
-
-
-PAIRS = [
-    (before, after)
-    for before in TWINS
-    for after in TWINS
-    if isinstance(POLICIES[after]().carry(POLICIES[before]()), Carry)
-    and (before, after) not in {("eip1559", "gba-auction"), ("fifo", "eip1559")}
-]
-"""The pairs of judged policies that may follow each other and have no scenario of their own."""
 
 
 def run(name, *settings):
@@ -51,12 +40,7 @@ def test_a_storm_drains_while_live_timers_fire_with_few_asks():
 @pytest.mark.parametrize(("before", "after"), PAIRS)
 def test_a_pair_of_policies_across_a_reorg_passes(before, after):
     """The scenario itself has one pair, and activation-reorg another."""
-    pair = (f'chain.policy="{after}"', f'chain.activation.previous="{before}"')
-
-    # A bid is asked for when a timer is scheduled: six asks cost more than the client allows for one call.
-    unscheduled = ["workload.narrow.may_be_idle=true"] * (before == "bias-auction")
-
-    assert_passed(run("activation-pairs", *pair, "expect.rules={}", *unscheduled))
+    assert_passed(run("activation-pairs", *settings_of(before, after)))
 
 
 def test_weights_are_the_same_in_every_replica_mode():
