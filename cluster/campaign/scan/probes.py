@@ -156,19 +156,30 @@ def _is_test(nodes: Sequence[ast.AST], at: int) -> bool:
 
 
 def _operands_of(number: int, node: ast.AST, other: ast.AST) -> _Wrap | None:
-    """Return a probe that evaluates the operands once, where nothing but the operator between them differs."""
+    """Return a probe that evaluates the operands once, where nothing but the operator between them differs.
+
+    Where another mutant of the same operator has its probe around it already, being evaluated counts as a difference.
+    """
     if isinstance(node, ast.Compare) and isinstance(other, ast.Compare) and len(node.ops) == len(other.ops) == 1:
         if ast.dump(node.left) != ast.dump(other.left) or ast.dump(node.comparators[0]) != ast.dump(
             other.comparators[0]
         ):
             return None
         forms = [ast.Compare(ast.Name("a"), each.ops, [ast.Name("b")]) for each in (node, other)]
-        return lambda now: _call(OPERANDS, number, *map(_binary, forms), now.left, now.comparators[0])
+        return lambda now: (
+            _call(OPERANDS, number, *map(_binary, forms), now.left, now.comparators[0])
+            if isinstance(now, ast.Compare)
+            else _call(SEEN, number, now)
+        )
     if isinstance(node, ast.BinOp) and isinstance(other, ast.BinOp) and not isinstance(other.op, _EXPLOSIVE):
         if ast.dump(node.left) != ast.dump(other.left) or ast.dump(node.right) != ast.dump(other.right):
             return None
         operations = [ast.BinOp(ast.Name("a"), each.op, ast.Name("b")) for each in (node, other)]
-        return lambda now: _call(OPERANDS, number, *map(_binary, operations), now.left, now.right)
+        return lambda now: (
+            _call(OPERANDS, number, *map(_binary, operations), now.left, now.right)
+            if isinstance(now, ast.BinOp)
+            else _call(SEEN, number, now)
+        )
     return None
 
 

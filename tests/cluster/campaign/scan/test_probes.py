@@ -132,3 +132,14 @@ def test_counters_begin_anew_with_each_run(probed):
 
     assert counters.take() == ([1], [])
     assert counters.take() == ([], [])
+
+
+def test_two_mutants_of_one_operator_with_calls_have_a_probe_each():
+    changes = [("next(items) + next(items)", f"next(items) {sign} next(items)") for sign in "-*"]
+    counters = Counters(2)
+    counters.install()
+    space = {}
+    exec(instrument(SOURCE, [(number, mutant(*change)) for number, change in enumerate(changes)]), space)
+
+    assert space["total"](iter([4, 1])) == 5
+    assert counters.take() == ([0, 1], [0, 1])
