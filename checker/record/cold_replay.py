@@ -27,7 +27,7 @@ from checker.record.program import module_process
 from checker.record.request_process import ProcessGoneError, RequestProcess, serve_requests
 from checker.record.run_directory import DamagedRecordError, read_blocks, read_genesis
 from validators.actors import PROGRAMS
-from validators.execution import Engine, Genesis
+from validators.execution import Engine, Executed, Genesis
 from validators.execution.blocks import decode_block
 from validators.identity import TransactionVerifier
 
@@ -141,13 +141,24 @@ def replay_heights(directory: Path) -> Iterator[Engine]:
         DamagedRecordError: The files cannot be read.
         Exception: Errors of decoding and executing, where the chain cannot be replayed.
     """
-    load_plugins(plugins_of_record(directory))
-    engine = Engine(load_genesis(directory), programs=PROGRAMS, verify_transaction=TransactionVerifier())
+    engine = open_engine(directory)
     yield engine
+    for _ in replay_blocks(directory, engine):
+        yield engine
+
+
+def open_engine(directory: Path) -> Engine:
+    """Return an engine at the genesis of a run directory; raises what `replay_heights` raises."""
+    load_plugins(plugins_of_record(directory))
+    return Engine(load_genesis(directory), programs=PROGRAMS, verify_transaction=TransactionVerifier())
+
+
+def replay_blocks(directory: Path, engine: Engine) -> Iterator[Executed]:
+    """Execute and finalize the recorded blocks, lowest height first, and yield each; raises as `replay_heights`."""
     for record in read_blocks(directory):
         executed = engine.execute(decode_block(record.block))
         engine.finalize(executed.digest)
-        yield engine
+        yield executed
 
 
 def load_genesis(directory: Path) -> Genesis:

@@ -1,14 +1,18 @@
-"""A run as four Parquet files for notebooks: events, blocks, timers by block, and roots."""
+"""A run as four Parquet files for notebooks: events, blocks, timers, and roots."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
-from itertools import islice
+from itertools import islice, repeat
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from checker.record.errors import ReportedError
+import msgspec
+
+from checker.record.cold_replay import open_engine, replay_blocks
+from checker.record.errors import ReportedError, on_one_line
 from checker.record.run_directory import SUMMARIES, read_blocks, read_events, read_roots, read_summaries
+from cluster.timers.lives import TimerLives
 from network.events import Event
 from validators.execution.blocks import decode_block
 
@@ -16,12 +20,6 @@ REQUIREMENTS: Final = "requirements/parquet.txt"
 
 ROWS_AT_ONCE: Final = 50_000
 """Rows of a group: a log need not fit in memory."""
-
-TIMER_COLUMNS: Final = (
-    *("scheduled", "cancelled", "fired", "reverted", "expired", "insolvent"),
-    *("waiting_live", "waiting_dead"),
-)
-"""Numbers of a block's summary: the record has no timer one by one."""
 
 Row = Mapping[str, Any]
 
@@ -40,21 +38,22 @@ def library() -> tuple[Any, Any]:
         raise NoParquetError(f"{missing.name} is not installed: see {REQUIREMENTS}") from None
 
 
-def tables_of(directory: Path) -> dict[str, Iterator[Row]]:
-    """Return the rows of each table of a run directory, by the table's name."""
+def tables_of(directory: Path, refusals: list[str]) -> dict[str, Iterator[Row]]:
+    """Return the rows of each table of a run directory by name; `refusals` gets what keeps it from all timers."""
     return {
         "events": _events(read_events(directory)),
         "blocks": _blocks(directory),
-        "timers": _timers(directory),
+        "timers": _timers(directory, refusals),
         "roots": _roots(directory),
     }
 
 
-def write_tables(directory: Path, out: Path) -> dict[str, int]:
+def write_tables(directory: Path, out: Path, refusals: list[str]) -> dict[str, int]:
     """Write the tables of a run directory into a folder, a file each, and return their numbers of rows."""
     arrow, parquet = library()
     out.mkdir(parents=True, exist_ok=True)
-    return {name: _write(out / f"{name}.parquet", rows, arrow, parquet) for name, rows in tables_of(directory).items()}
+    tables = tables_of(directory, refusals)
+    return {name: _write(out / f"{name}.parquet", rows, arrow, parquet) for name, rows in tables.items()}
 
 
 def _write(path: Path, rows: Iterator[Row], arrow: Any, parquet: Any) -> int:  # noqa: ANN401 - an optional library
@@ -76,7 +75,9 @@ def _events(events: Iterable[Event]) -> Iterator[Row]:
 
 
 def _blocks(directory: Path) -> Iterator[Row]:
-    for record in read_blocks(directory):
+    has_summaries = (directory / SUMMARIES).exists()
+    summaries = read_summaries(directory) if has_summaries else repeat(None)
+    for record, summary in zip(read_blocks(directory), summaries, strict=False):
         header = decode_block(record.block).header
         yield {
             "height": record.height,
@@ -87,6 +88,7 @@ def _blocks(directory: Path) -> Iterator[Row]:
             "digest": record.digest.hex(),
             "root": record.root.hex(),
             "bytes": len(record.block),
+            **({} if summary is None else msgspec.structs.asdict(summary)),
         }
 
 
@@ -95,8 +97,15 @@ def _roots(directory: Path) -> Iterator[Row]:
         yield {"node": row.node, "height": row.height, "digest": row.digest.hex(), "root": row.root.hex()}
 
 
-def _timers(directory: Path) -> Iterator[Row]:
-    if not (directory / SUMMARIES).exists():
-        return
-    for height, summary in enumerate(read_summaries(directory), start=1):
-        yield {"height": height, **{name: getattr(summary, name) for name in TIMER_COLUMNS}}
+def _timers(directory: Path, refusals: list[str]) -> Iterator[Row]:
+    """Yield a row a timer, those that left by the block in which they did, then those that wait at the end.
+
+    Where this code does not execute a block as the run did, it ends there, and the reason is added to `refusals`.
+    """
+    lives = TimerLives()
+    try:
+        for executed in replay_blocks(directory, open_engine(directory)):
+            yield from map(msgspec.structs.asdict, lives.follow(executed))
+    except Exception as error:  # noqa: BLE001 - a run of a known bug or of other code: whatever breaks is the reason
+        refusals.append(on_one_line(f"{type(error).__name__}: {error}"))
+    yield from map(msgspec.structs.asdict, lives.waiting())

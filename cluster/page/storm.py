@@ -67,11 +67,15 @@ def _predict(summaries: Sequence[BlockSummary], budget: int, scenario: Scenario)
     policy = POLICIES.get(chain.policy)
     kind = None if policy is None else policy.config_type
     own = next((each for each in chain.parameters() if kind is not None and isinstance(each, kind)), None)
-    if policy is None or not policy().guarantees(own).clears_dead:
+    promised = None if policy is None else policy().guarantees(own)
+    if promised is None or not (promised.clears_dead or promised.dead_per_block):
         return nothing, f"The policy {chain.policy} promises no drain, so none is predicted."
+    bound = "the GC budget of genesis"
+    if promised.dead_per_block is not None:
+        budget, bound = promised.dead_per_block, f"the bound of {chain.policy} at genesis"
     first = max(index for index, count in enumerate(dead) if count == peak)
     for index in range(first, len(summaries)):
         nothing[index] = max(0, peak - budget * (index - first + 1))
     blocks = -(-peak // budget) if budget else 0
-    said = f"{peak:,} dead timers at height {first + 1} and {budget:,} removals a block (the GC budget of genesis): "
+    said = f"{peak:,} dead timers at height {first + 1} and {budget:,} removals a block ({bound}): "
     return nothing, said + (f"drained in {blocks:,} blocks." if blocks else "never drained.")

@@ -66,8 +66,10 @@ class Aptos(Policy):
 
     def guarantees(self, own: Parameters | None) -> Guarantees:
         """Return what the queue promises: its runs share the block's limits, and what leaves needs no GC lane."""
-        returns_ids = isinstance(own, AptosConfig) and not own.counts_ids
-        return Guarantees(shares_block=True, has_gc_lane=False, returns_ids=returns_ids)
+        if not isinstance(own, AptosConfig):
+            return Guarantees(shares_block=True, has_gc_lane=False)
+        bound = own.expire_limit if own.expiry == "apart" else None
+        return Guarantees(shares_block=True, has_gc_lane=False, returns_ids=not own.counts_ids, dead_per_block=bound)
 
     def phases(self, own: Parameters | None) -> tuple[BlockPhase, ...]:
         """Return the steps of a block."""

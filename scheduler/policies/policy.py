@@ -308,6 +308,7 @@ class Guarantees:
     Attributes:
         in_order: Fires follow the waiting order, by due height and sequence.
         clears_dead: Dead timers count as dead, and are removed as far as the GC budget reaches.
+        dead_per_block: The dead timers that a block removes by a bound of the policy's own; None without one.
         fills_lane: A live timer waits for the lane only where its gas limit does not fit into the rest of it.
         caps_by_limit: A timer waits as over the cap only where its gas limit exceeds the lane, or the next value.
         attempt_cycles_max: The greatest gas limit with which a timer is attempted, beside the lane's; None without one.
@@ -320,6 +321,7 @@ class Guarantees:
 
     in_order: bool = False
     clears_dead: bool = False
+    dead_per_block: int | None = None
     fills_lane: bool = False
     caps_by_limit: bool = False
     attempt_cycles_max: int | None = None

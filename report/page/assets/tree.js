@@ -31,12 +31,19 @@ function treePane(run, root) {
       const place = run.place.get(number), key = number + what;
       drawn.set(key, { place, low, depth, what, times: (drawn.get(key) || { times: 0 }).times + 1 });
     }
+    const labels = [];
     for (const { place, low, depth, what, times } of drawn.values()) {
-      if (place === undefined || !is_seen(place)) continue;
-      pen.strokeStyle = what === 'undone' ? colours.g3 : colours.bad; pen.setLineDash([3, 3]);
+      if (place === undefined) continue;
       const to = (low - least) * WIDE - box.scrollLeft;
+      // A deep one is wider than the window: it is drawn as long as any part of it is there.
+      if (X(place) < -40 || to > width + 40) continue;
+      pen.strokeStyle = what === 'undone' ? colours.g3 : colours.bad; pen.setLineDash([3, 3]);
       pen.beginPath(); pen.moveTo(X(place), Y(place) - 7); pen.bezierCurveTo(X(place), 14, to, 14, to, TOP - 8); pen.stroke(); pen.setLineDash([]);
-      pen.fillStyle = colours.fg; pen.fillText(`${what} by ${times}, depth ${depth}`, X(place) + 8, 10);
+      pen.fillStyle = colours.fg;
+      const at = Math.min(X(place) + 8, Math.max(to, width - 150));
+      const line = labels.filter((other) => Math.abs(other - at) < 150).length;
+      labels.push(at);
+      if (line < 3) pen.fillText(`${what} by ${times}, depth ${depth}`, at, 10 + 11 * line);
     }
     for (let place = 0; place < run.block_number.length; place++) {
       if (!is_seen(place)) continue;

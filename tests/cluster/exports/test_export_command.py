@@ -54,11 +54,14 @@ class TestParquet:
     """Four tables of plain values."""
 
     def test_their_rows_have_the_same_columns_and_plain_values(self, recorded):
-        tables = {name: list(rows) for name, rows in tables_of(recorded).items()}
+        tables = {name: list(rows) for name, rows in tables_of(recorded, []).items()}
 
         assert {name: len({tuple(row) for row in rows}) for name, rows in tables.items()} == dict.fromkeys(tables, 1)
         assert {type(value) for rows in tables.values() for row in rows for value in row.values()} == {int, str}
-        assert [row["height"] for row in tables["blocks"]] == [row["height"] for row in tables["timers"]]
+        assert [row["fired"] for row in tables["blocks"]] == [
+            sum(row["exit_height"] == height and row["exit"] == "fired" for row in tables["timers"])
+            for height in range(1, len(tables["blocks"]) + 1)
+        ]
         assert len(tables["roots"]) >= 4 * 3
 
     def test_each_is_written_in_groups_of_one_schema(self, recorded, tmp_path, capsys, monkeypatch):
@@ -96,3 +99,15 @@ class TestParquet:
         assert sorted(written) == ["blocks.parquet", "events.parquet", "roots.parquet", "timers.parquet"]
         assert sum(written["events.parquet"]) == answer["events"] > 100
         assert max(written["events.parquet"]) == 100
+
+
+def test_timers_of_a_known_bug_end_where_sound_code_would_not_follow(tmp_path):
+    settings = ("run.until_height=4", "mutants.refund-rounded-down=[0, 1, 2, 3]")
+    directory = judge(load_scenario("calm", settings), runs=tmp_path).directory
+    refusals = []
+
+    rows = list(tables_of(directory, refusals)["timers"])
+
+    assert rows
+    assert len(refusals) == 1
+    assert "InvalidBlockError" in refusals[0]

@@ -296,12 +296,13 @@ def _print(tally: SweepTally, options: argparse.Namespace, path: Path, seconds: 
     if coverage.reached or coverage.promised:
         runs = {place: reached.runs for place, reached in coverage.reached.items()}
         tables.append(coverage_table(runs, coverage.empty, PHASES, ROLES, width=output_console().width))
-    if tally.rules.reached:
+    # What a scenario was never meant to reach says nothing of it, and would hide the verdict; the page has the cells.
+    if tally.rules.reached and options.swarm:
         tables.append(_table_of_rules(tally))
     print_tables(tables)
     fresh = tally.done - tally.resumed
     lines = _verdict_lines(tally)
-    if tally.verdict == "passed":
+    if tally.verdict == "passed" and tally.done > CONFIDENCE_SEEDS:
         lines.append(
             f"no failure in {tally.done:,} seeds: fewer than {CONFIDENCE_SEEDS} in {tally.done:,} fail, "
             "with 95 % confidence"
@@ -338,7 +339,12 @@ def _verdict_lines(tally: SweepTally) -> list[str]:
 
 
 def _repeat_lines(tally: SweepTally, options: argparse.Namespace) -> list[str]:
-    return [f"repeat seed {result.seed}: {repeat_of(options, result)}" for result in _examples(tally)]
+    lines = []
+    for result in _examples(tally):
+        lines.append(f"repeat seed {result.seed}: {repeat_of(options, result)}")
+        if result.directory:
+            lines += [f"{name} it: {command_line([name, result.directory])}" for name in ("explain", "shrink")]
+    return lines
 
 
 def _table_of_rules(tally: SweepTally) -> Table:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from checker.record.run_directory import SUMMARIES, RecordReader, read_events, read_summaries
-from cluster.cli.options import Parser, describe_command, print_json, print_lines
+from cluster.cli.options import Parser, describe_command, print_json, print_lines, print_notes
 from cluster.exports.parquet import write_tables
 from cluster.exports.perfetto import EVENTS_MAX, PerfettoTrace, names_of
 from cluster.exports.shiviz import lines_of, part_around, shown
@@ -76,7 +76,10 @@ def _write_shiviz(reader: RecordReader, out: Path, window: ExportWindow) -> dict
 
 
 def _write_parquet(reader: RecordReader, out: Path, _window: ExportWindow) -> dict[str, int]:
-    return write_tables(reader.path, out)
+    refusals: list[str] = []
+    counts = write_tables(reader.path, out, refusals)
+    print_notes([f"timers end where this code does not execute a block as the run did: {each}" for each in refusals])
+    return counts
 
 
 FORMS: Final[dict[str, tuple[str, Callable[[RecordReader, Path, ExportWindow], dict[str, int]]]]] = {

@@ -1,0 +1,141 @@
+"""The life of each timer of a chain, followed block by block."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from scheduler import (
+    Timer,
+    TimerCancelled,
+    TimerCancelledByGovernance,
+    TimerCancelledForDelay,
+    TimerCancelledInsufficientFunds,
+    TimerDeferred,
+    TimerExpired,
+    TimerExtended,
+    TimerExtendedByGovernance,
+    TimerFired,
+    TimerScheduled,
+    TimerTriggered,
+    TransactionCancelled,
+    TransactionFailed,
+)
+from scheduler.events import FailureCode
+from validators.execution import Executed
+from validators.execution.schema import TIMERS
+
+NOT_YET: Final = -1
+"""Stands for a height that did not come, and for a price that was not stated."""
+
+Exits: TypeAlias = dict[type, Callable[[Any], str]]
+
+EXITS: Final[Exits] = {
+    TimerFired: lambda event: "fired" if event.ok else "reverted",
+    TimerExpired: lambda _event: "expired",
+    TimerCancelledInsufficientFunds: lambda _event: "insolvent",
+    TimerCancelled: lambda _event: "cancelled",
+    TransactionCancelled: lambda _event: "cancelled",
+    TimerCancelledForDelay: lambda _event: "passed over too often",
+    TimerCancelledByGovernance: lambda event: "cancelled by governance" if event.was_live else "",
+    # What ran and came to nothing has fired: that event stands before this one.
+    TransactionFailed: lambda event: "" if event.code is FailureCode.FAILED else f"failed: {event.code.value}",
+}
+"""By the type of an event, the exit that it tells; nothing where the timer does not leave by it."""
+
+
+class TimerLife(msgspec.Struct):
+    """One timer: what it asked for, and at which heights it was scheduled, first held back, and left.
+
+    `due` and `expires_at` are in the chain's timebase. `max_fee` and `tip` are what it states, in units per cycle;
+    `burned` and `tipped` what its fire cost. `exit` is empty while it waits.
+    """
+
+    timer_id: str
+    actor: str
+    fee_payer: str
+    handler: str
+    scheduled_height: int
+    due: int
+    sequence: int
+    gas_limit: int
+    expires_at: int
+    max_fee: int = NOT_YET
+    tip: int = NOT_YET
+    deferred_height: int = NOT_YET
+    deferral: str = ""
+    exit_height: int = NOT_YET
+    exit: str = ""
+    used_cycles: int = 0
+    used_cells: int = 0
+    burned: int = 0
+    tipped: int = 0
+
+
+class TimerLives:
+    """The timers that wait, and what each block does to them."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[bytes, TimerLife] = {}
+
+    def follow(self, executed: Executed) -> Iterator[TimerLife]:
+        """See the next block of the chain, and yield the timers that leave in it."""
+        height = executed.header.height
+        for event in executed.events:
+            if type(event) is TimerScheduled:
+                self._waiting[event.timer_id] = _scheduled(event, height)
+            elif (life := self._waiting.get(getattr(event, "timer_id", b""))) is not None:
+                _change(life, event, height)
+                if life.exit:
+                    life.exit_height = height
+                    del self._waiting[bytes.fromhex(life.timer_id)]
+                    yield life
+        self._read_records(executed)
+
+    def waiting(self) -> Iterator[TimerLife]:
+        """Yield the timers that wait, in the order in which they were scheduled."""
+        yield from self._waiting.values()
+
+    def _read_records(self, executed: Executed) -> None:
+        """Take from the timers' records what their events do not say."""
+        for key, value in executed.changes.items():
+            if value is not None and key[0] == TIMERS.code:
+                timer = msgspec.msgpack.decode(value, type=Timer)
+                life = self._waiting[timer.timer_id]
+                life.handler = timer.handler
+                if timer.quote is not None:
+                    life.max_fee = _or_not_yet(timer.quote.max_fee_per_cycle)
+                    life.tip = _or_not_yet(timer.quote.max_priority_fee_per_cycle)
+
+
+def _or_not_yet(value: int | None) -> int:
+    return NOT_YET if value is None else value
+
+
+def _scheduled(event: TimerScheduled, height: int) -> TimerLife:
+    return TimerLife(
+        timer_id=event.timer_id.hex(),
+        actor=event.actor.hex(),
+        fee_payer=event.fee_payer.hex(),
+        handler="",
+        scheduled_height=height,
+        due=event.due,
+        sequence=event.sequence,
+        gas_limit=event.gas_limit,
+        expires_at=event.expires_at,
+    )
+
+
+def _change(life: TimerLife, event: msgspec.Struct, height: int) -> None:
+    match event:
+        case TimerDeferred() if life.deferred_height == NOT_YET:
+            life.deferred_height, life.deferral = height, event.reason.value
+        case TimerExtended() | TimerExtendedByGovernance():
+            life.expires_at = event.expires_at
+        case TimerTriggered():
+            life.due, life.sequence = event.due, event.sequence
+        case TimerFired():
+            life.used_cycles, life.used_cells = event.used_cycles, event.used_cells
+            life.burned, life.tipped = event.burned, event.tip
+    if type(event) in EXITS:
+        life.exit = EXITS[type(event)](event)
