@@ -48,15 +48,15 @@ def finding_of_checks(checks: Sequence[CheckResult], expected: Sequence[str]) ->
     )
 
 
-def finding_of(explanation: Explanation) -> Finding:
-    """Return an explanation as the rows of its pane."""
+def finding_of(explanation: Explanation, headline: str) -> Finding:
+    """Return an explanation as the rows of its pane, under its headline."""
     sides = [
         (side.who, f"root {side.root}" if side.root else side.says or f"block {side.block}")
         for side in explanation.sides
     ]
     handler = f"{explanation.handler or 'unknown'} of actor {explanation.actor}" if explanation.actor else ""
     return Finding(
-        headline=f"{explanation.check}: {explanation.summary}",
+        headline=headline,
         source="the run was repeated, and every execution of every block was looked at",
         height=explanation.height,
         block=explanation.block,

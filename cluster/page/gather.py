@@ -32,7 +32,7 @@ def gather(
     scenario: Scenario,
     checks: Sequence[CheckResult],
     *,
-    explanation: Explanation | None = None,
+    explanation: tuple[Explanation, str] | None = None,
     commands: Mapping[str, str] = MappingProxyType({}),
 ) -> RunRows:
     """Return the rows of a run.
@@ -42,7 +42,7 @@ def gather(
         document: Its verdict.
         scenario: Its resolved scenario.
         checks: The results of its checks.
-        explanation: Why it went wrong, where that was asked.
+        explanation: Why it went wrong, where that was asked, with its headline.
         commands: What to type to know more of a run that went wrong, by what it does.
 
     Raises:
@@ -78,8 +78,10 @@ def gather(
     )
 
 
-def _finding(checks: Sequence[CheckResult], scenario: Scenario, explanation: Explanation | None) -> Finding | None:
-    return finding_of_checks(checks, scenario.expect.fails) if explanation is None else finding_of(explanation)
+def _finding(
+    checks: Sequence[CheckResult], scenario: Scenario, explanation: tuple[Explanation, str] | None
+) -> Finding | None:
+    return finding_of_checks(checks, scenario.expect.fails) if explanation is None else finding_of(*explanation)
 
 
 def _collector(document: Mapping[str, Any], scenario: Scenario, blocks: Blocks) -> Collector:

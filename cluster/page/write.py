@@ -24,7 +24,7 @@ def page_of(
     checks: Sequence[CheckResult],
     *,
     place: Path,
-    explanation: Explanation | None = None,
+    explanation: tuple[Explanation, str] | None = None,
 ) -> bytes:
     """Return the page of a run.
 
@@ -34,7 +34,7 @@ def page_of(
         scenario: The resolved scenario.
         checks: The results of the checks.
         place: Where the run directory is or will be.
-        explanation: Why the run went wrong, if that was asked.
+        explanation: Why the run went wrong, if that was asked, with its headline.
     """
     commands = {} if explanation is not None else {"explain": f"{PROGRAM} explain {place}"}
     commands["set beside the nearest seed that passes"] = f"{PROGRAM} diff {place}"

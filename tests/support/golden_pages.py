@@ -7,6 +7,7 @@ from pathlib import Path
 from checker.record.root import PROJECT_ROOT
 from checker.record.run_directory import RecordReader
 from cluster.inspect.explain_run import explain_record
+from cluster.inspect.headline import headline_of
 from cluster.page.write import page_of
 from cluster.scenario.load import decode_scenario
 from tests.support.cluster_runs import result_of
@@ -43,10 +44,14 @@ def page_for(name):
         reader = RecordReader(directory)
         decoded = decode_scenario(reader.scenario(), name)
         is_wrong = any(check.is_finding for check in reader.checks())
-        explanation = explain_record(reader)[0] if is_wrong else None
-        return page_of(
-            directory, reader.verdict(), decoded, reader.checks(), place=Path("runs", name), explanation=explanation
-        )
+        explanation = _explained(reader, decoded, f"runs/{name}") if is_wrong else None
+        document = {**reader.verdict(), "repeat": f"run_cluster.py run {scenario}"}
+        return page_of(directory, document, decoded, reader.checks(), place=Path("runs", name), explanation=explanation)
+
+
+def _explained(reader, scenario, place):
+    explanation, _ = explain_record(reader)
+    return explanation, headline_of(explanation, scenario, f"smallest plan by: run_cluster.py shrink {place}")
 
 
 def words_of(page):

@@ -80,12 +80,12 @@ def columns(**arrays):
     return Columns({name: array(code, values) for name, (code, values) in arrays.items()}, "")
 
 
-def made_rows(name="made", *, heights=4, events=6, text="hello"):
-    """Return the rows of a made-up run of two validators that part at height 3; `text` is everywhere."""
+def made_rows(name="made", *, heights=4, events=6, replicas=2, text="hello"):
+    """Return the rows of a made-up run of some validators that part at height 3; `text` is everywhere."""
     at = [1_000_000 * (1 + i) for i in range(events)]
     marks = columns(
         at=("d", at),
-        node=("B", [i % 2 for i in range(events)]),
+        node=("B", [i % replicas for i in range(events)]),
         kind=("B", [i % 2 for i in range(events)]),
         view=("i", [1 + i // 2 for i in range(events)]),
         height=("i", [1 + i // 2 for i in range(events)]),
@@ -125,7 +125,7 @@ def made_rows(name="made", *, heights=4, events=6, text="hello"):
         text,
     )
     cells = bytes([1] * heights), bytes([1, 1, 2, *[1] * (heights - 3)])
-    rows = [ReplicaRow(f"validator {n}", str(n), text, text, cells[n]) for n in range(2)]
+    rows = [ReplicaRow(f"validator {n}", str(n), text, text, cells[n % 2]) for n in range(replicas)]
     finding = Finding(
         f"supply: {text}",
         text,
@@ -165,5 +165,5 @@ def made_rows(name="made", *, heights=4, events=6, text="hello"):
         storm=storm,
         checks=(CheckLine(text, "failed", text, 1_234, ((text, text),)),),
         coverage=CoverageGrid(("voted, voter",), (("partition", (3,)),)),
-        replicas=((text,) * 12, (text,) * 12),
+        replicas=((text,) * 12,) * replicas,
     )

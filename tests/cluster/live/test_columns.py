@@ -39,6 +39,22 @@ def test_replicas_that_do_alike_share_a_line(log):
     assert log(*entered) == ["     1.000  v v L v  view 3"]
 
 
+@pytest.mark.parametrize("validators", [4, 16, 64])
+def test_a_height_costs_two_lines_of_a_symbol_a_replica(validators):
+    heights, lines = 2_000 // validators, []
+    replicas = Replicas(load_scenario("calm", (f"cluster.validators={validators}",)))
+    columns = ColumnLog(replicas, lines.append)
+    router = EventRouter(replicas.handlers, columns.handlers)
+    for height in range(1, heights + 1):
+        for body in (Entered(height, 0), BlockFinalized(height, height, DIGEST, ROOT)):
+            for node in range(validators):
+                router.route(Event(height * 1_000_000, node, body))
+    columns.end()
+
+    assert len(lines) == 2 * heights
+    assert max(map(len, lines)) < 2 * validators + 64
+
+
 def test_whoever_is_late_stands_on_a_line_of_its_own(log):
     on_time = [(1.0, node, BlockFinalized(1, 1, DIGEST, ROOT)) for node in (0, 1, 3)]
     next_height = [(2.0, node, BlockFinalized(2, 2, b"e", ROOT)) for node in (0, 1, 3)]

@@ -120,3 +120,18 @@ class TestEstimate:
 
     def test_nothing_is_said_of_the_first_second(self):
         assert Estimate(1_000).progress(Progress([0], target_height=3), 0.5) == (0, None)
+
+
+@pytest.mark.parametrize("validators", [4, 16, 64])
+def test_a_picture_of_any_cluster_fits_a_small_terminal(validators):
+    """Four of them a second: 4 KB each with their colours, however many replicas there are."""
+    replicas = Replicas(load_scenario("calm", (f"cluster.validators={validators}",)))
+    for node in range(validators):
+        replicas.applied(node, 1_234_567, 1_234_567)
+        see(replicas, (node, Entered(2_000, 1)), (node, BlockExecuted(2_000, 2_000, b"d", bytes([node]) * 32, "x")))
+
+    lines = drawn(replicas, lines=24).splitlines()
+    coloured = drawn(replicas, lines=24, force_terminal=True)
+
+    assert (len(lines) <= 24, max(map(len, lines)) <= 80) == (True, True)
+    assert len(coloured.encode()) < 4_096

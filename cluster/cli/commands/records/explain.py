@@ -61,8 +61,8 @@ def run_explain(options: argparse.Namespace) -> int:
     explanation, difference = explain_record(reader, checks)
     confirmed = _confirm(reader, replay, checks, difference)
     verdict = verdict_of(checks, result.scenario.expect.fails).name
-    page = _write_page(reader, result.scenario, checks, explanation)
     headline = f"{verdict}: {headline_of(explanation, result.scenario, plan_of(reader))}"
+    page = _write_page(reader, result.scenario, checks, (explanation, headline))
     if options.json:
         answer = {
             "scenario": manifest.scenario,
@@ -98,7 +98,7 @@ def plan_of(reader: RecordReader) -> str:
 
 
 def _write_page(
-    reader: RecordReader, scenario: Scenario, checks: Sequence[CheckResult], explanation: Explanation
+    reader: RecordReader, scenario: Scenario, checks: Sequence[CheckResult], explanation: tuple[Explanation, str]
 ) -> str:
     """Put the explanation into the page of the run, and return a line about it."""
     content = page_of(reader.path, reader.verdict(), scenario, checks, place=reader.path, explanation=explanation)
