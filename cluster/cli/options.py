@@ -199,3 +199,9 @@ def run_command(
 def shrunk_plan_of(directory: Path, runs: Path) -> Path:
     """Return where `shrink` writes the smallest plan of a run directory, unless it is told another file."""
     return runs / f"{directory.name}-shrunk.toml"
+
+
+def read_shrunk_plan(directory: str, runs: Path) -> str:
+    """Return the smallest plan of a run directory as its file has it; nothing where there is none."""
+    plan = shrunk_plan_of(Path(directory), runs)
+    return plan.read_text(encoding="utf-8", errors="replace") if directory and plan.is_file() else ""

@@ -28,6 +28,7 @@ def sweep_rows(
     runs: Path,
     facts: Sequence[tuple[str, str]],
     commands_of: Callable[[SeedResult], Sequence[str]],
+    plan_of: Callable[[SeedResult], str] = lambda _result: "",
 ) -> CampaignRows:
     """Return the rows of a sweep's page.
 
@@ -38,6 +39,7 @@ def sweep_rows(
         runs: The folder that the page goes to.
         facts: What else is known of it.
         commands_of: The commands that repeat a seed and make its plan smaller.
+        plan_of: The smallest plan of a seed's run, nothing where nobody has shrunk it.
     """
     groups = sorted(tally.groups.items(), key=lambda group: -len(group[1]))
     places = {signature: place for place, (signature, _) in enumerate(groups)}
@@ -60,7 +62,7 @@ def sweep_rows(
             for each in shown
         ),
         note=note,
-        groups=tuple(_group(signature, each, runs, commands_of) for signature, each in groups),
+        groups=tuple(_group(signature, each, runs, (commands_of, plan_of)) for signature, each in groups),
         tables=_tables(tally),
     )
 
@@ -78,12 +80,23 @@ def _href(result: SeedResult, runs: Path) -> str:
 
 
 def _group(
-    signature: str, seeds: Sequence[SeedResult], runs: Path, commands_of: Callable[[SeedResult], Sequence[str]]
+    signature: str,
+    seeds: Sequence[SeedResult],
+    runs: Path,
+    known: tuple[Callable[[SeedResult], Sequence[str]], Callable[[SeedResult], str]],
 ) -> Group:
+    commands_of, plan_of = known
     quickest = min(seeds, key=lambda result: (result.milliseconds, result.seed))
     first = min(each.seed for each in seeds)
-    href = _href(quickest, runs)
-    return Group(on_one_line(signature), len(seeds), first, _line(quickest), href, tuple(commands_of(quickest)))
+    return Group(
+        signature=on_one_line(signature),
+        seeds=len(seeds),
+        first=first,
+        headline=_line(quickest),
+        href=_href(quickest, runs),
+        commands=tuple(commands_of(quickest)),
+        plan=next(filter(None, map(plan_of, seeds)), ""),
+    )
 
 
 def _first_failure(results: Sequence[SeedResult]) -> str:

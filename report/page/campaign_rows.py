@@ -26,7 +26,10 @@ class SeedCell(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Seeds that went wrong in the same way: the signature, how many, the first, how to repeat and shrink it."""
+    """Seeds that went wrong in the same way: the signature, how many, the first, how to repeat and shrink it.
+
+    `plan` is the smallest plan that was found, as its file has it; nothing where nobody has shrunk a run of the group.
+    """
 
     signature: str
     seeds: int
@@ -34,6 +37,7 @@ class Group(NamedTuple):
     headline: str
     href: str
     commands: Sequence[str]
+    plan: str = ""
 
 
 class Table(NamedTuple):

@@ -1,8 +1,7 @@
 """A policy, and what it is within one block: how timers come in, in which order they go out, and who pays.
 
-A policy has its rules in one file: it says what it keeps in the state, what governance may change, which policies it
-can follow in the midst of a chain, and opens each block. What it opens has a default for everything but the timer
-phase, and the defaults are CIP-5's (`fifo`). docs/extend/policy.md shows a small one.
+A policy has its rules in one file: what it keeps in the state, what governance may change, which policies it can follow
+in the midst of a chain; it opens each block. All but the timer phase has a default, CIP-5's (docs/extend/policy.md).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -49,6 +49,26 @@ def test_a_group_says_where_it_came_first_and_how_to_repeat_it(rows):
     assert (group.signature, group.seeds, group.first, group.commands) == ("roots <b>differ", 1, 2, ("run 2",))
 
 
+def test_a_plan_that_was_shrunk_stands_in_its_group(tmp_path):
+    results = [result_of(1, "roots differ"), result_of(2, "roots differ")]
+    tally = SweepTally(2)
+    for each in results:
+        tally.add(each)
+    rows = sweep_rows(
+        tally,
+        results,
+        title="sweep of calm",
+        runs=tmp_path,
+        facts=(),
+        commands_of=lambda _result: [],
+        plan_of=lambda result: '[workload.pulse]\nkind = "<b>"' if result.seed == 2 else "",
+    )
+    page = campaign_page(rows)
+
+    assert 'the smallest plan that goes wrong like this\n[workload.pulse] kind = "<b>"' in text_of(page, "groups")
+    assert "b" not in tags_of(page)
+
+
 def test_the_first_failure_is_counted_in_seeds_and_seconds(rows):
     assert dict(rows.facts)["first failure"] == "seed 2: 3 seeds and 4.5 s of runs, in the order of seeds"
 

@@ -44,6 +44,7 @@ from cluster.cli.options import (
     print_json,
     print_lines,
     print_notes,
+    read_shrunk_plan,
     run_command,
 )
 from cluster.page.campaign import sweep_rows
@@ -194,8 +195,7 @@ def _write_page(
     name, path = place
 
     def commands_of(result: SeedResult) -> list[str]:
-        shrink = [command_line(["shrink", result.directory])] if result.directory else []
-        return [repeat_of(options, result), *shrink]
+        return [repeat_of(options, result), *_commands_over(result)]
 
     wanted = sorted(results, key=lambda each: each.seed)
     rows = sweep_rows(
@@ -205,6 +205,7 @@ def _write_page(
         runs=options.runs,
         facts=(("made by", str(this_code())), ("results", str(path))),
         commands_of=commands_of,
+        plan_of=lambda result: read_shrunk_plan(result.directory, options.runs),
     )
     return write_campaign(options.runs, path.stem, rows)
 
@@ -342,9 +343,12 @@ def _repeat_lines(tally: SweepTally, options: argparse.Namespace) -> list[str]:
     lines = []
     for result in _examples(tally):
         lines.append(f"repeat seed {result.seed}: {repeat_of(options, result)}")
-        if result.directory:
-            lines += [f"{name} it: {command_line([name, result.directory])}" for name in ("explain", "shrink")]
+        lines += [f"go on with: {command}" for command in _commands_over(result)]
     return lines
+
+
+def _commands_over(result: SeedResult) -> list[str]:
+    return [command_line([name, result.directory]) for name in ("explain", "shrink") if result.directory]
 
 
 def _table_of_rules(tally: SweepTally) -> Table:
