@@ -101,7 +101,7 @@ class TestParquet:
         assert max(written["events.parquet"]) == 100
 
 
-def test_timers_of_a_known_bug_end_where_sound_code_would_not_follow(tmp_path):
+def test_timers_of_a_known_bug_end_where_sound_code_differs(tmp_path):
     settings = ("run.until_height=4", "mutants.refund-rounded-down=[0, 1, 2, 3]")
     directory = judge(load_scenario("calm", settings), runs=tmp_path).directory
     refusals = []

@@ -31,7 +31,7 @@ def rows():
 
 
 @pytest.mark.parametrize("replicas", [4, 16, 64])
-def test_a_page_of_two_thousand_heights_and_all_that_is_drawn_is_below_the_cap(replicas):
+def test_a_full_page_of_two_thousand_heights_is_below_the_cap(replicas):
     """Numbers that no compression makes small stand for what a run has there: marks, messages and timers."""
     made = made_rows(heights=2_000, events=MARKS_MAX, replicas=replicas)
     line, storm = made.timeline, made.storm
