@@ -104,6 +104,11 @@ class EventRouter:
             for expected, handler in each.items():
                 self._routes.setdefault(expected.kind, (expected, []))[1].append(handler)
 
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The kinds of events that have a handler."""
+        return frozenset(self._routes)
+
     def route(self, event: Event) -> None:
         """Call the handlers of an event's type.
 

@@ -52,13 +52,21 @@ class Intake:
 
     def take(self, delivery: Delivery, application: Application, gossip: Gossip, consensus: ConsensusEngine) -> None:
         """Read a message and give it to its part."""
-        self._port.spend(len(delivery.payload) // KIB * self._costs.decode_kib_us)
+        if (kib := len(delivery.payload) // KIB) > 0:
+            self._port.spend(kib * self._costs.decode_kib_us)
         try:
             message = self._codec.decode(delivery.payload)
         except Refused as error:
             self.refuse("message", error.reason.name)
             return
         peer = delivery.source
+        # Asked first: nearly all of what comes is consensus', and a list of kinds tries each in turn.
+        if type(message) in self._messages:
+            self._check(peer, message, consensus)
+        else:
+            self._give(peer, message, application, gossip)
+
+    def _give(self, peer: int, message: Message, application: Application, gossip: Gossip) -> None:
         match message:
             case BlockRelay(block):
                 application.take_blocks(peer, (block,))
@@ -76,8 +84,6 @@ class Intake:
                 application.source.serve(peer, message)
             case SnapshotChunk():
                 application.join.take_chunk(peer, message)
-            case _:
-                self._check(peer, message, consensus)
 
     def _check(self, sender: int, message: EngineMessage, consensus: ConsensusEngine) -> None:
         checked = consensus.check(sender, message)

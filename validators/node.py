@@ -12,7 +12,7 @@ way (`_adopt`): it is written as the base of the log, and the state is reopened 
 
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -203,16 +203,20 @@ class Validator:
 
     def _take(self, event: Inbound) -> None:
         if not self._counts.halted:
-            self._do_or_halt(partial(self._handle, event))
+            self._do_or_halt(self._handle, event)
 
-    def _do_or_halt(self, step: Callable[[], None]) -> None:
+    def _do_or_halt(self, step: Callable[..., None], *given: Inbound) -> None:
         """Do one step; a broken invariant ends this validator and not the run, so that the checks can judge it.
 
         So does a disk that fails: its contents are unknown, and no vote and no answer may rest on them.
         """
         try:
-            with self._factory.around():
-                step()
+            if self._factory.around is nullcontext:
+                # Once per message: an empty context would cost more than the step's own call.
+                step(*given)
+            else:
+                with self._factory.around():
+                    step(*given)
         except DiskError as error:
             self._halt(f"{DISK}: {error}")
         except Exception as error:  # noqa: BLE001 - whatever is wrong with one validator is a finding, not a breakdown
@@ -352,7 +356,7 @@ class Validator:
     def _handle_work(self, token: object, application: Application) -> None:
         if isinstance(token, SyncPoint):
             self._barrier.finish(token)
-        elif isinstance(token, Received | BlockArrived):
+        elif isinstance(token, (Received, BlockArrived)):
             self._step(token)
         elif isinstance(token, ExecutionOver):
             application.end_execution(token)

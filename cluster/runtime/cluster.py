@@ -9,7 +9,6 @@ it: step limit, time limit, deadlock. No wait includes a validator that has halt
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Final
 
 from checker.checks.context import Sample
@@ -110,6 +109,7 @@ class Cluster:
     _injector: Injector = field(init=False)
     _observers: ObserverController = field(init=False)
     _router: EventRouter = field(init=False)
+    _heeded: frozenset[str] = field(init=False)
     _reported_height: int = field(init=False, default=0)
     _adversaries: dict[int, Adversary] = field(init=False)
     _reorganizing: dict[int, None] = field(init=False, default_factory=dict)
@@ -240,6 +240,8 @@ class Cluster:
         }
         self._injector.watch_phases(lambda node, status: self.hooks.on_leave(kernel.now_us, node, status))
         self._router = EventRouter(handlers, *self._injector.handlers)
+        # All others, nine of ten, are sends, deliveries and work, which only hooks look at.
+        self._heeded = self._router.kinds | {BlockUndone.kind, BlockRolledBack.kind}
         self._observers = ObserverController(
             scenario.observers_by_number,
             kernel=kernel,
@@ -274,7 +276,7 @@ class Cluster:
             factory=self.factories[node],
             counts=slot.counts,
             incarnation=slot.incarnation,
-            on_applied=partial(_append, self._applied[node]),
+            on_applied=self._applied[node].append,
         )
 
     def _observe(self, event: Event) -> None:
@@ -282,11 +284,15 @@ class Cluster:
         progress = self._progress
         progress.now_us = event.at_us
         progress.events += 1
-        self._router.route(event)
-        self._show_reorg(event)
-        self._observers.observe(event, is_wanted=not self._has_its_goal(progress.finalized_heights[event.node]))
+        kind = event.body.kind
+        if kind in self._heeded:
+            self._router.route(event)
+            self._show_reorg(event)
+            self._observers.observe(event, is_wanted=not self._has_its_goal(progress.finalized_heights[event.node]))
+        elif self._reorganizing:
+            self._reorganizing.pop(event.node, None)
         self.hooks.on_event(event)
-        if event.kind == BlockFinalized.kind:
+        if kind == BlockFinalized.kind:
             self.hooks.on_progress(progress)
             if self._is_over():
                 self._kernel.stop("stopped", "every validator finalized what the scenario asks for")
@@ -391,7 +397,3 @@ class Cluster:
         progress = self._progress
         is_drained = progress.drained_height is not None or not self.scenario.run.until_drained
         return is_drained and progress.healed_us is not None and height >= progress.target_height
-
-
-def _append(applied: deque[Executed], executed: Executed) -> None:
-    applied.append(executed)

@@ -22,6 +22,8 @@ from network.types import NodeId
 SIGNATURE_BYTES: Final = 64
 """An Ed25519 signature."""
 
+_SHORT_VARINTS: Final = tuple(bytes((value,)) for value in range(0x80))
+
 REMEMBERED_MAX: Final = 8_192
 """Results that a scheme remembers. The oldest go first, and the oldest are those of the lowest views."""
 
@@ -102,6 +104,8 @@ class Ed25519Scheme:
 
 def encode_varint(value: int) -> bytes:
     """Return the unsigned LEB128 encoding of `value`, which must not be negative."""
+    if 0 <= value < len(_SHORT_VARINTS):
+        return _SHORT_VARINTS[value]
     assert value >= 0, f"varints are unsigned; got {value}"
     encoded = bytearray()
     while value > 0x7F:

@@ -8,8 +8,7 @@ Three things never happen, in whatever order events come and however often it is
 
 How a step goes: the event changes rounds, which may mark the machine *dirty*; `step` then asks, until nothing is
 dirty, what the current view can do now (propose, verify, fetch what is missing). Asking after each such event instead
-of waking the one waiter that it unblocks costs a few flags and leaves no wake-up to forget: the public
-implementation's known stall was a waiter latched to an unavailable leader.
+of waking the one waiter that it unblocks leaves none to forget: the public implementation once stalled on such a one.
 """
 
 from collections.abc import Sequence
@@ -47,6 +46,7 @@ from validators.consensus.simplex.config import SimplexConfig
 from validators.consensus.simplex.derived import derive_rounds
 from validators.consensus.simplex.election import LeaderActivity, leader_of
 from validators.consensus.simplex.messages import (
+    VOTES,
     Certificate,
     CertificateRequest,
     CertificateResponse,
@@ -195,7 +195,7 @@ class Simplex:
     def _receive(self, sender: NodeId, message: ConsensusMessage) -> None:
         if isinstance(message, CertificateRequest):
             self._emit(*serve(self._views, sender, message.view))
-        elif isinstance(message, Notarize | Nullify | Finalize):
+        elif isinstance(message, VOTES):
             self._receive_vote(sender, message)
         else:
             self._receive_certificate(message.certificate if isinstance(message, CertificateResponse) else message)
@@ -365,7 +365,7 @@ class Simplex:
         found = self._views.round(view_of(vote))
         # Below the finalized view it would move finality back; above, a finalization may always come.
         is_past = isinstance(vote, Finalize) and found.view <= self._views.finalized_view
-        votes = {} if is_past or found.is_decided(vote) else found.votes.like(vote)
+        votes = {} if is_past or found.is_decided(vote) else found.votes.like(vote, self._quorum)
         if len(votes) >= self._quorum:
             self._counts["certificates_assembled"] += 1
             certificate = assemble(votes, self._validators)

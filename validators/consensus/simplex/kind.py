@@ -10,6 +10,8 @@ from validators.consensus.simplex.certificates import certificate_signers, verif
 from validators.consensus.simplex.config import SimplexConfig
 from validators.consensus.simplex.engine import Simplex
 from validators.consensus.simplex.messages import (
+    ABOUT_PROPOSAL,
+    CERTIFICATES,
     CertificateRequest,
     CertificateResponse,
     ConsensusMessage,
@@ -34,7 +36,7 @@ def label_of(message: ConsensusMessage) -> MessageLabel:
     kind = message.traced_name
     if isinstance(message, CertificateResponse):
         message = message.certificate
-    if isinstance(message, Notarize | Finalize | Notarization | Finalization):
+    if isinstance(message, ABOUT_PROPOSAL):
         return MessageLabel(kind, *message.proposal.ref)
     return MessageLabel(kind, message.view, None)
 
@@ -48,7 +50,7 @@ def vote_of(message: ConsensusMessage | Artifact) -> Voted | None:
 
 def certificate_of(artifact: Artifact) -> CertificateHeld | None:
     """Return the certificate that an artifact is, None for another one."""
-    if not isinstance(artifact, Notarization | Nullification | Finalization):
+    if not isinstance(artifact, CERTIFICATES):
         return None
     payload = b"" if isinstance(artifact, Nullification) else artifact.proposal.payload
     signers = tuple(certificate_signers(artifact))

@@ -136,9 +136,15 @@ Certificate: TypeAlias = Notarization | Nullification | Finalization
 ConsensusMessage: TypeAlias = Vote | Certificate | CertificateRequest | CertificateResponse
 
 
+VOTES: Final = (Notarize, Nullify, Finalize)
+CERTIFICATES: Final = (Notarization, Nullification, Finalization)
+ABOUT_PROPOSAL: Final = (Notarize, Finalize, Notarization, Finalization)
+"""Asked of every message: a union in `isinstance` is made anew each time, which takes four times as long."""
+
+
 def view_of(message: ConsensusMessage) -> int:
     """Return the view that a message speaks of."""
-    if isinstance(message, Notarize | Finalize | Notarization | Finalization):
+    if isinstance(message, ABOUT_PROPOSAL):
         return message.proposal.view
     return message.view
 

@@ -10,16 +10,16 @@ from validators.consensus.signing import Scheme
 from validators.consensus.simplex.certificates import find_certificate_fault, verify_certificate
 from validators.consensus.simplex.election import LeaderActivity
 from validators.consensus.simplex.messages import (
+    CERTIFICATES,
     PAYLOAD_BYTES,
     VIEW_LIMIT,
+    VOTES,
     Certificate,
     CertificateRequest,
     CertificateResponse,
     ConsensusMessage,
     Finalization,
-    Finalize,
     Notarization,
-    Notarize,
     Nullification,
     Nullify,
     Proposal,
@@ -59,7 +59,7 @@ class Screen:
 
     def is_wanted(self, message: Vote | Certificate) -> bool:
         """Whether a sound vote or certificate would still change anything here."""
-        if isinstance(message, Notarization | Nullification | Finalization):
+        if isinstance(message, CERTIFICATES):
             return self._is_certificate_wanted(message)
         return self._is_vote_wanted(message)
 
@@ -68,7 +68,7 @@ class Screen:
             return "" if 1 <= message.view < VIEW_LIMIT else "view out of range"
         if isinstance(message, CertificateResponse):
             message = message.certificate
-        if isinstance(message, Notarize | Nullify | Finalize):
+        if isinstance(message, VOTES):
             return self._find_vote_fault(sender, message)
         return self._find_certificate_fault(message)
 
@@ -116,7 +116,7 @@ def _find_content_fault(message: Vote | Certificate) -> str:
     """Return what is wrong with view or payload, whatever the codec has admitted."""
     if not 1 <= view_of(message) < VIEW_LIMIT:
         return "view out of range"
-    if isinstance(message, Nullify | Nullification):
+    if isinstance(message, (Nullify, Nullification)):
         return ""
     return _find_proposal_fault(message.proposal)
 

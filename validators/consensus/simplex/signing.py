@@ -22,9 +22,9 @@ FINALIZE_NAMESPACE: Final = APPLICATION_NAMESPACE + b"_FINALIZE"
 
 def vote_content(vote: Vote | Certificate) -> tuple[bytes, bytes]:
     """Return the namespace and the message that a vote, or each vote of a certificate, signs."""
-    if isinstance(vote, Nullify | Nullification):
+    if isinstance(vote, (Nullify, Nullification)):
         return NULLIFY_NAMESPACE, encode_round(vote.view)
-    if isinstance(vote, Notarize | Notarization):
+    if isinstance(vote, (Notarize, Notarization)):
         return NOTARIZE_NAMESPACE, encode_proposal(vote.proposal)
     return FINALIZE_NAMESPACE, encode_proposal(vote.proposal)
 

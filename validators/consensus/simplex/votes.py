@@ -57,11 +57,14 @@ class ViewVotes:
         self.finalizes[vote.signer] = vote
         return self._convict(NULLIFY_FINALIZE, vote, self.nullifies.get(vote.signer))
 
-    def like(self, vote: Vote) -> Mapping[NodeId, Vote]:
-        """Return the votes that make a certificate together with `vote`, by signer."""
+    def like(self, vote: Vote, least: int = 0) -> Mapping[NodeId, Vote]:
+        """Return the votes that make a certificate together with `vote`, by signer; none if they cannot be `least`."""
         if isinstance(vote, Nullify):
             return self.nullifies
         kept: Mapping[NodeId, Notarize | Finalize] = self.notarizes if isinstance(vote, Notarize) else self.finalizes
+        # Counted before collected: most votes come before their quorum, and each would collect all before it.
+        if len(kept) < least:
+            return {}
         return {signer: each for signer, each in kept.items() if each.proposal == vote.proposal}
 
     def _earlier(self, vote: Notarize | Finalize) -> tuple[Notarize | Finalize | None, str]:
