@@ -35,11 +35,11 @@ site: .venv/.docs ## make the site of the documents in site/; a link that leads 
 	$(BIN)/sphinx-build -q -W --keep-going -d site/.doctrees -c docs . site
 	@echo "site/README.html"
 
-bench: .venv/.dev ## run the benchmarks, and write docs/performance.md
-	$(BIN)/python -m benchmarks --out docs/performance.md
+bench: .venv/.dev ## run the benchmarks, and write docs/performance.md; PEERS=PATH names an interpreter with the peers
+	$(BIN)/python -m benchmarks $(if $(PEERS),--peers $(PEERS)) --out docs/performance.md
 
 bench-quick: .venv/.dev ## run the short benchmarks, those of seconds
-	$(BIN)/python -m benchmarks --quick
+	$(BIN)/python -m benchmarks --quick $(if $(PEERS),--peers $(PEERS))
 
 soak: .venv/.dev ## run every scenario for many seeds, forks of every depth, and the swarm for 2,000
 	$(BIN)/python -m tests.soak

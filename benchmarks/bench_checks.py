@@ -25,6 +25,7 @@ _SCENARIOS: Final = (
     ("outage-storm", ("workload.storm.timers_per_actor=100", "chain.timers.gc_cycles_per_block=14_000")),
 )
 _NANOSECONDS_PER_MILLISECOND: Final = 1_000_000
+SHARE_MAX_PERCENT: Final = 15
 
 
 @dataclass(slots=True)
@@ -51,7 +52,7 @@ def run(show: Show = print) -> None:
         show(
             f"  {name:<34}{figures.blocks:8,d}{figures.timers:9,d}{_milliseconds(figures.cluster_ns)}"
             f"{_milliseconds(figures.online_ns)}{_share(figures.online_ns, figures)}"
-            f"{_milliseconds(figures.oracle_ns)}{_share(figures.oracle_ns, figures)}"
+            f"{_milliseconds(figures.oracle_ns)}{_share(figures.oracle_ns, figures)}{_judge(figures)}"
         )
 
 
@@ -89,6 +90,11 @@ def _timed_hooks(monitor: Monitor, figures: Figures) -> RunHooks:
 def _require_passed(verdict: CheckResult) -> None:
     # A run that fails early costs little, and would look like a gain.
     assert verdict.status == "passed", verdict.summary
+
+
+def _judge(figures: Figures) -> str:
+    percent = 100 * (figures.online_ns + figures.oracle_ns) / figures.total_ns
+    return f"   together {percent:.0f} %" + (f"   MISSED: at most {SHARE_MAX_PERCENT}" * (percent > SHARE_MAX_PERCENT))
 
 
 def _milliseconds(nanoseconds: int) -> str:

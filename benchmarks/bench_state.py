@@ -41,9 +41,9 @@ _DROPS: Final = 200
 _ROUNDS_MIN: Final = 7
 
 _RATIO_MAX: Final = 4.0
-_GROWTH_MAX: Final = 1.3
+_GROWTH_MAX: Final = 1.2
 _TRIE_GAIN_MIN: Final = 50.0
-_REWIND_MS_MAX: Final = 15.0
+_REWIND_MS_MAX: Final = 10.0
 
 
 def run(show: Print = print, trie_keys: int = _TRIE_KEYS) -> None:
