@@ -2,6 +2,11 @@
 
 A share is time beside that of the whole checked run: the cluster itself, the checks that follow it, and the
 oracle after it. The cold replay is left out; it runs in a process of its own.
+
+A profile of eight seeds of the swarm, parts of the whole: handlers of events 12 %, of which a third reads journals
+before a vote may leave; blocks 3 %; the oracle 6 %; reading back what validators hold 5 %, three quarters of it the
+state rebuilt from its log twice for each; the cold replay 6 %. Tried: short values of a log read at once, which the
+rebuilt states gain from. No check is sampled or left out for the sake of this figure.
 """
 
 import gc

@@ -8,6 +8,11 @@ interpreter can import are measured, the others are named as missing.
 
 What is compared is not the same work. Stampede sends copies of bytes with checksums, records every event and hashes the
 log; seedloop, simloop and simloom hand references over and record events as objects; simpy records nothing.
+
+What a message costs here: two records in the log, two draws of chance, one entry and one removal in the queue of
+instants, one turn of the kernel, one call of the receiver. A turn that has one event, as nearly all with jitter, takes
+no lists; records are encoded some hundred at a time; draws are made for eight messages at once. At 4 validators a
+fifth of the turns belong to timers that were set anew and find nothing to do.
 """
 
 import argparse

@@ -3,6 +3,9 @@
 The digest's share is measured, not derived: the same run with its log and without one, in turns, the best of each. Both
 show their events to the same observers; they differ in encoding and hashing. The checksum of a payload is an event's
 value and so in both: about 1 us a broadcast. Time is the process's own.
+
+A profile of eight seeds: 29 % executes blocks, by all validators; 35 to 40 % judges (see there); 5 % is consensus, 4 %
+disks and their checksums, 3 % keccak-256, 2 % signatures, 2 % the trace.
 """
 
 import gc

@@ -3,6 +3,13 @@
 The floor: every message that the run sent is sent again on a bare kernel and bus with the same topology, seed, times,
 lengths and labels, broadcasts as broadcasts, to receivers that throw it away; log and digest included, as in the run.
 Processor time, least of several rounds taken in turns.
+
+A profile of 64 validators: a fifth of a block is the bus; 28 % reads and checks votes; a tenth shows events to those
+who watch the run. Checking a vote takes virtual time, which is a second event and a second turn of the kernel for every
+message, and the bus alone has neither. Tried: kinds asked of tuples and not of unions (a union in `isinstance` is made
+anew at each call), votes counted before they are collected, events routed only where somebody heeds their kind,
+consensus' messages recognized before all others; together 3 to 10 % of a block. A faster bus makes the ratio worse:
+both sides have it, and it is the whole of one of them.
 """
 
 import gc
