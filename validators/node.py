@@ -212,8 +212,7 @@ class Validator:
         """
         try:
             if self._factory.around is nullcontext:
-                # Once per message: an empty context would cost more than the step's own call.
-                step(*given)
+                step(*given)  # an empty context would cost more than this call, once per message
             else:
                 with self._factory.around():
                     step(*given)
