@@ -384,10 +384,11 @@ class Engine:
 
     def _forget_gone(self, keys: Iterable[bytes]) -> None:
         """Drop decoded records whose keys the finalized state does not have; a branch that has them reads again."""
+        database, forget = self.database, self._cache.forget
         for key in keys:
             # Asked of the finalized state: a key that a loser deleted, or a winner made, is still there.
-            if self.database.get(key) is None:
-                self._cache.forget(key)
+            if key not in database:
+                forget(key)
 
 
 def _look_away(_what: object) -> None:

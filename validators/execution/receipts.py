@@ -1,7 +1,7 @@
 """Receipts: a block's outcome to which its header commits, one record per transaction and per later event."""
 
 from collections.abc import Iterable
-from typing import TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 import msgspec
 
@@ -88,9 +88,12 @@ def decode_receipt(encoded: bytes) -> Receipt:
         raise InvalidEncodingError(f"receipt of {len(encoded)} bytes: {error}") from None
 
 
+_CANCELLATIONS: Final = (TimerCancelled, TimerCancelledForDelay, TransactionCancelled)
+
+
 def is_cancellation(event: msgspec.Struct) -> bool:
     """Say whether an event tells that a live timer was cancelled."""
     is_governance = isinstance(event, TimerCancelledByGovernance) and event.was_live
     if isinstance(event, TransactionFailed):
         return event.code is FailureCode.SHUTDOWN
-    return is_governance or isinstance(event, TimerCancelled | TimerCancelledForDelay | TransactionCancelled)
+    return is_governance or isinstance(event, _CANCELLATIONS)

@@ -103,7 +103,9 @@ class View:
 
     def set(self, key: bytes, record: object) -> None:
         """Put a record under a key; None deletes."""
-        self.change(self._written, key, record)
+        # As `change` does, without a call of it: a storm writes three records for each timer.
+        self._journal.append((self._written, key, self._written.get(key, _ABSENT)))
+        self._written[key] = record
 
     def change(self, mapping: dict[Any, Any], key: object, value: object) -> None:
         """Put a value into a mapping of derived data that must follow rollbacks like the state itself."""

@@ -141,6 +141,10 @@ class Database:
         """Live keys."""
         return self._store.tip.active
 
+    def __contains__(self, key: bytes) -> bool:
+        """Whether a key has a value in the applied state."""
+        return key in self._store.locations
+
     def get(self, key: bytes) -> bytes | None:
         """Return a key's committed value, or None; raises BadKey unless the key is 32 bytes long."""
         require_key(key)
