@@ -51,7 +51,7 @@ ROWS: Final = (
     ("storm of 1,000,000 expired timers, 4 validators", "2 times the state's own cost; 6 GiB", "bench_storm"),
     ("swarm, seeds an hour; seeds repeated in fresh processes", "17,400 on two cores; 10 %", "bench_swarm"),
 )
-"""What is aimed at, and the benchmark that prints it."""
+"""Aims, each with the benchmark that prints its figure."""
 
 QUICK: Final = ("bench_peers", "bench_validators", "bench_chain", "bench_checks")
 
