@@ -4,7 +4,8 @@ What goes out beside it costs bytes and no more, and an old snapshot is followed
 height a replica is, so what it wants is known as it asks; what it is sent is found again in the chain by its checksum.
 
 An answer is to the last request of that peer that came undamaged and was not refused, since one at a time is prepared.
-Replicas that the plan pauses take their messages later, and their answers are not judged.
+Replicas that the plan pauses take their messages later, and their answers are not judged. One that has joined from a
+snapshot asks for no other before it has applied a block: by then that would be old again.
 """
 
 import hashlib
@@ -60,7 +61,7 @@ class _Answer(NamedTuple):
 
 
 class NeededAnswers(Check):
-    """An answer holds no block that its receiver has, and an offered snapshot is young and above its receiver."""
+    """An answer holds no block that its receiver has, and an offered snapshot is young; a joiner needs no second."""
 
     name = "answers"
     exit_class: ClassVar[ExitClass] = "liveness"
@@ -74,6 +75,7 @@ class NeededAnswers(Check):
         self._taken: dict[tuple[NodeId, NodeId, str], _Taken] = {}
         self._last: dict[NodeId, tuple[Micros, NodeId, str, _Taken | None]] = {}
         self._answers: list[_Answer] = []
+        self._joined: dict[NodeId, int] = {}
 
     @property
     def handlers(self) -> Handlers:
@@ -100,13 +102,15 @@ class NeededAnswers(Check):
     def finalized(self, event: Event, block: BlockFinalized) -> None:
         """Note a height."""
         self._heights[event.node] = block.height
+        self._joined.pop(event.node, None)
 
     def joined(self, event: Event, joined: SnapshotJoined) -> None:
         """Note a height that came with a snapshot."""
-        self._heights[event.node] = joined.height
+        self._heights[event.node] = self._joined[event.node] = joined.height
 
     def crashed(self, _event: Event, crashed: Crashed) -> None:
         """Forget what a replica was to answer."""
+        self._joined.pop(crashed.machine, None)
         self._taken = {key: taken for key, taken in self._taken.items() if key[0] != crashed.machine}
 
     def sent(self, event: Event, sent: Sent) -> None:
@@ -115,6 +119,12 @@ class NeededAnswers(Check):
         if label in {BLOCKS, SNAPSHOT}:
             asked = _Asked(self._heights.get(node, 0), sent.checksum)
             self._on_way[node, sent.destination, label, sent.ordinal] = asked
+            if label == SNAPSHOT:
+                self.tally.require(
+                    node not in self._joined,
+                    f"validator {node} joined from a snapshot, and asked for another one before it applied a block",
+                    validator=node,
+                )
         elif label in ANSWERED and sent.height is not None and node not in self._paused:
             taken = self._taken.pop((node, sent.destination, ANSWERED[label]), None)
             if taken is not None and label == "BlockResponse":

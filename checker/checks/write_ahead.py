@@ -194,6 +194,7 @@ class WriteAhead(Check):
         rules = run.check(VoteRules)
         self._engine = RULES[run.engine]
         self._destroyed = run.disk_faults.destroyed
+        self._touched = run.disk_faults.touched
         self._views = [DurableView(disk.written(), rules.audit(node)) for node, disk in enumerate(run.disks)]
         self._is_starting = dict.fromkeys(range(len(run.disks)), True)
         self._honest = dict.fromkeys(run.honest)
@@ -224,8 +225,13 @@ class WriteAhead(Check):
             self._is_starting[node] = True
 
     def booted(self, event: Event, booted: Booted) -> None:
-        """Require that a life begins in the view that its journal leads to; not checked where votes were destroyed."""
+        """Require that a life begins in the view that its journal leads to; not checked where votes were destroyed.
+
+        A start in the midst of a life says that the disk did not give a peer's snapshot back, which was written to it.
+        """
         node, view = event.node, booted.view
+        if not self._is_starting.get(node):
+            self._judge(node, node in self._touched, f"joined from a snapshot above height {booted.finalized_height}")
         if self._is_starting.pop(node, False) and node not in self._destroyed:
             expected = self._views[node].next_view
             self.tally.compared += 1

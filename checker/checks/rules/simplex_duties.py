@@ -13,6 +13,7 @@ an honest validator, and what has to follow from it:
 What follows is due when the dearest pieces of work and some syncs could have been done, since a processor does its
 work in turn; a view whose leader's nullify came that long before is given up as it is entered. Beside a nullify that is
 repeated, the certificate that leads into its view goes out in the same instant; so does a certificate that it made.
+To one peer alone it goes once for each view that the peer wants to leave, and no more often.
 
 A message counts if it is undamaged and comes to a validator that serves, by then in the view before its own or beyond.
 Replicas that the plan pauses or slows are not judged, nor those whose disks its faults touch; and with a Byzantine
@@ -88,6 +89,11 @@ class _Life:
     held: dict[tuple[str, int], None] = field(default_factory=dict)
     given: dict[tuple[str, int], None] = field(default_factory=dict)
     made: dict[tuple[str, int], tuple[Micros, dict[NodeId, None]]] = field(default_factory=dict)
+    entered_us: Micros = 0
+    cries: dict[NodeId, dict[int, Micros]] = field(default_factory=dict)
+    nullified_us: Micros = -1
+    way: tuple[Micros, list[NodeId]] = (-1, [])
+    ways: dict[NodeId, int] = field(default_factory=dict)
 
 
 class Duties(Check):
@@ -139,7 +145,8 @@ class Duties(Check):
         """Begin a view; its leader may have given it up already."""
         if event.node in self._judged:
             life = self._lives.setdefault(event.node, _Life())
-            life.view = entered.view
+            self._end_way(event.node, life)
+            life.view, life.entered_us, life.ways = entered.view, event.at_us, {}
             for view in [view for view in life.leaders_out if view < entered.view]:
                 del life.leaders_out[view]
                 self._do(event, life, ("leave", view))
@@ -195,6 +202,7 @@ class Duties(Check):
         elif sent.label in GIVEN:
             self._certificates[node, sent.destination, sent.ordinal] = sent.label, view
         if life is not None and sent.label in CERTIFICATES:
+            self._count_way(event, life, sent.destination, view)
             made = life.made.get((sent.label.lower(), view))
             if made is not None and made[0] == event.at_us:
                 made[1].pop(sent.destination, None)
@@ -223,6 +231,7 @@ class Duties(Check):
         peer = delivered.source
         if label == "Nullify":
             life.cried[peer] = view
+            life.cries.setdefault(peer, {})[view] = event.at_us
             if view < life.view:
                 self._owe_help(event, life, peer, view)
         if life.final_view < view <= life.view + 1:
@@ -251,7 +260,7 @@ class Duties(Check):
         """Return the result."""
         for node in list(self._lives):
             self._end(node, self.run.end.now_us)
-        allowed_us = BLOCK_COSTS * self._cost_us + SYNCS * self.run.plan.costs.sync_us + SPARE_US
+        allowed_us = self._allowed_us()
         for late_us, node, duty in self._late if self._is_timed else ():
             if late_us > allowed_us:
                 self.tally.fail(
@@ -333,6 +342,7 @@ class Duties(Check):
             peers[peer] = None
             self.tally.compared += 1
         self._nullified[key] = None
+        life.nullified_us = event.at_us
 
     def _end_repeat(self, node: NodeId, life: _Life) -> None:
         at_us, view, peers = life.repeated
@@ -345,9 +355,39 @@ class Duties(Check):
                 view=view,
             )
 
+    def _count_way(self, event: Event, life: _Life, peer: NodeId, view: int) -> None:
+        """Note whom the certificate that leads into the own view goes to, but for one beside an own nullify."""
+        if life.way[0] != event.at_us:
+            self._end_way(event.node, life)
+        if view == life.view - 1 and life.nullified_us != event.at_us:
+            if not life.way[1]:
+                life.way = event.at_us, []
+            life.way[1].append(peer)
+
+    def _end_way(self, node: NodeId, life: _Life) -> None:
+        """Compare how often one peer alone got that certificate with the views that it wanted to leave meanwhile."""
+        (_, peers), life.way = life.way, (-1, [])
+        if len(peers) != 1 or not self._is_timed or self.run.validators <= 2:
+            return
+        (peer,) = peers
+        life.ways[peer] = times = life.ways.get(peer, 0) + 1
+        since_us = life.entered_us - self._allowed_us()
+        cries = sum(at_us >= since_us for at_us in life.cries.get(peer, {}).values())
+        self.tally.compared += 1
+        if times > max(cries, 1):
+            text = f"validator {node} sent validator {peer} what leads into view {life.view} {times} times"
+            self.tally.fail(f"{text}, which cried from {cries} views", validator=node, view=life.view)
+
+    def _allowed_us(self) -> Micros:
+        """Return the time in which what is due can be done."""
+        return BLOCK_COSTS * self._cost_us + SYNCS * self.run.plan.costs.sync_us + SPARE_US
+
     def _end(self, node: NodeId, now_us: Micros) -> None:
         life = self._lives.pop(node, None)
         if life is not None:
+            # A crash may come between two sends of one instant.
+            if life.way[0] < now_us:
+                self._end_way(node, life)
             self._compare_made(node, life, now_us)
             # A crash may come between two sends of one instant, and what was to follow does not.
             if life.repeated[0] < now_us:

@@ -10,7 +10,7 @@ from network.events import Delivered, Event, Sent
 from tests.support.chain_harness import advance, make_engine
 from tests.support.checks import finish, make_run, show
 from validators.consensus.registry import ENGINES
-from validators.events import BlockFinalized, MessageRefused
+from validators.events import BlockFinalized, MessageRefused, SnapshotJoined
 from validators.execution.blocks import encode_block
 from validators.messages import BlockResponse, message_codec
 
@@ -92,3 +92,10 @@ def test_an_answer_to_the_request_before_a_refused_one_passes():
 
 def test_the_answers_of_a_paused_replica_are_not_judged():
     assert judge(*ask("BlockRequest", floor=2), give(5, 5), plan=PAUSED).compared == 0
+
+
+@pytest.mark.parametrize(("between", "status"), [((), "failed"), ((reach(1, 10),), "passed")])
+def test_a_second_snapshot_is_asked_for_after_a_block(between, status):
+    joined, asked = at(1, SnapshotJoined(9, b"", b""), 1), at(2, Sent(0, 0, "SnapshotRequest", 40, b"asked"), 1)
+
+    assert judge(joined, *between, asked).status == status

@@ -215,6 +215,16 @@ def test_a_start_is_not_asked_for_its_view_where_a_fault_destroyed_votes():
     assert bench.start_in(9) == "inconclusive"
 
 
+@pytest.mark.parametrize(("touched", "status"), [((), "failed"), ((0,), "passed")])
+def test_a_snapshot_that_the_disk_does_not_give_back_fails(touched, status):
+    """The validator starts in the midst of its life then; a bad disk may make it."""
+    bench = Bench(touched=touched)
+    assert bench.start_in(1) == "passed"
+
+    bench.tell("boot", 0, 1, 0, b"")
+    assert bench.status() == status
+
+
 class TestPruning:
     """The journal is read anew where a pruning has begun it again."""
 

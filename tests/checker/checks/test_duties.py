@@ -158,3 +158,22 @@ def test_a_machine_that_is_slow_and_a_flood_excuse_what_is_late():
 
     assert judge(*get(1, "Nullify", 5, 1), plan=PLAN._replace(faults=[slow])).status != "failed"
     assert judge(*get(1, "Nullify", 5, 1), honest=(0, 1, 2)).status != "failed"
+
+
+class TestWays:
+    """What leads into the own view goes to one peer alone once for each view that it wants to leave."""
+
+    def judge(self, *cries, times):
+        cried = [event for index, view in enumerate(cries) for event in get(1 + index, "Nullify", view, 2)]
+        helped = [at(6 + index, Sent(2, 100 + index, "Nullification", 80, b"one", 4), 0) for index in range(times)]
+        return judge(*cried, *helped)
+
+    @pytest.mark.parametrize(("cries", "times"), [((3,), 1), ((2, 3), 2)])
+    def test_a_certificate_for_each_cry_passes(self, cries, times):
+        assert "what leads into view" not in self.judge(*cries, times=times).summary
+
+    @pytest.mark.parametrize(("cries", "times"), [((3,), 2), ((3, 3), 2)])
+    def test_more_than_that_fails(self, cries, times):
+        summary = self.judge(*cries, times=times).summary
+
+        assert "validator 0 sent validator 2 what leads into view 5 2 times, which cried from 1 views" in summary

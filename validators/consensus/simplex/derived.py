@@ -14,14 +14,20 @@ from validators.consensus.simplex.messages import (
     Vote,
 )
 from validators.consensus.simplex.recovery import restore
-from validators.consensus.simplex.resolver import Helper
+from validators.consensus.simplex.resolver import Helper, Resolver
 from validators.consensus.simplex.rounds import Certified, Round
 from validators.consensus.simplex.views import Views
 from validators.derived import Derived, DerivedSize, Plain
 
 
 def derive_rounds(
-    views: Views, helper: Helper, *, records: Sequence[Artifact], floor: Finality | None, me: NodeId
+    views: Views,
+    helper: Helper,
+    resolver: Resolver,
+    *,
+    records: Sequence[Artifact],
+    floor: Finality | None,
+    me: NodeId,
 ) -> Derived:
     """Return the rounds above finality beside those of the journal, and the sizes of all."""
     assert floor is None or isinstance(floor, Finalization), f"{floor!r} is no finality of Simplex"
@@ -31,6 +37,7 @@ def derive_rounds(
     ahead = sum(each.view > views.current + 1 and each.notarization is not None for each in rounds)
     lowest = max(views.finalized_view - views.view_retention, 0)
     votes = sum(len(each.votes) for each in rounds)
+    is_asked_in_vain = resolver.target is not None and not views.finalized_view < resolver.target < views.current
     return Derived(
         part="consensus rounds",
         kept=_describe(views) | _describe_counted(_list_counted(views, me)),
@@ -41,6 +48,7 @@ def derive_rounds(
             ),
             DerivedSize("votes and evidence", votes, 6 * views.validators * len(rounds), "6 n for each round"),
             DerivedSize("validators helped", len(helper), views.validators, "n"),
+            DerivedSize("views asked for that are final or not left", is_asked_in_vain, 0, "0"),
         ),
     )
 

@@ -128,7 +128,7 @@ class Simplex:
 
     def derived(self, records: Sequence[Artifact], floor: Finality | None) -> Derived:
         """Return the rounds beside those of the journal."""
-        return derive_rounds(self._views, self._helper, records=records, floor=floor, me=self._me)
+        return derive_rounds(self._views, self._helper, self._resolver, records=records, floor=floor, me=self._me)
 
     def leader(self, view: int) -> NodeId:
         """Return who leads `view`, which is 1 or more."""

@@ -29,6 +29,11 @@ class Resolver:
         self._attempt = 0
         self.requests = 0
 
+    @property
+    def target(self) -> int | None:
+        """The view whose certificate is asked for."""
+        return self._target
+
     def aim(self, view: int | None, first_peer: NodeId) -> list[Effect]:
         """Request a certificate of `view`, or nothing any more; a request for the same view goes on as it is."""
         # The same gap is found in every step until it closes; asked each time, peers would be flooded.
