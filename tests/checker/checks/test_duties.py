@@ -161,7 +161,7 @@ def test_a_machine_that_is_slow_and_a_flood_excuse_what_is_late():
 
 
 class TestWays:
-    """What leads into the own view goes to one peer alone once for each view that it wants to leave."""
+    """The way into the own view goes to one peer alone once for each view that it wants to leave."""
 
     def judge(self, *cries, times):
         cried = [event for index, view in enumerate(cries) for event in get(1 + index, "Nullify", view, 2)]
