@@ -6,6 +6,7 @@ import subprocess
 import pytest
 
 from checker.record.root import PROJECT_ROOT
+from cluster.authoring.policies_page import page as policies_page
 from cluster.scenario.load import scenario_paths
 
 CITED = re.compile(r"(?<![\w-])([ABCDEFXKQ]-\d{1,2})(?![\w-])")
@@ -54,3 +55,10 @@ def test_every_scenario_is_listed_and_has_a_section():
 
     assert sorted(listed) == sorted(shipped)
     assert sections == sorted(shipped)
+
+
+def test_every_scenario_stands_by_policy_as_it_loads():
+    """Else run: python -m cluster.authoring.policies_page > docs/scenarios-by-policy.md."""
+    written = (PROJECT_ROOT / "docs" / "scenarios-by-policy.md").read_text(encoding="utf-8")
+
+    assert written.splitlines() == list(policies_page())

@@ -79,7 +79,7 @@ def payments_rounded_up(payment: Any) -> Any:
 @_bid_mutant(
     (WaitClock, "first_height"),
     kills=("oracle", "bias-books"),
-    cause="order",
+    cause="execution",
     shows="TimerFired|bias",
 )
 def waits_from_the_block_after(first_height: Any) -> Any:
@@ -115,7 +115,7 @@ def lambda_stepped_by_a_quarter(step: Any) -> Any:
     return step_far
 
 
-@_bid_mutant((BiasAuctionInBlock, "_charge"), kills=("oracle", "supply"), cause="execution", shows="account|TimerFired")
+@_bid_mutant((BiasAuctionInBlock, "_charge"), kills=("oracle", "supply"), cause="clean-up", shows="account|TimerFired")
 def walk_stops_for_the_poor(charge: Any) -> Any:
     """A timer whose payer cannot pay takes the room that it would have had."""
 
@@ -177,7 +177,7 @@ def payment_above_the_bid(_payment: Any, pay: Any) -> Any:
     (WaitClock, "first_height"),
     kills=("oracle", "bias-books"),
     needs=IN_SHORT_SLOTS,
-    cause="order",
+    cause="execution",
     shows="TimerFired|bias|account",
 )
 def waits_in_slots(first_height: Any) -> Any:

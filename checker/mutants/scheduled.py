@@ -27,19 +27,19 @@ IN_QUEUE: Final = (
 _queue_mutant = partial(mutant, area="scheduler", on_all=True, needs=IN_QUEUE, kills=("queue-deposits", "oracle"))
 
 
-@_queue_mutant((aptos, "price_charged"))
+@_queue_mutant((aptos, "price_charged"), cause="execution", shows="TimerFired")
 def own_price_charged(price_charged: Any) -> Any:
     """An entry pays a unit less than the highest price of the other transactions."""
     return lambda maximum, others, least: max(price_charged(maximum, others, least) - 1, 1)
 
 
-@_queue_mutant((aptos, "gas_of"))
+@_queue_mutant((aptos, "gas_of"), cause="execution", shows="TimerFired")
 def cells_of_entries_for_nothing(gas_of: Any) -> Any:
     """Cells that an entry writes are not charged as gas."""
     return lambda cycles, cells, *basefees: gas_of(cycles, 0 * cells, *basefees)
 
 
-@_queue_mutant((aptos, "settle_deposit"))
+@_queue_mutant((aptos, "settle_deposit"), cause="execution", shows="TimerFired")
 def gas_rounded_up(settle_deposit: Any) -> Any:
     """A run is charged a unit of gas more than it used, where its deposit has one left."""
 
@@ -49,19 +49,19 @@ def gas_rounded_up(settle_deposit: Any) -> Any:
     return settle
 
 
-@_queue_mutant((CallsInBlock, "return_deposit"))
+@_queue_mutant((CallsInBlock, "return_deposit"), cause="execution", shows="account")
 def deposits_of_the_expired_stay(_return_deposit: Any) -> Any:
     """The deposit of an entry that is cancelled or expires stays in the account of the deposits."""
     return lambda _self, _timer, _units: None
 
 
-@_queue_mutant((CallsInBlock, "remove_key"))
+@_queue_mutant((CallsInBlock, "remove_key"), cause="execution", shows="queue entry")
 def keys_stay_in_the_queue(_remove_key: Any) -> Any:
     """An entry that has left stays in the queue's table of keys."""
     return lambda _self, _key: None
 
 
-@_queue_mutant((AptosInBlock, "_mark"))
+@_queue_mutant((AptosInBlock, "_mark"), cause="execution", shows="removal slot")
 def runs_leave_no_mark(_mark: Any) -> Any:
     """An entry that has run is not marked, so that no prologue removes its key."""
     return lambda _self, _key, _txn_id: None

@@ -1,9 +1,8 @@
-"""The page of scenarios by policy is what loading says, and so are the lists of `make soak`."""
+"""The lists of scenarios by policy, on the page and of `make soak`, are of scenarios that load."""
 
 import pytest
 
-from checker.record.root import PROJECT_ROOT
-from cluster.authoring.policies_page import PROMISES, letter_of, page, verdicts
+from cluster.authoring.policies_page import PROMISES, letter_of, verdicts
 from cluster.scenario.load import load_scenario
 from tests.soak import plan_of
 from tests.support.replica_modes import MODES, RUNS
@@ -12,13 +11,6 @@ from tests.support.replica_modes import MODES, RUNS
 @pytest.fixture(scope="module")
 def rows():
     return dict(verdicts())
-
-
-def test_the_page_is_what_loading_says():
-    """Else run: python -m cluster.authoring.policies_page > docs/scenarios-by-policy.md."""
-    written = (PROJECT_ROOT / "docs" / "scenarios-by-policy.md").read_text(encoding="utf-8")
-
-    assert written.splitlines() == list(page())
 
 
 def test_a_refusal_without_a_reason_has_no_place_on_the_page():
