@@ -4,7 +4,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from tests.support.longest_chain_bench import GENESIS, block_on
+from tests.support.longest_chain_bench import GENESIS, block_on, chain_on
 from validators.consensus.longest_chain.tree import ForkTree
 
 PICK = st.integers(0, 10**6)
@@ -112,3 +112,26 @@ class ForkChoice(RuleBasedStateMachine):
 
 TestForkChoice = ForkChoice.TestCase
 TestForkChoice.settings = settings(max_examples=60, stateful_step_count=60, deadline=None)
+
+
+def test_blocks_on_a_refused_one_are_not_asked_about():
+    tree = ForkTree(GENESIS)
+    below, above = chain_on(None, (1, 2))
+    tree.add(below, b"")
+    tree.add(above, b"")
+
+    tree.mark_bad(below.digest)
+
+    assert tree.candidates() == []
+
+
+def test_blocks_on_a_branch_that_lost_are_refused():
+    tree = ForkTree(GENESIS)
+    ours, theirs = chain_on(None, range(1, 4)), chain_on(None, range(2, 8), salt=1)
+    for block in (*ours, theirs[3]):
+        tree.add(block, b"")
+    tree.finalize(ours[0])
+
+    assert [tree.add(block, b"") for block in theirs] == [False] * 6
+    assert [tree.is_lost(block) for block in theirs] == [True] * 6
+    assert tree.get(theirs[3].digest) is None
