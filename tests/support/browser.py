@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import sync_playwright
 
+from checker.record.root import PROJECT_ROOT
+
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 ARGUMENTS = (
@@ -18,6 +20,8 @@ ARGUMENTS = (
 )
 
 WAIT_MS = 30_000
+
+KEPT = PROJECT_ROOT / "runs" / "screenshots"
 
 
 @cache
@@ -75,6 +79,20 @@ class OpenPage:
             " return new Set(new Uint32Array(data.buffer)).size; }",
             selector,
         )
+
+    def blocks(self, selector, *, columns, rows):
+        """Return the mean colour of each block of a canvas, row by row; a flat list of red, green and blue."""
+        return self.run(
+            "([selector, columns, rows]) => { const small = document.createElement('canvas');"
+            " small.width = columns; small.height = rows; const pen = small.getContext('2d');"
+            " pen.imageSmoothingQuality = 'high'; pen.drawImage(document.querySelector(selector), 0, 0, columns, rows);"
+            " return [...pen.getImageData(0, 0, columns, rows).data].filter((_, place) => place % 4 < 3); }",
+            [selector, columns, rows],
+        )
+
+    def keep(self, name):
+        """Keep a picture of the page in `runs/screenshots`, for people."""
+        self.tab.screenshot(path=KEPT / f"{name}.png", full_page=True)
 
     def pixel(self, selector, x, y):
         """Return the colour of a canvas at a place."""

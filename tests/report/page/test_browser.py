@@ -1,5 +1,8 @@
 """The page in a real browser: it asks nothing, draws every pane, and can be walked through by keyboard alone."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from report.page.campaign_rows import CampaignRows, Group, SeedCell, Table
@@ -150,9 +153,28 @@ def test_paper_is_light_in_text_and_pictures(content):
         assert on_paper == light.pixel("[data-pane=matrix] canvas", 8, 30) != before
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_pictures_look_as_they_did(content, scheme):
+    """Where a change moves them on purpose, remove the file: it is written anew, and wants to be looked at."""
+    golden = Path(__file__).with_name(f"blocks-{scheme}.json")
+    with opened(content, scheme=scheme) as page:
+        page.keep(scheme)
+        seen = {selector: page.blocks(selector, columns=32, rows=12) for selector in CANVASES}
+    if not golden.exists():
+        golden.write_text(json.dumps(seen), encoding="utf-8")
+        pytest.fail(f"{golden} is new: look at it, and add it")
+    was = json.loads(golden.read_text(encoding="utf-8"))
+
+    # Fonts and versions of the browser move letters and edges; a pane that is drawn otherwise moves many blocks.
+    for selector in CANVASES:
+        far = [abs(now - then) > 12 for now, then in zip(seen[selector], was[selector], strict=True)]
+        assert sum(far) < len(far) // 20, selector
+
+
 class TestPhone:
     def test_a_run_fits(self, content):
         with opened(content, width=360) as page:
+            page.keep("phone")
             assert not page.is_too_wide()
 
     def test_two_runs_fit_below_each_other(self):
