@@ -17,6 +17,8 @@ VALUE_CHARACTERS_MAX: Final = 60
 
 _LONG_NAME: Final = re.compile(r"\b([0-9a-f]{8})[0-9a-f]{12,}\b")
 _WRITE: Final = re.compile(r"^[^:]*?(receipt \d+: \w+|[^:]{1,60})")
+_OTHERS: Final = re.compile(r"; [^;:=]*: ([A-Z]\w+)")
+"""What other sides have in place of the write, each after who is on that side."""
 
 
 def headline_of(explanation: Explanation, scenario: Scenario, plan: str) -> str:
@@ -35,12 +37,19 @@ def headline_of(explanation: Explanation, scenario: Scenario, plan: str) -> str:
     if explanation.timer:
         parts.append(f"timer {explanation.timer}")
     if explanation.write:
-        found = _WRITE.match(explanation.write)
         by = f" in handler {explanation.handler}" if explanation.handler else ""
-        parts.append(f"written by {found.group(1) if found else explanation.write}{by}")
+        parts.append(f"written by {_write(explanation.write)}{by}")
     parts.append(f"cause {explanation.cause or 'not a difference of states'}")
     said = "; ".join(part for part in parts if part)
     return _LONG_NAME.sub(r"\1", said) + f"; {plan}"
+
+
+def _write(write: str) -> str:
+    """Return what the write is on the first side, and on others where it is of another kind."""
+    found = _WRITE.match(write)
+    first = found.group(1) if found else write
+    others = [kind for kind in dict.fromkeys(_OTHERS.findall(write)) if not first.endswith(f" {kind}")]
+    return " against ".join([first, *others])
 
 
 def _side(side: SideReport, scenario: Scenario) -> str:

@@ -59,3 +59,14 @@ def test_a_side_without_the_oracle_names_its_replicas_only(scenario):
     said = headline_of(msgspec.structs.replace(FOUND, sides=sides), scenario, PLAN)
 
     assert "; replicas 1 (finalized, bug) against replicas 2 (finalized, bug); " in said
+
+
+def test_another_kind_of_write_on_the_other_side_is_named(scenario):
+    """Where receipts differ and states do not, nothing else in the line says what differs."""
+    write = f"receipt 4: TimerExpired timer_id={LONG}; validators 0, 1, 2, 3: TimerFired timer_id={LONG} ok=True"
+    same = f"receipt 4: TimerFired ok=True; validators 0, 1, 2, 3: TimerFired timer_id={LONG} ok=False"
+
+    said = [headline_of(msgspec.structs.replace(FOUND, write=each), scenario, PLAN) for each in (write, same)]
+
+    assert "written by receipt 4: TimerExpired against TimerFired in handler handle_timer" in said[0]
+    assert "written by receipt 4: TimerFired in handler handle_timer" in said[1]
