@@ -35,10 +35,9 @@ def find_smallest(counts: Sequence[Sequence[int]], holds: Callable[[Choices], bo
     highest = tuple(count - 1 for group in counts for count in group)
     if not highest:
         return ()
-    # Trio hands it a generator; a frozen collector does not see who else holds that, and nobody can mend it.
+    # Trio hands it a generator, and a frozen collector does not see who else holds that: nothing that one can mend.
     warnings.filterwarnings("ignore", message=".*register_random.*")
-    # Imported here: it takes half a second, and only shrinking needs it.
-    from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings  # noqa: PLC0415
+    from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings  # noqa: PLC0415 - takes half a second
     from hypothesis import strategies as st  # noqa: PLC0415
     from hypothesis.database import InMemoryExampleDatabase  # noqa: PLC0415
 

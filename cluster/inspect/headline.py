@@ -18,7 +18,7 @@ VALUE_CHARACTERS_MAX: Final = 60
 _LONG_NAME: Final = re.compile(r"\b([0-9a-f]{8})[0-9a-f]{12,}\b")
 _WRITE: Final = re.compile(r"^[^:]*?(receipt \d+: \w+|[^:]{1,60})")
 _OTHERS: Final = re.compile(r"; [^;:=]*: ([A-Z]\w+)")
-"""What other sides have in place of the write, each after who is on that side."""
+"""Writes of other sides in place of the first, each after who is on that side."""
 
 
 def headline_of(explanation: Explanation, scenario: Scenario, plan: str) -> str:

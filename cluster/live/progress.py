@@ -24,7 +24,7 @@ DRAW_SECONDS: Final = 0.25
 """A picture is drawn this often at most."""
 
 DRAW_SHARE: Final = 60
-"""And so that drawing takes one part in this many of the time, whatever a picture of many replicas costs."""
+"""And so that drawing takes one part in this many of the processor time, however much a machine has to do besides."""
 
 NOTE_SECONDS: Final = 2.0
 """Off a terminal, what follows a run is said once this much time has passed."""
@@ -58,6 +58,7 @@ class LiveProgress:
         self._live: Live | None = None
         self._started = time.perf_counter()
         self._next_draw = self._started
+        self._next_work_s = 0.0
         self._spent: dict[str, float] = {}
         self._replicas: Replicas | None = None
         self._router = EventRouter()
@@ -116,7 +117,7 @@ class LiveProgress:
         if self._log is not None and progress.healed_us is not None and progress.stage != self._stage:
             self._stage = progress.stage
             self._log.say(progress.now_us, f"now {progress.aim}")
-        elif self._live is not None and time.perf_counter() >= self._next_draw:
+        elif self._live is not None and self._is_time_to_draw():
             self._draw(progress.aim)
 
     @contextmanager
@@ -141,13 +142,17 @@ class LiveProgress:
             self._log.end()
             self._print(f"{'':>10}  after {seconds:.1f} s: {message}")
 
+    def _is_time_to_draw(self) -> bool:
+        return time.perf_counter() >= self._next_draw and time.process_time() >= self._next_work_s
+
     def _draw(self, aim: str) -> None:
         assert self._live is not None, "pictures are drawn on a terminal"
         started, before_s = time.perf_counter(), time.process_time()
         self._live.update(self._picture(aim, started), refresh=True)
-        took = time.perf_counter() - started
-        self.drawing_s += time.process_time() - before_s
-        self._next_draw = started + max(DRAW_SECONDS, DRAW_SHARE * took)
+        took_s = time.process_time() - before_s
+        self.drawing_s += took_s
+        self._next_draw = started + DRAW_SECONDS
+        self._next_work_s = before_s + DRAW_SHARE * took_s
 
     def _picture(self, aim: str, now: float) -> RenderableType:
         if self._latest is None or self._replicas is None or self._estimate is None:
