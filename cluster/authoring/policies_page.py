@@ -70,6 +70,7 @@ PROMISES: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         ),
         "hotstuff-byzantine-leaders": ("inconclusive", "no conflicting votes at this seed, and it promises two"),
         "insolvency-storm": ("inconclusive", "1,440 of 1,500 insolvent: solvency is asked at a timer's turn (Q-46)"),
+        "storm-under-auction": ("inconclusive", "it promises tips, which are bids here, and fires of who tips most"),
     },
 }
 """By policy the scenarios that load and do not pass, or fail as they expect, at seed 0: the verdict, and why."""
