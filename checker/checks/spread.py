@@ -9,7 +9,9 @@ all that waits in a mempool, every part has all that waited there at the last ti
 
 Not judged are replicas that the plan pauses or slows, and a transaction that the other has no use for: its nonce is
 spent in the final state, or taken there by another one. Mempools are looked into when a block is first made final, once
-in the time between two parts. What clients hand in is looked for there as well (`checker.checks.handed_in`).
+in the time between two parts. They are compared a block later: of blocks that become final in one instant the first is
+settled while all of them have left the mempools already. What clients hand in is looked for there as well
+(`checker.checks.handed_in`).
 """
 
 from collections.abc import Mapping
@@ -87,6 +89,7 @@ class MempoolSpread(Check):
         self._due: dict[NodeId, _Due] = {}
         self._overfull: dict[NodeId, None] = {}
         self._sampled_us = 0
+        self._sampled: Sample | None = None
         self._spread = 0
         self._handed_in = HandedIn(self.tally, run.validators, run.submissions)
 
@@ -160,14 +163,19 @@ class MempoolSpread(Check):
         """Look into the mempools, unless that was done since the last part may have left."""
         for encoded in block.transactions:
             self._handed_in.finalize(encoded)
-        sample = self.run.sample_pools()
+        sample, before = self.run.sample_pools(), self._sampled
+        if before is not None and before.at_us < sample.at_us:
+            self._compare(before, block.before)
+            self._sampled = None
         if sample.at_us - self._sampled_us >= self.run.plan.regossip_us:
             self._sampled_us = sample.at_us
-            self._compare(sample, block.before)
+            self._sampled = sample._replace(pools=[dict(pool) for pool in sample.pools])
             self._handed_in.compare(sample.at_us, dict(zip(sample.nodes, sample.pools, strict=True)), block.before)
 
     def finish(self) -> CheckResult:
-        """Return the result."""
+        """Compare the last sample and the last parts, and return the result."""
+        if self._sampled is not None:
+            self._compare(self._sampled, self.run.state)
         for node in list(self._due):
             self._end_part(node)
         return self.tally.result(f"{self._spread:,} transactions came to mempools that had lacked them")
@@ -203,6 +211,7 @@ class MempoolSpread(Check):
         for kept in (self._waited, self._due, self._overfull):
             kept.pop(node, None)
         self._handed_in.forget(node)
+        self._sampled = None
         self._missing = {key: missing for key, missing in self._missing.items() if node not in (key[1], missing.owner)}
 
     def _compare(self, sample: Sample, state: Mapping[bytes, bytes]) -> None:

@@ -11,6 +11,9 @@ from validators.consensus.simplex.timeouts import TimeoutReason
 
 _mutant = partial(mutant, area="consensus")
 
+SIMPLEX: Final = "consensus.engine=simplex"
+"""Behaviours and messages are its own, and some seeds of the swarm draw another engine."""
+
 POWER_CUTS: Final = (
     "faults={"
     'first={kind="blackout", validators=[0, 1, 2, 3], at_ms=4_120, restart_ms=4_320},'
@@ -154,7 +157,7 @@ def waits_for_ever(_original: Any) -> Any:
     (simplex.Simplex, "_adopt_floor"),
     kills=("certificates",),
     on_all=True,
-    needs=(SLOW_JOIN, "sync.snapshot_gap_blocks=4"),
+    needs=(SIMPLEX, SLOW_JOIN, "sync.snapshot_gap_blocks=4"),
 )
 def joiner_without_floor(_original: Any) -> Any:
     """Consensus does not learn the finality of the snapshot that its validator joined from."""

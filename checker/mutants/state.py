@@ -4,6 +4,7 @@ import dataclasses
 from functools import partial
 from typing import Any, Final
 
+from checker.mutants.consensus import SIMPLEX
 from checker.mutants.mutant import mutant
 from validators.state import activity, database, draft, history, store
 from validators.state.draft import Draft
@@ -142,7 +143,7 @@ def flags_of_rewritten_keys(append_outcome: Any) -> Any:
     (history, "list_cleared_chunks"),
     kills=("agreement", "equal-roots", "bitmap"),
     cause="clean-up",
-    needs=(EARLY_APPLY, LATE_VOTES, *TRAFFIC),
+    needs=(SIMPLEX, EARLY_APPLY, LATE_VOTES, *TRAFFIC),
     shows="state database|bitmap",
 )
 def bitmap_chunk_not_restored(_original: Any) -> Any:
@@ -154,7 +155,7 @@ def bitmap_chunk_not_restored(_original: Any) -> Any:
     (history, "restore_flags"),
     kills=("agreement", "equal-roots", "bitmap"),
     cause="clean-up",
-    needs=(EARLY_APPLY, LATE_VOTES, *TRAFFIC),
+    needs=(SIMPLEX, EARLY_APPLY, LATE_VOTES, *TRAFFIC),
     shows="bitmap|indexes|operation|state database",
 )
 def flags_not_restored(_original: Any) -> Any:
@@ -166,7 +167,7 @@ def flags_not_restored(_original: Any) -> Any:
     (history, "restore_locations"),
     kills=("agreement", "equal-roots", "live-values"),
     cause="clean-up",
-    needs=(EARLY_APPLY, LATE_VOTES, *TRAFFIC),
+    needs=(SIMPLEX, EARLY_APPLY, LATE_VOTES, *TRAFFIC),
     shows="live-values|indexes|taken back",
 )
 def index_not_rolled_back(restore_locations: Any) -> Any:

@@ -3,6 +3,7 @@
 from functools import partial
 from typing import Any
 
+from checker.mutants.consensus import SIMPLEX
 from checker.mutants.mutant import mutant
 from validators.consensus.simplex import certificates, screening
 
@@ -12,7 +13,8 @@ _mutant = partial(mutant, area="consensus")
 def beside(behaviour: str, what: str = "") -> tuple[str, ...]:
     """Return the setting of a plan in which validator 0 lies in one way for most of the run."""
     span = "start_ms=2_500, stop_ms=15_000"
-    return (f'faults={{liar={{kind="byzantine", validator=0, behaviour="{behaviour}", what="{what}", {span}}}}}',)
+    liar = f'faults={{liar={{kind="byzantine", validator=0, behaviour="{behaviour}", what="{what}", {span}}}}}'
+    return (SIMPLEX, liar)
 
 
 @_mutant(

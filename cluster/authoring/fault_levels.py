@@ -26,7 +26,7 @@ def with_faults(scenario: Scenario, level: str | None, seed: int) -> Scenario:
     own = list(plain["faults"])
     engine = DRAWN_ENGINES[scenario.consensus.engine]
     drawn = _draw(level, seed, scenario.cluster.validators, engine)
-    plain["faults"] = {name: {**engine.in_own_words(fault), "may_be_idle": True} for name, fault in drawn.items()}
+    plain["faults"] = {name: {**fault, "may_be_idle": True} for name, fault in drawn.items()}
     plain["requires"] = [name for name in plain["requires"] if name not in own]
     plain["title"] = f"{plain['title'][:400]}; faults: {level}"
     del plain["expect"]
@@ -40,7 +40,7 @@ def _draw(level: str, seed: int, validators: int, engine: DrawnEngine) -> dict[s
         return draw_faults(draw, validators, {}, engine)
     room = {"none": 0, "light": 1, "heavy": FAULTS_MAX}[level]
     for drawn in draw.some_of("faults.kinds", list(DRAWN), len(DRAWN)) if room else ():
-        fault = {"kind": DRAWN[drawn], **drawn.make(draw, drawn.name, validators)}
+        fault = engine.in_own_words({"kind": DRAWN[drawn], **drawn.make(draw, drawn.name, validators)})
         if is_sound({**found, drawn.name: fault}, validators, engine):
             found[drawn.name] = fault
         if len(found) == room:

@@ -5,11 +5,12 @@ the first one does not answer; a vote that was forgotten matters when the power 
 hardly ever meet. A sequence is a few faults that belong to each other, and settings that go with them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
-from typing import Final, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Final
 
+from cluster.swarm.disk_sequences import DISK_SEQUENCES
 from cluster.swarm.engines.engine import DrawnEngine
+from cluster.swarm.sequence import FaultSequence, away, crash, drop
 from faults.kinds.drawing import FAULTS_FROM_MS, FAULTS_UNTIL_MS, Plain
 from faults.kinds.simplex_messages import ANSWERS, CERTIFIED, LEAVING, VOTES
 from network.draw import Draw
@@ -21,27 +22,28 @@ PERCENT: Final = 55
 RARE_PERCENT: Final = 35
 """Percentage of sequences that are of the second list, so that the others are as old as the seeds."""
 
+DISK_PERCENT: Final = 20
+"""Percentage of the seeds without a sequence of these lists that have one about what a disk holds and lacks."""
+
 SMALL_CHUNK_BYTES: Final = 12_000
 """A snapshot in pieces of this length has several."""
 
 _ANSWERS: Final = ("SnapshotOffer", "BlockResponse")
 
 
-class FaultSequence(NamedTuple):
-    """Faults by name, and what else of the scenario is not as drawn, by section."""
-
-    faults: dict[str, Plain]
-    settings: Mapping[str, Plain] = MappingProxyType({})
-
-
 def draw_fault_sequence(draw: Draw, validators: int, engine: DrawnEngine) -> FaultSequence:
     """Return the seed's sequence, without any fault in the seeds that have none, without what the engine has not."""
     if not draw.chance("drama.is_on", PERCENT):
-        return FaultSequence({})
-    is_rare = draw.chance("drama.is_rare", RARE_PERCENT)
-    make = draw.one_of("drama.rare", _RARE_SEQUENCES) if is_rare else draw.one_of("drama", _SEQUENCES)
+        if not draw.chance("drama.is_storage", DISK_PERCENT):
+            return FaultSequence({})
+        make = draw.one_of("drama.storage", DISK_SEQUENCES)
+    elif draw.chance("drama.is_rare", RARE_PERCENT):
+        make = draw.one_of("drama.rare", _RARE_SEQUENCES)
+    else:
+        make = draw.one_of("drama", _SEQUENCES)
     sequence = make(draw, validators)
-    return sequence._replace(faults={name: each for name, each in sequence.faults.items() if engine.admits(each)})
+    admitted = {name: engine.in_own_words(each) for name, each in sequence.faults.items() if engine.admits(each)}
+    return sequence._replace(faults=admitted)
 
 
 def _bad_disk(draw: Draw, validators: int) -> FaultSequence:
@@ -61,13 +63,13 @@ def _bad_disk(draw: Draw, validators: int) -> FaultSequence:
     second_ms = draw.between("bad-disk.second_ms", 10_000, 13_000)
     faults: dict[str, Plain] = {
         "bad-disk": {**fault, "validator": node, "start_ms": 2_000, "stop_ms": 15_000},
-        "first-restart": _crash(node, first_ms, 600),
-        "second-restart": _crash(node, second_ms, 600),
+        "first-restart": crash(node, first_ms, 600),
+        "second-restart": crash(node, second_ms, 600),
     }
     if draw.chance("bad-disk.is_asked", 50):
         # Who comes back asks the next one first: for blocks that stand on the bad disk.
         asking = (node - 1) % validators
-        faults["asking"] = {**_away(asking, validators), "start_ms": 2_500, "stop_ms": first_ms}
+        faults["asking"] = {**away(asking, validators), "start_ms": 2_500, "stop_ms": first_ms}
     return FaultSequence(faults)
 
 
@@ -94,7 +96,7 @@ def _failing_disk(draw: Draw, validators: int) -> FaultSequence:
     return FaultSequence(
         {
             "failing-disk": {**fault, "validator": node, **_span(draw, "failing-disk")},
-            "restart": _crash((node + 1) % validators, draw.between("failing-disk.restart_ms", 5_000, 12_000), 500),
+            "restart": crash((node + 1) % validators, draw.between("failing-disk.restart_ms", 5_000, 12_000), 500),
         }
     )
 
@@ -122,14 +124,14 @@ def _power_cuts(draw: Draw, validators: int) -> FaultSequence:
 def _absent_leader(draw: Draw, validators: int) -> FaultSequence:
     """One leader is away, or every one, and views are nullified; meanwhile others lose their power for a moment."""
     absent, *others = draw.some_of("absent-leader.order", range(validators), validators)
-    faults: dict[str, Plain] = {"absent-leader": _crash(absent, 3_000, 12_500)}
+    faults: dict[str, Plain] = {"absent-leader": crash(absent, 3_000, 12_500)}
     if draw.chance("absent-leader.is_every", 60):
         faults["absent-leader"] = {"kind": "isolate-leader", "start_ms": 3_000, "stop_ms": 12_500}
     for place, node in enumerate(others[:3]):
         at_ms = 4_500 + 3_300 * place + draw.between(f"absent-leader.{place}.at_ms", 0, 2_500)
-        faults[f"brief-{place}"] = _crash(node, at_ms, 300)
+        faults[f"brief-{place}"] = crash(node, at_ms, 300)
     if draw.chance("absent-leader.is_unanswered", 60):
-        faults["no-answer"] = {**_drop([*ANSWERS]), "start_ms": 3_000, "stop_ms": 13_000}
+        faults["no-answer"] = {**drop([*ANSWERS]), "start_ms": 3_000, "stop_ms": 13_000}
     return FaultSequence(faults)
 
 
@@ -139,16 +141,16 @@ def _far_behind(draw: Draw, validators: int) -> FaultSequence:
     start_ms = draw.between("far-behind.start_ms", 2_000, 3_500)
     back_ms = draw.between("far-behind.back_ms", 8_500, 10_500)
     kinds = draw.one_of("far-behind.kinds", (["SnapshotOffer"], ["SnapshotChunk"], ["BlockResponse"], [*_ANSWERS]))
-    away = {**_away(node, validators), "start_ms": start_ms, "stop_ms": back_ms}
+    absent = {**away(node, validators), "start_ms": start_ms, "stop_ms": back_ms}
     is_lied_to = draw.chance("far-behind.is_lied_to", 55)
     # Beside a wiped disk a Byzantine validator would be one too many.
     if not is_lied_to and draw.chance("far-behind.is_wiped", 40):
-        away = {"kind": "wipe", "validator": node, "at_ms": start_ms + 3_000, "restart_ms": back_ms}
+        absent = {"kind": "wipe", "validator": node, "at_ms": start_ms + 3_000, "restart_ms": back_ms}
     silent = [(node + 1) % validators, *([(node + 2) % validators] if draw.chance("far-behind.is_two", 50) else [])]
     others = [other for other in range(validators) if other != node]
     faults: dict[str, Plain] = {
-        "far-behind": away,
-        "no-answer": {**_drop(kinds, silent, [node]), "start_ms": 2_000, "stop_ms": 15_000},
+        "far-behind": absent,
+        "no-answer": {**drop(kinds, silent, [node]), "start_ms": 2_000, "stop_ms": 15_000},
     }
     if draw.chance("far-behind.is_noisy", 40):
         faults["noise"] = {
@@ -175,9 +177,9 @@ def _lost_certificates(draw: Draw, validators: int) -> FaultSequence:
     lost = draw.one_of("lost-certificates.kinds", ([*LEAVING], [*LEAVING, *VOTES], [*CERTIFIED]))
     return FaultSequence(
         {
-            "absent": _crash(absent, 2_500, 10_000),
-            "lost": {**_drop(lost, to=[node]), "start_ms": 3_000, "stop_ms": 9_000},
-            "no-answer": {**_drop([*ANSWERS], silent, [node]), "start_ms": 3_000, "stop_ms": 14_000},
+            "absent": crash(absent, 2_500, 10_000),
+            "lost": {**drop(lost, to=[node]), "start_ms": 3_000, "stop_ms": 9_000},
+            "no-answer": {**drop([*ANSWERS], silent, [node]), "start_ms": 3_000, "stop_ms": 14_000},
         }
     )
 
@@ -194,7 +196,7 @@ def _noise(draw: Draw, validators: int) -> FaultSequence:
                 "start_ms": 2_000,
                 "stop_ms": 14_000,
             },
-            "late-blocks": {**_drop(["BlockResponse"], to=some), "start_ms": 3_000, "stop_ms": 12_000},
+            "late-blocks": {**drop(["BlockResponse"], to=some), "start_ms": 3_000, "stop_ms": 12_000},
         }
     )
 
@@ -202,14 +204,14 @@ def _noise(draw: Draw, validators: int) -> FaultSequence:
 def _joined_twice(draw: Draw, validators: int) -> FaultSequence:
     """One validator misses so many blocks that it joins from a snapshot, and in the same life once more."""
     node = draw.between("joined-twice.validator", 0, validators - 1)
-    away = _away(node, validators)
+    cut = away(node, validators)
     first_ms, second_ms = (draw.between(f"joined-twice.{ms}_ms", ms, ms + 500) for ms in (2_000, 9_400))
     # With answers of blocks it would often have all of them before it knows that they are final.
-    lost: Plain = {**_drop(["BlockResponse"], to=[node]), "start_ms": 2_000, "stop_ms": 18_000}
+    lost: Plain = {**drop(["BlockResponse"], to=[node]), "start_ms": 2_000, "stop_ms": 18_000}
     return FaultSequence(
         {
-            "first-absence": {**away, "start_ms": first_ms, "stop_ms": first_ms + 4_800},
-            "second-absence": {**away, "start_ms": second_ms, "stop_ms": second_ms + 5_200},
+            "first-absence": {**cut, "start_ms": first_ms, "stop_ms": first_ms + 4_800},
+            "second-absence": {**cut, "start_ms": second_ms, "stop_ms": second_ms + 5_200},
             "lost-blocks": lost,
         },
         {"sync": {"snapshot_gap_blocks": 2, "chunk_bytes": draw.one_of("joined-twice.chunk_bytes", (4_000, 1 << 20))}},
@@ -237,12 +239,12 @@ def _dark_view(draw: Draw, validators: int) -> FaultSequence:
 def _few_answers(draw: Draw, validators: int) -> FaultSequence:
     """A partition comes and goes, and peers answer once or twice a second to one who misses blocks and asks often."""
     node = draw.between("few-answers.validator", 0, validators - 1)
-    others = _away(node, validators)["groups"]
+    others = away(node, validators)["groups"]
     pace = {"cut_ms": draw.one_of("few-answers.cut_ms", (300, 900)), "open_ms": 700}
     return FaultSequence(
         {
             "flapping": {"kind": "flapping", "groups": others, **pace, "start_ms": 2_500, "stop_ms": 14_000},
-            "no-answer": {**_drop(["BlockRelay", "BlockResponse"], to=[node]), "start_ms": 2_500, "stop_ms": 10_000},
+            "no-answer": {**drop(["BlockRelay", "BlockResponse"], to=[node]), "start_ms": 2_500, "stop_ms": 10_000},
         },
         {
             "costs": {"answers_per_second": draw.between("few-answers.limit", 1, 2)},
@@ -315,18 +317,6 @@ _RARE_SEQUENCES: Final[Sequence[Callable[[Draw, int], FaultSequence]]] = (
     _two_at_a_boundary,
 )
 """More of them: what no seed of the first list brings together. Bad disks are drawn twice as often."""
-
-
-def _crash(node: int, at_ms: int, down_ms: int) -> Plain:
-    return {"kind": "crash", "validator": node, "at_ms": at_ms, "restart_ms": at_ms + down_ms}
-
-
-def _away(node: int, validators: int) -> Plain:
-    return {"kind": "partition", "groups": [[node], [other for other in range(validators) if other != node]]}
-
-
-def _drop(kinds: list[str], senders: Sequence[int] = (), to: Sequence[int] = ()) -> Plain:
-    return {"kind": "rule", "action": "drop", "kinds": kinds, "from": list(senders), "to": list(to)}
 
 
 def _span(draw: Draw, name: str) -> Plain:

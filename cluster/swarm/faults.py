@@ -61,9 +61,10 @@ def _draw_away(draw: Draw, validators: int) -> dict[str, Plain]:
 
 
 def _keep_if_sound(found: dict[str, Plain], more: Mapping[str, Plain], validators: int, engine: DrawnEngine) -> bool:
-    if len(found) == FAULTS_MAX or not is_sound({**found, **more}, validators, engine):
+    plan = {**found, **{name: engine.in_own_words(fault) for name, fault in more.items()}}
+    if len(found) == FAULTS_MAX or not is_sound(plan, validators, engine):
         return False
-    found |= more
+    found |= plan
     return True
 
 

@@ -16,15 +16,17 @@ from checker.oracle.twins import TWINS
 from cluster.scenario.load import apply_setting, apply_settings, convert_scenario, encode_scenario
 from cluster.scenario.model import Scenario
 from cluster.swarm.anchors import anchor_some, draw_faults_after
+from cluster.swarm.combinations import combine, draw_combined
 from cluster.swarm.engines.engine import DrawnEngine
 from cluster.swarm.engines.registry import DRAWN_ENGINES, draw_engine
-from cluster.swarm.fault_sequences import FaultSequence, draw_fault_sequence
+from cluster.swarm.fault_sequences import draw_fault_sequence
 from cluster.swarm.faults import draw_faults
 from cluster.swarm.policies.policy import draw_calendar, draw_parameters
 from cluster.swarm.policies.registry import DRAWN_POLICIES
 from cluster.swarm.prefixes.prefix import Prefix
 from cluster.swarm.prefixes.registry import PREFIXES, VALIDATORS, draw_prefix, with_prefix
 from cluster.swarm.replicas import draw_apply_modes, draw_observer_fault, draw_observers
+from cluster.swarm.sequence import FaultSequence
 from cluster.swarm.workloads import NARROW_LANE_CYCLES, READINGS, draw_crowd, draw_workloads
 from cluster.workloads.kinds.edge_scripts import NARROW_MAILBOX
 from faults import kind_of
@@ -59,6 +61,7 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
     validators = VALIDATORS.get(scripted, draw.one_of("cluster.validators", (4, 4, 4, 4, 5, 6, 7)))
     prefix = PREFIXES[scripted](draw, validators) if scripted else None
     chain, observers = _draw_chain(draw, stated=stated, is_scripted=prefix is not None), draw_observers(draw)
+    chain = chain if scripted else combine(draw, chain)
     disturbed = _draw_disturbances(draw, engine, prefix, validators=validators, observers=len(observers))
     raw: Plain = {
         "name": SWARM,
@@ -72,7 +75,7 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
         "validators": draw_apply_modes(draw, validators),
         "observers": observers,
         "workload": draw_workloads(draw, chain),
-        "faults": {name: engine.in_own_words(fault) for name, fault in disturbed.faults.items()},
+        "faults": disturbed.faults,
         "run": {
             "until_height": draw.between("run.until_height", 12, 22),
             "time_limit_ms": 240_000,
@@ -80,6 +83,7 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
         },
     }
     raw["workload"] |= draw_crowd(draw, raw["network"])
+    raw["workload"] |= {} if scripted else draw_combined(draw, chain)
     if prefix is not None:
         raw = with_prefix(raw, prefix)
         # A policy that is activated needs blocks of its own to be judged in.

@@ -328,6 +328,23 @@ def _draw_oddities(draw: Draw) -> Plain:
     }
 
 
+def _draw_crashing(draw: Draw) -> Plain:
+    """A few timers whose program writes, and then fails with an error that it did not mean."""
+    return {
+        "kind": "storm",
+        "actors": 1,
+        "timers_per_actor": draw.between("crashing.timers_per_actor", 2, 6),
+        "first_slot": draw.between("crashing.first_slot", 5, 12),
+        "spread_slots": 2,
+        "ttl_slots": 20,
+        "unfunded_actors": 0,
+        "payer": "actor",
+        "gas_limit": 4_000,
+        "handler": "crash",
+        "max_fee": 5_000,
+    }
+
+
 _WORKLOADS: Final[Mapping[str, tuple[int, Callable[[Draw], Plain]]]] = {
     "payments": (50, _draw_payments),
     "storm": (80, _draw_storm),
@@ -336,5 +353,6 @@ _WORKLOADS: Final[Mapping[str, tuple[int, Callable[[Draw], Plain]]]] = {
     "bots": (30, _draw_bots),
     "plans": (25, _draw_plans),
     "oddities": (75, _draw_oddities),
+    "crashing": (12, _draw_crashing),
 }
 """Workloads besides heartbeats: for how many seeds of a hundred they are on, and how each is drawn."""

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from cluster.scenario.model import HotstuffSection
 from cluster.swarm.engines.engine import DrawnEngine
 from faults.kinds.drawing import Plain
 from faults.kinds.simplex_messages import ANSWERS, BLOCK_CERTIFICATES, LAST_VOTES, LEAVING, VOTES
@@ -15,18 +16,19 @@ _LEAVING: Final = (NewView.traced_name, ViewTimeout.traced_name)
 
 
 def _draw_section(draw: Draw) -> Plain:
-    return {
-        "certification_timeout_ms": draw.one_of("hotstuff.certification_timeout_ms", (2_100, 3_000, 3_000, 5_000)),
-        "hotstuff": {
-            "profile": draw.one_of("hotstuff.profile", ("three-chain", "two-chain")),
-            "view_timeout_max_ms": draw.one_of("hotstuff.view_timeout_max_ms", (5_000, 12_000, 12_000)),
-        },
+    own: Plain = {
+        "profile": draw.one_of("hotstuff.profile", ("three-chain", "two-chain")),
+        "view_timeout_max_ms": draw.one_of("hotstuff.view_timeout_max_ms", (5_000, 12_000, 12_000)),
     }
+    # A section that is as by default is left out, as a person would.
+    section = {} if HotstuffSection(**own) == HotstuffSection() else {"hotstuff": own}
+    wait_ms = draw.one_of("hotstuff.certification_timeout_ms", (2_100, 3_000, 3_000, 5_000))
+    return {"certification_timeout_ms": wait_ms, **section}
 
 
 DRAWN_HOTSTUFF: Final = DrawnEngine(
     HOTSTUFF.name,
-    percent=0,
+    percent=14,
     purpose="engine.hotstuff",
     section=_draw_section,
     messages={

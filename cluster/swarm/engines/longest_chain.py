@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from cluster.scenario.sections.longest_chain import LongestChainSection
 from cluster.swarm.engines.engine import DrawnEngine
 from faults.kinds.drawing import Plain
 from faults.kinds.simplex_messages import ANSWERS, BLOCK_CERTIFICATES, LAST_VOTES, LEAVING, VOTES
@@ -14,13 +15,15 @@ _HEADS: Final = (Announcement.traced_name, BlockRelay.traced_name)
 
 
 def _draw_section(draw: Draw) -> Plain:
-    return {"longest_chain": {"slot_ms": draw.one_of("longest-chain.slot_ms", (500, 1_000, 1_000, 2_000))}}
+    slot_ms = draw.one_of("longest-chain.slot_ms", (500, 1_000, 1_000, 2_000))
+    # A section that is as by default is left out, as a person would.
+    return {} if slot_ms == LongestChainSection().slot_ms else {"longest_chain": {"slot_ms": slot_ms}}
 
 
 DRAWN_LONGEST_CHAIN: Final = DrawnEngine(
     LONGEST_CHAIN.name,
-    percent=0,
-    purpose="consensus.is_longest_chain",
+    percent=10,
+    purpose="engine.is_longest_chain",
     section=_draw_section,
     messages={
         # Whatever carries a block, or its header, is all that is ever said of it.
@@ -28,6 +31,7 @@ DRAWN_LONGEST_CHAIN: Final = DrawnEngine(
         **dict.fromkeys(LEAVING, (Announcement.traced_name,)),
         **dict.fromkeys(ANSWERS, (HeadResponse.traced_name,)),
     },
+    behaviours=("private-branch", "usurp"),
     without_prefixes=("rewinding",),
     without_moments=("timeout",),
 )

@@ -23,7 +23,7 @@ _SWITCHES: Final[Mapping[str, Sequence[Any]]] = {
     "removal_slots": (100, 1),
     "ready_order": ("key", "key", "price"),
 }
-"""Switches and their values; `counts_ids` stays, because checks tell entries by identifiers that never return."""
+"""Switches and their values."""
 
 _LIMITS: Final[Mapping[str, Sequence[Any]]] = {
     "ready_limit": (4, 10, 100),
@@ -48,13 +48,18 @@ TIMERS: Final[Mapping[str, Sequence[Any]]] = {"max_cells_per_fire": (2_000, 20_0
 CELL_GAS: Final = 2
 """Gas of a cell, rounded up, where the basefees are as drawn."""
 
+UNCOUNTED_PERCENT: Final = 25
+"""Percentage of these chains on which an entry that is inserted again has the identifier that it had."""
+
 _UNUSED: Final = ("tips", "tier", "bid", "agent")
 
 
 def draw_queue(draw: Draw) -> Plain:
     """Return the calendar and the parameters of a chain with this policy, which has it from its first block on."""
     profile = draw.one_of("queue.profile", _PROFILES)
-    own = {"profile": profile} if profile else draw_parameters(draw, "queue", _SWITCHES)
+    own: Plain = {"profile": profile} if profile else draw_parameters(draw, "queue", _SWITCHES)
+    if draw.chance("queue.is_uncounted", UNCOUNTED_PERCENT):
+        own["counts_ids"] = False
     return {
         "calendar": draw_calendar(draw, (3, 4, 3_600)),
         "policy_parameters": {**own, **draw_parameters(draw, "queue", _LIMITS)},

@@ -37,7 +37,8 @@ class Run:
         self.state = dict(engine.database.items()) if state is None else state
         self.pools = [make_pool(pay(0, 0, SENDERS[1], 5)), make_pool(*other)]
         self.at_us = 10 * SECOND
-        self.spread = MempoolSpread(make_run(plan=plan, honest=(0, 1), sample_pools=self.sample, **facts))
+        run = make_run(plan=plan, honest=(0, 1), sample_pools=self.sample, state=self.state, **facts)
+        self.spread = MempoolSpread(run)
         self.settle()
 
     def sample(self):
@@ -141,6 +142,20 @@ def test_a_nonce_that_is_spent_is_of_no_use():
     engine.finalize(executed.digest)
 
     assert Run(state=dict(engine.database.items())).finish().status != "failed"
+
+
+def test_blocks_of_one_instant_are_all_settled_before_it_is_judged():
+    """The first of them is settled while the last one's transactions have left the other mempool."""
+    engine = make_engine(make_genesis())
+    executed = propose(engine, [pay(0, 0, SENDERS[1], 6)])
+    engine.finalize(executed.digest)
+    run = Run()
+    run.part()
+    run.part()
+    run.settle()
+    run.state |= dict(engine.database.items())
+
+    assert run.finish(0).status != "failed"
 
 
 def test_a_slow_machine_is_not_judged():

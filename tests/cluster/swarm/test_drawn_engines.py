@@ -87,8 +87,9 @@ def test_no_anchor_waits_for_a_moment_that_never_comes():
 
 
 def test_both_commit_rules_and_slots_of_several_lengths_are_drawn():
-    profiles = {scenario.consensus.hotstuff.profile for scenario in drawn_with("hotstuff", range(30))}
-    slots = {scenario.consensus.longest_chain.slot_ms for scenario in drawn_with("longest-chain", range(30))}
+    forms = {scenario.engine_forms[1] for scenario in drawn_with("hotstuff", range(30))}
+    own = [scenario.consensus.longest_chain for scenario in drawn_with("longest-chain", range(30))]
 
-    assert profiles == {"two-chain", "three-chain"}
-    assert slots == {500, 1_000, 2_000}
+    assert forms == {"hotstuff two-chain", "hotstuff three-chain"}
+    assert {section.slot_ms for section in own if section is not None} == {500, 2_000}
+    assert None in own

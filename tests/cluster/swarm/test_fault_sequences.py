@@ -38,6 +38,9 @@ def test_every_sequence_is_drawn_and_leaves_seeds_without_one():
         "flapping",
         "first-clog",
         "two-at-once",
+        "mid-prune-0",
+        "absence-0",
+        "held-finality",
     }
 
 

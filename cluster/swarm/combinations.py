@@ -1,0 +1,123 @@
+"""Draws that bring together what the others hardly ever do: rules that meet in one block only by a chain made for it.
+
+Each has a share of the seeds that begin without a script, under a key of its own. The chain is changed first, because
+workloads are fitted to it; what else it takes is a workload beside the drawn ones.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from cluster.swarm.life import ceiling_of
+from cluster.swarm.workloads import NARROW_GAS_LIMIT, NARROW_LANE_CYCLES
+from faults.kinds.drawing import Plain
+from network.draw import Draw
+
+HURRIED_PERCENT: Final = 16
+"""Percentage of the chains with the lane on which timers are forced that an agent has answered for."""
+
+WATCHING_PERCENT: Final = 30
+"""Percentage of the chains with the lane that have state triggers."""
+
+WATCHED_PERCENT: Final = 60
+"""Percentage of the chains with state triggers on which timers watch."""
+
+TINY_PERCENT: Final = 25
+"""Percentage of the chains with the lane with timers at the ends of the range of gas limits."""
+
+TINY_LIMITS: Final = (1, 7, 8, 0, 0)
+"""Gas limits, in cycles, around the first class of the books of bids; 0 stands for the greatest there is."""
+
+WATCH_LIMITS: Final[Sequence[Plain]] = (
+    {},
+    {"max_triggers_per_block": 2},
+    {"max_watches_per_actor": 3},
+    {"max_keys_per_watch": 1},
+)
+"""Limits of state triggers that a run meets, where they are parameters of the policy."""
+
+
+def combine(draw: Draw, chain: Plain) -> Plain:
+    """Return a drawn chain on which certain rules can meet."""
+    if "lane" not in chain:
+        return _limit_watches(draw, chain)
+    if draw.chance("hurried.is_there", HURRIED_PERCENT):
+        lane = {
+            "max_allowed_delays": 1,
+            "excessive_delay": "force",
+            "gba_call_cycles": 10_000,
+            "max_gba_calls_per_block": 1_000,
+        }
+        timers = {**chain["timers"], "lane_timer_cycles": NARROW_LANE_CYCLES}
+        chain = {**chain, "lane": {**chain["lane"], **lane}, "timers": timers}
+    if draw.chance("combined.has_triggers", WATCHING_PERCENT):
+        chain = {**chain, "state_triggers": True}
+    return chain
+
+
+def draw_combined(draw: Draw, chain: Plain) -> dict[str, Plain]:
+    """Return the workloads of combinations, by name."""
+    found: dict[str, Plain] = {}
+    if "lane" in chain and draw.chance("hurried.is_there", HURRIED_PERCENT):
+        found["hurried"] = {
+            "kind": "heartbeats",
+            "actors": draw.between("hurried.actors", 4, 7),
+            "interval_slots": 1,
+            "gas_limit": NARROW_GAS_LIMIT,
+            "agent": "sum",
+        }
+    if "lane" in chain and draw.chance("tiny.is_on", TINY_PERCENT):
+        found["tiny"] = _draw_tiny(draw, chain)
+    if _has_triggers(chain) and draw.chance("watchers.is_on", WATCHED_PERCENT):
+        found["watchers"] = _draw_watchers(draw, chain)
+    return found
+
+
+def _has_triggers(chain: Plain) -> bool:
+    # Under the bias auction timers may always watch; its parameters have the limits.
+    return bool(chain.get("state_triggers")) or "bias_lambda" in chain.get("policy_parameters", {})
+
+
+def _limit_watches(draw: Draw, chain: Plain) -> Plain:
+    if not _has_triggers(chain) or not draw.chance("watchers.is_on", WATCHED_PERCENT):
+        return chain
+    limits = draw.one_of("watchers.limits", WATCH_LIMITS)
+    return {**chain, "policy_parameters": {**chain["policy_parameters"], **limits}}
+
+
+def _draw_tiny(draw: Draw, chain: Plain) -> Plain:
+    """Timers whose gas limit is next to nothing, or all that a fire may have."""
+    first_slot = draw.between("tiny.first_slot", 5, 12)
+    return {
+        "kind": "storm",
+        "actors": 1,
+        "timers_per_actor": draw.between("tiny.timers_per_actor", 3, 8),
+        "first_slot": first_slot,
+        "spread_slots": 2,
+        "ttl_slots": 5,
+        "gas_limit": draw.one_of("tiny.gas_limit", TINY_LIMITS) or ceiling_of(chain),
+        "max_fee": 100_000,
+        "tips": [60],
+    }
+
+
+def _draw_watchers(draw: Draw, chain: Plain) -> Plain:
+    """Timers that wait for changes of a few values, and writes that come in time, at once or too late."""
+    watchers: Plain = {
+        "kind": "watchers",
+        "actors": draw.between("watchers.actors", 2, 4),
+        "timers": draw.between("watchers.timers", 2, 6),
+        "keys": draw.between("watchers.keys", 1, 3),
+        "rounds": draw.between("watchers.rounds", 1, 3),
+        "every_ms": draw.one_of("watchers.every_ms", (3_000, 6_000)),
+        "start_ms": draw.between("watchers.start_ms", 500, 3_000),
+        "write_ms": draw.one_of("watchers.write_ms", (1_200, 2_500, 5_500)),
+        "writes": draw.between("watchers.writes", 1, 4),
+        "write_every_ms": draw.one_of("watchers.write_every_ms", (200, 1_000)),
+        "cancels": draw.between("watchers.cancels", 0, 2),
+        "ttl_slots": draw.one_of("watchers.ttl_slots", (3, 20, 20)),
+        "gas_limit": min(draw.one_of("watchers.gas_limit", (3_000, 5_000)), ceiling_of(chain)),
+        "probes": draw.chance("watchers.probes", 50),
+    }
+    if "lane" not in chain:
+        watchers["bid"] = max(draw.one_of("watchers.bid", (12, 400, 4_000)), chain["policy_parameters"]["reserve"])
+    return watchers

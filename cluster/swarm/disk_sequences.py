@@ -1,0 +1,68 @@
+"""Fault sequences about what a disk holds and what it lacks at a start, drawn for seeds that have no other one."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from cluster.swarm.sequence import FaultSequence, away, crash, drop
+from faults.kinds.drawing import FAULTS_FROM_MS, Plain
+from faults.kinds.simplex_messages import FINALITY
+from network.draw import Draw
+
+
+def _broken_pruning(draw: Draw, validators: int) -> FaultSequence:
+    """Journals that are pruned all the time, and power that is cut between their two copies again and again."""
+    hit = draw.some_of("broken-pruning.validators", range(validators), 2)
+    faults: dict[str, Plain] = {
+        f"mid-prune-{place}": {
+            "kind": "crash-at-boundary",
+            "validator": node,
+            "boundary": "mid-prune",
+            "every": draw.between(f"broken-pruning.{place}.every", 2, 6),
+            "restart_after_ms": draw.between(f"broken-pruning.{place}.down_ms", 150, 900),
+            "start_ms": FAULTS_FROM_MS + 700 * place,
+            "stop_ms": 14_000,
+        }
+        for place, node in enumerate(hit)
+    }
+    if draw.chance("broken-pruning.is_rotten", 50):
+        rot = {"kind": "bit-rot", "validator": hit[0], "ppm": 20_000, "files": ["journal"]}
+        faults["rot"] = {**rot, "start_ms": 3_000, "stop_ms": 14_000}
+    return FaultSequence(faults, {"consensus": {"view_retention": draw.between("broken-pruning.views", 1, 2)}})
+
+
+def _joined_thrice(draw: Draw, validators: int) -> FaultSequence:
+    """One validator is away three times, each time until it has to join from a snapshot."""
+    node = draw.between("joined-thrice.validator", 0, validators - 1)
+    cut = away(node, validators)
+    faults: dict[str, Plain] = {}
+    for place, first_ms in enumerate((2_000, 7_300, 12_600)):
+        start_ms = first_ms + draw.between(f"joined-thrice.{place}.start_ms", 0, 400)
+        faults[f"absence-{place}"] = {**cut, "start_ms": start_ms, "stop_ms": start_ms + 3_700}
+    # With answers of blocks it would often have all of them before it knows that they are final.
+    faults["lost-blocks"] = {**drop(["BlockResponse"], to=[node]), "start_ms": 2_000, "stop_ms": 19_000}
+    chunk_bytes = draw.one_of("joined-thrice.chunk_bytes", (4_000, 1 << 20))
+    return FaultSequence(faults, {"sync": {"snapshot_gap_blocks": 2, "chunk_bytes": chunk_bytes}})
+
+
+def _held_finality(draw: Draw, validators: int) -> FaultSequence:
+    """Certified blocks pile up above the final one, applied early, and some restart while they do."""
+    start_ms = draw.between("held-finality.start_ms", 2_500, 5_000)
+    stop_ms = start_ms + draw.between("held-finality.for_ms", 4_000, 7_000)
+    held: Plain = {"kind": "rule", "action": "hold", "kinds": [*FINALITY], "start_ms": start_ms, "stop_ms": stop_ms}
+    faults: dict[str, Plain] = {"held-finality": held}
+    for place, node in enumerate(draw.some_of("held-finality.order", range(validators), 2)):
+        at_ms = draw.between(f"held-finality.{place}.at_ms", start_ms + 2_000, stop_ms - 500)
+        faults[f"restart-{place}"] = crash(node, at_ms, draw.one_of(f"held-finality.{place}.down_ms", (200, 600)))
+    retained = draw.one_of("held-finality.retain_blocks", (1, 2, 3, 8))
+    return FaultSequence(
+        faults,
+        {"validators": {str(node): {"apply": "certified", "retain_blocks": retained} for node in range(validators)}},
+    )
+
+
+DISK_SEQUENCES: Final[Sequence[Callable[[Draw, int], FaultSequence]]] = (
+    _broken_pruning,
+    _joined_thrice,
+    _held_finality,
+)
+"""Every one of them, each drawn as often as the others."""
