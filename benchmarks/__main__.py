@@ -27,6 +27,7 @@ BENCHMARKS: Final = {
     "bench_peers": "A message: the toy on this and other simulators",
     "bench_validators": "A block: many validators beside the bus alone",
     "bench_chain": "A block: events, digest and online checks",
+    "bench_engines": "A view: the engines side by side",
     "bench_checks": "Judging: the share of the checks",
     "bench_processes": "A process: its start, and the memory of long runs",
     "bench_state": "State: updates beside bare hashes",
@@ -53,7 +54,7 @@ ROWS: Final = (
 )
 """Aims, each with the benchmark that prints its figure."""
 
-QUICK: Final = ("bench_peers", "bench_validators", "bench_chain", "bench_checks")
+QUICK: Final = ("bench_peers", "bench_validators", "bench_chain", "bench_engines", "bench_checks")
 
 
 def main() -> int:

@@ -3,7 +3,7 @@
 `python -m tests.soak [--parts NAME,...] [--seeds A..B] [--swarm A..B] [--depths A..B] [--jobs N]` exits 0 only if every
 run ended well. The parts are `scenarios`; `modes`, the runs of `tests.support.replica_modes` with an observer of each
 mode; `policies`, every scenario that loads under `bias-auction` and `aptos`, at seed 0; `pairs`, one policy after
-another inside a reorg, every pair that may be; `reorgs`; `swarm`.
+another inside a reorg, every pair that may be; `engines`, every scenario on each engine; `reorgs`; `swarm`.
 """
 
 import argparse
@@ -18,12 +18,13 @@ from typing import NamedTuple
 import msgspec
 
 from checker.record.root import PROJECT_ROOT
+from cluster.authoring.engines_page import VARIANTS, read_page, settings_for
 from cluster.authoring.policies_page import PROMISES, verdicts
 from cluster.scenario.load import scenario_paths
 from tests.support.activation_pairs import PAIRS, settings_of
 from tests.support.replica_modes import IN_EVERY_MODE, RUNS
 
-PARTS = ("scenarios", "modes", "policies", "pairs", "reorgs", "swarm")
+PARTS = ("scenarios", "modes", "policies", "pairs", "engines", "reorgs", "swarm")
 
 
 class Finished(NamedTuple):
@@ -54,11 +55,21 @@ def plan_of(part: str, seeds: Sequence[int]) -> Iterator[Planned]:
         yield from (Planned(name, seed, settings) for name, settings in RUNS for seed in seeds)
     elif part == "pairs":
         yield from (Planned("activation-pairs", seed, settings_of(*pair)) for pair in PAIRS for seed in seeds)
+    elif part == "engines":
+        yield from _plan_engines()
     elif part == "policies":
         for name, row in verdicts():
             for policy, promises in PROMISES.items():
                 if row[policy] == "runs":
                     yield Planned(name, 0, (f"chain.policy={policy}",), promises.get(name, ("", ""))[0])
+
+
+def _plan_engines() -> Iterator[Planned]:
+    for name, cells in read_page().items():
+        for variant, cell in zip(VARIANTS, cells, strict=True):
+            if cell.verdict:
+                # A verdict that is not written down has to be a good one.
+                yield Planned(name, 0, settings_for(name, variant), cell.verdict.replace("runs", ""))
 
 
 def run_one(planned: Planned) -> Finished:

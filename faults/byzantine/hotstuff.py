@@ -9,7 +9,7 @@ from faults.byzantine.hotstuff_votes import HotStuffVotes
 from validators.consensus.hotstuff.kind import HOTSTUFF
 from validators.consensus.hotstuff.messages import NewView, ViewTimeout
 from validators.execution import Engine, Executed, InvalidBlockError, ProposalContext, Transaction
-from validators.execution.blocks import block_digest, decode_sealed, encode_sealed
+from validators.execution.blocks import Block, block_digest, decode_sealed, encode_sealed
 from validators.messages import BlockRelay
 
 
@@ -48,16 +48,30 @@ class HideCertificate(_HotStuffBehaviour):
         self._hiding = hidden.digest
         return hidden
 
+    def hides(self, block: Block) -> bool:
+        """Whether a block is the last one that was built so."""
+        return bool(self._hiding) and block_digest(block) == self._hiding
+
     def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
         """Seal such a block with the older certificate."""
         if not isinstance(outgoing.message, BlockRelay):
             return (outgoing,)
         block, seal = decode_sealed(outgoing.message.block)
-        if not self._hiding or block_digest(block) != self._hiding:
+        if not self.hides(block):
             return (outgoing,)
         self.note("BlockRelay", outgoing.to)
         sealed = encode_sealed(block, self.votes.seal_for(block.header, seal))
         return (outgoing._replace(message=BlockRelay(sealed)),)
+
+
+class ExchangeCertificate(HideCertificate):
+    """Builds as low, and leaves the latest certificate in the seal: that of another block than the parent."""
+
+    def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
+        """Note such a block, which is sealed as if it stood on the certified one."""
+        if isinstance(outgoing.message, BlockRelay) and self.hides(decode_sealed(outgoing.message.block).block):
+            self.note("BlockRelay", outgoing.to)
+        return (outgoing,)
 
 
 class StaleCertificate(_HotStuffBehaviour):
@@ -76,5 +90,9 @@ class StaleCertificate(_HotStuffBehaviour):
 HOTSTUFF_ADVERSARIES = EngineAdversaries(
     kind=HOTSTUFF,
     make_votes=HotStuffVotes,
-    behaviours={"hide-certificate": HideCertificate, "stale-certificate": StaleCertificate},
+    behaviours={
+        "hide-certificate": HideCertificate,
+        "exchange-certificate": ExchangeCertificate,
+        "stale-certificate": StaleCertificate,
+    },
 )

@@ -6,7 +6,10 @@ from checker.checks.observations import short
 from checker.results import CheckResult
 from network.events import Event, Handlers
 from validators.consensus.hotstuff.kind import HOTSTUFF
-from validators.events import CertificateHeld
+from validators.events import CertificateHeld, MessageRefused
+
+_OTHER_PARENT = "the parent is not that of the proposal"
+"""The reason to refuse a block whose seal was taken, and is not that of its parent."""
 
 
 class QuorumCertificates(Check):
@@ -26,8 +29,8 @@ class QuorumCertificates(Check):
 
     @property
     def handlers(self) -> Handlers:
-        """Certificates that validators hold."""
-        return {CertificateHeld: self.held}
+        """Certificates that validators hold, and blocks that they refuse."""
+        return {CertificateHeld: self.held, MessageRefused: self.refused}
 
     def held(self, event: Event, held: CertificateHeld) -> None:
         """Count the signers of a certificate, and compare its block with the others' of its view."""
@@ -45,6 +48,12 @@ class QuorumCertificates(Check):
         self.tally.require(
             other == held.payload, f"{what} for {short(held.payload)}, and one for {short(other)} was held", **place
         )
+
+    def refused(self, event: Event, refused: MessageRefused) -> None:
+        """Require that a block with another certificate than its parent's is refused where it arrives."""
+        is_bound = not refused.reason.endswith(_OTHER_PARENT)
+        what = f"validator {event.node} took a block whose certificate is not that of its parent"
+        self.tally.require(is_bound, what, validator=event.node)
 
     def finish(self) -> CheckResult:
         """Return the result."""
