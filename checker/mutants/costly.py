@@ -3,6 +3,8 @@
 import itertools
 from typing import Any, Final
 
+import msgspec
+
 from checker.mutants.mutant import mutant
 from network.types import Label
 from validators.application import Application
@@ -12,6 +14,7 @@ from validators.mempool.gossip import Gossip
 from validators.messages import TransactionGossip
 from validators.storage.journal import Journal
 from validators.sync.block_exchange import BlockExchange
+from validators.sync.follower import Fetch, Follower, Settled
 from validators.sync.serving import Serving
 
 ROT: Final = (
@@ -102,3 +105,47 @@ def one_copy_is_not_repaired(begin: Any) -> Any:
         self._copies = copies
 
     return begin_in_the_second
+
+
+@mutant((BlockExchange, "_chain_below"), area="network", kills=("answers",))
+def ancestors_are_served_below_the_floor(chain_below: Any) -> Any:
+    """A validator serves its peer ancestors that this one has."""
+
+    def serve_the_old(self: Any, request: Any) -> Any:
+        return chain_below(self, msgspec.structs.replace(request, floor_height=0))
+
+    return serve_the_old
+
+
+@mutant((BlockExchange, "request"), area="network", kills=("timer-lengths",))
+def relay_has_no_grace(request: Any) -> Any:
+    """A validator asks for a block at once, although the leader's relay may still arrive."""
+
+    def request_at_once(self: Any, digest: bytes, first_peer: Any) -> None:
+        is_new = digest not in self._attempts
+        request(self, digest, first_peer)
+        if is_new:
+            self._port.set_timer(("fetch", digest), 0)
+
+    return request_at_once
+
+
+@mutant((Follower, "_advance_once"), area="execution", kills=("once",))
+def executions_are_begun_beside_each_other(_original: Any) -> Any:
+    """A validator begins to execute a block whether or not an execution is under way, of that block too."""
+
+    def advance_once(self: Any) -> bool:
+        for key in sorted(self._goals):
+            goal = self._goals[key]
+            step = self._step(goal)
+            if isinstance(step, Settled):
+                del self._goals[key]
+                self._settle(goal, step)
+                return True
+            if isinstance(step, Fetch):
+                self._request(step.digest, goal)
+            else:
+                self._execute(step.block, step.digest)
+        return False
+
+    return advance_once

@@ -5,12 +5,14 @@ from typing import Any, Final
 
 from checker.mutants.consensus import POWER_CUTS
 from checker.mutants.mutant import mutant
+from validators.application import Application
 from validators.consensus.headers import read_facts
-from validators.consensus.hotstuff import certificates, chain, engine, journal, tree
+from validators.consensus.hotstuff import certificates, chain, engine, journal, sealing, tree
 from validators.consensus.hotstuff.casting import Voter
 from validators.consensus.hotstuff.config import HotStuffConfig
 from validators.consensus.hotstuff.journal import CastVote, Lock
 from validators.consensus.hotstuff.messages import QuorumCertificate
+from validators.consensus.interface import Judged, Question, Send
 
 _mutant = partial(mutant, area="consensus")
 
@@ -19,6 +21,9 @@ TWO_CHAIN: Final = 'consensus.hotstuff={profile="two-chain"}'
 
 DOWN: Final = 'faults={down={kind="crash", validator=2, at_ms=3_000, restart_ms=16_000}}'
 """Views are given up, because their leader is away."""
+
+DARK: Final = 'faults={dark={kind="rule", action="drop", kinds=["BlockRelay"], start_ms=6_000, stop_ms=20_000}}'
+"""No proposal arrives for a while: view after view is given up."""
 
 DEAF: Final = (
     "faults={"
@@ -134,3 +139,72 @@ def vote_not_written(note: Any) -> Any:
             note(self, record)
 
     return note_all_but_votes
+
+
+EXCHANGED: Final = (
+    'faults={hidden={kind="byzantine", behaviour="exchange-certificate", validator=1, start_ms=2_000, stop_ms=20_000}}'
+)
+"""A leader shows the newest certificate for a block that stands below it."""
+
+
+@_mutant((sealing, "_find_form_fault"), kills=("quorum-certificates",), on_all=True, needs=(HOTSTUFF, EXCHANGED))
+def justify_not_bound(find_fault: Any) -> Any:
+    """A block may be justified by the certificate of any block, and not of its parent alone."""
+
+    def find_other_fault(block: Any, seal: Any, validators: int) -> str:
+        fault: str = find_fault(block, seal, validators)
+        return "" if fault == "not of the parent" else fault
+
+    return find_other_fault
+
+
+@_mutant((Application, "_verify"), kills=("write-ahead",), needs=(HOTSTUFF,))
+def voted_block_not_stored(_original: Any) -> Any:
+    """A validator votes for a block before it has that on its disk."""
+
+    def verify(self: Any, goal: Any, settled: Any) -> None:
+        is_sound = settled.is_ready and not self._headers.find_fault(goal, self._header_of(goal.digest))
+        self._answers.answer(Judged(Question[goal.purpose.name], goal.ref, is_sound))
+
+    return verify
+
+
+@_mutant((chain.CertifiedChain, "_raise_lock"), kills=("vote-rules",), needs=(HOTSTUFF, DOWN))
+def never_locked(_original: Any) -> Any:
+    """A validator of three-chain locks nothing."""
+    return lambda _self, _parent: None
+
+
+@_mutant((chain.CertifiedChain, "update"), kills=("vote-rules",), needs=(HOTSTUFF,))
+def certified_block_locked(update: Any) -> Any:
+    """A validator locks the block of its highest certificate, and not the parent of that."""
+
+    def lock_and_update(self: Any) -> None:
+        if self.tree.get(self._memory.high.digest) is not None:
+            self._raise_lock(self._memory.high.ref)
+        update(self)
+
+    return lock_and_update
+
+
+@_mutant((engine, "faults_of"), kills=("view-changes",), on_all=True, needs=(HOTSTUFF, DOWN))
+def one_too_few_followed(faults_of: Any) -> Any:
+    """A validator follows f others into a later view, where f + 1 are needed."""
+    return lambda validators: faults_of(validators) - 1
+
+
+@_mutant((engine.HotStuff, "_send_vote"), kills=("view-changes",), needs=(HOTSTUFF,))
+def vote_to_the_present_leader(_original: Any) -> Any:
+    """A validator sends its vote to the leader of the view, and not to that of the next."""
+
+    def send_vote(self: Any, vote: Any) -> None:
+        self._emit(Send(self.leader(vote.view), vote))
+        self._count_vote(vote)
+
+    return send_vote
+
+
+@_mutant((HotStuffConfig, "wait_us"), kills=("view-changes",), needs=(HOTSTUFF, DARK))
+def wait_does_not_double(_original: Any) -> Any:
+    """A view waits as long as the one before that was given up."""
+    return lambda self, _given_up: self.view_timeout_us
