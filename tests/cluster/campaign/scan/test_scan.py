@@ -34,7 +34,7 @@ SAMPLE = {
     "unreached": scan_mutant("validators/sync/snapshots.py", "not 0 < offer.chunks", "not 0 <= offer.chunks"),
     "at-import": scan_mutant("faults/kinds/registry.py", "(name, len(listed))", "(name, -1)"),
     "not-loadable": scan_mutant(
-        "network/trace.py", "_HASH_CHUNK_BYTES: Final = 1 << 16", "_HASH_CHUNK_BYTES: Final = 1 << None"
+        "network/trace.py", "_MEDIUM_HEAD_RECORDS: Final = 1 << 16", "_MEDIUM_HEAD_RECORDS: Final = 1 << None"
     ),
 }
 """Three that have to be killed, one that no run can show, one that none executes, one at import, one that cannot be."""
