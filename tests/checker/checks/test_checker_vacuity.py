@@ -154,9 +154,13 @@ SILENT = (
     "bias-books",
     "queue-deposits",
     "state-triggers",
+    "answers",
+    "once",
+    "timer-lengths",
 )
 """Checks without a result where nothing happened: no leader had a transaction, no mempool lacked one, nothing was
-repaired, nobody started again, the chain has no auction with books and no queue with deposits, and no timer watches."""
+repaired, nobody started again, the chain has no auction with books and no queue with deposits, no timer watches, and
+nobody answered, executed or had a timer that fired."""
 
 
 class TestOfEveryCheck:
@@ -255,6 +259,7 @@ def test_a_tier_that_nobody_knows_is_refused():
 
 FREE_WORDS = {
     *("Scenario.name", "Scenario.title", "Scenario.requires", "Scenario.plugins", "Scenario.mutants"),
+    "Scenario.not_for",
     *("Scenario.validators", "Scenario.observers", "Scenario.workload", "Scenario.faults", "ChainSection.id"),
     *("ExpectSection.fails", "ExpectSection.counts", "ExpectSection.at_most", "ExpectSection.fired_by"),
     *("ExpectSection.recovery", "ExpectSection.reports", "ExpectSection.replica_modes"),

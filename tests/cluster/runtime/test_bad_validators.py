@@ -76,6 +76,9 @@ class ForgedDatabase:
     def __getattr__(self, name):
         return getattr(self._database, name)
 
+    def __contains__(self, key):
+        return key in self._database
+
     def snapshot(self):
         honest = self._database.snapshot()
         return msgspec.structs.replace(honest, operations=self._forge(honest.operations))
