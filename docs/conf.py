@@ -3,7 +3,7 @@
 from typing import Any
 
 PAGES = {
-    "Begin": ("tutorial", "scenarios", "scenarios-by-policy", "page", "live", "explain"),
+    "Begin": ("tutorial", "scenarios", "scenarios-by-policy", "scenarios-by-engine", "page", "live", "explain"),
     "How to": ("campaigns", "tools", "exports", "replicas", "extend/README"),
     "Reference": ("commands", "reference", "faults", "workloads", "events", "invariants", "mutants", "rules"),
     "The chain": ("chain", "spec", "programs", "state", "storage", "hotstuff", "byzantine"),

@@ -28,7 +28,7 @@ def anchored_in(scenario):
 def arrival_of(seed):
     """Return the moment at which the script of a seed arrives, None for a seed without one."""
     draw, scenario = Draw(seed), draw_scenario(seed)
-    name = draw_prefix(draw)
+    name = draw_prefix(draw, DRAWN_ENGINES[scenario.consensus.engine].without_prefixes)
     return msgspec.convert(PREFIXES[name](draw, scenario.cluster.validators).arrival, Anchor) if name else None
 
 

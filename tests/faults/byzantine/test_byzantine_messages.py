@@ -13,6 +13,7 @@ from faults.byzantine.registry import ADVERSARIES
 from faults.byzantine.simplex_votes import padded, strayed, thinned
 from network.chance import Chance
 from network.types import Label
+from tests.support.simplex_bench import CONFIG
 from validators.consensus.simplex import (
     Finalize,
     Notarization,
@@ -57,7 +58,14 @@ class Wire:
 
 def adversary_with(behaviour, **fields):
     adversary = ADVERSARIES[SIMPLEX.name].make(
-        ME, validators=4, replicas=4, byzantine=(ME,), scheme=scheme_of(ME), chance=Chance(0), max_skew_ms=500
+        ME,
+        validators=4,
+        replicas=4,
+        byzantine=(ME,),
+        scheme=scheme_of(ME),
+        config=CONFIG,
+        chance=Chance(0),
+        max_skew_ms=500,
     )
     adversary.wire = Wire()
     fault = Byzantine(validator=ME, behaviour=behaviour, start_ms=0, stop_ms=9, **fields)
@@ -205,7 +213,14 @@ def test_a_forged_certificate_is_none(forge):
     votes = {node: Nullify(node, 3, b"") for node in range(3)}
     for node in votes:
         adversary = ADVERSARIES[SIMPLEX.name].make(
-            node, validators=4, replicas=4, byzantine=(), scheme=scheme_of(node), chance=Chance(0), max_skew_ms=0
+            node,
+            validators=4,
+            replicas=4,
+            byzantine=(),
+            scheme=scheme_of(node),
+            config=CONFIG,
+            chance=Chance(0),
+            max_skew_ms=0,
         )
         votes[node] = adversary.votes.nullify(3)
     true = assemble(votes, 4)
