@@ -247,7 +247,9 @@ class WriteAhead(Check):
         self._judge_said(event.node, "sent", Said(vote.vote, vote.view, vote.payload))
         for needed in self._engine.needed_by(vote):
             self._judge_said(event.node, f"voted to {vote.vote} without", needed)
-        if self._engine.makes_final(vote) and event.node not in self._destroyed:
+        # What a start reads back is no vote yet: a crash can keep a vote and lose its block.
+        is_read_back = event.node in self._is_starting
+        if self._engine.makes_final(vote) and not is_read_back and event.node not in self._destroyed:
             is_stored = self._views[event.node].has_block(vote.payload)
             self._judge(event.node, is_stored, f"voted to {vote.vote} block {short(vote.payload)} of view {vote.view}")
 

@@ -22,7 +22,8 @@ SLOTS_AHEAD: Final = 1
 class _Life:
     """One validator's head in one life; over all lives, its greatest height and the slot that its clock has shown.
 
-    `ahead_us` is the lead of its wall clock, as its last alarm showed it, and `slot_us` the length of its slots.
+    `ahead_us` is the lead of its wall clock, as its last alarm showed it, and `slot_us` the length of its slots. The
+    life's first head stands on the block at height `floor`, which is final by the disk or by the word of others.
     """
 
     slot: int = 0
@@ -31,6 +32,7 @@ class _Life:
     height: int = 0
     digest: bytes = b""
     highest: int = 0
+    floor: int = 0
 
 
 class FollowedHeads(Check):
@@ -94,12 +96,13 @@ class FollowedHeads(Check):
         )
         self._switches += head.abandoned > 0
         self._abandoned = max(self._abandoned, head.abandoned)
+        life.floor = life.floor if life.digest else head.height - 1
         life.height, life.digest, life.highest = head.height, head.digest, max(life.highest, head.height)
 
     def finalized(self, event: Event, block: BlockFinalized) -> None:
-        """Require the depth of a final block under the greatest head; before a first head, others' word is taken."""
+        """Require the depth of a final block under the greatest head, if it is above what the life began with."""
         life = self._life(event.node)
-        if life.highest > block.height:
+        if life.digest and life.highest > block.height > life.floor:
             self._require(
                 block.height <= life.highest - self._depth,
                 event.node,

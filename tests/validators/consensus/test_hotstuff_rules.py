@@ -213,3 +213,13 @@ class TestVoting:
         assert voter.may_vote(memory, 3)
         memory.take(voter.vote(BlockRef(3, GENESIS), 0))
         assert not voter.may_vote(memory, 3)
+
+    def test_a_vote_of_an_earlier_life_waits_for_its_block_from_the_own_disk(self):
+        """A crash in the middle of a sync can keep the vote and lose the block."""
+        voter, _ = self.voter("three-chain")
+        voter.found = vote(3, 5, GENESIS)
+
+        assert voter.take_found(3, sha256(b"another").digest()) is None
+        assert voter.take_found(2, GENESIS) is None
+        assert voter.take_found(3, GENESIS) == vote(3, 5, GENESIS)
+        assert voter.take_found(3, GENESIS) is None

@@ -28,18 +28,34 @@ from validators.consensus.signing import Scheme
 
 
 class Voter:
-    """Signs for validator `me`; an observer, None, signs nothing."""
+    """Signs for validator `me`; an observer, None, signs nothing.
+
+    Attributes:
+        found: The vote of an earlier life that may have to be sent again; None without one.
+        votes_cast: The number of votes of this life.
+    """
 
     def __init__(self, me: NodeId | None, scheme: Scheme, config: HotStuffConfig) -> None:
         self._me = me
         self._scheme = scheme
         self._config = config
+        self.found: BlockVote | None = None
         self.votes_cast = 0
 
     @property
     def is_observer(self) -> bool:
         """Whether it signs nothing."""
         return self._me is None
+
+    def take_found(self, sender: NodeId, digest: bytes) -> BlockVote | None:
+        """Return the vote of an earlier life for a block that the own disk has given back, and forget it.
+
+        A crash in the middle of a sync can keep a vote and lose its block: nobody may count on what is not here.
+        """
+        if self.found is None or sender != self._me or self.found.digest != digest:
+            return None
+        found, self.found = self.found, None
+        return found
 
     def may_vote(self, memory: Memory, view: int) -> bool:
         """Whether a vote may be cast in a view at all."""

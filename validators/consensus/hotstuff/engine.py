@@ -161,8 +161,8 @@ class HotStuff:
     def step(self, event: Event) -> list[Effect]:  # noqa: C901 - one flat line per kind of event
         """Take an event, do what the current view can do now, and return the step's effects."""
         match event:
-            case BlockArrived(_, facts, seal):
-                self._take_block(facts, seal)
+            case BlockArrived(sender, facts, seal):
+                self._take_block(sender, facts, seal)
             case Received(_, BlockVote() as vote):
                 self._count_vote(vote)
             case Received(_, message):
@@ -200,8 +200,7 @@ class HotStuff:
         self._arm()
         self._chain.raise_high(memory.high)
         # They may never have left: the crash can have come between the sync and the sending.
-        if memory.vote is not None and memory.vote.view >= memory.view - 1:
-            self._send_vote(memory.vote)
+        self._voter.found = memory.vote if memory.vote is not None and memory.vote.view >= memory.view - 1 else None
         if memory.leaving is not None and memory.leaving.view == memory.view:
             self._emit(Send(None, memory.leaving))
             self._leavings.add(memory.leaving)
@@ -220,7 +219,9 @@ class HotStuff:
 
     # -- what is learned -----------------------------------------------------------------------
 
-    def _take_block(self, facts: HeaderFacts, encoded: bytes) -> None:
+    def _take_block(self, sender: NodeId, facts: HeaderFacts, encoded: bytes) -> None:
+        if (found := self._voter.take_found(sender, facts.digest)) is not None:
+            self._send_vote(found)
         seal = decode_seal(encoded)
         is_of_genesis = seal is not None and seal.justify.view == 0
         if seal is None or (is_of_genesis and seal.justify.digest != self._genesis.digest):
@@ -344,8 +345,7 @@ class HotStuff:
     # -- proposing and voting ------------------------------------------------------------------
 
     def _try_to_propose(self) -> None:
-        memory = self._memory
-        view, high = memory.view, memory.high
+        memory, view, high = self._memory, self._memory.view, self._memory.high
         if self.leader(view) != self._me or self._building is not None or not self._voter.may_vote(memory, view):
             return
         if self._may_propose(view, high) and self._chain.is_sound(high.ref):
