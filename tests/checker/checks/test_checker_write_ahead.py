@@ -130,6 +130,16 @@ def test_a_vote_that_a_crash_took_from_the_disk_is_not_there_any_more():
     assert bench.status() == "failed"
 
 
+def test_a_vote_that_a_start_reads_back_may_have_lost_its_block():
+    """It was never sent: a crash in the middle of a sync kept the one and lost the other."""
+    bench = Bench()
+    bench.write(SAID["notarization"][0], Certification(VIEW, ok=True), Finalize(0, PROPOSAL, SIGNATURE))
+    bench.sync()
+    bench.tell("vote", "finalize", VIEW, PAYLOAD)
+
+    assert bench.status() == "passed"
+
+
 def test_a_validator_that_is_not_honest_is_not_judged():
     bench = Bench()
     suite = Suite(bench.facts(honest=[]), [WriteAhead])
@@ -141,6 +151,7 @@ def test_a_validator_that_is_not_honest_is_not_judged():
 @pytest.mark.parametrize(("is_stored", "status"), [(True, "passed"), (False, "failed")])
 def test_a_block_is_stored_before_its_finality_is_voted_for(is_stored, status):
     bench = Bench()
+    bench.tell("boot", 0, 1, 0, b"")
     bench.write(SAID["notarization"][0], Certification(VIEW, ok=True), Finalize(0, PROPOSAL, SIGNATURE))
     if is_stored:
         BlockFile(bench.disk).append(height=1, digest=PAYLOAD, block=b"block")
