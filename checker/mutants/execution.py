@@ -161,7 +161,7 @@ def wall_clock_in_a_block(context: Any) -> Any:
     """A leader adds what it reads from the wall clock to its block's timestamp."""
 
     def context_of_now(*, timestamp_ms: int, **rest: Any) -> Any:
-        return context(timestamp_ms=timestamp_ms + time.time_ns() // 1_000 % 3, **rest)
+        return context(timestamp_ms=timestamp_ms + time.time_ns() // 1_000 % 11, **rest)
 
     return context_of_now
 
