@@ -33,7 +33,8 @@ class FinalityRegained(Check):
 
     Views are counted for the whole cluster, from the greatest one that an honest validator had entered when the last
     fault was over, to the greatest one entered when this validator finalizes a block that is new to all. Without a
-    fault the run is measured from its start.
+    fault the run is measured from its start. Where views are slots of the clock, those that went by while no validator
+    was up to enter them are over as well when the last fault is.
 
     Replicas beyond the validators have no vote, and have to follow finality like the others.
 
@@ -131,7 +132,10 @@ class FinalityRegained(Check):
 
     def healed(self, event: Event, _healed: Healed) -> None:
         """Start the measurement again: the last fault is over."""
-        self._healing = _Healing(event.at_us, self._view, self._height)
+        slot_us = self.run.plan.slot_us
+        # Nobody enters a slot in a blackout, and the clock goes on.
+        view = max(self._view, event.at_us // slot_us) if slot_us else self._view
+        self._healing = _Healing(event.at_us, view, self._height)
         self._regained.clear()
 
     def finish(self) -> CheckResult:

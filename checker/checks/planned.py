@@ -39,6 +39,7 @@ class PlannedRun(NamedTuple):
         regossip_us: Pooled transactions are offered again after this.
         skip_timeout_us: A leader that was not heard for so long is not waited for.
         view_timeout_max_us: The longest wait of a view where waits double; 0 where they do not.
+        slot_us: The length of a slot where views go by the clock; 0 where they do not.
         snapshot_gap_blocks: A validator offers no snapshot that is so much older than its final block.
         latency_max_us: The longest time that a message is on its way without a fault.
         is_lossy: Whether messages are lost or late without a fault.
@@ -55,6 +56,7 @@ class PlannedRun(NamedTuple):
     regossip_us: int = 1
     skip_timeout_us: int = 1
     view_timeout_max_us: int = 0
+    slot_us: int = 0
     snapshot_gap_blocks: int = 1
     latency_max_us: int = 0
     is_lossy: bool = False

@@ -119,6 +119,7 @@ def planned_run(scenario: Scenario) -> PlannedRun:
         if fault.enabled
     )
     consensus, network = scenario.consensus, scenario.network
+    own = settings_of(scenario, 0).consensus_config
     links: list[tuple[int, int, LinkSpec]] = list(topology_of(scenario).edges(data="link"))
     return PlannedRun(
         faults=faults,
@@ -131,7 +132,8 @@ def planned_run(scenario: Scenario) -> PlannedRun:
         fetch_timeout_us=consensus.fetch_timeout_ms * MILLISECOND_US,
         regossip_us=network.regossip_ms * MILLISECOND_US,
         skip_timeout_us=consensus.skip_timeout_ms * MILLISECOND_US,
-        view_timeout_max_us=getattr(settings_of(scenario, 0).consensus_config, "view_timeout_max_us", 0),
+        view_timeout_max_us=getattr(own, "view_timeout_max_us", 0),
+        slot_us=getattr(own, "slot_us", 0),
         snapshot_gap_blocks=max(
             settings_of(scenario, node).snapshot_gap_blocks for node in range(scenario.cluster.validators)
         ),

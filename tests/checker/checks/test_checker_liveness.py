@@ -2,6 +2,9 @@
 
 import pytest
 
+from checker.checks.context import Expectations, RunEnd
+from checker.checks.liveness import FinalityRegained
+from checker.checks.planned import PlannedRun
 from checker.results import verdict_of
 from network.events import Event
 from tests.support.checker_history import (
@@ -10,6 +13,8 @@ from tests.support.checker_history import (
     failing,
     write_history,
 )
+from tests.support.checks import make_run, show
+from tests.support.events import logged
 
 
 class TestFinalityRegained:
@@ -122,6 +127,18 @@ class TestFinalityRegained:
         history.add(2, "halted", "root mismatch")
 
         assert_only(history.judge(), "finality-regained", "validator 2 halted: root mismatch")
+
+    @pytest.mark.parametrize(("slot_us", "status"), [(1_000_000, "passed"), (0, "failed")])
+    def test_slots_that_went_by_in_a_blackout_are_over_when_it_ends(self, slot_us, status):
+        """Nobody enters a slot of a blackout; where views go by certificates, there are none meanwhile."""
+        run = make_run(plan=PlannedRun(slot_us=slot_us), expect=Expectations(finality_views_max=5))
+        run.end = RunEnd(reason="stopped")
+        check = FinalityRegained(run)
+        show(check, logged(9_000_000, 0, "enter", 9, 0), logged(40_000_000, -1, "healed"))
+        show(check, *(logged(42_000_000, node, "enter", 42, 2) for node in run.honest))
+        show(check, *(logged(43_000_000, node, "finalized", 1, 42, b"b", b"r") for node in run.honest))
+
+        assert check.finish().status == status
 
 
 class TestFaultsEffective:
