@@ -94,6 +94,7 @@ class Thread:
         machines: Faults, crashes and restarts before the block was executed.
         aftermath: Events of wrong validators and of the supervisor after it.
         strayed: The wrong validators that had executed blocks of other branches before.
+        view_word: The engine's word for a view.
     """
 
     executions: dict[bytes, list[tuple[Event, BlockExecuted]]] = field(default_factory=dict)
@@ -102,6 +103,7 @@ class Thread:
     machines: list[Event] = field(default_factory=list)
     aftermath: list[Event] = field(default_factory=list)
     strayed: dict[int, None] = field(default_factory=dict)
+    view_word: str = "view"
 
 
 def mentions_of(divergence: Divergence, timer_id: bytes) -> list[Mention]:
@@ -245,7 +247,7 @@ def _block_lines(digest: bytes, header: Header, thread: Thread) -> list[tuple[in
     for event, executed in thread.executions.get(digest, ()):
         by_outcome.setdefault((executed.root, executed.mode == "diverged"), []).append((event.at_us, event.node))
     at_us = _executed_us(thread, digest)
-    proposer = f"proposed by validator {header.proposer} in view {header.view}"
+    proposer = f"proposed by validator {header.proposer} in {thread.view_word} {header.view}"
     lines = [f"{_seconds(at_us)} block {short(digest)} of height {header.height}, {proposer}"]
     for (root, is_diverged), places in by_outcome.items():
         who = name_validators(dict.fromkeys(node for _, node in places))

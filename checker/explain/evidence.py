@@ -79,7 +79,7 @@ class _View:
     finalized: dict[int, None] = field(default_factory=dict)
 
 
-def last_views(events: Iterable[Event]) -> list[str]:
+def last_views(events: Iterable[Event], view_word: str = "view") -> list[str]:
     """Return the last views of a run in lines: leader and entrants, reasons to leave, certificates."""
     views: dict[int, _View] = {}
     for event in events:
@@ -93,14 +93,14 @@ def last_views(events: Iterable[Event]) -> list[str]:
                 views[held.view].certified.setdefault(held.certificate, []).append(event.node)
         elif (block := read_event(event, BlockFinalized)) is not None and block.view in views:
             views[block.view].finalized[block.height] = None
-    return [_describe_view(number, views[number]) for number in sorted(views)[-_VIEWS_MAX:]]
+    return [f"{view_word} {number}, {_describe_view(views[number])}" for number in sorted(views)[-_VIEWS_MAX:]]
 
 
-def _describe_view(number: int, view: _View) -> str:
+def _describe_view(view: _View) -> str:
     parts = [f"entered by {name_validators(sorted(dict.fromkeys(view.entered)))}"]
     for reason, nodes in view.left.items():
         parts.append(f"left over {reason} by {name_validators(sorted(dict.fromkeys(nodes)))}")
     for kind, nodes in view.certified.items():
         parts.append(f"{kind} at {name_validators(sorted(dict.fromkeys(nodes)))}")
     parts += [f"height {height} final" for height in view.finalized]
-    return f"view {number}, led by validator {view.leader}: {'; '.join(parts)}"
+    return f"led by validator {view.leader}: {'; '.join(parts)}"

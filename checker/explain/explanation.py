@@ -83,6 +83,7 @@ class Findings(NamedTuple):
         replay: Executes a block and those that lead to it anew by a validator's own code, which has no past; None where
             it does not come that far.
         expected: The checks that the scenario expects to fail.
+        view_word: The engine's word for a view.
     """
 
     executions: Executions
@@ -92,6 +93,7 @@ class Findings(NamedTuple):
     events: Callable[[], Iterable[Event]]
     replay: Callable[[int, Divergence], Outcome | None]
     expected: Sequence[str] = ()
+    view_word: str = "view"
 
     @property
     def decisive(self) -> CheckResult | None:

@@ -59,7 +59,7 @@ def _of_checks(findings: Findings) -> Explanation:
         evidence=evidence,
         also=also,
         notes=notes,
-        views=last_views(findings.events()) if first.exit_class == "liveness" else [],
+        views=last_views(findings.events(), findings.view_word) if first.exit_class == "liveness" else [],
     )
 
 
@@ -96,6 +96,7 @@ def _with_divergence(explanation: Explanation, findings: Findings, divergence: D
         [origin.transaction, *(mention.transaction for mention in mentions)],
         [mention.past.digest for mention in mentions if mention.past is not None],
     )
+    thread.view_word = findings.view_word
     wrong = divergence.wrong_validators
     taken_back = any(read_taken_back(event) for node in wrong for event in thread.pasts.get(node, ()))
     has_past = taken_back or any(node in thread.strayed for node in wrong)

@@ -73,6 +73,7 @@ class PerfettoTrace:
         replicas: The names of the replicas.
         summaries: The numbers of the final blocks, lowest first.
         window: The virtual time that is wanted.
+        view_word: The engine's word for a view.
         events_max: Packets of events after which the rest is left out.
         left_out: Events that found no room.
     """
@@ -82,6 +83,7 @@ class PerfettoTrace:
     window: ExportWindow = EVERYTHING
     events_max: int = EVENTS_MAX
     left_out: int = 0
+    view_word: str = "view"
     _packets: bytearray = field(default_factory=bytearray)
     _count: int = 0
     _open: dict[int, None] = field(default_factory=dict)
@@ -137,7 +139,7 @@ class PerfettoTrace:
 
     def _enter(self, event: Event, body: Entered) -> None:
         leads = ", leads" if body.leader == event.node else ""
-        self._begin(event.at_us, _track(event.node, CONSENSUS), f"view {body.view}{leads}")
+        self._begin(event.at_us, _track(event.node, CONSENSUS), f"{self.view_word} {body.view}{leads}")
 
     def _begin(self, at_us: int, track: int, name: str) -> None:
         """Begin a slice where the last one of its track ends."""

@@ -29,6 +29,7 @@ from cluster.verdict.executions import watch_executions
 from cluster.verdict.replay import recorded_scenario
 from faults import byzantine_validators
 from network.events import events_of_type
+from validators.consensus.registry import ENGINES
 from validators.events import BlockExecuted
 from validators.execution import Block, BrokenOff, Engine, Executed, Genesis, InvalidBlockError, Transaction
 from validators.execution.blocks import header_digest
@@ -139,6 +140,7 @@ def explain_run(
         events=lambda: iterate_events(log),
         replay=lambda node, divergence: _replay(cluster, own[node], divergence),
         expected=scenario.expect.fails,
+        view_word=ENGINES[scenario.consensus.engine].view_word,
     )
     return Explained(explain(findings), log)
 

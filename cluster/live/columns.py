@@ -135,7 +135,7 @@ class ColumnLog:
 
     def _enter(self, event: Event, body: Entered) -> None:
         symbol = "L" if body.leader == event.node else "v"
-        self._mark(event.node, event.at_us, symbol, _Key("view", f"view {body.view}"))
+        self._mark(event.node, event.at_us, symbol, _Key("view", f"{self.replicas.view_word} {body.view}"))
 
     def _finalize(self, event: Event, body: BlockFinalized) -> None:
         state = self.replicas.states[event.node]
@@ -144,15 +144,16 @@ class ColumnLog:
 
     def _execute(self, event: Event, body: BlockExecuted) -> None:
         if self.replicas.states[event.node].group:
-            words = f"other root of {body.height} in view {body.view}: {short_root(body.root)}"
+            words = f"other root of {body.height} in {self.replicas.view_word} {body.view}: {short_root(body.root)}"
             self._note(event, event.node, ("!", words))
 
     def _report(self, event: Event, body: Reported) -> None:
         if body.activity in EVIDENCE:
-            words = f"evidence {body.activity} against {body.signer} in view {body.view}"
+            words = f"evidence {body.activity} against {body.signer} in {self.replicas.view_word} {body.view}"
             self._note(event, event.node, ("e", words))
         else:
-            self._mark(event.node, event.at_us, "t", _Key("gave up", f"gave up view {body.view}: {body.detail}"))
+            words = f"gave up {self.replicas.view_word} {body.view}: {body.detail}"
+            self._mark(event.node, event.at_us, "t", _Key("gave up", words))
 
     def _notice(self, event: Event, body: Any) -> None:  # noqa: ANN401 - of any of the types of NOTICES
         self._note(event, event.node, NOTICES[type(body)](body))

@@ -8,6 +8,7 @@ from cluster.scenario.sections.replicas import ValidatorSection
 from cluster.scenario.shape import tag_of
 from faults.events import Crashed, FaultEdge, Restarted
 from network.events import Dropped, Event, Handlers
+from validators.consensus.registry import ENGINES
 from validators.events import BlockExecuted, BlockFinalized, Booted, Entered, Halted, SnapshotJoined, StoppedVoting
 
 START: Final = "start"
@@ -67,6 +68,11 @@ class Replicas:
             FaultEdge: self._edge,
             Dropped: self._drop,
         }
+
+    @property
+    def view_word(self) -> str:
+        """The engine's word for a view."""
+        return ENGINES[self.scenario.consensus.engine].view_word
 
     @property
     def groups(self) -> int:

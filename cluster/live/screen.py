@@ -72,7 +72,7 @@ def _chosen(replicas: Replicas, room: int) -> tuple[list[ReplicaState], int]:
 
 def _table(replicas: Replicas, states: list[ReplicaState]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for header in ("no", "view", "height", "final"):
+    for header in ("no", replicas.view_word, "height", "final"):
         table.add_column(header, justify="right", no_wrap=True)
     for header in ("root", "mode", "state"):
         table.add_column(header, no_wrap=True, overflow="ellipsis")

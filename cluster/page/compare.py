@@ -1,10 +1,10 @@
 """The page of two runs side by side, with the first thing that differs marked."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from checker.record.run_directory import RecordReader
-from cluster.inspect.diff import Diff
+from cluster.inspect.diff import ABSENT, Diff, Pair
 from cluster.page.gather import gather
 from cluster.page.write import bounded_page
 from cluster.scenario.load import decode_scenario
@@ -12,6 +12,10 @@ from report.page.rows import RunDifference, RunRows
 
 PAIRS_MAX: Final = 200
 """The most pairs of values that a page shows."""
+
+
+UNSAID: Final = ("None", "[]", "{}", "")
+"""Values of a key that say nothing of a fault or workload that only one run has."""
 
 
 def page_of_two(first: RecordReader, second: RecordReader, found: Diff) -> bytes:
@@ -46,7 +50,25 @@ def _difference(first: RecordReader, found: Diff) -> RunDifference:
 def _pairs(found: Diff) -> Iterator[tuple[str, str, str]]:
     if found.event is not None:
         yield f"event {found.event.index:,}", found.event.first, found.event.second
-    yield from ((name, *pair) for name, pair in found.settings.items())
+    yield from _settings(found.settings)
     yield from ((f"block: {name}", *pair) for name, pair in found.block.items())
     yield from ((key.name, key.first, key.second) for key in found.keys)
     yield from ((name, *pair) for name, pair in found.figures.items())
+
+
+def _settings(settings: Mapping[str, Pair]) -> Iterator[tuple[str, str, str]]:
+    """Yield the settings that differ; a fault or workload that only one run has is one row, and not one a key."""
+    sections: dict[str, dict[str, Pair]] = {}
+    for name, pair in settings.items():
+        sections.setdefault(".".join(name.split(".")[:2]) if name.count(".") > 1 else name, {})[name] = pair
+    for section, pairs in sections.items():
+        is_alone = [all(pair[side] == ABSENT for pair in pairs.values()) for side in (0, 1)]
+        if len(pairs) == 1 or not any(is_alone):
+            yield from ((name, *pair) for name, pair in pairs.items())
+            continue
+        told = ", ".join(
+            f"{name.removeprefix(section + '.')} {pair[is_alone[0]]}"
+            for name, pair in pairs.items()
+            if pair[is_alone[0]] not in UNSAID
+        )
+        yield (section, ABSENT, told) if is_alone[0] else (section, told, ABSENT)

@@ -104,12 +104,16 @@ class Collector:
         end_us: The end of the run, in virtual time.
         sent: The number of messages in the log.
         blocks: The number of each executed block by its digest.
+        view_word: The engine's word for a view.
 
     Attributes:
         windows: When each fault was at work, by its name; whole once `log` was asked.
     """
 
-    def __init__(self, replicas: int, end_us: int, sent: int, blocks: Mapping[bytes, int]) -> None:
+    def __init__(
+        self, replicas: int, end_us: int, sent: int, blocks: Mapping[bytes, int], *, view_word: str = "view"
+    ) -> None:
+        self._view_word = view_word
         self._replicas = replicas
         self._end_us = max(end_us, 1)
         self._blocks = blocks
@@ -149,7 +153,7 @@ class Collector:
             self._lives.append((machine, since_us, self._end_us))
         for fault, since_us in self._open.items():
             self.windows.setdefault(fault, []).append((since_us, self._end_us))
-        marks = _thinned(self._marks, tuple(self._kinds))
+        marks = _thinned(self._marks, tuple(self._kinds), self._view_word)
         note = (
             ""
             if self._stride == 1
@@ -247,7 +251,7 @@ def read_log(events: Iterable[Event], collector: Collector, *others: Handlers) -
     return collector.log()
 
 
-def _thinned(marks: "dict[str, array[Any]]", kinds: tuple[str, ...]) -> Columns:
+def _thinned(marks: "dict[str, array[Any]]", kinds: tuple[str, ...], view_word: str) -> Columns:
     """Return the marks, of the routine ones those of every k-th view, so that at most MARKS_MAX stay."""
     routine = {number for number, kind in enumerate(kinds) if kind in ROUTINE}
     count = len(marks["at"])
@@ -268,7 +272,8 @@ def _thinned(marks: "dict[str, array[Any]]", kinds: tuple[str, ...]) -> Columns:
         if is_kept:
             kept.append(index)
     thinned = {name: array(values.typecode, (values[index] for index in kept)) for name, values in marks.items()}
-    said = f"Of {count:,} events {len(kept):,} are drawn one by one: of views, votes, certificates and blocks those of "
-    said += f"every {stride}th view" if stride > 1 else "every view"
+    said = f"Of {count:,} events {len(kept):,} are drawn one by one: of {view_word}s, votes, certificates and blocks "
+    said += "those of "
+    said += f"every {stride}th {view_word}" if stride > 1 else f"every {view_word}"
     said += f", of all others every {rare_stride}th." if rare_stride > 1 else ", and all others."
     return Columns(thinned, said + " The shade behind them counts all.")

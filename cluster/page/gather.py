@@ -17,6 +17,7 @@ from cluster.page.words import is_explicable, make_checks, make_coverage, make_f
 from cluster.scenario.model import Scenario
 from cluster.scenario.shape import tag_of
 from report.page.rows import Finding, RunRows, StormRows
+from validators.consensus.registry import ENGINES
 from validators.execution.blocks import Header, decode_block
 
 REPLICA_COLUMNS: Final = (
@@ -51,8 +52,7 @@ def gather(
     chain = [(record.digest, record.root, record.block) for record in read_blocks(directory)]
     headers = [decode_block(block).header for _, _, block in chain]
     blocks = Blocks(record for _, record in read_branches(directory))
-    executions, arcs = ExecutionMarks(), ReorgArcs(blocks.numbers)
-    collector = _collector(document, scenario, blocks)
+    executions, arcs, collector = ExecutionMarks(), ReorgArcs(blocks.numbers), _collector(document, scenario, blocks)
     timeline = read_log(read_events(directory), collector, executions.handlers, arcs.handlers)
     matrix = make_matrix(
         [(digest, root) for digest, root, _ in chain],
@@ -75,6 +75,7 @@ def gather(
         checks=make_checks(checks),
         coverage=make_coverage(document),
         replicas=_table(document),
+        view_word=ENGINES[scenario.consensus.engine].view_word,
     )
 
 
@@ -88,7 +89,8 @@ def _collector(document: Mapping[str, Any], scenario: Scenario, blocks: Blocks) 
     figures = document.get("figures")
     figures = figures if isinstance(figures, dict) else {}
     end_us, sent = int(figures.get("virtual_us", 1)), int(figures.get("messages_sent", 0))
-    return Collector(scenario.replicas, end_us, sent, blocks.numbers)
+    word = ENGINES[scenario.consensus.engine].view_word
+    return Collector(scenario.replicas, end_us, sent, blocks.numbers, view_word=word)
 
 
 def _storm(directory: Path, headers: Sequence[Header], scenario: Scenario) -> StormRows | None:

@@ -1,5 +1,6 @@
 """Writes pages: of a run into its directory, of two runs, and within their greatest size."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -12,7 +13,7 @@ from cluster.scenario.model import Scenario
 from report.page.rows import Columns, RunRows
 
 PROGRAM: Final = "run_cluster.py"
-"""The program in commands that a page names; an installed one is called `stampede`."""
+"""The program in commands that a page names, where the record does not say how it was started."""
 
 TOO_LONG: Final = "Left out, because the page would be larger than 3 MB."
 
@@ -36,9 +37,19 @@ def page_of(
         place: Where the run directory is or will be.
         explanation: Why the run went wrong, if that was asked, with its headline.
     """
-    commands = {} if explanation is not None else {"explain": f"{PROGRAM} explain {place}"}
-    commands["set beside the nearest seed that passes"] = f"{PROGRAM} diff {place}"
+    program = _program_of(str(document.get("repeat", "")))
+    commands = {} if explanation is not None else {"explain": f"{program} explain {shlex.quote(str(place))}"}
+    commands["set beside the nearest seed that passes"] = f"{program} diff {shlex.quote(str(place))}"
     return bounded_page([gather(directory, document, scenario, checks, explanation=explanation, commands=commands)])
+
+
+def _program_of(repeat: str) -> str:
+    """Return what stands before the command in the line that repeats a run: interpreter and program."""
+    try:
+        typed = shlex.split(repeat)
+    except ValueError:
+        return PROGRAM
+    return shlex.join(typed[: typed.index("run")]) if "run" in typed[1:] else PROGRAM
 
 
 def write_page(path: Path, content: bytes) -> str:

@@ -110,6 +110,7 @@ def _packed(run: RunRows) -> Markup:
     head = {
         "name": f"{run.scenario} seed {run.seed}",
         "end": line.end_us,
+        "viewWord": run.view_word,
         "rows": [[row.name, row.short] for row in matrix.rows],
         "replicas": sum(1 for _ in run.replicas),
         "heights": matrix.heights,

@@ -161,7 +161,7 @@ class Timeline(NamedTuple):
 
 
 class RunRows(NamedTuple):
-    """Everything that the page of one run shows."""
+    """Everything that the page of one run shows; `view_word` is the engine's word for a view."""
 
     title: str
     scenario: str
@@ -176,6 +176,7 @@ class RunRows(NamedTuple):
     checks: Sequence[CheckLine]
     coverage: CoverageGrid
     replicas: Sequence[Sequence[str]]
+    view_word: str = "view"
 
 
 class RunDifference(NamedTuple):

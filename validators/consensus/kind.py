@@ -61,6 +61,7 @@ class EngineKind:
             engine seals no blocks: then a block with a seal is refused, and none is reported to the engine.
         stores_voted: Whether a block is on the disk before a vote for it leaves, as a certificate needs that is never
             skipped: without its block nothing could follow it after a power loss of all.
+        view_word: The engine's own word for a view, for those who read a run: a view of a chain of slots is a slot.
     """
 
     name: str
@@ -72,6 +73,7 @@ class EngineKind:
     label: Callable[[EngineMessage], MessageLabel]
     check_seal: Callable[[Scheme, HeaderFacts, bytes, int], MessageCheck] | None = None
     stores_voted: bool = False
+    view_word: str = "view"
 
     def names_of(self, role: MessageRole) -> tuple[str, ...]:
         """Return the traced names of the messages in a role."""

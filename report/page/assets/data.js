@@ -55,7 +55,7 @@ class Run {
     let text = this.cache.get(i);
     if (text === undefined) {
       const parts = [this.kinds[this.mark_kind[i]], this.titles[this.mark_words[i]]];
-      if (this.mark_view[i] >= 0) parts.push('view ' + this.mark_view[i]);
+      if (this.mark_view[i] >= 0) parts.push(this.viewWord + ' ' + this.mark_view[i]);
       if (this.mark_block[i] !== NONE) parts.push('block ' + this.digests[this.mark_block[i]]);
       text = parts.filter(Boolean).join(' ');
       this.cache.set(i, text);

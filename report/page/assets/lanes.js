@@ -2,8 +2,10 @@
 function lanesPane(run, root) {
   const box = root.querySelector('[data-pane=lanes]');
   const canvas = box.querySelector('canvas');
-  const LEFT = 52, LANE = 40, BAND = 18, AXIS = 22, MESSAGES = 900;
+  // Many replicas have lower lanes, so that the picture of 64 is no longer than two screens.
+  const LEFT = 52, LANE = run.replicas > 16 ? 24 : 40, BAND = 18, AXIS = 22, MESSAGES = 900;
   const STYLE = { enter: ['dim', 4], vote: ['f3', 11], certificate: ['f2', 17], executed: ['f4', 24], finalized: ['fired', 31], boot: ['good', 36], restart: ['good', 36] };
+  const deep = (kind) => (STYLE[kind] || ['', 35])[1] * LANE / 40;
   let bands = [], top = 0, drag = null;
 
   const width = () => box.clientWidth;
@@ -106,16 +108,16 @@ function lanesPane(run, root) {
       const t = run.mark_at[i], node = run.mark_node[i];
       if (t < win[0] || t > win[1] || node >= run.replicas || !passes[i]) continue;
       const kind = run.kinds[run.mark_kind[i]];
-      const [colour, y] = STYLE[kind] || ['bad', 36];
+      const [colour] = STYLE[kind] || ['bad'], y = deep(kind);
       const leads = kind === 'enter' && run.titles[run.mark_words[i]] === 'led by ' + node;
       pen.fillStyle = leads ? colours.f0 : colours[colour];
       const size = leads || !STYLE[kind] ? 5 : px > 2e-4 ? 4 : 2;
       if (STYLE[kind]) pen.fillRect(x(t, win) - size / 2, laneY(node) + y - size / 2, size, size);
-      else { pen.beginPath(); pen.moveTo(x(t, win), laneY(node) + 30); pen.lineTo(x(t, win) - 4, laneY(node) + 38); pen.lineTo(x(t, win) + 4, laneY(node) + 38); pen.fill(); }
+      else { pen.beginPath(); pen.moveTo(x(t, win), laneY(node) + LANE - 10); pen.lineTo(x(t, win) - 4, laneY(node) + LANE - 2); pen.lineTo(x(t, win) + 4, laneY(node) + LANE - 2); pen.fill(); }
     }
     const i = state.e;
     if (i !== null && state.run === run.index && i < run.count && run.mark_node[i] < run.replicas) {
-      const y = (STYLE[run.kinds[run.mark_kind[i]]] || ['', 35])[1];
+      const y = deep(run.kinds[run.mark_kind[i]]);
       pen.strokeStyle = colours.sel; pen.lineWidth = 2;
       pen.beginPath(); pen.arc(x(run.mark_at[i], win), laneY(run.mark_node[i]) + y, 6, 0, 7); pen.stroke();
     }
@@ -137,7 +139,7 @@ function lanesPane(run, root) {
       pen.lineWidth = is_lost ? 1.5 : .6;
       pen.beginPath(); pen.moveTo(x0, mid(from));
       if (run.message_arrives[i] < 0) {
-        const y = mid(from) + Math.sign(to - from) * 14;
+        const y = mid(from) + Math.sign(to - from) * LANE * .35;
         pen.lineTo(x0 + 6, y); pen.moveTo(x0 + 3, y - 3); pen.lineTo(x0 + 9, y + 3); pen.moveTo(x0 + 9, y - 3); pen.lineTo(x0 + 3, y + 3);
       } else pen.lineTo(x(run.message_arrives[i], win), mid(to));
       pen.stroke();
@@ -151,7 +153,7 @@ function lanesPane(run, root) {
     for (let i = 0; i < run.count; i++) {
       if (run.mark_node[i] !== node || !passes[i]) continue;
       const dx = Math.abs(x(run.mark_at[i], win) - px);
-      const dy = Math.abs((STYLE[run.kinds[run.mark_kind[i]]] || ['', 35])[1] - (py - laneY(node)));
+      const dy = Math.abs(deep(run.kinds[run.mark_kind[i]]) - (py - laneY(node)));
       if (dx + dy / 4 < distance) { distance = dx + dy / 4; best = i; }
     }
     return best;

@@ -21,7 +21,8 @@ function matrixPane(run, root) {
     for (let column = first; column < last; column++) {
       if (heightOf(column) % Math.ceil(10 * run.perTile) === (run.perTile > 1 ? 1 : 0) || columns <= 12) {
         pen.fillStyle = colours.dim;
-        pen.fillText(String(heightOf(column)), at(column), 9);
+        const word = String(heightOf(column)), room = canvas.clientWidth - pen.measureText(word).width - 2;
+        pen.fillText(word, Math.min(at(column), Math.max(room, 0)), 9);
       }
       for (let row = 0; row < run.rows.length; row++) cell(pen, run.cells[row * columns + column], at(column), TOP + row * ROW);
     }

@@ -25,6 +25,12 @@ function sized(canvas, width, height) {
 
 function faultColour(index) { return colours['f' + (index % 6)]; }
 
+function worded(pen, text, x, y, colour, align) {
+  const wide = pen.measureText(text).width + 4;
+  pen.fillStyle = colours.bg; pen.fillRect(align === 'center' ? x - wide / 2 : x - 2, y - 5.5, wide, 11);
+  pen.fillStyle = colour; pen.textAlign = align; pen.fillText(text, x, y); pen.textAlign = 'left';
+}
+
 // A readable step for an axis: 1, 2 or 5 times a power of ten.
 function step(span, room) {
   const raw = span / Math.max(1, room);

@@ -39,11 +39,9 @@ function treePane(run, root) {
       if (X(place) < -40 || to > width + 40) continue;
       pen.strokeStyle = what === 'undone' ? colours.g3 : colours.bad; pen.setLineDash([3, 3]);
       pen.beginPath(); pen.moveTo(X(place), Y(place) - 7); pen.bezierCurveTo(X(place), 14, to, 14, to, TOP - 8); pen.stroke(); pen.setLineDash([]);
-      pen.fillStyle = colours.fg;
       const at = Math.min(X(place) + 8, Math.max(to, width - 150));
-      const line = labels.filter((other) => Math.abs(other - at) < 150).length;
-      labels.push(at);
-      if (line < 3) pen.fillText(`${what} by ${times}, depth ${depth}`, at, 10 + 11 * line);
+      const line = labels.filter((other) => Math.abs(other.at - at) < 150).length;
+      labels.push({ at, line, text: `${what} by ${times}, depth ${depth}` });
     }
     for (let place = 0; place < run.block_number.length; place++) {
       if (!is_seen(place)) continue;
@@ -52,8 +50,12 @@ function treePane(run, root) {
       pen.fillStyle = run.block_final[place] ? colours.g1 : colours.bg; pen.fill();
       pen.strokeStyle = is_refused ? colours.bad : run.block_final[place] ? colours.g1 : colours.g2; pen.lineWidth = 2; pen.stroke();
       if (height === state.h) { pen.strokeStyle = colours.sel; pen.beginPath(); pen.arc(X(place), Y(place), 9, 0, 7); pen.stroke(); }
-      if (run.block_lane[place] === 0 && height % 10 === 0) { pen.fillStyle = colours.dim; pen.textAlign = 'center'; pen.fillText(String(height), X(place), TOP + 14); pen.textAlign = 'left'; }
     }
+    // Words last and on a ground of their own, so that no arc and no branch runs through them.
+    for (let place = 0; place < run.block_number.length; place++) {
+      if (is_seen(place) && run.block_lane[place] === 0 && run.block_height[place] % 10 === 0) worded(pen, String(run.block_height[place]), X(place), TOP + 14, colours.dim, 'center');
+    }
+    for (const { at, line, text } of labels) if (line < 3) worded(pen, text, at, 8 + 11 * line, colours.fg, 'left');
     const now = state.t === null ? null : run.heightAt(state.t);
     if (now !== null) { pen.fillStyle = colours.sel; pen.fillRect((now - least + 1) * WIDE - box.scrollLeft - 1, high - 6, 3, 6); }
     canvas.dataset.cursor = String(now);
@@ -74,10 +76,10 @@ function treePane(run, root) {
     return best;
   }
 
-  const words = (each) => `block ${run.digests[run.block_number[each]]}, height ${run.block_height[each]}, view ${run.block_view[each]}, by ${run.block_proposer[each]}${run.block_final[each] ? ', final' : ', not final'}${run.refusals[run.block_number[each]] ? ', refused: ' + run.refusals[run.block_number[each]] : ''}`;
+  const words = (each) => `block ${run.digests[run.block_number[each]]}, height ${run.block_height[each]}, ${run.viewWord} ${run.block_view[each]}, by ${run.block_proposer[each]}${run.block_final[each] ? ', final' : ', not final'}${run.refusals[run.block_number[each]] ? ', refused: ' + run.refusals[run.block_number[each]] : ''}`;
   canvas.addEventListener('click', (event) => { const found = nearest(event); if (found !== null) selectHeight(run, run.block_height[found]); });
   canvas.addEventListener('mousemove', (event) => { const found = nearest(event); canvas.title = found === null ? '' : words(found); });
-  tableOnDemand(root, 'tree', () => table(['height', 'view', 'leader', 'digest', 'parent', 'final', 'refused'], Array.from(run.block_number, (number, each) => [
+  tableOnDemand(root, 'tree', () => table(['height', run.viewWord, 'leader', 'digest', 'parent', 'final', 'refused'], Array.from(run.block_number, (number, each) => [
     run.block_height[each], run.block_view[each], run.block_proposer[each], run.digests[number], run.digests[run.block_parent[each]] || '', run.block_final[each] ? 'yes' : 'no', run.refusals[number] || '',
   ])));
   return { draw, reveal };

@@ -101,3 +101,13 @@ def test_the_page_has_the_legend_of_the_log():
     rows = dict(re.findall(r"^\| `(.)` \| (.+) \|$", page, re.MULTILINE))
 
     assert {symbol: said for symbol, said in rows.items() if symbol not in ".-"} == LEGEND
+
+
+def test_a_chain_of_slots_is_told_in_slots():
+    lines = []
+    replicas = Replicas(load_scenario("calm", ("consensus.engine=longest-chain",)))
+    columns = ColumnLog(replicas, lines.append)
+    for node in range(4):
+        EventRouter(replicas.handlers, columns.handlers).route(Event(1_000_000, node, Entered(3, 2)))
+
+    assert lines == ["     1.000  v v L v  slot 3"]

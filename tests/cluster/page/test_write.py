@@ -5,7 +5,7 @@ from array import array
 import pytest
 
 from cluster.page.events import MARKS_MAX, MESSAGES_MAX
-from cluster.page.write import TOO_LONG, bounded_page, write_page
+from cluster.page.write import PROGRAM, TOO_LONG, _program_of, bounded_page, write_page
 from report.page import render
 from report.page.render import run_page
 from report.page.rows import Columns
@@ -67,3 +67,16 @@ def test_a_page_that_finds_no_place_is_a_line_and_no_failure(tmp_path):
 
     assert write_page(tmp_path / "file" / "report.html", b"").startswith(f"no page: {tmp_path / 'file'}")
     assert write_page(tmp_path / "report.html", b"<p>") == f"page {tmp_path / 'report.html'}"
+
+
+@pytest.mark.parametrize(
+    ("repeat", "program"),
+    [
+        ("/a/python run_cluster.py run calm --seed 1", "/a/python run_cluster.py"),
+        ("'/a run b/python' run_cluster.py run calm", "'/a run b/python' run_cluster.py"),
+        ("", PROGRAM),
+        ("'no end run", PROGRAM),
+    ],
+)
+def test_a_page_names_the_program_that_made_its_run(repeat, program):
+    assert _program_of(repeat) == program

@@ -66,6 +66,16 @@ def test_the_filter_leaves_exactly_what_it_names(page):
     assert found == counts
 
 
+def test_a_chain_of_slots_has_slots_in_its_list_and_its_tables():
+    with opened(run_page([made_rows()._replace(view_word="slot")])) as page:
+        page.run("() => { document.querySelector('[data-table=tree]').open = true; }")
+        page.tab.wait_for_selector("[data-table=tree] td", state="attached")
+
+        assert "slot 3" in page.text("[data-pane=list]")
+        assert "view" not in page.text("[data-pane=list]")
+        assert "slot" in page.text("[data-table=tree] tr")
+
+
 def test_the_filter_can_be_typed_and_cleared(page):
     page.press("/", "v", "o", "t", "e", "Escape")
     before = page.text("[data-count]")

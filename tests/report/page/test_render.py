@@ -88,3 +88,10 @@ def test_the_checks_are_words_with_their_results_replicas_and_coverage(page):
         "kind of fault | voted, voter\n"
         "partition | 3\n"
     )
+
+
+def test_a_chain_of_slots_is_shown_in_slots():
+    page = run_page([made_rows()._replace(view_word="slot")]).decode()
+
+    assert "leads the slot" in page
+    assert "leads the view" not in page

@@ -73,4 +73,5 @@ LONGEST_CHAIN: Final = EngineKind(
     verify_finality=verify_finality,
     label=label_of,
     check_seal=check_seal,
+    view_word="slot",
 )

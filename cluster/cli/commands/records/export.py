@@ -13,6 +13,7 @@ from cluster.exports.shiviz import lines_of, part_around, shown
 from cluster.exports.window import ExportWindow, first_difference_of_roots
 from cluster.scenario.load import decode_scenario
 from network.types import MILLISECOND_US
+from validators.consensus.registry import ENGINES
 
 
 def fill_parser(parser: Parser) -> None:
@@ -62,7 +63,9 @@ def _write_perfetto(reader: RecordReader, out: Path, window: ExportWindow) -> di
     scenario = decode_scenario(reader.scenario(), str(reader.path))
     has_summaries = (reader.path / SUMMARIES).exists()
     names = list(names_of(scenario.cluster.validators, scenario.observers))
-    trace = PerfettoTrace(names, list(read_summaries(reader.path)) if has_summaries else [], window)
+    word = ENGINES[scenario.consensus.engine].view_word
+    summaries = list(read_summaries(reader.path)) if has_summaries else []
+    trace = PerfettoTrace(names, summaries, window, view_word=word)
     encoded = trace.encode(read_events(reader.path))
     out.write_bytes(encoded)
     return {"bytes": len(encoded), f"events_left_out_of_more_than_{EVENTS_MAX}": trace.left_out}
