@@ -174,9 +174,7 @@ class AuctionPhase(TimerPhase):
         live = [timer for timer in waiting if not self._is_dead(timer)]
         # Before anything is removed or fires: who can pay is asked of the start of the phase.
         reasons = {timer.timer_id: self._reason_to_hold(timer) for timer in live}
-        for timer in waiting:
-            if self._is_dead(timer):
-                self._remove_if_budget(timer)
+        self._remove_in_budget([timer for timer in waiting if self._is_dead(timer)])
         contenders = [timer for timer in live if not reasons[timer.timer_id]]
         reasons.update(self._hold_auction(contenders))
         return live, reasons

@@ -82,9 +82,7 @@ class BiasPhase(TimerPhase):
 
     def _clean_up_and_fire(self, waiting: list[Timer]) -> tuple[list[Timer], dict[bytes, str]]:
         """Remove the expired, let winners fire and pay; return the live timers, and the reason each is held back."""
-        for timer in waiting:
-            if self._is_expired(timer):
-                self._remove_if_budget(timer)
+        self._remove_in_budget([timer for timer in waiting if self._is_expired(timer)])
         live = [timer for timer in waiting if not self._is_expired(timer)]
         competing = [self._candidate(timer) for timer in live if not self._reason_to_hold(timer)]
         if not self.present.config.execution_lane_paused:

@@ -240,8 +240,9 @@ class Call:
         counts = self.counts
         timer_id = keccak256(self.actor + be8(due) + payload + be8(self.nonce) + be8(counts.scheduled))
         locked = admission.locked(fees)
-        quoted = self._admit(asked._replace(timer_id=timer_id), fees, counts, locked)
-        self.insert(asked._replace(timer_id=timer_id, quote=quoted.quote), locked, keys or ())
+        named = asked._replace(timer_id=timer_id)
+        quoted = self._admit(named, fees, counts, locked)
+        self.insert(named if quoted.quote is None else named._replace(quote=quoted.quote), locked, keys or ())
         if quoted.quote is not None and quoted.stated is not None:
             self.events.append([CLAMPED, timer_id, quoted.stated, quoted.quote.max_priority_fee_per_cycle])
         self.events += [] if keys is None else [[watches.WATCHES, timer_id, keys]]
@@ -388,10 +389,12 @@ def new_expiry(contents: Contents, timer: Timer, present: Present, expires_at: i
 
 
 def _require_address(*addresses: bytes | None) -> None:
-    if any(address is not None and len(address) != ADDRESS_BYTES for address in addresses):
-        raise RevertedError("InvalidInput")
+    for address in addresses:
+        if address is not None and len(address) != ADDRESS_BYTES:
+            raise RevertedError("InvalidInput")
 
 
 def _require_number(*numbers: int | None) -> None:
-    if any(number is not None and not 0 <= number <= MAX_INTEGER for number in numbers):
-        raise RevertedError("InvalidInput")
+    for number in numbers:
+        if number is not None and not 0 <= number <= MAX_INTEGER:
+            raise RevertedError("InvalidInput")

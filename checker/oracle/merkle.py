@@ -1,5 +1,6 @@
 """Merkle mountain ranges over SHA-256, by appending one leaf after the other."""
 
+import hashlib
 from collections.abc import Iterable
 from copy import copy
 from typing import Final
@@ -28,19 +29,19 @@ class Mountains:
 
     def append(self, element: bytes) -> None:
         """Add a leaf; as long as the last two peaks are of one size they become one."""
-        leaves, digest = 1, self._number(element)
-        while self.peaks and self.peaks[-1][0] == leaves:
-            digest = self._number(self.peaks.pop()[1] + digest)
+        peaks, nodes = self.peaks, self._nodes
+        # Hashed in place: two calls a node would be a third of the time of a long log.
+        leaves, digest = 1, hashlib.sha256(nodes.to_bytes(8, "big") + element).digest()
+        nodes += 1
+        while peaks and peaks[-1][0] == leaves:
+            digest = hashlib.sha256(nodes.to_bytes(8, "big") + peaks.pop()[1] + digest).digest()
+            nodes += 1
             leaves *= 2
             if leaves == CHUNK_LEAVES:
                 self.chunks.append(digest)
-        self.peaks.append((leaves, digest))
+        peaks.append((leaves, digest))
         self.leaves += 1
-
-    def _number(self, content: bytes) -> bytes:
-        digest = sha256(be8(self._nodes) + content)
-        self._nodes += 1
-        return digest
+        self._nodes = nodes
 
 
 def list_root(items: Iterable[bytes]) -> bytes:

@@ -6,6 +6,7 @@ written again and compared, which is all that "one content has one encoding" ask
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
@@ -153,8 +154,9 @@ def sha256(data: bytes) -> bytes:
     return hashlib.sha256(data).digest()
 
 
+@lru_cache(maxsize=1 << 16)
 def keccak256(data: bytes) -> bytes:
-    """Return the Keccak-256 of the data, which is not SHA3-256."""
+    """Return the Keccak-256 of the data, which is not SHA3-256; the key of an entry is asked for again and again."""
     return keccak.new(digest_bits=256, data=data).digest()
 
 

@@ -7,6 +7,7 @@ import base64
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from checker.oracle import watches
 from checker.oracle.calls import DEFAULT_HANDLER, MAX_HANDLER_BYTES, Call, Gas, Present
@@ -76,10 +77,12 @@ class TimerPhase:
         triggered = self._trigger()
         # Once: what a handler of this phase schedules or extends must not change who is on the list.
         there = self._waiting()
-        self.present.collected.update((timer.timer_id, timer) for timer in there)
+        self.present.collected.update({timer.timer_id: timer for timer in there})
         waiting = [timer for timer in there if timer.timer_id not in triggered]
-        # Before anything fires: whether a payer is solvent is asked of the start of the phase.
-        self.funds = {timer.fee_payer: self.contents.balance(timer.fee_payer) for timer in waiting}
+        # Before anything fires: whether a payer is solvent is asked of the start of the phase. Each payer once: in a
+        # storm thousands of timers wait for few payers.
+        payers = dict.fromkeys([timer.fee_payer for timer in waiting])
+        self.funds = {payer: self.contents.balance(payer) for payer in payers}
         self.due = len(there)
         self._prepare(waiting)
         live, reasons = self._clean_up_and_fire(waiting)
@@ -108,28 +111,29 @@ class TimerPhase:
         return self._still_there(self.dead_left)
 
     def _still_there(self, timer_ids: list[bytes]) -> int:
-        return sum(timer_id in self.contents.timers.rows for timer_id in timer_ids)
+        return sum(map(self.contents.timers.rows.__contains__, timer_ids))
 
     def close(self, used_cycles: int) -> None:
         """Write what needs the block's totals; `used_cycles` are all cycles of the block."""
 
     def _waiting(self) -> list[Timer]:
         """Return the waiting timers."""
-        due = [timer for timer in self.contents.timers.rows.values() if timer.due <= self.present.now]
+        now = self.present.now
+        due = [timer for timer in self.contents.timers.rows.values() if timer.due <= now]
         # Sorted anew each time, where the chain keeps an order: the two must not share a way to be wrong.
-        return sorted(due, key=lambda timer: (timer.due, timer.sequence))
+        return sorted(due, key=_place)
 
     def _prepare(self, waiting: list[Timer]) -> None:
         """Prepare the values by which timers are classified."""
 
     def _clean_up_and_fire(self, waiting: list[Timer]) -> tuple[list[Timer], dict[bytes, str]]:
         """Remove the dead, fire what fits; return the live timers, and for each the reason it is held back, if any."""
-        dead = [timer for timer in waiting if self._is_dead(timer)]
-        gone = {timer.timer_id: True for timer in dead}
-        live = [timer for timer in waiting if timer.timer_id not in gone]
+        dead: list[Timer] = []
+        live: list[Timer] = []
+        for timer in waiting:
+            (dead if self._is_dead(timer) else live).append(timer)
         reasons = {timer.timer_id: self._reason_to_hold(timer) for timer in live}
-        for timer in dead:
-            self._remove_if_budget(timer)
+        self._remove_in_budget(dead)
         live = self._cancel_overdue(live)
         held = self._fill_lane([timer for timer in live if not reasons[timer.timer_id]])
         reasons.update({timer.timer_id: "lane_full" for timer in held})
@@ -185,11 +189,19 @@ class TimerPhase:
         config = self.present.config
         return 0 if config.gc_lane_paused else config.gc_cycles_per_block // config.gc_cost_per_timer
 
+    def _remove_in_budget(self, dead: Sequence[Timer]) -> None:
+        """Remove dead timers, the first first, and leave waiting those that the GC lane's budget does not reach."""
+        reached = max(self._gc_budget - self.removed, 0)
+        for timer in dead[:reached]:
+            self._remove_dead(timer)
+        # Without a call for each: after an outage thousands are left in every block.
+        self.dead_left += [timer.timer_id for timer in dead[reached:]]
+
     def _remove_if_budget(self, timer: Timer) -> None:
         """Remove a dead timer, or leave it waiting where the GC lane's budget is used up."""
-        if self.removed >= self._gc_budget:
-            self.dead_left.append(timer.timer_id)
-            return
+        self._remove_in_budget([timer])
+
+    def _remove_dead(self, timer: Timer) -> None:
         # Before the timer leaves: the bid that then goes back to its payer does not count.
         balance = self.contents.balance(timer.fee_payer)
         remove_timer(self.contents, timer)
@@ -245,6 +257,9 @@ class TimerPhase:
         counts = [[reason, given.count(reason)] for reason in REASONS if reason in given]
         if counts:
             self.events.append([SUMMARY, counts])
+
+
+_place = attrgetter("due", "sequence")
 
 
 def handler_of(timer: Timer) -> tuple[str, bytes]:
