@@ -63,8 +63,7 @@ class Prices:
         return FeeParams(2 * self.lane, self.p50_tip, self.cell, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Bid:
+class Bid(msgspec.Struct, frozen=True, gc=False):
     """The fee arguments of a call; None was left out."""
 
     max_fee_per_cycle: int | None = None

@@ -1,7 +1,6 @@
 """Calls about timers in the lane, and of the agents that bid for them: fees are quoted, `bid` is withdrawn (CIP-1)."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Final
 
 import msgspec
@@ -42,7 +41,7 @@ def admit_in_lane(lane: Lane, context: SchedulingContext, request: ScheduleReque
     admission = admit(context, request)
     assert admission.timer.quote is not None, "fees are quoted in the lane"
     cells = _cells_of(lane, request, admission.timer.quote)
-    return replace(admission, reached=(*admission.reached, *cells))
+    return msgspec.structs.replace(admission, reached=(*admission.reached, *cells))
 
 
 def _cells_of(lane: Lane, request: ScheduleRequest, quote: Quote) -> Iterator[RuleCell]:

@@ -49,8 +49,7 @@ MAX_CONVENTION_BRACKETS: Final = 64
 """A payload with more opening brackets than this is not read as JSON: parsers differ in how deep they can go."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScheduleRequest:
+class ScheduleRequest(msgspec.Struct, frozen=True, gc=False):
     """A request for a timer. None means the default; heights are in the timebase, limits in cycles."""
 
     actor: bytes
@@ -107,8 +106,7 @@ WATCH_CELLS: Final = 64
 """Cells of each key that a timer watches."""
 
 
-@dataclass(frozen=True, slots=True)
-class Admission:
+class Admission(msgspec.Struct, frozen=True, gc=False):
     """A timer that may come in, what its call pays for its place in the state first, and what tells of it.
 
     `reached` are the rule cells that count once the call has kept its effects. `bid`, in units, is what its payer has

@@ -8,7 +8,7 @@ escrow from the call to the exit, and a fire pays at most its bid; a timer that 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, ClassVar, Final
 
@@ -141,9 +141,9 @@ class BiasAuctionInBlock(PolicyInBlock):
             raise BidNotCovered(bid, available)
         reached = admission.reached + ((BiasRule.BID_BY_AGENT,) if is_asked else ())
         if not bid:
-            return replace(admission, reached=reached)
+            return msgspec.structs.replace(admission, reached=reached)
         events = admission.events[0], BidLocked(admission.timer.timer_id, payer, bid)
-        return replace(admission, bid=bid, events=events, reached=(*reached, BiasRule.BID_LOCKED))
+        return msgspec.structs.replace(admission, bid=bid, events=events, reached=(*reached, BiasRule.BID_LOCKED))
 
     def enter(self, admission: Admission) -> None:
         """Write a timer that was admitted, and lock its bid."""
@@ -253,7 +253,7 @@ class BiasAuctionInBlock(PolicyInBlock):
             limit = answer.max_priority_fee_per_cell or None
         cycles = self.context.gas_limit_ceiling if limit is None else limit
         bid = min(answer.max_priority_fee_per_cycle * cycles, MAX_U63) if request.bid is None else request.bid
-        return replace(request, gas_limit=limit, bid=bid)
+        return msgspec.structs.replace(request, gas_limit=limit, bid=bid)
 
     def _required(self, timer: Timer) -> int:
         return max_cost(timer, self.block.config, self.block.basefees)

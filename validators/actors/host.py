@@ -5,7 +5,6 @@ program hands in, and acts on the chain only through World, whose writes the cal
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import update_wrapper
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -205,7 +204,7 @@ class Host:
             due, payload, fee_payer=fee_payer, gas_limit=gas_limit, expires_at=expires_at, fees=bid_for, bid=bid
         )
         keys = self._world.watched_keys(self._frame.actor, [_watchable(pair) for pair in watched])
-        timer_id = self._schedule(replace(request, watched=keys))
+        timer_id = self._schedule(msgspec.structs.replace(request, watched=keys))
         self.events.append(TimerWatches(timer_id, keys))
         return timer_id
 

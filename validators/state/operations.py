@@ -11,8 +11,9 @@ Encoding is injective, so two updates of a key carry the same value if and only 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, Literal, NoReturn, Protocol, TypeAlias
+
+import msgspec
 
 from validators.state.errors import BadKey, BadValue, CorruptLog
 
@@ -42,8 +43,7 @@ SHORT_LENGTHS: Final = tuple(bytes((length,)) for length in range(0x80))
 """The lengths whose encoding is one byte, encoded; a table, because most values are short and every write needs one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(msgspec.Struct, frozen=True, gc=False):
     """One decoded operation: `kind` is its first byte; `value` is a commit's metadata; `floor` is 0 unless a commit."""
 
     kind: int
