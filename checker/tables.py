@@ -16,6 +16,7 @@ LONG_STORAGE: Final = 0x04
 TIMER: Final = 0x05
 BUCKET: Final = 0x06
 BUCKET_ENTRY: Final = 0x07
+TIMER_COUNTS: Final = 0x08
 BURNED: Final = 0x0A
 TIMER_CONFIG: Final = 0x0B
 MAILBOX: Final = 0x0C
@@ -42,6 +43,10 @@ SLOT_ROWS: Final = 0x1F
 SLOT_ROW: Final = 0x20
 BID: Final = 0x21
 WATCH: Final = 0x22
+WATCHED_KEY: Final = 0x23
+WATCHER: Final = 0x24
+WATCH_COUNT: Final = 0x25
+WATCH_BOOKS: Final = 0x26
 HIT: Final = 0x27
 TRIGGER_CONFIG: Final = 0x28
 QUEUE_CONFIG: Final = 0x2C
@@ -63,7 +68,7 @@ TABLE_NAMES: Final[dict[int, str]] = {
     TIMER: "timer",
     BUCKET: "bucket",
     BUCKET_ENTRY: "bucket entry",
-    0x08: "timer counts",
+    TIMER_COUNTS: "timer counts",
     FEE_MARKET: "fee market",
     BURNED: "burned",
     TIMER_CONFIG: "timer configuration",
@@ -89,6 +94,13 @@ TABLE_NAMES: Final[dict[int, str]] = {
     SLOT_ROWS: "slot rows",
     SLOT_ROW: "slot row",
     BID: "bid",
+    WATCH: "watch",
+    WATCHED_KEY: "watched key",
+    WATCHER: "watcher",
+    WATCH_COUNT: "watch count",
+    WATCH_BOOKS: "watch books",
+    HIT: "hit",
+    TRIGGER_CONFIG: "trigger configuration",
     QUEUE_CONFIG: "queue configuration",
     QUEUE_ENTRY: "queue entry",
     REMOVAL_SLOT: "removal slot",
@@ -104,12 +116,21 @@ MAILBOX_KEY: Final = bytes((MAILBOX,)).ljust(32, b"\0")
 BURNED_KEY: Final = bytes((BURNED,)).ljust(32, b"\0")
 TIMER_CONFIG_KEY: Final = bytes((TIMER_CONFIG,)).ljust(32, b"\0")
 
-_KEYED_BY_ADDRESS: Final = (ACCOUNT, 0x02, 0x08, RECENT_FIRES, AUCTION_TALLY, AUCTION_WEIGHT, AUTHORIZATION)
+_KEYED_BY_ADDRESS: Final = (
+    ACCOUNT,
+    0x02,
+    TIMER_COUNTS,
+    RECENT_FIRES,
+    AUCTION_TALLY,
+    AUCTION_WEIGHT,
+    AUTHORIZATION,
+    WATCH_COUNT,
+)
 _KEYED_BY_NUMBER: Final = (MESSAGE, FIRES, EPOCH, AUCTION_ACTOR, BIAS_WINDOW, SLOT_ROW, REMOVAL_SLOT)
 _WITHOUT_IDENTITY: Final = (
     *(FEE_MARKET, BURNED, TIMER_CONFIG, MAILBOX, LANE_CONFIG, LANE_MARKET, OVERFLOW, GC_CURSOR, CALENDAR),
     *(AUCTION_CONFIG, AUCTION_BOOKS, AUCTION_CURSOR, BIAS_CONFIG, BIAS_BOOKS, SLOT_ROWS),
-    *(QUEUE_CONFIG, SERVICE_STATUS),
+    *(QUEUE_CONFIG, SERVICE_STATUS, WATCH_BOOKS, TRIGGER_CONFIG),
 )
 _SHOWN_BYTES: Final = 48
 

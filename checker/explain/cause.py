@@ -8,18 +8,48 @@ were executed. Everything else is *execution*. An execution that broke off is co
 """
 
 from collections import Counter
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Final, get_args
 
 from checker.explain.divergence import Divergence, first_difference
 from checker.explain.executions import Outcome
-from checker.explain.reading import event_of, is_dead_timer, record_of, timer_of, timers_in
+from checker.explain.reading import (
+    event_of,
+    events_of,
+    is_dead_timer,
+    is_of_transaction,
+    record_of,
+    timer_of,
+    timers_in,
+)
 from checker.mutants.mutant import Cause
-from checker.tables import BUCKET, BUCKET_ENTRY, GC_CURSOR, TIMER
-from scheduler import Timer, TimerCancelledForDelay, TimerCancelledInsufficientFunds, TimerExpired, TimerFired
+from checker.tables import (
+    BUCKET,
+    BUCKET_ENTRY,
+    GC_CURSOR,
+    TIMER,
+    TIMER_COUNTS,
+    WATCH,
+    WATCH_BOOKS,
+    WATCH_COUNT,
+    WATCHED_KEY,
+    WATCHER,
+)
+from scheduler import (
+    Timer,
+    TimerCancelled,
+    TimerCancelledByGovernance,
+    TimerCancelledForDelay,
+    TimerCancelledInsufficientFunds,
+    TimerExpired,
+    TimerFired,
+)
 
-_BOOKKEEPING: Final = (BUCKET, BUCKET_ENTRY, GC_CURSOR, 0x08)
-"""Tables of buckets, their entries, the GC lane's cursor, and the number of timers of each actor."""
+_BOOKKEEPING: Final = (
+    *(BUCKET, BUCKET_ENTRY, GC_CURSOR, TIMER_COUNTS),
+    *(WATCH, WATCHED_KEY, WATCHER, WATCH_COUNT, WATCH_BOOKS),
+)
+"""Tables of what is kept about timers: buckets, their entries, the GC lane's cursor, counts by actor, watches."""
 
 _OF_TIMERS: Final = (TIMER, *_BOOKKEEPING)
 _STATE_REFUSED: Final = ("CorruptLog: ", "RootMismatchError: ")
@@ -28,6 +58,7 @@ _STATE_REFUSED: Final = ("CorruptLog: ", "RootMismatchError: ")
 _COUNTS_OF_THE_DEAD: Final = ("waiting_dead", "expired", "insolvent", "gc_cycles")
 
 _Collected = TimerExpired | TimerCancelledInsufficientFunds | TimerCancelledForDelay
+_EXITS = _Collected | TimerFired | TimerCancelled | TimerCancelledByGovernance
 
 
 def cause_of(divergence: Divergence, *, is_from_the_past: bool) -> Cause:
@@ -36,7 +67,7 @@ def cause_of(divergence: Divergence, *, is_from_the_past: bool) -> Cause:
     Args:
         divergence: The divergence.
         is_from_the_past: Whether a wrong validator had executed other branches or taken blocks back, and its code
-            without that past comes to another outcome.
+            without that past comes to the right outcome.
     """
     right, wrong = divergence.right, divergence.wrong
     if divergence.refusal or right.transactions != wrong.transactions:
@@ -66,7 +97,9 @@ def _cause_of_break(divergence: Divergence, *, is_from_the_past: bool) -> Cause:
     more = [timer_of(before, timer_id) for timer_id in _timers_removed(wrong, before) if timer_id not in kept]
     is_dead = any(timer is not None and is_dead_timer(timer, before, divergence.now) for timer in more)
     is_about_the_dead = came_to.receipts != wrong.receipts and _is_about_the_dead(divergence, came_to)
-    is_clean_up = is_from_the_past or is_of_nothing or is_dead or is_about_the_dead
+    # A transaction is refused for its sender's account, whatever timers had left before it.
+    is_about_timers = not is_of_transaction(wrong) and (is_of_nothing or is_dead)
+    is_clean_up = is_from_the_past or is_about_timers or is_about_the_dead
     return "clean-up" if is_clean_up else "execution"
 
 
@@ -95,12 +128,19 @@ def _cause_of_values(divergence: Divergence, *, is_from_the_past: bool) -> Cause
 def _is_reordered(divergence: Divergence, right: Outcome) -> bool:
     """Return whether both groups took a timer that both might take, but not the same one first."""
     for kind in (TimerFired, _Collected):
-        taken = [
-            [event.timer_id for event in map(event_of, outcome.receipts) if isinstance(event, kind)]
+        events = [
+            [event for event in map(event_of, outcome.receipts) if isinstance(event, kind)]
             for outcome in (right, divergence.wrong)
         ]
-        pair = next((pair for pair in zip(*taken, strict=False) if pair[0] != pair[1]), None)
-        if pair is None:
+        taken = [[event.timer_id for event in each] for each in events]
+        # A fire with other values comes before all that follows from it.
+        found = first_difference(events)
+        if found is None:
+            continue
+        pair = timers_in(found[1])
+        if len(pair) == 1 and None not in found[1]:
+            return False
+        if len(pair) < len(events):
             continue
         if pair[0] in taken[1] and pair[1] in taken[0]:
             return True
@@ -118,7 +158,7 @@ def _is_ready(divergence: Divergence, timer_id: bytes) -> bool:
 def _is_about_removal(divergence: Divergence) -> bool:
     """Return whether timers left alike in both groups while their bookkeeping by height and by actor differs."""
     receipts = divergence.right.receipts
-    has_exits = any(isinstance(event_of(receipt), _Collected | TimerFired) for receipt in receipts)
+    has_exits = any(isinstance(event, _EXITS) for receipt in receipts for event in events_of(receipt))
     is_same = receipts == divergence.wrong.receipts
     return is_same and has_exits and all(key[0] in _BOOKKEEPING for key in divergence.keys)
 
@@ -128,6 +168,8 @@ def _is_about_the_dead(divergence: Divergence, right: Outcome) -> bool:
     receipts = right.receipts, divergence.wrong.receipts
     found = first_difference(receipts)
     events = [] if found is None else [event_of(receipt) for receipt in found[1]]
+    if _is_of_one_exit(events):
+        return False
     if any(isinstance(event, _Collected) for event in events):
         return True
     timers = timers_in(events) or _timers_with_other_entries(divergence)
@@ -136,6 +178,12 @@ def _is_about_the_dead(divergence: Divergence, right: Outcome) -> bool:
         return any(timer_id in timers for timer_id in exits)
     records = [timer_of(divergence.before, timer_id) for timer_id in timers]
     return any(timer is not None and timer.expires_at < divergence.now for timer in records)
+
+
+def _is_of_one_exit(events: Sequence[object]) -> bool:
+    """Return whether both groups let one timer leave for one reason: what it costs is what they differ in."""
+    kinds = {type(event) for event in events}
+    return kinds <= {*get_args(_Collected)} and len(kinds) == 1 == len(timers_in(events))
 
 
 def _timers_with_other_entries(divergence: Divergence) -> list[bytes]:

@@ -159,7 +159,9 @@ class OracleReplay:
         receipts = tuple(write(receipt) for receipt in result.receipts)
         counts = {name: result.counts[name] for name in COUNTED}
         operations = log.operations(start)
-        return Outcome(tuple(transactions), result.state_root, receipts, result.changes, operations, counts)
+        return Outcome(
+            tuple(transactions), result.state_root, receipts, result.changes, operations, counts, result.phases
+        )
 
 
 def find_divergence(
@@ -210,7 +212,7 @@ def _ranked(
     """Return the groups, the oracle's own one among them, the one that is right first."""
     groups = [ExecutionGroup(as_changes(group.outcome, before), list(group.validators)) for group in observed.groups]
     if opinion is not None:
-        agreeing = next((group for group in groups if group.outcome == opinion), None)
+        agreeing = next((group for group in groups if group.outcome.is_that_of_the_oracle(opinion)), None)
         if agreeing is None:
             agreeing = ExecutionGroup(opinion, [])
             groups.append(agreeing)

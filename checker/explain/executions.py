@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from checker.checks.observations import name_validators
+from checker.oracle.phases import Ledger, compare_phases
 from validators.execution.blocks import Block
 
 Changes = Mapping[bytes, bytes | None]
@@ -33,6 +34,7 @@ class Outcome(NamedTuple):
         changes: Changed keys with their values.
         operations: Encoded operations in the order of the log.
         counts: The figures of the block's summary that the oracle counts too.
+        phases: The ledger of the block's phases; the oracle's has fewer counts.
         broken: The reason why it broke off; empty where it did not.
         begun: For an aborted execution: the state it started from, as it read it.
         misread: The keys of that state whose values differ from those the block's parent left.
@@ -44,9 +46,15 @@ class Outcome(NamedTuple):
     changes: Changes
     operations: tuple[bytes, ...]
     counts: Mapping[str, int] = {}
+    phases: Ledger = ()
     broken: str = ""
     begun: Mapping[bytes, bytes] | None = None
     misread: tuple[bytes, ...] = ()
+
+    def is_that_of_the_oracle(self, opinion: "Outcome") -> bool:
+        """Return whether the oracle came to the same; of the phases' counts it keeps a part."""
+        is_same = self._replace(phases=()) == opinion._replace(phases=())
+        return is_same and compare_phases(opinion.phases, self.phases) is None
 
 
 @dataclass(slots=True)
@@ -141,14 +149,14 @@ class Executions:
         return min((height for height, digests in self.final.items() if len(digests) > 1), default=None)
 
     def suspects(self, named: Iterable[bytes]) -> list[bytes]:
-        """Return the blocks at which validators may diverge, the lowest first: with two groups, or a broken one.
+        """Return the blocks at which validators may diverge, the lowest first: with two groups, a broken one, or named.
 
-        Then come those that a check names, and last a block of the greatest final height: an error that all make alike
-        shows nowhere else.
+        A block that its proposer alone executed has one group and may be named. Last comes a block of the greatest
+        final height: an error that all make alike shows nowhere else.
         """
         suspects = [digest for digest, block in self.blocks.items() if len(block.groups) > 1 or block.is_broken]
-        suspects.sort(key=lambda digest: self.blocks[digest].block.header.height)
         suspects += [digest for digest in named if digest in self.blocks]
+        suspects.sort(key=lambda digest: self.blocks[digest].block.header.height)
         return [*suspects, *([next(iter(self.final[max(self.final)]))] if self.final else ())]
 
 

@@ -29,6 +29,7 @@ from checker.tables import (
     STORAGE,
     TIMER,
     TIMER_CONFIG,
+    TIMER_COUNTS,
     describe_key,
     describe_value,
 )
@@ -48,7 +49,20 @@ _OPERATIONS: Final = {b"\xd1": "delete", b"\xd2": "update"}
 
 _SHOWN_BYTES: Final = 40
 _ORDER: Final = (
-    *(TIMER, STORAGE, 0x04, MESSAGE, BUCKET_ENTRY, BUCKET, 0x08, 0x02, EPOCH, OVERFLOW, GC_CURSOR, TIMER_CONFIG),
+    *(
+        TIMER,
+        STORAGE,
+        0x04,
+        MESSAGE,
+        BUCKET_ENTRY,
+        BUCKET,
+        TIMER_COUNTS,
+        0x02,
+        EPOCH,
+        OVERFLOW,
+        GC_CURSOR,
+        TIMER_CONFIG,
+    ),
     *(LANE_CONFIG, FIRES, RECENT_FIRES, ACCOUNT, MAILBOX, BURNED, FEE_MARKET, LANE_MARKET),
 )
 _PLACES: Final = {code: place for place, code in enumerate(_ORDER)}

@@ -12,6 +12,7 @@ from checker.explain.divergence import Divergence, first_difference
 from checker.explain.executions import Outcome
 from checker.explain.formatting import show_call, show_operation, show_receipt
 from checker.explain.reading import decode, events_of, is_dead_timer, receipt_at, record_of
+from checker.oracle.phases import compare_phases
 from checker.tables import TIMER
 from scheduler import Timer, TimerScheduled
 from validators.execution.blocks import address_of, decode_transaction
@@ -66,7 +67,17 @@ def origin_in_log(divergence: Divergence) -> Origin:
     if divergence.right.root == divergence.wrong.root and others:
         reported = tuple(", ".join(f"{name} {each.get(name, 0):,}" for name in others) for each in counts)
         return Origin("what the block says of itself", reported, timer=_first_dead(divergence))
+    ledgers = compare_phases(divergence.right.phases, divergence.wrong.phases)
+    if ledgers is not None:
+        return Origin(_name_phases(divergence), ledgers)
     return Origin("the state database: values and operations are the same on all sides")
+
+
+def _name_phases(divergence: Divergence) -> str:
+    """Return the phase that the wrong executions leave out, if they do, in words."""
+    gone_through = [name for name, _ in divergence.wrong.phases]
+    missing = [name for name, _ in divergence.right.phases if name not in gone_through]
+    return f"the phase {missing[0]} was left out" if missing else "the ledger of the block's phases"
 
 
 def _first_dead(divergence: Divergence) -> bytes:

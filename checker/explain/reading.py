@@ -11,7 +11,7 @@ from scheduler import Timer
 from scheduler.tables import KEY_BYTES
 from validators.execution.errors import CorruptStateError, InvalidEncodingError
 from validators.execution.receipts import TimerReceipt, TransactionReceipt, decode_receipt
-from validators.execution.schema import BucketEntry, account_key, decode_entry, timer_key
+from validators.execution.schema import account_key, decode_entry, timer_key
 
 
 def digest_in(text: object) -> bytes:
@@ -29,6 +29,11 @@ def decode(receipt: bytes | None) -> TransactionReceipt | TimerReceipt | None:
         return decode_receipt(receipt)
     except InvalidEncodingError:
         return None
+
+
+def is_of_transaction(outcome: Outcome) -> bool:
+    """Return whether an execution broke off at a transaction that it refused."""
+    return outcome.broken.startswith("transaction ")
 
 
 def receipt_at(outcome: Outcome, index: int) -> bytes | None:
@@ -81,6 +86,7 @@ def record_of(key: bytes, value: bytes | None) -> object:
 def timer_of_key(key: bytes, values: Iterable[bytes | None]) -> bytes:
     """Return the identifier of the timer that an entry is about, nothing for other tables."""
     for record in (record_of(key, value) for value in values):
-        if isinstance(record, Timer | BucketEntry):
-            return record.timer_id
+        timer_id = getattr(record, "timer_id", None)
+        if isinstance(timer_id, bytes):
+            return timer_id
     return b""

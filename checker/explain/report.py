@@ -14,12 +14,12 @@ from checker.explain.executions import ExecutionGroup
 from checker.explain.explanation import Explanation, Findings, KeyReport, SideReport
 from checker.explain.formatting import name_key, show_entry, show_fields, show_root, show_written
 from checker.explain.origins import Origin
-from checker.explain.reading import digest_in
+from checker.explain.reading import digest_in, events_of
 from checker.explain.same_states import explain_same_states
 from checker.explain.writes import origin_of
 from checker.record.errors import on_one_line
 from checker.results import Evidence
-from scheduler import Timer
+from scheduler import Timer, TimerScheduled
 
 KEYS_MAX: Final = 8
 """Greatest number of differing keys shown."""
@@ -100,7 +100,7 @@ def _with_divergence(explanation: Explanation, findings: Findings, divergence: D
     wrong = divergence.wrong_validators
     taken_back = any(read_taken_back(event) for node in wrong for event in thread.pasts.get(node, ()))
     has_past = taken_back or any(node in thread.strayed for node in wrong)
-    is_from_the_past = has_past and not _repeats_cold(findings, divergence)
+    is_from_the_past = has_past and _is_right_when_cold(findings, divergence)
     header = divergence.header
     timer = divergence.timer(timer_id) if timer_id else None
     return msgspec.structs.replace(
@@ -117,7 +117,7 @@ def _with_divergence(explanation: Explanation, findings: Findings, divergence: D
         receipt=None if origin.receipt < 0 else origin.receipt,
         transaction=origin.transaction.hex(),
         timer=timer_id.hex(),
-        timer_record=_record_of(timer, mentions),
+        timer_record=_record_of(timer, mentions) or _scheduled_in(divergence, timer_id),
         actor=origin.actor.hex(),
         handler=origin.handler,
         chain=chain_lines(divergence, origin, mentions, thread, keys=keys),
@@ -132,10 +132,22 @@ def _record_of(timer: Timer | None, mentions: Sequence[Mention]) -> str:
     return f"there no more since {mentions[-1].line}" if mentions else ""
 
 
-def _repeats_cold(findings: Findings, divergence: Divergence) -> bool:
-    """Return whether a wrong validator's code reaches its outcome again from the blocks alone."""
-    firsts = [(group.validators[0], group.outcome) for group in divergence.groups[1:] if group.validators]
-    return all(findings.replay(node, divergence) == outcome for node, outcome in firsts)
+def _scheduled_in(divergence: Divergence, timer_id: bytes) -> str:
+    """Return what a timer is that came in this block, and may have left in it."""
+    receipts = (receipt for group in divergence.groups for receipt in group.outcome.receipts)
+    events = (event for receipt in receipts for event in events_of(receipt))
+    scheduled = (each for each in events if isinstance(each, TimerScheduled) and each.timer_id == timer_id)
+    return next((f"scheduled in this block: {show_fields(each)}" for each in scheduled), "")
+
+
+def _is_right_when_cold(findings: Findings, divergence: Divergence) -> bool:
+    """Return whether a wrong validator's code comes to the right outcome from the blocks alone.
+
+    An outcome that is neither the wrong nor the right one comes from something that is in no block, such as a clock.
+    """
+    firsts = [group.validators[0] for group in divergence.groups[1:] if group.validators]
+    outcomes = (findings.replay(node, divergence) for node in firsts)
+    return any(outcome is not None and outcome.is_that_of_the_oracle(divergence.right) for outcome in outcomes)
 
 
 def _report_group(group: ExecutionGroup) -> SideReport:
@@ -175,7 +187,7 @@ def _notes(divergence: Divergence, *, is_from_the_past: bool) -> list[str]:
     if divergence.refusal:
         notes.append(f"the oracle refuses block {short(divergence.digest)}: {divergence.refusal}")
     if is_from_the_past:
-        notes.append("the same code with nothing behind it but the blocks comes to another outcome")
+        notes.append("the same code with nothing behind it but the blocks comes to the right outcome")
     right, wrong = divergence.right, divergence.wrong
     is_same_content = right.receipts == wrong.receipts and not divergence.keys
     if len(divergence.groups) > 1 and is_same_content and not wrong.broken:

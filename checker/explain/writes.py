@@ -7,7 +7,7 @@ from checker.explain.executions import Outcome
 from checker.explain.formatting import show_call, show_receipt
 from checker.explain.origins import Origin, origin_in_input, origin_in_log, origin_of_break, origin_of_refusal
 from checker.explain.reading import decode, event_of, events_of, receipt_at, record_of, timers_in
-from checker.tables import ACCOUNT, BUCKET, BURNED_KEY, STORAGE, read_amount
+from checker.tables import ACCOUNT, BUCKET, BURNED_KEY, STORAGE, TABLE_NAMES, TIMER_COUNTS, read_amount
 from scheduler import (
     TimerCancelled,
     TimerCancelledByGovernance,
@@ -32,8 +32,8 @@ from validators.execution.receipts import MessageDelivered, TransactionReceipt
 from validators.execution.schema import LongStoredValue
 
 _EXITS = TimerFired | TimerExpired | TimerCancelledInsufficientFunds | TimerCancelledForDelay | TransactionFailed
-_MOVES = _EXITS | TimerScheduled | TimerCancelled | TimerCancelledByGovernance | TransactionCancelled
-_TIMER_COUNTS = 0x08
+_LEFT = _EXITS | TimerCancelled | TimerCancelledByGovernance | TransactionCancelled
+_MOVES = _LEFT | TimerScheduled
 
 
 def origin_of(divergence: Divergence) -> Origin:
@@ -53,10 +53,16 @@ def _origin_of_keys(divergence: Divergence) -> Origin:
     """Return the receipt that touches the first key that differs, where all receipts are the same."""
     if not divergence.keys:
         return origin_in_log(divergence)
-    touching = _receipts_that_touch(divergence, divergence.keys[0])
+    key = divergence.keys[0]
+    touching = _receipts_that_touch(divergence, key)
     if not touching:
-        return Origin("the block's own bookkeeping: prices, totals, epochs")
-    return _origin_at(divergence, touching[0])._replace(others=len(touching) - 1)
+        return Origin(f"no receipt: the block's own bookkeeping, {TABLE_NAMES.get(key[0], 'an unknown table')}")
+    origin = _origin_at(divergence, touching[0])._replace(others=len(touching) - 1)
+    if origin.timer or key[0] not in (BUCKET, TIMER_COUNTS):
+        return origin
+    # What is kept about timers is about the one that the receipt lets leave.
+    timers = timers_in(events_of(receipt_at(divergence.right, touching[0])))
+    return origin._replace(timer=next(iter(timers), b""))
 
 
 def _origin_at(divergence: Divergence, index: int) -> Origin:
@@ -92,8 +98,12 @@ def _origin_in_timers(divergence: Divergence, index: int) -> Origin:
     if len(dict.fromkeys(exits)) > 1:
         reported = tuple("it does not leave in this block" if each is None else show_receipt(each) for each in exits)
     else:
-        find = _exit_from if timer_id else receipt_at
-        reported = divergence.in_each(lambda outcome: show_receipt(find(outcome, index)))
+        reported = divergence.in_each(lambda outcome: show_receipt(_exit_from(outcome, index)))
+        if len(dict.fromkeys(reported)) == 1:
+            # What differs is an effect of it, or stands by itself.
+            pair = [receipt_at(outcome, index) for outcome in (divergence.right, divergence.wrong)]
+            reported = divergence.in_each(lambda outcome: show_receipt(receipt_at(outcome, index)))
+            timer_id = next(iter(timers_in(events_of(pair[0]) + events_of(pair[1]))), timer_id)
     timer = divergence.timer(timer_id) if timer_id else None
     what = f"timer {timer_id.hex()}" if timer_id else "the timer phase or the mailbox"
     if timer is not None:
@@ -129,12 +139,12 @@ def _exits(receipts: Sequence[bytes]) -> dict[bytes, bytes]:
 
 
 def _exit_from(outcome: Outcome, index: int) -> bytes | None:
-    """Return the receipt of the exit or deferral that a receipt of the timer phase belongs to.
+    """Return the receipt of the exit, deferral or delivery that a receipt behind the transactions belongs to.
 
-    Receipts of a handler's effects stand before the fire in which it ran.
+    Receipts of a handler's effects stand before the fire or the delivery in which it ran.
     """
     rest = outcome.receipts[index:]
-    exits = (receipt for receipt in rest if isinstance(event_of(receipt), _EXITS | TimerDeferred))
+    exits = (receipt for receipt in rest if isinstance(event_of(receipt), _EXITS | TimerDeferred | MessageDelivered))
     return next(exits, receipt_at(outcome, index))
 
 
@@ -148,6 +158,7 @@ def _receipts_that_touch(divergence: Divergence, key: bytes) -> list[int]:
     timer_id, owner = divergence.timer_of_key(key), _owner_of(key, divergence.values(key))
     transactions = _transactions_of(divergence)
     due = int.from_bytes(key[1:9], "big") if key[0] == BUCKET else -1
+    dues = _dues_in(divergence, receipts) if due >= 0 else {}
 
     def touches(index: int, receipt: bytes) -> bool:
         events = events_of(receipt)
@@ -155,16 +166,50 @@ def _receipts_that_touch(divergence: Divergence, key: bytes) -> list[int]:
             return timer_id in timers_in(events)
         if due >= 0:
             moved = timers_in(event for event in events if isinstance(event, _MOVES))
-            return any((timer := divergence.timer(each)) is not None and timer.due == due for each in moved)
+            return any(dues.get(each) == due for each in moved)
         return bool(owner) and owner in _addresses(divergence, receipt, transactions[index : index + 1])
 
     touching = [index for index, receipt in enumerate(receipts) if touches(index, receipt)]
+    if due >= 0 or key[0] == TIMER_COUNTS:
+        # A timer that came and left within the block: it is the exit that left something behind.
+        exits = [index for index in touching if any(isinstance(event, _LEFT) for event in events_of(receipts[index]))]
+        touching = exits or touching
+    if key[0] == ACCOUNT:
+        touching = _paid_by(divergence, touching, _units_between(divergence, key)) or touching
     if key == BURNED_KEY:
         return _receipts_that_come_to(receipts, "burned", _units_between(divergence, key))
     if not touching and key[0] == ACCOUNT:
         # The proposer: no receipt names it, and all tips go to it.
         return _receipts_that_come_to(receipts, "tip", _units_between(divergence, key))
     return touching[-1:] if timer_id else touching
+
+
+def _paid_by(divergence: Divergence, touching: Sequence[int], units: int) -> list[int]:
+    """Return those receipts, one or all fires of one actor on one payer, whose fees are this many units.
+
+    Else the fires that one of two accounts with other balances makes and the other one pays for.
+    """
+    receipts = divergence.right.receipts
+    fees = {index: _sum_of(receipts[index], "burned") + _sum_of(receipts[index], "tip") for index in touching}
+    fires: dict[tuple[bytes, bytes], list[int]] = {}
+    for index in touching:
+        event = event_of(receipts[index])
+        timer = divergence.timer(event.timer_id) if isinstance(event, TimerFired) else None
+        if timer is not None:
+            fires.setdefault((timer.actor, timer.fee_payer), []).append(index)
+    alike = ([index] for index in touching)
+    paid = next((some for some in (*alike, *fires.values()) if sum(fees[index] for index in some) == units), None)
+    owners = [key[1:21] for key in divergence.keys if key[0] == ACCOUNT]
+    shared = (some for pair, some in fires.items() if pair[0] != pair[1] and all(each in owners for each in pair))
+    return paid or next(shared, [])
+
+
+def _dues_in(divergence: Divergence, receipts: Sequence[bytes]) -> dict[bytes, int]:
+    """Return the due of each timer that a block's events are about, of those that it schedules too."""
+    events = [event for receipt in receipts for event in events_of(receipt)]
+    found = ((timer_id, divergence.timer(timer_id)) for timer_id in timers_in(events))
+    dues = {timer_id: timer.due for timer_id, timer in found if timer is not None}
+    return {event.timer_id: event.due for event in events if isinstance(event, TimerScheduled)} | dues
 
 
 def _receipts_that_come_to(receipts: Sequence[bytes], name: str, units: int) -> list[int]:
@@ -194,7 +239,7 @@ def _sum_of(receipt: bytes, name: str) -> int:
 
 
 def _owner_of(key: bytes, values: tuple[bytes | None, ...]) -> bytes:
-    if key[:1] in {bytes((table,)) for table in (ACCOUNT, STORAGE, _TIMER_COUNTS)}:
+    if key[:1] in {bytes((table,)) for table in (ACCOUNT, STORAGE, TIMER_COUNTS)}:
         return key[1:21]
     for record in (record_of(key, value) for value in values):
         if isinstance(record, LongStoredValue):

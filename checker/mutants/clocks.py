@@ -143,8 +143,8 @@ def slot_of_the_own_clock(pace: Any, execute: Any, run: Any, moment: Any) -> Any
         shown_slot = shown_ms // self._rules.genesis.slot_ms
         return run(self, *arguments)
 
-    def moment_by_the_clock(height: int, _slot: int, parent_slot: int, timebase: Any) -> Any:
-        return moment(height, max(shown_slot, parent_slot), parent_slot, timebase)
+    def moment_by_the_clock(height: int, _slot: int, parent_slot: int, *rest: Any) -> Any:
+        return moment(height, max(shown_slot, parent_slot), parent_slot, *rest)
 
     return note(pace), note(execute), run_by_the_clock, moment_by_the_clock
 

@@ -75,7 +75,7 @@ def budget_exceeded_by_the_last(has_room: Any, guarantees: Any) -> Any:
     (gba_auction, "next_to_ask"),
     kills=("auction-books", "oracle"),
     needs=(*IN_AUCTION, *RIVALS, FEW_ASKS),
-    cause="order",
+    cause="execution",
     shows=ASKED,
 )
 def one_ask_too_many(next_to_ask: Any) -> Any:
@@ -83,7 +83,12 @@ def one_ask_too_many(next_to_ask: Any) -> Any:
     return lambda live, cursor, most, **rest: next_to_ask(live, cursor, most + 1, **rest)
 
 
-@_of_auction((gba_auction, "next_to_ask"), kills=("oracle",), needs=(*IN_AUCTION, *RIVALS, FEW_ASKS), shows=ASKED)
+@_of_auction(
+    (gba_auction, "next_to_ask"),
+    kills=("oracle",),
+    needs=(*IN_AUCTION, *RIVALS, FEW_ASKS),
+    shows=f"{ASKED}|auction cursor",
+)
 def asking_never_resumed(next_to_ask: Any) -> Any:
     """Every block asks from the first timer on, so that failing agents at the head keep others waiting."""
     return lambda live, _cursor, most, **rest: next_to_ask(live, None, most, **rest)

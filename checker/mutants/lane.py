@@ -68,7 +68,7 @@ def price_left_out_of_priority(scale: Any) -> Any:
 
 
 @_scheduler_timer_mutant(
-    (Prices, "default_params"), kills=("equal-roots",), cause="execution", shows="TimerFired|TimerDeferred"
+    (Prices, "default_params"), kills=("equal-roots",), cause="execution", shows="TimerFired|TimerDeferred|required="
 )
 def default_agent_bids_once(_original: Any) -> Any:
     """The default agent offers the lane's price and not twice as much."""
@@ -122,7 +122,7 @@ def tie_break_of_the_other_reading(tables_pool: Any) -> Any:
 
 
 @_scheduler_mutant(
-    (Genesis, "entry_at"), kills=("equal-roots", "agreement"), cause="execution", shows="activation|lane"
+    (Genesis, "entry_at"), kills=("equal-roots", "agreement"), cause="order", shows="recent fires|activation|lane"
 )
 def lane_active_a_block_early(entry_at: Any) -> Any:
     """The timer lane holds from the block before its activation on."""

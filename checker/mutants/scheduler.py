@@ -231,7 +231,7 @@ def revert_for_free(settle: Any) -> Any:
 def basefee_in_floats(_original: Any) -> Any:
     """Basefees move by rounded floats."""
 
-    def next_basefee(basefee: int, used: int, limit: int, minimum: int) -> int:
+    def next_basefee(basefee: int, used: int, limit: int, minimum: int = 1) -> int:
         return max(round(basefee * (1 + min(2 * used - limit, limit) / (8 * limit))), minimum)
 
     return next_basefee
@@ -248,7 +248,7 @@ def decay_skipped_on_empty_blocks(next_basefee: Any) -> Any:
     kills=("oracle",),
     cause="execution",
     on_all=True,
-    shows="fee market|lane market",
+    shows="fee market|lane market|prices .*cycles",
 )
 def basefee_without_the_lane(_lane: Any) -> Any:
     """Basefees do not see what fired timers used."""

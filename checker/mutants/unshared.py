@@ -33,7 +33,12 @@ def writes_told_without_burns(executed: Any) -> Any:
 
 
 @mutant(
-    (Tally, "result"), area="scheduler", kills=("budgets", "oracle"), cause="execution", on_all=True, shows="fee market"
+    (Tally, "result"),
+    area="scheduler",
+    kills=("budgets", "oracle"),
+    cause="execution",
+    on_all=True,
+    shows="fee market|lane_cycles",
 )
 def last_fire_uncounted(result: Any) -> Any:
     """A block's account leaves out the cycles of its last fire."""

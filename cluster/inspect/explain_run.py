@@ -226,7 +226,13 @@ def _outcome_of(executed: Executed) -> Outcome:
     transactions = executed.block.transactions
     counts = {name: getattr(executed.summary, name) for name in COUNTED}
     return Outcome(
-        transactions, executed.header.state_root, executed.receipts, executed.changes, executed.operations, counts
+        transactions,
+        executed.header.state_root,
+        executed.receipts,
+        executed.changes,
+        executed.operations,
+        counts,
+        tuple((entry.phase, entry.counts) for entry in executed.phases),
     )
 
 

@@ -9,8 +9,10 @@ from checker.explain import Explanation, SideReport
 from checker.explain.explanation import KeyReport
 from checker.mutants import CATALOGUE, MUTANTS
 from cluster.campaign.mutant_explanations import EXPLAINED, explain_task, shortfalls
+from cluster.campaign.mutants import campaign_task
 from cluster.campaign.tasks import Task
 from cluster.scenario.load import encode_scenario, load_scenario
+from tests.frozen import read_frozen
 
 SAMPLE = (
     "tie-break-by-identifier",
@@ -19,8 +21,24 @@ SAMPLE = (
     "removed-timers-wait-on",
     "unchanged-values-written",
     "inactive-peak-forgotten",
+    "transactions-skipped",
+    "record-before-the-write",
+    "empty-bucket-stays",
 )
-"""Held by all and by one; order, execution, clean-up and hashing; one that breaks off."""
+"""Held by all and by one; order, execution, clean-up and hashing; one that breaks off, one that shows in no root, one
+that shows first in a block which nobody else executed, one about timers that came and left within a block."""
+
+KILLED_BY_SWARM = (
+    "fee-from-the-actor",
+    "mailbox-budget-doubled",
+    "nonce-of-a-failure",
+    "cap-never-freed",
+    "delay-without-penalty",
+    "hits-seen-before-the-transactions",
+    "watch-survives-a-cancellation",
+    "slot-of-the-own-clock",
+)
+"""Those whose write was once named wrongly: by a receipt beside it, or as the block's own bookkeeping."""
 
 
 @pytest.mark.parametrize("name", SAMPLE)
@@ -28,6 +46,16 @@ def test_an_explanation_names_what_the_catalogue_says(name):
     holders = [0, 1, 2, 3] if CATALOGUE[name].on_all else [1]
     settings = ("run.until_height=6", "run.time_limit_ms=15_000", f"mutants.{name}={holders}")
     result = explain_task(Task(encode_scenario(load_scenario("calm", settings)), 0))
+
+    assert (result.verdict, result.headline) == (EXPLAINED, "")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", KILLED_BY_SWARM)
+def test_the_run_that_killed_a_mutant_is_explained(name):
+    seed = read_frozen()[f"mutant-{name}"].seed
+
+    result = explain_task(campaign_task(CATALOGUE[name], seed))
 
     assert (result.verdict, result.headline) == (EXPLAINED, "")
 
