@@ -99,9 +99,9 @@ def _origin_in_timers(divergence: Divergence, index: int) -> Origin:
         reported = tuple("it does not leave in this block" if each is None else show_receipt(each) for each in exits)
     else:
         reported = divergence.in_each(lambda outcome: show_receipt(_exit_from(outcome, index)))
-        if len(dict.fromkeys(reported)) == 1:
+        pair = [receipt_at(outcome, index) for outcome in (divergence.right, divergence.wrong)]
+        if len(dict.fromkeys(reported)) == 1 and pair[0] != pair[1]:
             # What differs is an effect of it, or stands by itself.
-            pair = [receipt_at(outcome, index) for outcome in (divergence.right, divergence.wrong)]
             reported = divergence.in_each(lambda outcome: show_receipt(receipt_at(outcome, index)))
             timer_id = next(iter(timers_in(events_of(pair[0]) + events_of(pair[1]))), timer_id)
     timer = divergence.timer(timer_id) if timer_id else None
