@@ -33,7 +33,7 @@ class StoppedVoting(TraceEvent, frozen=True):
 
 
 class Entered(TraceEvent, frozen=True):
-    """A validator entered a view."""
+    """A validator entered a view; `leader` is -1 where it has none."""
 
     kind: ClassVar[str] = "enter"
     view: int

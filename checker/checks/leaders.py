@@ -12,7 +12,8 @@ from validators.events import Entered
 class Leaders(Check):
     """A view has the leader that the rule of its engine gives it, by whatever certificate it was entered.
 
-    The rule is restated in `checker/checks/rules/`, for Simplex: validator (epoch + view) mod n. A validator that waits
+    The rule is restated in `checker/checks/rules/`, for Simplex: validator (epoch + view) mod n. Where a lottery gives
+    a slot to nobody, nobody leads it and none of its blocks is final. A validator that waits
     for another leader than its peers do gives up views that are sound, and one that takes blocks from another leader
     lets a wrong validator propose.
     """
@@ -22,7 +23,7 @@ class Leaders(Check):
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)
         self._leader_of = RULES[run.engine].leader_of
-        self._led: dict[int | None, None] = {}
+        self._led: dict[int, None] = {}
         self._relayed: dict[tuple[int, int], bytes] = {}
 
     @property
@@ -32,17 +33,19 @@ class Leaders(Check):
 
     def leader_of(self, view: int) -> int | None:
         """Return the leader of a view."""
-        return self._leader_of(view, self.run.validators)
+        return self._leader_of(view, self.run.validators, self.run.plan)
 
     def entered(self, event: Event, entered: Entered) -> None:
         """Compare the leader that a validator reports for a view with the rule."""
         expected = self.leader_of(entered.view)
+        reported = entered.leader if entered.leader >= 0 else None
         self.tally.compared += 1
-        self._led[expected] = None
-        if entered.leader != expected:
+        if expected is not None:
+            self._led[expected] = None
+        if reported != expected:
             self.tally.fail(
-                f"validator {event.node} takes validator {entered.leader} for the leader of view {entered.view}, whose "
-                f"turn is validator {expected}'s",
+                f"validator {event.node} takes {_name(reported)} for the leader of view {entered.view}, whose "
+                f"turn is {_name(expected)}'s",
                 validator=event.node,
                 view=entered.view,
                 leader=entered.leader,
@@ -68,7 +71,7 @@ class Leaders(Check):
         if header.proposer != expected:
             self.tally.fail(
                 f"the block of height {header.height} is validator {header.proposer}'s, and view {header.view} was "
-                f"validator {expected}'s turn",
+                f"{_name(expected)}'s turn",
                 height=header.height,
                 view=header.view,
                 validator=header.proposer,
@@ -79,3 +82,7 @@ class Leaders(Check):
         return self.tally.result(
             f"{self.tally.compared:,} views entered and final blocks, {len(self._led)} validators had their turns"
         )
+
+
+def _name(leader: int | None) -> str:
+    return "nobody" if leader is None else f"validator {leader}"

@@ -40,6 +40,8 @@ class PlannedRun(NamedTuple):
         skip_timeout_us: A leader that was not heard for so long is not waited for.
         view_timeout_max_us: The longest wait of a view where waits double; 0 where they do not.
         slot_us: The length of a slot where views go by the clock; 0 where they do not.
+        lottery_key: The key of the lottery that names the leaders, None where validators take turns.
+        empty_slot_share_ppm: Of a million slots of the lottery so many have no leader.
         snapshot_gap_blocks: A validator offers no snapshot that is so much older than its final block.
         latency_max_us: The longest time that a message is on its way without a fault.
         is_lossy: Whether messages are lost or late without a fault.
@@ -57,6 +59,8 @@ class PlannedRun(NamedTuple):
     skip_timeout_us: int = 1
     view_timeout_max_us: int = 0
     slot_us: int = 0
+    lottery_key: int | None = None
+    empty_slot_share_ppm: int = 0
     snapshot_gap_blocks: int = 1
     latency_max_us: int = 0
     is_lossy: bool = False

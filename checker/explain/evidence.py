@@ -103,4 +103,5 @@ def _describe_view(view: _View) -> str:
     for kind, nodes in view.certified.items():
         parts.append(f"{kind} at {name_validators(sorted(dict.fromkeys(nodes)))}")
     parts += [f"height {height} final" for height in view.finalized]
-    return f"led by validator {view.leader}: {'; '.join(parts)}"
+    led = f"led by validator {view.leader}" if view.leader >= 0 else "without a leader"
+    return f"{led}: {'; '.join(parts)}"

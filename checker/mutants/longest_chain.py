@@ -4,6 +4,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
+import validators.consensus.longest_chain.engine as chain_engine
 from checker.mutants.mutant import mutant
 from checker.mutants.state import EARLY_APPLY
 from validators.consensus.interface import Append
@@ -17,6 +18,9 @@ from validators.state.database import Database
 _mutant = partial(mutant, area="consensus")
 
 LONGEST_CHAIN: Final = 'consensus.engine="longest-chain"'
+
+LOTTERY: Final = 'consensus.longest_chain={leaders="lottery", empty_slot_share_ppm=300_000}'
+"""Leaders are drawn, and of ten slots three have none."""
 
 CUT: Final = 'faults={split={kind="partition", groups=[[0, 1], [2, 3]], start_ms=3_000, stop_ms=12_400}}'
 """Both halves build branches of equal lengths."""
@@ -74,6 +78,18 @@ def _shallower(config: Any) -> Any:
 def slots_led_by_the_next(leader: Any) -> Any:
     """A slot is led by the validator after its leader."""
     return lambda self, view: leader(self, view + 1)
+
+
+@_mutant(
+    (chain_engine, "leader_of"), (sealing, "leader_of"), kills=("leaders",), needs=(LONGEST_CHAIN, LOTTERY), on_all=True
+)
+def empty_slots_led(leader_of: Any, _original: Any) -> Any:
+    """A slot that the lottery gives to nobody is led by a validator all the same."""
+
+    def leader_always(view: int, validators: int, config: Any) -> int:
+        return int(leader_of(view, validators, replace(config, empty_slot_share_ppm=0)))
+
+    return leader_always, leader_always
 
 
 @_mutant((SlotBook, "hold"), kills=("heads",), needs=(LONGEST_CHAIN, CLOCK), on_all=True)
@@ -143,8 +159,8 @@ def built_on_the_final_block(build: Any) -> Any:
 def leader_unchecked(find_seal_fault: Any, _is_of_view: Any) -> Any:
     """A block is taken whoever proposed it, if its slot and its seal are sound."""
 
-    def find_other_fault(scheme: Any, block: Any, seal: bytes, *rule: Any) -> str:
-        fault: str = find_seal_fault(scheme, block, seal, *rule)
+    def find_other_fault(scheme: Any, block: Any, seal: bytes, validators: int, *, config: Any) -> str:
+        fault: str = find_seal_fault(scheme, block, seal, validators, config=config)
         return "" if fault == sealing.WRONG_LEADER else fault
 
     return find_other_fault, lambda _self, header, view: header.view == view

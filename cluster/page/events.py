@@ -68,7 +68,7 @@ READERS: Final[Mapping[type, Reader]] = {
     Booted: lambda body: Place(body.view, body.finalized_height, words=f"life {body.incarnation}"),
     Halted: lambda body: Place(words=body.reason),
     StoppedVoting: lambda body: Place(words=body.reason),
-    Entered: lambda body: Place(body.view, words=f"led by {body.leader}"),
+    Entered: lambda body: Place(body.view, words=f"led by {body.leader}" if body.leader >= 0 else "led by nobody"),
     Voted: lambda body: Place(body.view, digest=body.payload, words=body.vote),
     CertificateHeld: lambda body: Place(body.view, digest=body.payload, words=body.certificate),
     Reported: lambda body: Place(body.view, words=f"{body.activity} {body.detail} (validator {body.signer})"),

@@ -57,7 +57,12 @@ def _own_times(scenario: Scenario) -> dict[str, int | str]:
     """Return the settings of one engine alone."""
     if scenario.finality_depth is not None:
         slots = scenario.consensus.longest_chain or LongestChainSection()
-        return {"slot_us": slots.slot_ms * MILLISECOND_US, "finality_depth": scenario.finality_depth}
+        own_lottery = {"lottery_key": slots.lottery_key, "empty_slot_share_ppm": slots.empty_slot_share_ppm}
+        return {
+            "slot_us": slots.slot_ms * MILLISECOND_US,
+            "finality_depth": scenario.finality_depth,
+            **(own_lottery if slots.leaders == "lottery" else {}),
+        }
     own = scenario.consensus.hotstuff
     return (
         {} if own is None else {"profile": own.profile, "view_timeout_max_us": own.view_timeout_max_ms * MILLISECOND_US}

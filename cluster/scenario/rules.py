@@ -13,7 +13,7 @@ from cluster.scenario.model import ENGINE_FORMS, ConsensusSection, Scenario
 from cluster.scenario.plugins import checks_with
 from cluster.scenario.sections.expect import expect_rules
 from cluster.scenario.sections.lane import LaneSection
-from cluster.scenario.sections.longest_chain import DEPTH_MAX, LongestChainSection
+from cluster.scenario.sections.longest_chain import DEPTH_MAX, EMPTY_SHARE_MAX_PPM, LongestChainSection
 from cluster.scenario.sections.replicas import OBSERVERS_MAX
 from cluster.workloads.planned import sites_of
 from faults import PlanError, all_over_ms, check_plan
@@ -141,6 +141,13 @@ def _depth_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
     yield f"{place}.finality_depth", is_deep, reason
     reason = f"its faults ask for {least} blocks, and {DEPTH_MAX} are the most; make them shorter, or slots longer"
     yield f"{place}.slot_ms", scenario.finality_depth <= DEPTH_MAX, reason
+    if own is None:
+        return
+    for key in ("lottery_key", "empty_slot_share_ppm"):
+        is_used = own.leaders == "lottery" or not getattr(own, key)
+        yield f"{place}.{key}", is_used, 'is of leaders = "lottery"'
+    is_bearable = own.empty_slot_share_ppm <= EMPTY_SHARE_MAX_PPM
+    yield f"{place}.empty_slot_share_ppm", is_bearable, f"must be {EMPTY_SHARE_MAX_PPM:,} or less"
 
 
 def _network_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:

@@ -134,6 +134,8 @@ def planned_run(scenario: Scenario) -> PlannedRun:
         skip_timeout_us=consensus.skip_timeout_ms * MILLISECOND_US,
         view_timeout_max_us=getattr(own, "view_timeout_max_us", 0),
         slot_us=getattr(own, "slot_us", 0),
+        lottery_key=getattr(own, "lottery_key", None),
+        empty_slot_share_ppm=getattr(own, "empty_slot_share_ppm", 0),
         snapshot_gap_blocks=max(
             settings_of(scenario, node).snapshot_gap_blocks for node in range(scenario.cluster.validators)
         ),

@@ -67,7 +67,7 @@ class PrivateBranch(Behaviour):
 
 
 class Usurp(Behaviour):
-    """Sends a block of the next slot along with its own, as if it led that one too: valid in all but its leader."""
+    """Sends a block of the next slot that is not its own along with its block: valid in all but its leader."""
 
     def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
         """Add a block on the own one to it."""
@@ -78,6 +78,8 @@ class Usurp(Behaviour):
         assert isinstance(votes, LongestChainVotes), "the registry gives this behaviour to no other engine"
         below = decode_sealed(message.block).block
         view = below.header.view + 1
+        while votes.leader(view) == self.adversary.node:
+            view += 1
         context = ProposalContext(
             parent=block_digest(below),
             view=view,

@@ -7,7 +7,15 @@ import msgspec
 from faults.byzantine.engine_votes import Junk
 from network.types import NodeId
 from validators.consensus.interface import EngineConfig, Finality
-from validators.consensus.longest_chain import Announcement, Burial, HeadRequest, HeadResponse, SealedHeader
+from validators.consensus.longest_chain import (
+    Announcement,
+    Burial,
+    HeadRequest,
+    HeadResponse,
+    LongestChainConfig,
+    SealedHeader,
+)
+from validators.consensus.longest_chain.election import leader_of
 from validators.consensus.longest_chain.messages import facts_of
 from validators.consensus.longest_chain.sealing import SEAL_NAMESPACE
 from validators.consensus.signing import Scheme
@@ -20,6 +28,7 @@ class LongestChainVotes:
     """Seals any header, and remembers the headers that it has sealed, by their digests."""
 
     def __init__(self, node: NodeId, validators: int, scheme: Scheme, config: EngineConfig) -> None:
+        assert isinstance(config, LongestChainConfig), "the engine's own"
         self._node = node
         self._validators = validators
         self._scheme = scheme
@@ -74,7 +83,7 @@ class LongestChainVotes:
     def unsigned_finalities(self, junk: Junk, views: Iterable[int]) -> Iterator[Announcement]:
         """Yield an announcement for each slot: a block is final by those above it, and their seals are junk."""
         for view in views:
-            header = self._made_up(junk, view, view % self._validators)
+            header = self._made_up(junk, view, self.leader(view) or 0)
             yield Announcement(SealedHeader(encode_header(header), junk.junk(64)))
 
     def senseless_requests(self) -> Iterator[HeadRequest]:
@@ -97,11 +106,13 @@ class LongestChainVotes:
 
     # -- for behaviours of the longest chain ---------------------------------------------------
 
+    def leader(self, view: int) -> NodeId | None:
+        """Return the leader of a slot, None where the lottery gave it to nobody."""
+        return leader_of(view, self._validators, self._config)
+
     def first_time_ms(self, view: int) -> int:
         """Return the first time that a block of a slot can bear."""
-        times_ms = self._config.times_of(view)
-        assert times_ms is not None, "slots have their times"
-        return times_ms.start
+        return self._config.times_of(view).start
 
     def _sealed(self, header: Header) -> SealedHeader:
         return SealedHeader(encode_header(header), self.seal_for(header, b""))

@@ -80,6 +80,8 @@ class _Isolation:
         if leader == self._isolated:
             return
         self._mend()
+        if leader == _NOBODY:
+            return
         self._isolated = leader
         nodes = self._context.nodes
         others = tuple(node for node in range(nodes) if node != leader)

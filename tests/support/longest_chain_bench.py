@@ -68,12 +68,11 @@ def with_height(facts, height):
 class Lone:
     """One validator's engine, whose application finds every block sound at once unless the test says otherwise."""
 
-    def __init__(self, me=0, *, depth=3, records=(), floor=None, slot=0):
+    def __init__(self, me=0, *, depth=3, records=(), floor=None, slot=0, config=None):
         self.me = me
         self.scheme = KeyedHashScheme(me)
-        self.engine = LongestChain(
-            me=me, validators=VALIDATORS, scheme=self.scheme, config=config_of(depth), genesis=GENESIS
-        )
+        config = config or config_of(depth)
+        self.engine = LongestChain(me=me, validators=VALIDATORS, scheme=self.scheme, config=config, genesis=GENESIS)
         self.engine.replay(list(records), floor)
         self.silent_about = b""
         self.effects = []

@@ -85,7 +85,7 @@ class Finality(Protocol):
 
 
 class Position(NamedTuple):
-    """The current view and its leader."""
+    """The current view and its leader, -1 for none."""
 
     view: int
     leader: NodeId

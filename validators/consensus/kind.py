@@ -45,6 +45,22 @@ class EngineMaker(Protocol):
         """
 
 
+class SealCheck(Protocol):
+    """Judges the seal of a block from outside."""
+
+    def __call__(
+        self,
+        scheme: Scheme,
+        block: HeaderFacts,
+        seal: bytes,
+        validators: int,
+        /,
+        *,
+        config: Any,  # noqa: ANN401 - the engine's own
+    ) -> MessageCheck:
+        """Return whether a seal is sound among a number of validators."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineKind:
     """An engine as its validator, its peers and those who watch them know it.
@@ -57,7 +73,8 @@ class EngineKind:
         make: Makes the engine of one life.
         verify_finality: Whether a finality from outside is proved, among a number of validators, by a configuration.
         label: What a message is about.
-        check_seal: Whether the seal of a block from outside is sound, among a number of validators. None where the
+        check_seal: Whether the seal of a block from outside is sound, among a number of validators, by a
+            configuration. None where the
             engine seals no blocks: then a block with a seal is refused, and none is reported to the engine.
         stores_voted: Whether a block is on the disk before a vote for it leaves, as a certificate needs that is never
             skipped: without its block nothing could follow it after a power loss of all.
@@ -71,7 +88,7 @@ class EngineKind:
     make: EngineMaker
     verify_finality: Callable[[Scheme, Finality, int, Any], bool]
     label: Callable[[EngineMessage], MessageLabel]
-    check_seal: Callable[[Scheme, HeaderFacts, bytes, int], MessageCheck] | None = None
+    check_seal: SealCheck | None = None
     stores_voted: bool = False
     view_word: str = "view"
 

@@ -29,7 +29,8 @@ class Seals:
         """Return the reason to refuse a block with this seal, empty for none; verifying it takes its virtual time."""
         if self._check_seal is None:
             return STRAY_SEAL if seal else ""
-        checked = self._check_seal(self._scheme, _facts_of(header), seal, self._settings.validators)
+        own = self._settings
+        checked = self._check_seal(self._scheme, _facts_of(header), seal, own.validators, config=own.consensus_config)
         self._port.spend(checked.signatures_verified * self._settings.costs.verify_signature_us)
         return "" if checked.ok else checked.reason
 

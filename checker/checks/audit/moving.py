@@ -27,7 +27,8 @@ class CurrentLeader:
         """See a view begin; return whether it is the greatest so far."""
         is_new = view > self.view
         if is_new:
-            self.view, self.leader = view, leader
+            # A slot that a lottery gives to nobody has a negative one.
+            self.view, self.leader = view, leader if leader >= 0 else None
         return is_new
 
 

@@ -61,7 +61,8 @@ class EngineRules:
         said_by: Names an entry as its event does.
         signatures_of: Returns all signatures of an entry.
         find_next_view: Returns the view in which a validator with this journal has to go on.
-        leader_of: Returns the leader of a view among a number of validators; None for a view without a leader.
+        leader_of: Returns the leader of a view among a number of validators, by the plan of the run; None for a view
+            without a leader.
         finality_views_max: Views within which finality must come back, where the scenario does not say.
         finality_lag: Returns by how many views finality trails the head at all times, by the engine's configuration.
         finality_gap_max_us: Returns the longest time between two final blocks while this many validators are down, by
@@ -84,7 +85,7 @@ class EngineRules:
     said_by: Callable[[Record], Said]
     signatures_of: Callable[[Record], Sequence[Signed]]
     find_next_view: Callable[[Sequence[Record]], int]
-    leader_of: Callable[[int, int], int | None]
+    leader_of: Callable[[int, int, PlannedRun], int | None]
     finality_views_max: int
     finality_lag: Callable[[Any], int] = lambda _config: 0
     finality_gap_max_us: Callable[[Any, int], int | None] = lambda _config, _down: None

@@ -79,11 +79,14 @@ class ViewChanges(Check):
         if view is None or node not in self._paces:
             return
         if sent.label == BlockVote.traced_name:
-            leader = HOTSTUFF_RULES.leader_of(view + 1, self.run.validators)
+            leader = HOTSTUFF_RULES.leader_of(view + 1, self.run.validators, self.run.plan)
             self._require(
                 sent.destination == leader, node, view, f"sent its vote to {sent.destination}, and {leader} leads next"
             )
-        elif sent.label == BlockRelay.traced_name and HOTSTUFF_RULES.leader_of(view, self.run.validators) == node:
+        elif (
+            sent.label == BlockRelay.traced_name
+            and HOTSTUFF_RULES.leader_of(view, self.run.validators, self.run.plan) == node
+        ):
             self._judge_proposal(node, view)
 
     def _judge_proposal(self, node: int, view: int) -> None:

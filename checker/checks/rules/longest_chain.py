@@ -3,6 +3,7 @@
 Restated from the specification and not from the engine, of which only the types of messages and records come in.
 """
 
+import struct
 from collections.abc import Sequence
 from hashlib import sha256
 from typing import Final
@@ -10,6 +11,7 @@ from typing import Final
 import msgspec
 
 from checker.checks.observations import short
+from checker.checks.planned import PlannedRun
 from checker.checks.rules.engine_rules import EngineRules, Said, Signed
 from checker.checks.rules.longest_chain_cells import LongestChainCells
 from validators.consensus.interface import Finality
@@ -100,13 +102,22 @@ def _find_next_view(journal: Sequence[_Record]) -> int:
     return max((_header_of(_sealed_of(record)).view for record in journal), default=0) + 1
 
 
-def _leader_of(view: int, validators: int) -> int:
-    """Return the leader by the rotation."""
-    return view % validators
+def _leader_of(view: int, validators: int, plan: PlannedRun) -> int | None:
+    """Return the leader by the rotation, or by the lottery's two numbers of 64 bits: none at all, and which one."""
+    if plan.lottery_key is None:
+        return view % validators
+    drawn = sha256(b"stampede_LOTTERY" + struct.pack(">QQ", plan.lottery_key, view)).digest()
+    emptiness, winner = struct.unpack(">QQ16x", drawn)
+    return None if emptiness * 1_000_000 // 2**64 < plan.empty_slot_share_ppm else winner * validators // 2**64
 
 
 def _finality_lag(config: LongestChainConfig) -> int:
-    return config.finality_depth
+    """Return the depth in slots; of a lottery's as many more as have no leader, and the half for its ups and downs."""
+    if not config.empty_slot_share_ppm:
+        return config.finality_depth
+    led_ppm = 1_000_000 - config.empty_slot_share_ppm
+    slots = -(-config.finality_depth * 1_000_000 // led_ppm)
+    return slots + slots // 2
 
 
 def _describe_vote(encoded: bytes) -> str:

@@ -22,6 +22,7 @@ class LongestChainCells:
     def __init__(self, reach: Reach) -> None:
         self._reach = reach
         self._slots: dict[int, int] = {}
+        self._leaders: dict[int, int] = {}
         self._heights: dict[int, int] = {}
         self.handlers: Final[Handlers] = {
             HeadAdopted: self._adopt,
@@ -54,7 +55,12 @@ class LongestChainCells:
         before = self._slots.get(event.node)
         if before is not None and entered.view > before + 1:
             self._reach(LongestChainRule.SLOTS_SLEPT_THROUGH)
+        if entered.leader < 0:
+            self._reach(LongestChainRule.SLOT_WITHOUT_LEADER)
+        elif before == entered.view - 1 and self._leaders.get(event.node) == entered.leader:
+            self._reach(LongestChainRule.LED_TWICE_RUNNING)
         self._slots[event.node] = entered.view
+        self._leaders[event.node] = entered.leader
 
     def _boot(self, event: Event, _booted: Booted) -> None:
         self._heights.pop(event.node, None)

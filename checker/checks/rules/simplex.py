@@ -196,7 +196,7 @@ def _find_next_view(journal: Sequence[Artifact]) -> int:
     return max(views)
 
 
-def _leader_of(view: int, validators: int) -> int:
+def _leader_of(view: int, validators: int, _plan: PlannedRun) -> int:
     """Return the leader by the rotation."""
     return (_EPOCH + view) % validators
 

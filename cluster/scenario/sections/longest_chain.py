@@ -1,13 +1,22 @@
 """`[consensus.longest_chain]` of a scenario: slots, and the depth of finality that its faults ask for."""
 
 from collections.abc import Mapping
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal, TypeAlias
 
-from cluster.scenario.fields import NotNegative, Positive, Section, means
+from cluster.scenario.fields import NotNegative, PartsPerMillion, Positive, Section, means
 from faults import Fault
 
 MARGIN_BLOCKS: Final = 6
 """Depth that no fault asks for: blocks under way, leaders that are down, an adversary's turns in a row."""
+
+EMPTY_SHARE_MAX_PPM: Final = 900_000
+"""At most nine slots of ten may have no leader: finality would take too many."""
+
+LOTTERY_MARGIN_BLOCKS: Final = 18
+"""Depth beside, where an adversary may be drawn many times in a row: of four validators one is ahead by so much once in
+some hundred million slots."""
+
+Leaders: TypeAlias = Literal["lottery", "turns"]
 
 DEPTH_MAX: Final = 1_024
 """The greatest depth, in blocks: so many headers make a proof."""
@@ -16,7 +25,17 @@ DEPTH_MAX: Final = 1_024
 class LongestChainSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Settings of the longest chain alone."""
 
-    slot_ms: Annotated[Positive, means("The length of a slot by the wall clock; each has a leader.")] = 1_000
+    slot_ms: Annotated[Positive, means("The length of a slot by the wall clock.")] = 1_000
+    leaders: Annotated[
+        Leaders,
+        means("Who leads a slot: validators in turn, or one of them drawn for each slot, or nobody."),
+    ] = "turns"
+    lottery_key: Annotated[
+        NotNegative, means("The key of the lottery; it belongs to the chain and not to the seed.")
+    ] = 0
+    empty_slot_share_ppm: Annotated[
+        PartsPerMillion, means("Of a million slots of the lottery so many have no leader.")
+    ] = 0
     finality_depth: Annotated[
         NotNegative,
         means(
@@ -29,12 +48,14 @@ class LongestChainSection(Section, frozen=True, forbid_unknown_fields=True, kw_o
         """Return the least depth at which no plan of faults makes two branches final.
 
         That is more than all slots of the longest disturbance, which each side of a partition can fill, and of these
-        the adversaries' share once more, which they can fill on both sides.
+        the adversaries' share once more, which they can fill on both sides. A lottery can draw them for all of these.
         """
         enabled = [fault for fault in faults.values() if fault.enabled]
         longest_ms = _longest_ms([fault for fault in enabled if not fault.is_byzantine])
         adversaries = dict.fromkeys(node for fault in enabled if fault.is_byzantine for node in fault.targets())
         slots = -(-longest_ms // self.slot_ms)
+        if self.leaders == "lottery" and adversaries:
+            return 2 * slots + len(adversaries) + MARGIN_BLOCKS + LOTTERY_MARGIN_BLOCKS
         return slots + -(-slots * len(adversaries) // validators) + len(adversaries) + MARGIN_BLOCKS
 
     def depth(self, faults: Mapping[str, Fault], validators: int) -> int:

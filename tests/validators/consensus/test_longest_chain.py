@@ -268,14 +268,15 @@ def test_a_record_that_is_none_is_corrupt():
 
 
 def test_only_the_leader_of_a_slot_seals_its_block():
+    config = config_of()
     facts = block_on(None, 3)
     stranger = block_on(None, 3, proposer=1)
     scheme = KeyedHashScheme(0)
 
-    assert check_seal(scheme, facts, seal_of(facts), VALIDATORS).ok
-    assert check_seal(scheme, stranger, seal_of(stranger), VALIDATORS).reason == "wrong leader"
-    assert check_seal(scheme, facts, seal_of(stranger), VALIDATORS).reason == "invalid seal"
-    assert check_seal(scheme, block_on(None, 0), b"", VALIDATORS).reason == "malformed header"
+    assert check_seal(scheme, facts, seal_of(facts), VALIDATORS, config=config).ok
+    assert check_seal(scheme, stranger, seal_of(stranger), VALIDATORS, config=config).reason == "wrong leader"
+    assert check_seal(scheme, facts, seal_of(stranger), VALIDATORS, config=config).reason == "invalid seal"
+    assert check_seal(scheme, block_on(None, 0), b"", VALIDATORS, config=config).reason == "malformed header"
 
 
 def test_an_announcement_has_the_application_fetch_the_block():

@@ -173,12 +173,14 @@ class SealedKeeper(Keeper):
     """A validator of an engine that seals its blocks: two signatures are verified, and b"sound" is sound."""
 
     def __init__(self, chain):
-        settings = SimpleNamespace(**{**vars(SETTINGS), "consensus": SimpleNamespace(check_seal=self.check_seal)})
+        settings = SimpleNamespace(
+            **{**vars(SETTINGS), "consensus": SimpleNamespace(check_seal=self.check_seal), "consensus_config": None}
+        )
         self.checked = []
         super().__init__(chain)
         self.exchange._seals = Seals(self.wire, settings, scheme=None)
 
-    def check_seal(self, _scheme, block, seal, validators):
+    def check_seal(self, _scheme, block, seal, validators, *, config):
         self.checked.append((block, seal, validators))
         return MessageCheck(ok=seal == b"sound", reason="" if seal == b"sound" else "unsound", signatures_verified=2)
 

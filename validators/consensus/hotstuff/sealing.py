@@ -11,7 +11,7 @@ import msgspec
 from network.types import NodeId
 from validators.consensus.hotstuff.certificates import find_block_certificate_fault, find_timeout_certificate_fault
 from validators.consensus.hotstuff.messages import VIEW_LIMIT, VOTE_NAMESPACE, BlockSeal, vote_bytes
-from validators.consensus.interface import HeaderFacts, MessageCheck
+from validators.consensus.interface import EngineConfig, HeaderFacts, MessageCheck
 from validators.consensus.signing import Scheme
 
 _DECODER: Final = msgspec.msgpack.Decoder(BlockSeal)
@@ -46,8 +46,11 @@ def leader_of(view: int, validators: int) -> NodeId:
     return view // VIEWS_OF_A_TURN % validators
 
 
-def check_seal(scheme: Scheme, block: HeaderFacts, encoded: bytes, validators: int) -> MessageCheck:
+def check_seal(
+    scheme: Scheme, block: HeaderFacts, encoded: bytes, validators: int, *, config: EngineConfig | None = None
+) -> MessageCheck:
     """Return whether a block is justified: by its parent's certificate, and by the vote of its view's leader."""
+    del config  # it names no leader, as that of the longest chain does
     before = scheme.verified
     reason = _find_fault(scheme, block, encoded, validators)
     return MessageCheck(ok=not reason, reason=reason, signatures_verified=scheme.verified - before)

@@ -26,6 +26,12 @@ class LongestChainConfig:
     view_retention: int
     """Slots below the final block that the journal keeps."""
 
+    lottery_key: int | None = None
+    """The key of the lottery that names the leaders, None where validators take turns."""
+
+    empty_slot_share_ppm: int = 0
+    """Of a million slots of the lottery so many have no leader."""
+
     def __post_init__(self) -> None:
         for name in ("slot_us", "finality_depth", "fetch_timeout_us", "view_retention"):
             if getattr(self, name) <= 0:
@@ -45,6 +51,8 @@ def configure(
     finality_depth: int,
     fetch_timeout_us: Micros,
     view_retention: int,
+    lottery_key: int | None = None,
+    empty_slot_share_ppm: int = 0,
     **_of_other_engines: object,
 ) -> LongestChainConfig:
     """Return the configuration of what is given; times of other engines are not used."""
@@ -53,4 +61,6 @@ def configure(
         finality_depth=finality_depth,
         fetch_timeout_us=fetch_timeout_us,
         view_retention=view_retention,
+        lottery_key=lottery_key,
+        empty_slot_share_ppm=empty_slot_share_ppm,
     )

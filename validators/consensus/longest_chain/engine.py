@@ -44,6 +44,7 @@ from validators.consensus.interface import (
     TimeoutReached,
 )
 from validators.consensus.longest_chain.config import LongestChainConfig
+from validators.consensus.longest_chain.election import NOBODY, leader_of
 from validators.consensus.longest_chain.joining import Joining
 from validators.consensus.longest_chain.messages import (
     Announcement,
@@ -57,7 +58,7 @@ from validators.consensus.longest_chain.messages import (
     view_of,
 )
 from validators.consensus.longest_chain.screening import check_message
-from validators.consensus.longest_chain.sealing import leader_of, make_seal
+from validators.consensus.longest_chain.sealing import make_seal
 from validators.consensus.longest_chain.slots import SlotBook
 from validators.consensus.longest_chain.tree import BlockState, ForkTree, TreeBlock
 from validators.consensus.signing import Scheme
@@ -104,16 +105,20 @@ class LongestChain:
     @property
     def position(self) -> Position:
         """The current slot and its leader."""
-        return Position(self._slots.current, self.leader(self._slots.current))
+        return Position(self._slots.current, self._led_by(self._slots.current))
 
     @property
     def finality(self) -> Burial | None:
         """The proof of the highest final block; None while that is genesis."""
         return self._finality
 
-    def leader(self, view: int) -> NodeId:
-        """Return who leads a slot."""
-        return leader_of(view, self._validators)
+    def leader(self, view: int) -> NodeId | None:
+        """Return who leads a slot, None where the lottery gave it to nobody."""
+        return leader_of(view, self._validators, self._config)
+
+    def _led_by(self, view: int) -> NodeId:
+        leader = self.leader(view)
+        return NOBODY if leader is None else leader
 
     def statistics(self) -> Mapping[str, int]:
         """Return figures of this life, by name."""
@@ -152,6 +157,7 @@ class LongestChain:
             message,
             scheme=self._scheme,
             validators=self._validators,
+            config=self._config,
             is_known=lambda facts: self._tree.get(facts.digest) is not None or facts.height <= self._tree.floor.height,
             is_asked=self._joining.asks(sender),
         )
@@ -202,7 +208,7 @@ class LongestChain:
             # The clock has been set back between the alarm and now.
             self._set_alarm(self._slots.next)
             return
-        self._emit(Entered(view, self.leader(view)))
+        self._emit(Entered(view, self._led_by(view)))
         self._set_alarm(view + 1)
         for facts, seal in self._slots.release():
             self._keep(facts, seal)

@@ -27,6 +27,12 @@ class LongestChainRule(RuleCell):
         "A validator goes on in a slot that is not the next one.",
         "longest-chain-joiners",
     )
+    SLOT_WITHOUT_LEADER = "design.md", "The lottery gives a slot to nobody.", "longest-chain-lottery"
+    LED_TWICE_RUNNING = (
+        "design.md",
+        "The lottery draws a validator for two slots in a row.",
+        "longest-chain-lottery",
+    )
     CONFLICTING_BLOCKS = (
         "design.md",
         "A validator holds two sealed blocks of one leader and slot.",

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from validators.consensus.interface import STALE, HeaderFacts, MessageCheck
+from validators.consensus.longest_chain.config import LongestChainConfig
 from validators.consensus.longest_chain.messages import (
     Announcement,
     HeadResponse,
@@ -21,6 +22,7 @@ def check_message(
     *,
     scheme: Scheme,
     validators: int,
+    config: LongestChainConfig,
     is_known: Callable[[HeaderFacts], bool],
     is_asked: bool,
 ) -> MessageCheck:
@@ -30,6 +32,7 @@ def check_message(
         message: The message.
         scheme: Verifies seals.
         validators: How many validators there are.
+        config: Names the leaders of slots.
         is_known: Whether a block is here, or final history.
         is_asked: Whether an answer of the sender is waited for.
     """
@@ -38,18 +41,18 @@ def check_message(
         facts = facts_of(message)
         if facts is not None and is_known(facts):
             return USELESS
-        reason = _find_fault(scheme, message.block, validators)
+        reason = _find_fault(scheme, message.block, validators, config)
     elif isinstance(message, HeadResponse):
         if not is_asked:
             return USELESS
-        reason = _find_fault(scheme, message.head, validators)
+        reason = _find_fault(scheme, message.head, validators, config)
         if not reason and message.final is not None:
-            reason = find_burial_fault(scheme, message.final, validators)
+            reason = find_burial_fault(scheme, message.final, validators, config)
     else:
         reason = ""
     return MessageCheck(ok=not reason, reason=reason, signatures_verified=scheme.verified - before)
 
 
-def _find_fault(scheme: Scheme, sealed: SealedHeader, validators: int) -> str:
+def _find_fault(scheme: Scheme, sealed: SealedHeader, validators: int, config: LongestChainConfig) -> str:
     facts = facts_of(sealed)
-    return MALFORMED if facts is None else find_seal_fault(scheme, facts, sealed.seal, validators)
+    return MALFORMED if facts is None else find_seal_fault(scheme, facts, sealed.seal, validators, config=config)

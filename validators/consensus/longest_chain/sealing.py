@@ -7,10 +7,10 @@ headers cannot be put together otherwise than its leaders built it.
 from itertools import pairwise
 from typing import Final
 
-from network.types import NodeId
 from validators.consensus.headers import read_facts
 from validators.consensus.interface import EngineConfig, Finality, HeaderFacts, MessageCheck
 from validators.consensus.longest_chain.config import LongestChainConfig
+from validators.consensus.longest_chain.election import leader_of
 from validators.consensus.longest_chain.messages import Burial
 from validators.consensus.signing import Scheme
 
@@ -21,37 +21,36 @@ WRONG_LEADER: Final = "wrong leader"
 UNSIGNED: Final = "invalid seal"
 
 
-def leader_of(view: int, validators: int) -> NodeId:
-    """Return the leader of a slot: validators take turns."""
-    return view % validators
-
-
 def make_seal(scheme: Scheme, digest: bytes) -> bytes:
     """Return our seal of a block."""
     return scheme.sign(SEAL_NAMESPACE, digest)
 
 
-def check_seal(scheme: Scheme, block: HeaderFacts, seal: bytes, validators: int) -> MessageCheck:
+def check_seal(
+    scheme: Scheme, block: HeaderFacts, seal: bytes, validators: int, *, config: LongestChainConfig
+) -> MessageCheck:
     """Return whether a block is its slot's leader's, and sealed by it."""
     before = scheme.verified
-    reason = find_seal_fault(scheme, block, seal, validators)
+    reason = find_seal_fault(scheme, block, seal, validators, config=config)
     return MessageCheck(ok=not reason, reason=reason, signatures_verified=scheme.verified - before)
 
 
-def find_seal_fault(scheme: Scheme, block: HeaderFacts | None, seal: bytes, validators: int) -> str:
+def find_seal_fault(
+    scheme: Scheme, block: HeaderFacts | None, seal: bytes, validators: int, *, config: LongestChainConfig
+) -> str:
     """Return why a block is not its slot's leader's, or an empty string."""
-    if block is None or not block.view or not block.height:
+    if block is None or block.view <= 0 or block.height <= 0:
         return MALFORMED
-    if block.proposer != leader_of(block.view, validators):
+    if block.proposer != leader_of(block.view, validators, config):
         return WRONG_LEADER
     return "" if scheme.verify(block.proposer, SEAL_NAMESPACE, block.digest, seal) else UNSIGNED
 
 
-def find_burial_fault(scheme: Scheme, burial: Burial, validators: int) -> str:
+def find_burial_fault(scheme: Scheme, burial: Burial, validators: int, config: LongestChainConfig) -> str:
     """Return why a proof of depth is none, but for its length, or an empty string."""
     blocks = [read_facts(each.header) for each in burial.chain]
     for block, each in zip(blocks, burial.chain, strict=True):
-        if fault := find_seal_fault(scheme, block, each.seal, validators):
+        if fault := find_seal_fault(scheme, block, each.seal, validators, config=config):
             return fault
     for below, above in pairwise(blocks):
         assert below is not None and above is not None, "a seal was found on both"  # noqa: PT018 - one claim
@@ -69,4 +68,4 @@ def verify_finality(scheme: Scheme, finality: Finality, validators: int, config:
     assert isinstance(config, LongestChainConfig), "the engine's own"
     if not isinstance(finality, Burial) or len(finality.chain) <= config.finality_depth:
         return False
-    return not find_burial_fault(scheme, finality, validators)
+    return not find_burial_fault(scheme, finality, validators, config)
