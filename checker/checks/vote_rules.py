@@ -20,8 +20,11 @@ from checker.checks.rules.engine_rules import EngineRules, Proposed, Signed
 from checker.checks.rules.registry import RULES
 from checker.record.run_directory import read_branches
 from checker.results import CheckResult
+from network.events import Event, Handlers, read_event
+from network.wire import Refused
 from validators.consensus.interface import Finality, Record
 from validators.consensus.registry import ENGINES
+from validators.events import EvidenceReported, Reported
 
 
 class Signatures:
@@ -188,7 +191,8 @@ class JournalAudit:
 class VoteRules(Check):
     """Every entry of a journal follows from those before it, over all lives, and is signed by whom it names.
 
-    The journals are read by `write-ahead`, as they become durable.
+    The journals are read by `write-ahead`, as they become durable. Evidence that a validator reports is judged by its
+    bytes alone: two votes that the accused has signed, of one view, and of kinds that exclude each other.
     """
 
     name = "vote-rules"
@@ -198,6 +202,24 @@ class VoteRules(Check):
         self._signatures = Signatures(run.public_keys)
         self._audits: dict[int, JournalAudit] = {}
         self._faults: dict[tuple[int, str], None] = {}
+        self._evidence = 0
+
+    @property
+    def handlers(self) -> Handlers:
+        """Reports, of which some are evidence."""
+        return {Reported: self.reported}
+
+    def reported(self, event: Event, report: Reported) -> None:
+        """Judge evidence, whoever is accused."""
+        if report.activity not in RULES[self.run.engine].evidence:
+            return
+        pair = read_event(event, EvidenceReported)
+        assert pair is not None, "the log has one kind for both reports"
+        self._evidence += 1
+        fault = self._find_evidence_fault(pair)
+        if fault:
+            what = f"{pair.activity} of validator {pair.signer} in view {pair.view}"
+            self._fail(event.node, pair.view, f"validator {event.node} holds no evidence for {what}: {fault}")
 
     def audit(self, node: int) -> JournalAudit:
         """Return the audit of a validator's journal."""
@@ -207,11 +229,31 @@ class VoteRules(Check):
 
     def finish(self) -> CheckResult:
         """Return the result."""
-        self.tally.compared = sum(audit.checked for audit in self._audits.values())
+        self.tally.compared = sum(audit.checked for audit in self._audits.values()) + self._evidence
         self._judge_parents()
         return self.tally.result(
-            f"{self.tally.compared:,} votes and certificates in the journals, each allowed by those before it"
+            f"{self.tally.compared - self._evidence:,} votes and certificates in the journals, each allowed by those "
+            f"before it{f'; {self._evidence:,} times evidence was sound' if self._evidence else ''}"
         )
+
+    def _find_evidence_fault(self, pair: EvidenceReported) -> str:
+        """Return why two votes do not convict their signer, or nothing."""
+        rules = RULES[self.run.engine]
+        try:
+            found = [rules.read_vote(pair.first), rules.read_vote(pair.second)]
+        except Refused as error:
+            return f"it cannot be read: {error}"
+        votes = [vote for vote in found if vote is not None]
+        said = [rules.said_by(vote) for vote in votes]
+        kinds = tuple(sorted(each.kind for each in said))
+        if kinds != rules.evidence[pair.activity]:
+            return f"it is of {len(votes)} votes: {', '.join(kinds)}"
+        if any(each.view != pair.view for each in said):
+            return f"they are of views {said[0].view} and {said[1].view}"
+        signed = [each for vote in votes for each in rules.signatures_of(vote)]
+        if any(each.signer != pair.signer for each in signed) or self._signatures.find_forged(signed) is not None:
+            return "it has not signed both"
+        return "they are the same vote" if signed[0].signed == signed[1].signed else ""
 
     def _judge_parents(self) -> None:
         """Require that a block stands on the block of the view that its proposal names."""

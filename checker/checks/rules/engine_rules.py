@@ -1,7 +1,7 @@
 """The rules of one consensus engine, as the checks of journals and reports ask for them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from checker.checks.planned import PlannedRun
@@ -73,7 +73,8 @@ class EngineRules:
         makes_final: Whether a vote can make its block final, so that the block has to be stored.
         timers: Returns the times that the engine's timers are set to, by name, where the plan of the run says them.
         reasons: Reasons to leave a view, as reports name them.
-        evidence: Names of pairs of votes that exclude each other.
+        evidence: Pairs of votes that exclude each other: their name, and the kinds of the two votes.
+        read_vote: Decodes a vote of such a pair, as an entry of a journal would have it; None for another message.
         describe_vote: Returns the content of an encoded vote in few words.
         cells: The rule cells of the engine.
         refusals: The refusals of the engine.
@@ -95,7 +96,8 @@ class EngineRules:
     makes_final: Callable[[Voted], bool] = lambda _vote: False
     timers: Callable[[PlannedRun], Mapping[str, int]] = lambda _plan: {}
     reasons: tuple[str, ...] = ()
-    evidence: tuple[str, ...] = ()
+    evidence: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    read_vote: Callable[[bytes], Record | None] = lambda _encoded: None
     describe_vote: Callable[[bytes], str] = bytes.hex
     cells: type[RuleCell] | None = None
     refusals: type[RefusalCell] | None = None

@@ -244,6 +244,12 @@ def _proposal_of(record: HotStuffRecord) -> Proposed | None:
     return Proposed(record.vote.view, record.vote.digest, record.parent_view)
 
 
+def _read_vote(encoded: bytes) -> HotStuffRecord | None:
+    vote = message_codec(HOTSTUFF).decode(encoded)
+    # Its parent stands in no vote, only in the voter's own journal.
+    return CastVote(vote, 0) if isinstance(vote, BlockVote) else None
+
+
 def _describe_vote(encoded: bytes) -> str:
     vote = message_codec(HOTSTUFF).decode(encoded)
     return f"vote {short(vote.digest)}" if isinstance(vote, BlockVote) else vote.traced_name.lower()
@@ -266,7 +272,8 @@ HOTSTUFF_RULES: Final = EngineRules(
     makes_final=_accepts_block,
     proposal_of=_proposal_of,
     reasons=("ViewExpired", "OthersLeft"),
-    evidence=("ConflictingVotes",),
+    evidence={"ConflictingVotes": ("vote", "vote")},
+    read_vote=_read_vote,
     describe_vote=_describe_vote,
     cells=HotStuffRule,
     refusals=HotStuffRefusal,

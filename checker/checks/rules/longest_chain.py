@@ -120,9 +120,14 @@ def _finality_lag(config: LongestChainConfig) -> int:
     return slots + slots // 2
 
 
-def _describe_vote(encoded: bytes) -> str:
+def _read_vote(encoded: bytes) -> Announcement | None:
     announced = message_codec(LONGEST_CHAIN).decode(encoded)
-    assert isinstance(announced, Announcement), "evidence is two of these"
+    return announced if isinstance(announced, Announcement) else None
+
+
+def _describe_vote(encoded: bytes) -> str:
+    announced = _read_vote(encoded)
+    assert announced is not None, "evidence is two of these"
     height, digest = _header_of(announced.block).height, sha256(announced.block.header).digest()
     return f"block {short(digest)} of height {height}"
 
@@ -137,7 +142,8 @@ LONGEST_CHAIN_RULES: Final = EngineRules(
     finality_views_max=_FINALITY_SLOTS_MAX,
     finality_lag=_finality_lag,
     reasons=(),
-    evidence=("ConflictingBlocks",),
+    evidence={"ConflictingBlocks": ("propose", "propose")},
+    read_vote=_read_vote,
     describe_vote=_describe_vote,
     cells=LongestChainRule,
     refusals=LongestChainRefusal,

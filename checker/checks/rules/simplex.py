@@ -225,6 +225,11 @@ def _makes_final(vote: Voted) -> bool:
     return vote.vote == "finalize"
 
 
+def _read_vote(encoded: bytes) -> Artifact | None:
+    vote = message_codec(SIMPLEX).decode(encoded)
+    return vote if isinstance(vote, Notarize | Nullify | Finalize) else None
+
+
 def _describe_vote(encoded: bytes) -> str:
     vote = message_codec(SIMPLEX).decode(encoded)
     kind = vote.traced_name.lower()
@@ -256,7 +261,12 @@ SIMPLEX_RULES: Final = EngineRules(
     makes_final=_makes_final,
     timers=_timers,
     reasons=tuple(reason.value for reason in TimeoutReason),
-    evidence=("ConflictingNotarize", "ConflictingFinalize", "NullifyFinalize"),
+    evidence={
+        "ConflictingNotarize": ("notarize", "notarize"),
+        "ConflictingFinalize": ("finalize", "finalize"),
+        "NullifyFinalize": ("finalize", "nullify"),
+    },
+    read_vote=_read_vote,
     describe_vote=_describe_vote,
     cells=SimplexRule,
     refusals=SimplexRefusal,

@@ -1,10 +1,12 @@
 """The check `vote-rules`: each entry of a journal is allowed by those before it, over all lives."""
 
+import msgspec
 import pytest
 from nacl.signing import SigningKey
 
 from checker.checks.vote_rules import VoteRules
-from tests.support.checks import make_run
+from network.events import Event
+from tests.support.checks import make_run, show
 from validators.consensus.signing import signed_bytes
 from validators.consensus.simplex import (
     Certification,
@@ -17,7 +19,10 @@ from validators.consensus.simplex import (
     Proposal,
 )
 from validators.consensus.simplex.certificates import assemble
+from validators.consensus.simplex.kind import SIMPLEX
 from validators.consensus.simplex.signing import vote_content
+from validators.events import EvidenceReported
+from validators.messages import message_codec
 
 SIGNATURE = b"\x02" * 64
 QUORUM = (b"\x07", (SIGNATURE,) * 3)
@@ -255,3 +260,43 @@ class TestPruning:
         assert (sound.status, sound.compared) == ("passed", 9)
         wrong = self.judge([], finalized(6, 5), [*FINALS[6:], *above, nullify(7)])
         assert "wrote a nullify of view 7: it was in view 8" in wrong.summary
+
+
+class TestEvidence:
+    """What a validator reports as evidence convicts its signer by itself, whoever that is."""
+
+    def judge(self, activity, first, second, *, signer=3, view=1):
+        rules = VoteRules(make_run(public_keys=[bytes(key.verify_key) for key in KEYS], view_retention=2))
+        encode = message_codec(SIMPLEX).encode
+        show(rules, Event(0, 0, EvidenceReported(activity, signer, view, "", encode(first), encode(second))))
+        return rules.finish()
+
+    def vote(self, kind, mark=1, *, signer=3, signed_by=None, view=1):
+        content = (
+            kind(signer, view, b"") if kind is Nullify else kind(signer, Proposal(view, 0, bytes([mark]) * 32), b"")
+        )
+        by = signer if signed_by is None else signed_by
+        signature = KEYS[by].sign(signed_bytes(*vote_content(content))).signature
+        return msgspec.structs.replace(content, signature=signature)
+
+    def test_two_signed_votes_that_exclude_each_other_convict(self):
+        assert self.judge("ConflictingNotarize", self.vote(Notarize), self.vote(Notarize, 2)).status == "passed"
+        assert self.judge("NullifyFinalize", self.vote(Nullify), self.vote(Finalize)).status == "passed"
+
+    def test_one_vote_twice_convicts_nobody(self):
+        result = self.judge("ConflictingNotarize", self.vote(Notarize), self.vote(Notarize))
+
+        assert result.summary == (
+            "validator 0 holds no evidence for ConflictingNotarize of validator 3 in view 1: they are the same vote"
+        )
+
+    def test_votes_of_another_kind_or_view_convict_nobody(self):
+        assert self.judge("NullifyFinalize", self.vote(Nullify), self.vote(Notarize)).status == "failed"
+        later = self.vote(Notarize, 2, view=2)
+        assert self.judge("ConflictingNotarize", self.vote(Notarize), later).status == "failed"
+
+    def test_a_vote_that_the_accused_has_not_signed_convicts_nobody(self):
+        forged = self.vote(Notarize, 2, signed_by=2)
+        assert self.judge("ConflictingNotarize", self.vote(Notarize), forged).status == "failed"
+        others = self.vote(Notarize, 2, signer=2)
+        assert self.judge("ConflictingNotarize", self.vote(Notarize), others).status == "failed"
