@@ -41,6 +41,9 @@ SNAPSHOTS: Final = ("SnapshotRequest", "SnapshotChunkRequest")
 REQUESTS: Final = (*PREPARED.values(), *(name for kind in ENGINES.values() for name in kind.names_of("request")))
 """Requests of all kinds."""
 
+ORDINALS: Final = (1 << 48) - 1
+"""The part of an ordinal that a message shares with its copies."""
+
 PURPOSES: Final = ("verify", "certify", "adopt", "finalize", "propose")
 """Refusals of a block for one of these reasons to want it, instead of a message."""
 
@@ -68,9 +71,9 @@ EXCUSES: Final = (
     Excuse((), "recovering", "is_starting", "a validator that reads its disk takes nothing"),
     Excuse(REQUESTS, "TooManyAnswers", "has_asked_often", "the limit of a second"),
     Excuse(tuple(PREPARED.values()), "AnswerUnderWay", "has_asked_twice", "one answer at a time for each peer"),
-    Excuse(("snapshot",), "was not asked for", "has_asked", "an answer may come when it is not needed any more"),
-    Excuse(("snapshot",), "piece was not asked for", "has_asked", "an answer may come when it is not needed any more"),
-    Excuse(("snapshot",), "unanswered", "", "a request or its answer may be lost, or late"),
+    Excuse(("snapshot",), "was not asked for", "is_not_awaited", "an answer may come when it is not needed any more"),
+    Excuse(("snapshot",), "piece was not asked for", "is_not_awaited", "an answer may come when another is awaited"),
+    Excuse(("snapshot",), "unanswered", "is_unanswered", "a request or its answer may be lost, or late"),
     Excuse(("snapshot",), "header: height", "", "the joiner may have come further meanwhile"),
     Excuse(PURPOSES, "lies on a branch that lost", "", "a block may come when another one is final"),
     Excuse(PURPOSES, "time ", "is_clock_wrong", "a header's time is read from the leader's clock"),
@@ -85,6 +88,14 @@ class _Inbound(NamedTuple):
     peer: int = -1
     kind: str = ""
     is_whole: bool = False
+
+
+class _Joiner(NamedTuple):
+    """The peer that a joiner asked last and for what, and whether what came last can only be the answer to that."""
+
+    peer: int
+    request: str
+    is_answered: bool = False
 
 
 _NOT_YET: Final = _Inbound()
@@ -108,7 +119,9 @@ class Refusals(Check):
         self._sent: dict[tuple[int, int], dict[int, bytes]] = {}
         self._last: dict[int, _Inbound] = {}
         self._harmed: dict[tuple[int, int], None] = {}
-        self._asked: dict[tuple[int, int], None] = {}
+        self._joiners: dict[int, _Joiner] = {}
+        self._unanswered: dict[tuple[int, int], int] = {}
+        self._copied: dict[tuple[int, int], None] = {}
         self._open: dict[tuple[int, int], int] = {}
         self._requests: dict[tuple[int, int, str], deque[int]] = {}
         self._is_up: dict[int, None] = {}
@@ -119,7 +132,8 @@ class Refusals(Check):
             "is_starting": lambda node, _last: node not in self._is_up,
             "has_asked_often": self._has_asked_often,
             "has_asked_twice": lambda node, last: self._open.get((node, last.peer), 0) > 1,
-            "has_asked": lambda node, last: (node, last.peer) in self._asked,
+            "is_not_awaited": self._is_not_awaited,
+            "is_unanswered": lambda node, last: self._unanswered.get((node, last.peer), 0) > 0,
             "is_clock_wrong": lambda _node, _last: self._is_clock_wrong or self._has_byzantine,
         }
 
@@ -153,7 +167,8 @@ class Refusals(Check):
         if sent.label in PREPARED:
             self._open[link] = 0
         elif sent.label in SNAPSHOTS:
-            self._asked[link] = None
+            self._unanswered[link] = self._unanswered.get(link, 0) + 1
+            self._joiners[event.node] = _Joiner(sent.destination, sent.label)
 
     def delivered(self, event: Event, delivered: Delivered) -> None:
         """Note the message that a validator got last, and whether it is as it was sent."""
@@ -165,6 +180,7 @@ class Refusals(Check):
             self.tally.compared += 1
         elif peer in self._honest:
             self._harmed[node, peer] = None
+        self._note_answer(node, peer, delivered)
         if kind in REQUESTS:
             times = self._requests.setdefault((node, peer, kind), deque(maxlen=self._kept))
             times.append(event.at_us)
@@ -193,6 +209,7 @@ class Refusals(Check):
     def crashed(self, _event: Event, crashed: Crashed) -> None:
         """Note that a validator has forgotten what it has answered."""
         self._is_up.pop(crashed.machine, None)
+        self._joiners.pop(crashed.machine, None)
 
     def clock_set(self, _event: Event, _clock: ClockSet) -> None:
         """Note that times in headers may be wrong from now on."""
@@ -204,6 +221,8 @@ class Refusals(Check):
         if named := _NAMED.fullmatch(reason):
             last, reason = last._replace(peer=int(named[1])), named[2]
             last = last._replace(is_whole=(node, last.peer) not in self._harmed)
+            # It turns to the next peer, or gives up: what still comes of this one is late.
+            self._joiners.pop(node, None)
         if self._is_excused(node, last, refused.message, reason):
             self._excused += 1
         elif refused.message in PURPOSES:
@@ -232,6 +251,27 @@ class Refusals(Check):
             is_of_client = message == TRANSACTION
             return is_of_client or self._has_byzantine or any(receiver == node for receiver, _ in self._harmed)
         return last.peer not in self._honest or not last.is_whole
+
+    def _note_answer(self, node: int, peer: int, delivered: Delivered) -> None:
+        """Note whether what comes can only be the answer to the last request of a joiner: all others had theirs."""
+        request = PREPARED.get(delivered.label, delivered.label)
+        if request not in SNAPSHOTS:
+            return
+        link = (node, peer) if delivered.label in PREPARED else (peer, node)
+        if delivered.ordinal > ORDINALS:
+            # Two requests have two answers then, and two answers come to one request.
+            self._copied[link] = None
+        if delivered.label in PREPARED and link in self._unanswered:
+            left, joiner = self._unanswered[link], self._joiners.get(node)
+            self._unanswered[link] = max(left - 1, 0)
+            if joiner is not None:
+                is_last = (joiner.peer, joiner.request) == (peer, request) and left == 1 and link not in self._copied
+                self._joiners[node] = joiner._replace(is_answered=is_last)
+
+    def _is_not_awaited(self, node: int, last: _Inbound) -> bool:
+        """Return whether the peer was asked once, and another answer is awaited, or none any more."""
+        joiner = self._joiners.get(node)
+        return (node, last.peer) in self._unanswered and (joiner is None or not joiner.is_answered)
 
     def _has_asked_often(self, node: int, last: _Inbound) -> bool:
         """Return whether the peer has asked more often than is answered, within a second of any clock."""

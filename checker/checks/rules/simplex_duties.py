@@ -225,10 +225,13 @@ class Duties(Check):
         # Kept: a copy may come before the message that it is one of, and does what that would have done.
         message = self._on_way.get((delivered.source, event.node, delivered.ordinal & ORDINALS))
         life = self._lives.get(event.node)
+        peer = delivered.source
         if message is None or life is None or message.checksum != delivered.checksum:
+            if life is not None and delivered.label == "Nullify":
+                # Of a view that was left no signature is verified: it may be helped all the same, whatever its view is.
+                life.cries.setdefault(peer, {})[-event.at_us] = event.at_us
             return
         label, view, payload, _ = message
-        peer = delivered.source
         if label == "Nullify":
             life.cried[peer] = view
             life.cries.setdefault(peer, {})[view] = event.at_us
@@ -374,7 +377,7 @@ class Duties(Check):
         since_us = life.entered_us - self._allowed_us()
         cries = sum(at_us >= since_us for at_us in life.cries.get(peer, {}).values())
         self.tally.compared += 1
-        if times > max(cries, 1):
+        if times > cries:
             text = f"validator {node} sent validator {peer} what leads into view {life.view} {times} times"
             self.tally.fail(f"{text}, which cried from {cries} views", validator=node, view=life.view)
 

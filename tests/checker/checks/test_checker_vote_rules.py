@@ -263,7 +263,7 @@ class TestPruning:
 
 
 class TestEvidence:
-    """What a validator reports as evidence convicts its signer by itself, whoever that is."""
+    """Evidence convicts its signer by itself, whoever that is."""
 
     def judge(self, activity, first, second, *, signer=3, view=1):
         rules = VoteRules(make_run(public_keys=[bytes(key.verify_key) for key in KEYS], view_retention=2))

@@ -29,6 +29,11 @@ def carry(kind, *, at_us=1, source=1, to=0, ordinal=0, arrives_as=b"sum"):
     )
 
 
+def ask(ordinal=0, kind="SnapshotRequest"):
+    """Return a joiner's request to validator 1."""
+    return Event(1, 0, Sent(1, ordinal, kind, 100, b"sum"))
+
+
 def refuse(message, reason, *, at_us=1, node=0):
     return Event(at_us, node, MessageRefused(message, reason))
 
@@ -97,10 +102,36 @@ class TestOfSnapshots:
 
     def test_an_answer_to_no_question_fails(self):
         offer, refused = carry("SnapshotOffer"), refuse("snapshot", "was not asked for")
-        asked = Event(1, 0, Sent(1, 0, "SnapshotRequest", 100, b"sum"))
 
         assert judge(*offer, refused).status == "failed"
-        assert judge(asked, *offer, refused).status == "passed"
+        assert judge(ask(), ask(1), *offer, refused).status == "passed"
+
+    def test_the_one_answer_that_is_awaited_is_taken(self):
+        offer, piece = carry("SnapshotOffer"), carry("SnapshotChunk", ordinal=1)
+        not_this = refuse("snapshot", "piece was not asked for")
+
+        assert judge(ask(), *offer, refuse("snapshot", "was not asked for")).status == "failed"
+        assert judge(ask(), *offer, ask(1, "SnapshotChunkRequest"), *piece, not_this).status == "failed"
+        # Of two answers to one piece the second comes when the next one is awaited.
+        asked_twice = (ask(1, "SnapshotChunkRequest"), ask(2, "SnapshotChunkRequest"))
+        assert judge(ask(), *offer, *asked_twice, *piece, not_this).status == "passed"
+
+    def test_an_answer_may_be_late_once_the_peer_was_given_up(self):
+        late = (*carry("SnapshotOffer"), refuse("snapshot", "was not asked for"))
+
+        assert judge(ask(), refuse("snapshot", "of validator 1: unanswered"), *late).status == "passed"
+        assert judge(ask(), Event(1, 0, Sent(2, 0, "SnapshotRequest", 100, b"sum")), *late).status == "passed"
+
+    def test_a_copied_answer_may_come_for_another_piece(self):
+        copied = carry("SnapshotOffer", ordinal=1 << 48)
+
+        assert judge(ask(), *copied, refuse("snapshot", "was not asked for")).status == "passed"
+
+    def test_a_peer_that_gave_each_answer_is_not_unanswered(self):
+        unanswered = refuse("snapshot", "of validator 1: unanswered")
+
+        assert judge(ask(), *carry("SnapshotOffer"), unanswered).status == "failed"
+        assert judge(ask(), *carry("SnapshotOffer"), ask(1), unanswered).status == "passed"
 
 
 class TestOfBlocks:
