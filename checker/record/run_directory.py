@@ -9,7 +9,7 @@ events.msgpack is the run's log byte for byte: its SHA-256 is the run's digest. 
 runs code, one JSON file because it has to fit in memory.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -40,7 +40,9 @@ from checker.record.streams import (
     BranchRecord,
     DamagedRecordError,
     Difference,
+    OldestWait,
     RootRecord,
+    WaitRecord,
     describe_event,
     first_difference,
     iterate_events,
@@ -78,6 +80,7 @@ EVENTS: Final = "events.msgpack"
 ROOTS: Final = "roots.msgpack"
 BRANCHES: Final = "branches.msgpack"
 SUMMARIES: Final = "summaries.msgpack"
+WAITS: Final = "waits.msgpack"
 VERDICT: Final = "verdict.json"
 
 REQUIRED_FILES: Final = (SCENARIO, GENESIS, BLOCKS, EVENTS, ROOTS, VERDICT)
@@ -110,7 +113,7 @@ class RecordWriter:
         self.directory = self._stay.enter_context(work_directory(self.path.parent, self.path.name))
         self._open_files: dict[str, IO[bytes]] = {}
         self._packer = msgpack.Packer()
-        for name in (BLOCKS, EVENTS, ROOTS, BRANCHES, SUMMARIES):
+        for name in (BLOCKS, EVENTS, ROOTS, BRANCHES, SUMMARIES, WAITS):
             self._open_files[name] = (self.directory / name).open("wb")
 
     def __enter__(self) -> Self:
@@ -156,6 +159,10 @@ class RecordWriter:
     def add_summary(self, summary: BlockSummary) -> None:
         """Append the numbers of a finalized block; heights ascend from 1."""
         self._add(SUMMARIES, msgspec.structs.astuple(summary))
+
+    def add_waits(self, waits: Iterable[OldestWait]) -> None:
+        """Append the oldest waits of a finalized block; heights ascend from 1."""
+        self._add(WAITS, (tuple(msgspec.structs.astuple(each) for each in waits),))
 
     def add_events(self, records: bytes | bytearray | memoryview) -> None:
         """Append encoded events: the run's log, or its next part."""
@@ -207,7 +214,7 @@ class RecordWriter:
                 opened.close()
         self._stay.close()
 
-    def _add(self, name: str, record: tuple[int | bytes, ...]) -> None:
+    def _add(self, name: str, record: tuple[object, ...]) -> None:
         self._open_files[name].write(self._packer.pack(record))
 
     def _close(self) -> None:
@@ -275,13 +282,18 @@ class RecordReader:
         if SUMMARIES in self.manifest.files:
             yield from read_summaries(self.path)
 
+    def waits(self) -> Iterator[WaitRecord]:
+        """Yield the oldest waits of the finalized blocks, lowest height first; older records have none."""
+        if WAITS in self.manifest.files:
+            yield from read_waits(self.path)
+
     def events(self) -> Iterator[Event]:
         """Yield the run's events in the order of the log."""
         yield from read_events(self.path)
 
     def read_all(self) -> None:
         """Read every record once, so that a malformed one is refused before any is used."""
-        for stream in (self.blocks(), self.roots(), self.branches(), self.summaries(), self.events()):
+        for stream in (self.blocks(), self.roots(), self.branches(), self.summaries(), self.waits(), self.events()):
             for _ in stream:
                 pass
 
@@ -332,6 +344,12 @@ def read_summaries(path: Path) -> Iterator[BlockSummary]:
     """Yield the numbers of the finalized blocks of a run directory, which may lack its manifest; see RecordReader."""
     for offset, record in stream_records(path, SUMMARIES, EVENT_BYTES_MAX):
         yield _convert(path, SUMMARIES, offset, record, kind=BlockSummary)
+
+
+def read_waits(path: Path) -> Iterator[WaitRecord]:
+    """Yield the oldest waits of the finalized blocks of a run directory, which may lack its manifest."""
+    for offset, record in stream_records(path, WAITS, EVENT_BYTES_MAX):
+        yield _convert(path, WAITS, offset, record, kind=WaitRecord)
 
 
 def read_events(path: Path) -> Iterator[Event]:

@@ -82,6 +82,19 @@ class RootRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
     root: Digest32
 
 
+class OldestWait(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """The oldest wait of a class of timers in a block, in the timebase; `cluster.timers.waits` has the classes."""
+
+    tip_class: Annotated[int, msgspec.Meta(ge=0)]
+    wait: Annotated[int, msgspec.Meta(ge=0)]
+
+
+class WaitRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """The oldest waits of a final block, by class."""
+
+    oldest: tuple[OldestWait, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Difference:
     """The first place at which two logs differ: its index from 0 and both events as lines for display."""

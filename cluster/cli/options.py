@@ -2,15 +2,17 @@
 
 import argparse
 import os
+import re
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Final, NoReturn
 
 import msgspec
 
 from checker.record.program import PACKAGE, SCRIPT, program_name
+from faults.nearest import did_you_mean
 
 EXIT_USAGE: Final = 2
 EXIT_INCONCLUSIVE: Final = 3
@@ -40,9 +42,30 @@ class Parser(argparse.ArgumentParser):
         """Return the help with its examples."""
         return super().format_help().replace(SCRIPT, program_name())
 
+    def _options(self) -> list[str]:
+        """Return the options of this parser and of its commands: it is the outer one that refuses a command's."""
+        commands = [
+            each for action in self._actions if isinstance(action.choices, dict) for each in action.choices.values()
+        ]
+        return [option for parser in (self, *commands) for option in parser._option_string_actions]  # noqa: SLF001
+
     def error(self, message: str) -> NoReturn:
         """Print one line and leave with the exit code for bad input."""
-        self.exit(EXIT_USAGE, f"{self.prog}: {message} (try --help)\n")
+        self.exit(EXIT_USAGE, f"{self.prog}: {_with_nearest(message, self._options())} (try --help)\n")
+
+
+def _with_nearest(message: str, options: Collection[str]) -> str:
+    """Return a message of argparse with the choice or option that a mistyped one is nearest to."""
+
+    def choice(found: re.Match[str]) -> str:
+        known = re.split(r",\s*", found[3].replace("'", ""))
+        return f"{found[1]}{did_you_mean(found[2], known)} (choose from {found[3]})"
+
+    def option(found: re.Match[str]) -> str:
+        return f"{found[0]}{did_you_mean(found[1], options)}"
+
+    message = re.sub(r"(invalid choice: '([^']*)') \(choose from (.*)\)$", choice, message)
+    return re.sub(r"^unrecognized arguments: (--[^\s=]+)\S*", option, message)
 
 
 def describe_command(

@@ -6,7 +6,16 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from checker.explain import Explanation
-from checker.record.run_directory import SUMMARIES, read_blocks, read_branches, read_events, read_roots, read_summaries
+from checker.record.run_directory import (
+    SUMMARIES,
+    WAITS,
+    read_blocks,
+    read_branches,
+    read_events,
+    read_roots,
+    read_summaries,
+    read_waits,
+)
 from checker.results import CheckResult
 from cluster.page.events import Collector, read_log
 from cluster.page.explained import finding_of, finding_of_checks
@@ -97,7 +106,8 @@ def _storm(directory: Path, headers: Sequence[Header], scenario: Scenario) -> St
     if not (directory / SUMMARIES).exists():
         return None
     summaries = list(read_summaries(directory))[: len(headers)]
-    return make_storm(summaries, [header.timestamp_ms for header in headers], scenario)
+    waits = [record.oldest for record in read_waits(directory)] if (directory / WAITS).exists() else []
+    return make_storm(summaries, [header.timestamp_ms for header in headers], scenario, waits[: len(summaries)])
 
 
 def _replicas(document: Mapping[str, Any], scenario: Scenario) -> list[Who]:

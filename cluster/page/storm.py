@@ -1,13 +1,18 @@
 """The storm in figures, block by block, and the drain that the budget predicts, beside the one that was measured."""
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from checker.record.streams import OldestWait
 from cluster.scenario.model import Scenario
-from report.page.rows import Columns, StormRows
+from cluster.timers.waits import name_of_class
+from report.page.rows import NO_WAIT, Columns, StormRows
 from scheduler import POLICIES
 from validators.execution import BlockSummary
+
+CLASSES_MAX: Final = 8
+"""The most classes of tips that are drawn: those that waited longest."""
 
 POINTS_MAX: Final = 4_000
 """The most points of a series."""
@@ -17,8 +22,13 @@ GREATEST: Final = ("deferred", "waiting_live", "waiting_dead", "lane_cycles", "g
 LAST: Final = ("cycle_basefee", "cell_basefee", "lane_price")
 
 
-def make_storm(summaries: Sequence[BlockSummary], times_ms: Sequence[int], scenario: Scenario) -> StormRows | None:
-    """Return the figures of each block; None where the record has none."""
+def make_storm(
+    summaries: Sequence[BlockSummary],
+    times_ms: Sequence[int],
+    scenario: Scenario,
+    waits: Sequence[Sequence[OldestWait]] = (),
+) -> StormRows | None:
+    """Return the figures of each block; None where the record has none, and no waits where it has none of those."""
     if not summaries:
         return None
     timers = scenario.chain.timers
@@ -49,7 +59,27 @@ def make_storm(summaries: Sequence[BlockSummary], times_ms: Sequence[int], scena
         )
     )
     budgets = {"lane": config.lane_timer_cycles, "gc": config.gc_cycles_per_block, "removals": budget}
-    return StormRows(Columns(columns, note), budgets, prediction)
+    series, unit = _waits_of(waits, groups), "block" if scenario.chain.timebase == "height" else "slot"
+    return StormRows(Columns(columns, note), budgets, prediction, series, _waited(series, unit), f"{unit}s")
+
+
+def _waits_of(waits: Sequence[Sequence[OldestWait]], groups: Sequence[range]) -> "dict[str, array[int]]":
+    """Return the oldest waits of each class by its name, a point a group of blocks."""
+    by_class: dict[int, list[int]] = {}
+    for index, oldest in enumerate(waits):
+        for each in oldest:
+            by_class.setdefault(each.tip_class, [NO_WAIT] * len(waits))[index] = each.wait
+    kept = sorted(sorted(by_class, key=lambda number: -max(by_class[number]))[:CLASSES_MAX])
+    return {
+        name_of_class(number): array("i", (max(by_class[number][index] for index in group) for group in groups))
+        for number in kept
+    }
+
+
+def _waited(series: "Mapping[str, array[int]]", unit: str) -> str:
+    """Return in words how long the timers of each class waited at most."""
+    told = (f"{name}: {max(waits):,} {unit}{'s' if max(waits) != 1 else ''}" for name, waits in series.items())
+    return "; ".join(told)
 
 
 def _last(values: Sequence[int]) -> int:

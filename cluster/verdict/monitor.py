@@ -9,10 +9,11 @@ from checker.checks.suite import Suite
 from checker.coverage.collector import RuleCoverage
 from checker.coverage.situations import Situations
 from checker.record.branches import ExecutedBlocks
-from checker.record.streams import BranchRecord
+from checker.record.streams import BranchRecord, OldestWait
 from cluster.runtime.cluster import Cluster
 from cluster.runtime.machines import MachineSlot
 from cluster.scenario.plugins import checks_with
+from cluster.timers.waits import OldestWaits
 from cluster.verdict.facts import context_of, situations_of
 from validators.execution import Engine, Executed
 from validators.execution.blocks import encode_block
@@ -29,6 +30,8 @@ class Monitor:
         roots: Node, height, digest and root of each block that an honest replica applied.
         last: The last block of each replica.
         exits: Of each honest replica how many timers fired, expired and were insolvent.
+        oldest: Follows the timers that wait.
+        waits: Of each final block the oldest waits of its timers, by class of tip.
         executed: The executed blocks, final or not, that were not written yet.
         keep: Where they go as soon as one more is final; they are not held in memory.
         rules: Counts the cells of the rules that the run reaches.
@@ -39,8 +42,10 @@ class Monitor:
     suite: Suite
     rules: RuleCoverage
     situations: Situations
+    oldest: OldestWaits
     is_reopened: bool = False
     roots: list[tuple[int, int, bytes, bytes]] = field(default_factory=list)
+    waits: list[tuple[OldestWait, ...]] = field(default_factory=list)
     last: dict[int, Executed] = field(default_factory=dict)
     exits: dict[int, list[int]] = field(default_factory=dict)
     executed: ExecutedBlocks = field(default_factory=ExecutedBlocks)
@@ -70,6 +75,8 @@ class Monitor:
         self.suite.applied(_as_applied(node, executed))
         if header.height == len(self.chain) + 1:
             self.chain.append(executed)
+            now = header.slot if self.context.rules.timebase == "slot" else header.height
+            self.waits.append(self.oldest.follow(executed, now))
             self.rules.finalize(executed)
             self.situations.finalize(executed.summary.waiting_live, executed.summary.waiting_dead)
         self.roots.append((node, header.height, executed.digest, root))
@@ -99,7 +106,8 @@ def make_monitor(cluster: Cluster) -> Monitor:
     data = cluster.data
     for event in () if data is None else data.history():
         suite.observe_earlier(event)
-    return Monitor(context, suite, rules, situations, is_reopened=data is not None and data.start_us > 0)
+    oldest = OldestWaits(context.genesis_values)
+    return Monitor(context, suite, rules, situations, oldest, is_reopened=data is not None and data.start_us > 0)
 
 
 def _as_applied(node: int, executed: Executed) -> AppliedBlock:

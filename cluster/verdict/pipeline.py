@@ -25,6 +25,7 @@ from checker.record.manifest import REOPENED, REPORT
 from checker.record.places import scratch_directory
 from checker.record.plugins import code_with, plugin_codes
 from checker.record.run_directory import BRANCHES, RecordWriter
+from checker.record.streams import OldestWait
 from checker.results import CheckResult, Verdict, deciding_check, judge_expected, verdict_of
 from cluster.live.progress import LiveProgress
 from cluster.page.write import page_of
@@ -71,6 +72,7 @@ class PipelineResult:
     genesis: Genesis = field(repr=False)
     chain: list[Executed] = field(repr=False)
     roots: list[tuple[int, int, bytes, bytes]] = field(repr=False)
+    waits: list[tuple[OldestWait, ...]] = field(repr=False)
     directory: Path | None = None
     reopened: str = ""
     not_applicable: tuple[str, ...] = ()
@@ -281,12 +283,13 @@ class _Steps:
         writer.write_genesis(msgspec.msgpack.encode(run.genesis))
         for piece in run.trace.pieces():
             writer.add_events(piece)
-        for executed in self.monitor.chain:
+        for executed, waits in zip(self.monitor.chain, self.monitor.waits, strict=True):
             header = executed.header
             writer.add_block(
                 height=header.height, digest=executed.digest, root=header.state_root, block=encode_block(executed.block)
             )
             writer.add_summary(executed.summary)
+            writer.add_waits(waits)
         for node, height, digest, root in self.monitor.roots:
             writer.add_root(node=node, height=height, digest=digest, root=root)
         self.monitor.keep_executed()
@@ -349,6 +352,7 @@ class _Steps:
             genesis=run.genesis,
             chain=monitor.chain,
             roots=monitor.roots,
+            waits=monitor.waits,
         )
 
 

@@ -23,6 +23,7 @@ from checker.record.run_directory import (
     ROOTS,
     SUMMARIES,
     VERDICT,
+    WAITS,
     DamagedRecordError,
     RecordReader,
 )
@@ -157,9 +158,17 @@ def _foreign_file(reader: RecordReader, result: PipelineResult) -> DamagedRecord
         return DamagedRecordError(reader.path, BLOCKS, "holds other blocks than the recorded run finalized")
     if [(each.node, each.height, each.digest, each.root) for each in reader.roots()] != result.roots:
         return DamagedRecordError(reader.path, ROOTS, "holds other roots than the recorded run's validators had")
-    if SUMMARIES in reader.manifest.files and list(reader.summaries()) != [each.summary for each in result.chain]:
+    return _foreign_figures(reader, result)
+
+
+def _foreign_figures(reader: RecordReader, result: PipelineResult) -> DamagedRecordError | None:
+    """Return the first file that only newer records have and that is not the fresh run's."""
+    files = reader.manifest.files
+    if SUMMARIES in files and list(reader.summaries()) != [each.summary for each in result.chain]:
         return DamagedRecordError(reader.path, SUMMARIES, "holds other numbers than the recorded run's blocks have")
-    branches = reader.manifest.files.get(BRANCHES)
+    if WAITS in files and [each.oldest for each in reader.waits()] != result.waits:
+        return DamagedRecordError(reader.path, WAITS, "holds other waits than the recorded run's timers had")
+    branches = files.get(BRANCHES)
     if branches is not None and branches.sha256 != result.branches:
         return DamagedRecordError(reader.path, BRANCHES, "holds other blocks than its validators executed")
     return None

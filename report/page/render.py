@@ -126,6 +126,8 @@ def _packed(run: RunRows) -> Markup:
         "arcs": tree.arcs,
         "treeLanes": tree.lanes,
         "budgets": storm.budgets if storm else None,
+        "waits": list(storm.waits) if storm else [],
+        "waitUnit": storm.wait_unit if storm else "",
     }
     arrays: dict[str, array[int] | array[float]] = {"density": line.density}
     arrays["cells"] = array("B", b"".join(row.cells for row in matrix.rows))
@@ -134,4 +136,5 @@ def _packed(run: RunRows) -> Markup:
     arrays |= {f"block_{name}": values for name, values in tree.columns.arrays.items()}
     if storm:
         arrays |= {f"storm_{name}": values for name, values in storm.columns.arrays.items()}
+        arrays |= {f"wait_{index}": values for index, values in enumerate(storm.waits.values())}
     return Markup(pack(json.loads(json.dumps(head)), arrays))  # noqa: S704 - base64 has no letter that HTML reads

@@ -2,10 +2,14 @@
 
 from array import array
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 NO_TIME: Final = -1
 """Stands for the arrival of a message that never arrived."""
+
+NO_WAIT: Final = -1
+"""Stands for the wait of a class of which no timer was due."""
 
 NO_BLOCK: Final = 0xFFFFFFFF
 """Stands for the block of an event that is about none."""
@@ -91,11 +95,18 @@ class Tree(NamedTuple):
 
 
 class StormRows(NamedTuple):
-    """Figures block by block: those of `columns`, the budgets, and how the predicted drain was made."""
+    """Figures block by block: those of `columns`, the budgets, and how the predicted drain was made.
+
+    `waits` has the oldest wait of each class of tip as a column under its name, NO_WAIT where no timer of it was due;
+    `waited` says of each class the longest one, in words.
+    """
 
     columns: Columns
     budgets: Mapping[str, int]
     prediction: str
+    waits: "Mapping[str, array[int]]" = MappingProxyType({})
+    waited: str = ""
+    wait_unit: str = "slots"
 
 
 class KeyRow(NamedTuple):

@@ -123,6 +123,8 @@ def made_rows(name="made", *, heights=4, events=6, replicas=2, text="hello"):
         ),
         {"lane": 10, "gc": 10, "removals": 1},
         text,
+        {"no tip": array("i", range(heights)), "tip 1 to 9": array("i", [-1] * heights)},
+        f"no tip: {text}",
     )
     cells = bytes([1] * heights), bytes([1, 1, 2, *[1] * (heights - 3)])
     rows = [ReplicaRow(f"validator {n}", str(n), text, text, cells[n % 2]) for n in range(replicas)]

@@ -5,6 +5,7 @@ function stormPane(run, root) {
   const times = Array.from(run.storm_time_ms, (each) => each / 1000);
   const STACK = [['fired', 'fired'], ['expired', 'dead'], ['insolvent', 'g2'], ['cancelled', 'g4'], ['deferred', 'g1']];
   let plots = [], scheme = null;
+  const waits = run.waits.map((_, i) => Array.from(run['wait_' + i], (value) => value < 0 ? null : value));
 
   function stacked() {
     const sums = new Float64Array(times.length);
@@ -31,7 +32,7 @@ function stormPane(run, root) {
   function plot(title, series, data, height, scales) {
     const axis = (scale, side) => ({ scale, side, stroke: colours.dim, grid: { stroke: colours.line, show: side !== 1 }, ticks: { stroke: colours.line }, size: 62, values: (u, values) => values.map((value) => value.toLocaleString('en')) });
     const made = new uPlot({
-      title, width: Math.max(200, box.clientWidth), height, scales: { x: { time: false }, ...scales },
+      title, width: Math.max(200, box.clientWidth), height, padding: Object.keys(scales).length > 1 ? undefined : [null, 70, null, null], scales: { x: { time: false }, ...scales },
       cursor: { drag: { x: true, y: false }, sync: { key: 'stampede' + run.index } },
       axes: [{ stroke: colours.dim, grid: { stroke: colours.line }, ticks: { stroke: colours.line }, values: (u, values) => values.map((value) => value + ' s') }, ...Object.keys(scales).map((scale, i) => axis(scale, i ? 1 : 3))],
       series: [{ label: 'virtual time', value: (u, value) => value === null || value === undefined ? '' : value + ' s' }, ...series.map((each) => ({ value: plain, points: { show: false }, ...each }))],
@@ -61,6 +62,12 @@ function stormPane(run, root) {
       { label: 'timer lane %', scale: 'per cent', stroke: colours.fired, width: 2, paths: steps }, { label: 'clean-up lane %', scale: 'per cent', stroke: colours.dead, width: 2, paths: steps },
       { label: 'cycle basefee', scale: 'units', stroke: colours.f3, width: 1.5, paths: steps }, { label: 'cell basefee', scale: 'units', stroke: colours.f2, width: 1.5, paths: steps }, { label: 'lane price', scale: 'units', stroke: colours.f0, width: 1.5, paths: steps },
     ], [share('lane_cycles', run.budgets.lane), share('gc_cycles', run.budgets.gc), Array.from(run.storm_cycle_basefee), Array.from(run.storm_cell_basefee), Array.from(run.storm_lane_price)], 190, { 'per cent': { range: [0, 105] }, units: {} }));
+    if (run.waits.length) {
+      const shades = ['f3', 'f0', 'fired', 'g4', 'dead', 'g5', 'f4', 'g7'];
+      plots.push(plot(`oldest wait of live timers after their time, in ${run.waitUnit}, by class of tip`, run.waits.map((name, i) => (
+        { label: name, scale: run.waitUnit, stroke: colours[shades[i % shades.length]], width: 1.5, paths: steps }
+      )), waits, 150, { [run.waitUnit]: { range: (u, low, high) => [0, Math.max(1, high) * 1.05] } }));
+    }
     scheme = colours.bg;
   }
 
@@ -78,7 +85,7 @@ function stormPane(run, root) {
 
   tableOnDemand(root, 'storm', () => {
     const names = ['fired', 'expired', 'insolvent', 'cancelled', 'deferred', 'waiting_live', 'waiting_dead', 'predicted', 'lane_cycles', 'gc_cycles', 'cycle_basefee', 'cell_basefee', 'lane_price'];
-    return table(['height', 'time, s', ...names.map((name) => name.replaceAll('_', ' '))], Array.from(run.storm_height, (height, i) => [height, times[i], ...names.map((name) => name === 'predicted' && run.storm_predicted[i] < 0 ? '' : run['storm_' + name][i])]));
+    return table(['height', 'time, s', ...names.map((name) => name.replaceAll('_', ' ')), ...run.waits.map((name) => 'oldest wait, ' + name)], Array.from(run.storm_height, (height, i) => [height, times[i], ...names.map((name) => name === 'predicted' && run.storm_predicted[i] < 0 ? '' : run['storm_' + name][i]), ...waits.map((each) => each[i] ?? '')]));
   });
   return { draw };
 }

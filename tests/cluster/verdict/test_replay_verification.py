@@ -5,6 +5,7 @@ import json
 import shutil
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from checker.record.fingerprint import this_code
@@ -162,6 +163,15 @@ def test_an_exit_code_that_the_verdict_does_not_have_is_refused(failing, tmp_pat
 
     assert code == 2
     assert "says another exit code than 1" in err
+
+
+def test_forged_waits_that_were_sealed_again_are_refused(passing, tmp_path, capsys):
+    blocks = sum(1 for _ in RecordReader(passing).blocks())
+    forged = {"waits.msgpack": msgspec.msgpack.encode([[[0, 99]]]) * blocks}
+    code, _, err = run(capsys, "replay", copied(passing, tmp_path, forged))
+
+    assert code == 2
+    assert "waits.msgpack: holds other waits than the recorded run's timers had" in err
 
 
 @pytest.mark.parametrize(("written_as", "found"), [(2, 2), (1, 0)])

@@ -1,13 +1,17 @@
 """The command `new`: a commented scenario file to begin with."""
 
 import argparse
+import re
 from pathlib import Path
+from typing import Final
 
 from cluster.authoring.template import template_of
 from cluster.cli.options import Parser, command_line, describe_command, print_json, print_lines
 from cluster.scenario.load import convert_scenario
 from cluster.scenario.messages import ScenarioError
 from cluster.scenario.toml_file import parse_toml
+
+NAMES: Final = "a name has small letters, digits and hyphens, the first no hyphen; --out says where the file goes"
 
 
 def fill_parser(parser: Parser) -> None:
@@ -19,6 +23,8 @@ def fill_parser(parser: Parser) -> None:
 
 def write_new(options: argparse.Namespace) -> int:
     """Write the file and return 0; a name that cannot be, and a file that is there, are bad input."""
+    if re.fullmatch(r"[a-z0-9][a-z0-9-]*", options.name) is None:
+        raise ScenarioError(repr(options.name), NAMES)
     path = options.out or Path(f"{options.name}.toml")
     text = template_of(options.name, str(path))
     convert_scenario(_parsed(text, options.name), options.name)
@@ -40,4 +46,4 @@ def _parsed(text: str, name: str) -> object:
     try:
         return parse_toml(text)
     except ValueError:
-        raise ScenarioError(repr(name), "a name has small letters, digits and hyphens") from None
+        raise ScenarioError(repr(name), NAMES) from None
