@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from checker.coverage.registry import promised_by
+from checker.coverage.registry import ROOMS, promised_by
 from faults import FAULTS
 from faults.coverage.required import required_phases
+from scheduler import RefusalCell, RuleCell
 
 Place: TypeAlias = tuple[str, ...]
 """A cell without its count: kind, phase, role; or the label of a rule's cell."""
@@ -86,3 +87,19 @@ def promise_of(kinds: Iterable[str], engine: str) -> tuple[Place, ...]:
 def rules_promised_by(subject: str) -> tuple[Place, ...]:
     """Return every cell of the rules that a scenario, or the swarm, promises to reach."""
     return tuple((label,) for label in promised_by(subject))
+
+
+def untried_rules(rules: CoverageTable) -> list[RuleCell]:
+    """Return the cells that no run reached, of the rooms of which one was; refusals are left out."""
+    reached = {label for (label,) in rules.reached}
+    rooms = [list(cells) for cells in ROOMS.values() if any(cell.label in reached for cell in cells)]
+    cells = [cell for room in rooms for cell in room if cell.label not in reached]
+    return [cell for cell in cells if not isinstance(cell, RefusalCell)]
+
+
+def untried_lines(rules: CoverageTable) -> list[str]:
+    """Return the line that says what a sweep that passed says nothing about; none where no run noted its rules."""
+    untried = untried_rules(rules) if rules.reached else []
+    if not untried:
+        return []
+    return [f"rules not reached, of which this says nothing: {len(untried)}; the page lists them, --swarm reaches more"]

@@ -7,7 +7,7 @@ from typing import Final
 from checker.record.errors import on_one_line
 from checker.record.manifest import REPORT
 from checker.results import EXIT_CODES
-from cluster.campaign.coverage import CoverageTable
+from cluster.campaign.coverage import CoverageTable, untried_rules
 from cluster.campaign.results_db import SeedResult
 from cluster.campaign.sweep import SweepTally
 from faults import PHASES, ROLES
@@ -118,7 +118,10 @@ def _tables(tally: SweepTally) -> tuple[Table, ...]:
             for (label,), reached in sorted(tally.rules.reached.items())
         ]
         rows += [(label, "0", "0") for (label,) in tally.rules.empty]
-        tables.append(Table("cells of the rules, and the runs that reached them", ("cell", "runs", "hits"), rows))
+        tables.append(Table("Cells of the rules, and the runs that reached them", ("cell", "runs", "hits"), rows))
+        untried = [(cell.label, cell.code, cell.sentence) for cell in untried_rules(tally.rules)]
+        heads = ("cell", "rule", "what did not happen")
+        tables.append(Table("Rules that no run reached: nothing is said of them", heads, untried))
     return tuple(tables)
 
 
@@ -130,7 +133,7 @@ def _coverage(coverage: CoverageTable) -> Table:
         for kind in sorted(dict.fromkeys(place[0] for place in places))
     ]
     heads = ("kind of fault", *(f"{phase}, {role}" for phase, role in columns))
-    return Table("runs in which a fault hit a validator, by its phase and role", heads, rows)
+    return Table("Runs in which a fault hit a validator, by its phase and role", heads, rows)
 
 
 def _count(coverage: CoverageTable, place: tuple[str, ...]) -> str:

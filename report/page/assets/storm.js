@@ -33,7 +33,7 @@ function stormPane(run, root) {
     const axis = (scale, side) => ({ scale, side, stroke: colours.dim, grid: { stroke: colours.line, show: side !== 1 }, ticks: { stroke: colours.line }, size: 62, values: (u, values) => values.map((value) => value.toLocaleString('en')) });
     const made = new uPlot({
       title, width: Math.max(200, box.clientWidth), height, padding: Object.keys(scales).length > 1 ? undefined : [null, 70, null, null], scales: { x: { time: false }, ...scales },
-      cursor: { drag: { x: true, y: false }, sync: { key: 'stampede' + run.index } },
+      cursor: { y: false, drag: { x: true, y: false }, sync: { key: 'stampede' + run.index } },
       axes: [{ stroke: colours.dim, grid: { stroke: colours.line }, ticks: { stroke: colours.line }, values: (u, values) => values.map((value) => value + ' s') }, ...Object.keys(scales).map((scale, i) => axis(scale, i ? 1 : 3))],
       series: [{ label: 'virtual time', value: (u, value) => value === null || value === undefined ? '' : value + ' s' }, ...series.map((each) => ({ value: plain, points: { show: false }, ...each }))],
       hooks: {

@@ -24,6 +24,7 @@ from cluster.campaign.coverage import (
     Promises,
     promise_of,
     rules_promised_by,
+    untried_lines,
 )
 from cluster.campaign.dask_workers import DaskWorkers
 from cluster.campaign.results_db import ResultsFile, SeedResult
@@ -302,7 +303,7 @@ def _print(tally: SweepTally, options: argparse.Namespace, path: Path, seconds: 
         tables.append(_table_of_rules(tally))
     print_tables(tables)
     fresh = tally.done - tally.resumed
-    lines = _verdict_lines(tally)
+    lines = [*_verdict_lines(tally), *([] if options.swarm else untried_lines(tally.rules))]
     if tally.verdict == "passed" and tally.done > CONFIDENCE_SEEDS:
         lines.append(
             f"no failure in {tally.done:,} seeds: fewer than {CONFIDENCE_SEEDS} in {tally.done:,} fail, "
@@ -329,8 +330,7 @@ def _print(tally: SweepTally, options: argparse.Namespace, path: Path, seconds: 
         f"judged again: {count:,} seeds that {show_fingerprint(fingerprint)} had judged"
         for fingerprint, count in tally.outdated.items()
     ]
-    lines += [str(this_code()), f"results {path}"]
-    lines += _repeat_lines(tally, options)
+    lines += [str(this_code()), f"results {path}", *_repeat_lines(tally, options)]
     print_lines(lines)
 
 
