@@ -73,6 +73,11 @@ class ViewChanges(Check):
             Crashed: self.crashed,
         }
 
+    @property
+    def is_asked(self) -> bool:
+        """A single validator sends nothing, and may never have to wait."""
+        return self.run.validators > 1 or self.tally.compared > 0
+
     def sent(self, event: Event, sent: Sent) -> None:
         """Require of a vote that it goes to the next leader, and of a proposal that the view before is over."""
         node, view = event.node, sent.view

@@ -10,20 +10,22 @@ from tests.support.simplex_bench import GENESIS, KeyedHashScheme
 from validators.consensus.headers import read_facts
 from validators.consensus.hotstuff.casting import Voter
 from validators.consensus.hotstuff.certificates import certify_block, certify_timeout, genesis_certificate
+from validators.consensus.hotstuff.engine import HotStuff
 from validators.consensus.hotstuff.finality import Commit, verify_commit
-from validators.consensus.hotstuff.journal import Lock, Memory
+from validators.consensus.hotstuff.journal import CastVote, Lock, Memory
 from validators.consensus.hotstuff.messages import (
     TIMEOUT_NAMESPACE,
     VOTE_NAMESPACE,
     BlockSeal,
     BlockVote,
+    QuorumCertificate,
     ViewTimeout,
     leaving_bytes,
     vote_bytes,
 )
 from validators.consensus.hotstuff.sealing import check_seal, encode_seal
 from validators.consensus.hotstuff.tree import JustifiedBlock, SealedTree
-from validators.consensus.interface import BlockRef
+from validators.consensus.interface import Append, BlockRef, Built, Judge, Judged, Question, Started
 
 VALIDATORS = 4
 SCHEME = KeyedHashScheme(0)
@@ -223,3 +225,20 @@ class TestVoting:
         assert voter.take_found(2, GENESIS) is None
         assert voter.take_found(3, GENESIS) == vote(3, 5, GENESIS)
         assert voter.take_found(3, GENESIS) is None
+
+
+class TestASingleValidator:
+    def test_its_vote_is_a_certificate_only_when_the_block_is_stored(self):
+        """Power that goes in between would leave a certificate that nothing can follow."""
+        lone = HotStuff(me=0, validators=1, scheme=KeyedHashScheme(0), config=config_of("three-chain"), genesis=GENESIS)
+        lone.step(Started())
+        block = BlockRef(1, sha256(b"block").digest())
+        cast = lone.step(Built(*block))
+        written = [effect.record for effect in cast if isinstance(effect, Append)]
+        assert [type(record) for record in written] == [CastVote]
+        assert Judge(Question.CERTIFY, block) in cast
+
+        certified = lone.step(Judged(Question.CERTIFY, block, ok=True))
+        written = [effect.record for effect in certified if isinstance(effect, Append)]
+        assert [(type(record), record.view) for record in written] == [(QuorumCertificate, 1)]
+        assert lone.position.view == 2

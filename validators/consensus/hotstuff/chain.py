@@ -44,11 +44,19 @@ class CertifiedChain:
         if is_higher:
             self.note(certificate)
             self.update()
-        if certificate.view > self.final_view and certificate.ref not in self._certified:
-            # So that it can be built on, and is stored before a vote can make it final.
-            self._certified[certificate.ref] = None
-            self._emit(Judge(Question.CERTIFY, certificate.ref))
+        # So that it can be built on, and is stored before a vote can make it final.
+        self._ask(certificate.ref)
         return is_higher
+
+    def _ask(self, ref: BlockRef) -> None:
+        if ref.view > self.final_view and ref not in self._certified:
+            self._certified[ref] = None
+            self._emit(Judge(Question.CERTIFY, ref))
+
+    def is_stored(self, ref: BlockRef) -> bool:
+        """Whether a block has passed certification, and so is on the disk; the application is asked if it was not."""
+        self._ask(ref)
+        return self.is_sound(ref)
 
     def update(self) -> None:
         """Move the lock up and make final what the known blocks and the highest certificate lead to."""

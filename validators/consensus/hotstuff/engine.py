@@ -12,7 +12,6 @@ until nothing is dirty, whether the current view can be proposed in or voted in 
 """
 
 from collections.abc import Sequence
-from enum import StrEnum
 from typing import Final
 
 from network.types import Digest, NodeId
@@ -33,7 +32,7 @@ from validators.consensus.hotstuff.messages import (
 )
 from validators.consensus.hotstuff.screening import MessageScreen
 from validators.consensus.hotstuff.sealing import decode_seal, encode_seal, leader_of
-from validators.consensus.hotstuff.tally import LeavingTally, VoteTally
+from validators.consensus.hotstuff.tally import GivenUp, LeavingTally, VoteTally
 from validators.consensus.hotstuff.tree import JustifiedBlock
 from validators.consensus.interface import (
     AskAgain,
@@ -70,13 +69,6 @@ VIEW_TIMER: Final = "view"
 
 CONFLICTING_VOTES: Final = "ConflictingVotes"
 TIMED_OUT: Final = "TimedOut"
-
-
-class GivenUp(StrEnum):
-    """Reasons to give a view up."""
-
-    EXPIRED = "ViewExpired"
-    JOINED = "OthersLeft"
 
 
 class HotStuff:
@@ -170,8 +162,7 @@ class HotStuff:
             case Judged(Question.VERIFY, ref, ok):
                 self._take_verification(ref, is_sound=ok is True)
             case Judged(_, ref, bool(ok)):
-                self._chain.judged(ref, is_sound=ok)
-                self._is_dirty = True
+                self._take_certification(ref, is_sound=ok)
             case Built(view, digest):
                 self._propose(view, digest)
             case TimeoutReached(name, number):
@@ -238,6 +229,12 @@ class HotStuff:
             self._chain.update()
             self._is_dirty = True
 
+    def _take_certification(self, ref: BlockRef, *, is_sound: bool) -> None:
+        self._chain.judged(ref, is_sound=is_sound)
+        self._is_dirty = True
+        for vote in self._votes.of_block(ref):
+            self._count_vote(vote)
+
     def _count_vote(self, vote: BlockVote) -> None:
         if vote.view < self._memory.view - 1:
             return
@@ -245,7 +242,9 @@ class HotStuff:
         if evidence is not None:
             self._emit(ReportActivity(CONFLICTING_VOTES, vote.signer, vote.view, "", evidence))
         votes = self._votes.like(vote)
-        if len(votes) >= self._quorum and vote.view > self._memory.high.view:
+        is_quorum = len(votes) >= self._quorum and vote.view > self._memory.high.view
+        # The certificate of a single voter would be on the disk without its block if power went now.
+        if is_quorum and (self._quorum > 1 or self._chain.is_stored(BlockRef(vote.view, vote.digest))):
             self._counts["certificates_assembled"] += 1
             self._see_certificate(certify_block(votes, self._validators))
 

@@ -5,9 +5,18 @@ out the others, and a view far ahead that one of them names costs a place in a l
 """
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from network.types import NodeId
 from validators.consensus.hotstuff.messages import BlockVote, Leaving, ViewTimeout
+from validators.consensus.interface import BlockRef
+
+
+class GivenUp(StrEnum):
+    """Reasons to give a view up."""
+
+    EXPIRED = "ViewExpired"
+    JOINED = "OthersLeft"
 
 
 @dataclass(slots=True)
@@ -40,6 +49,10 @@ class VoteTally:
         """Return the votes for the same block, by signer."""
         votes = self._votes.get(vote.view, {})
         return {signer: each for signer, each in votes.items() if each.digest == vote.digest}
+
+    def of_block(self, ref: BlockRef) -> list[BlockVote]:
+        """Return the votes for a block."""
+        return [each for each in self._votes.get(ref.view, {}).values() if each.digest == ref.digest]
 
     def prune(self, below: int) -> None:
         """Forget the votes of views below one."""
