@@ -125,6 +125,7 @@ class PhaseRule(RuleCell):
     CARRIED_BEFORE_NEW = "Q-19", "A deferred timer and one that is newly due fire in the same block."
     FIRE_REVERTED = "Q-21", "A fire reverts, costs what it used, and the timer is gone."
     FIRE_USED_UP = "C-8", "A fire uses its gas limit to the last cycle."
+    FIRE_JUST_ENOUGH = "C-8", "A fire succeeds with just the cycles that it needs."
     FIRED_ON_EXACT_BALANCE = "A-7", "A payer has just the greatest cost of a fire, and no unit more."
     FIRED_FREE = "C-10", "A timer fires for nothing."
     EXPIRED = "Q-38", "A timer is removed past its expiry."

@@ -123,6 +123,8 @@ class Tally:
         self.reverted += not paid.outcome.ok
         if paid.outcome.cycles == timer.gas_limit:
             self.reached.append(PhaseRule.FIRE_USED_UP)
+            if paid.outcome.ok:
+                self.reached.append(PhaseRule.FIRE_JUST_ENOUGH)
         self.lane_cycles += paid.outcome.cycles
         self.lane_cells += paid.outcome.cells
         self.burned += paid.burned

@@ -42,6 +42,7 @@ class HandedIn:
         self._submissions = submissions
         self._encoded: Mapping[bytes, bytes] | None = None
         self._waiting: dict[NodeId, dict[bytes, Micros]] = {}
+        self._counted: dict[NodeId, dict[bytes, None]] = {}
         self._missed: dict[tuple[NodeId, bytes], Micros] = {}
         self._final: dict[bytes, None] = {}
         self._sent: dict[NodeId, int] = {}
@@ -63,7 +64,7 @@ class HandedIn:
 
     def forget(self, node: NodeId) -> None:
         """A life ends or begins, with an empty mempool."""
-        for each in (self._waiting, self._sent, self._pooled, self._instants):
+        for each in (self._waiting, self._counted, self._sent, self._pooled, self._instants):
             each.pop(node, None)
         self._missed = {key: at_us for key, at_us in self._missed.items() if key[0] != node}
 
@@ -78,7 +79,11 @@ class HandedIn:
             for digest, at_us in list(waiting.items()):
                 if digest in pool:
                     self._tally.compared += 1
-                    self._pooled[node] = self._pooled.get(node, 0) + (pool[digest].giver == CLIENTS)
+                    # Handed in once more while it waits, it does not leave once more.
+                    counted = self._counted.setdefault(node, {})
+                    is_new = digest not in counted and pool[digest].giver == CLIENTS
+                    self._pooled[node] = self._pooled.get(node, 0) + is_new
+                    counted[digest] = None
                 elif digest in self._final:
                     pass
                 elif now_us - at_us < SETTLE_US or self._missed.setdefault((node, digest), now_us) == now_us:

@@ -119,6 +119,7 @@ class SyncCells:
         self._fetches: dict[tuple[NodeId, bytes], int] = {}
         self._pieces: dict[NodeId, int] = {}
         self._joins: dict[NodeId, int] = {}
+        self._asked: dict[NodeId, NodeId] = {}
         self._last_final: dict[NodeId, tuple[int, int]] = {}
         self.handlers: Final[Handlers] = {
             Sent: self._send,
@@ -133,6 +134,8 @@ class SyncCells:
         if cell is not None:
             self._reach(cell)
             self._pieces[event.node] = 0
+            if cell is SyncRule.SNAPSHOT_REQUESTED:
+                self._asked[event.node] = sent.destination
         elif sent.label == "SnapshotChunkRequest":
             pieces = self._pieces[event.node] = self._pieces.get(event.node, 0) + 1
             if pieces > 1:
@@ -162,6 +165,8 @@ class SyncCells:
     def _join(self, event: Event, _joined: SnapshotJoined) -> None:
         joins = self._joins[event.node] = self._joins.get(event.node, 0) + 1
         self._reach(SyncRule.SNAPSHOT_JOINED)
+        if self._asked.get(event.node) in self._joins:
+            self._reach(SyncRule.SNAPSHOT_OF_JOINER)
         if joins >= _THIRD:
             self._reach(SyncRule.SNAPSHOT_JOINED_THRICE)
 

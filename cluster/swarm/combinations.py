@@ -7,13 +7,16 @@ workloads are fitted to it; what else it takes is a workload beside the drawn on
 from collections.abc import Sequence
 from typing import Final
 
-from cluster.swarm.life import ceiling_of
+from cluster.swarm.life import ceiling_of, cycles_of, may_be_precise
 from cluster.swarm.workloads import NARROW_GAS_LIMIT, NARROW_LANE_CYCLES
 from faults.kinds.drawing import Plain
 from network.draw import Draw
 
 HURRIED_PERCENT: Final = 16
 """Percentage of the chains with the lane on which timers are forced that an agent has answered for."""
+
+PRECISE_PERCENT: Final = 14
+"""Percentage of the chains with heartbeats that have just the cycles that they need."""
 
 WATCHING_PERCENT: Final = 30
 """Percentage of the chains with the lane that have state triggers."""
@@ -67,6 +70,8 @@ def draw_combined(draw: Draw, chain: Plain) -> dict[str, Plain]:
         }
     if "lane" in chain and draw.chance("tiny.is_on", TINY_PERCENT):
         found["tiny"] = _draw_tiny(draw, chain)
+    if may_be_precise(chain) and draw.chance("precise.is_on", PRECISE_PERCENT):
+        found["precise"] = _draw_precise(draw, chain)
     if _has_triggers(chain) and draw.chance("watchers.is_on", WATCHED_PERCENT):
         found["watchers"] = _draw_watchers(draw, chain)
     return found
@@ -98,6 +103,19 @@ def _draw_tiny(draw: Draw, chain: Plain) -> Plain:
         "max_fee": 100_000,
         "tips": [60],
     }
+
+
+def _draw_precise(draw: Draw, chain: Plain) -> Plain:
+    """Heartbeats with just the cycles that a beat takes, or one less."""
+    precise: Plain = {
+        "kind": "heartbeats",
+        "actors": draw.between("precise.actors", 1, 2),
+        "interval_slots": draw.between("precise.interval_slots", 1, 2),
+        "gas_limit": cycles_of("heartbeats", chain) - draw.one_of("precise.less", (0, 0, 0, 1)),
+    }
+    if "bias_lambda" in chain.get("policy_parameters", {}):
+        precise["bid"] = max(draw.one_of("precise.bid", (700, 4_000)), chain["policy_parameters"]["reserve"])
+    return precise
 
 
 def _draw_watchers(draw: Draw, chain: Plain) -> Plain:

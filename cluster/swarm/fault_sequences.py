@@ -11,6 +11,7 @@ from typing import Final
 from cluster.swarm.disk_sequences import DISK_SEQUENCES
 from cluster.swarm.engines.engine import DrawnEngine
 from cluster.swarm.sequence import FaultSequence, away, crash, drop
+from cluster.swarm.turn_sequences import TURN_SEQUENCES
 from faults.kinds.drawing import FAULTS_FROM_MS, FAULTS_UNTIL_MS, Plain
 from faults.kinds.simplex_messages import ANSWERS, CERTIFIED, LEAVING, VOTES
 from network.draw import Draw
@@ -25,6 +26,9 @@ RARE_PERCENT: Final = 35
 DISK_PERCENT: Final = 20
 """Percentage of the seeds without a sequence of these lists that have one about what a disk holds and lacks."""
 
+TURN_PERCENT: Final = 70
+"""Percentage of the seeds without any of these that have one about who is cut off, silent or behind in turn."""
+
 SMALL_CHUNK_BYTES: Final = 12_000
 """A snapshot in pieces of this length has several."""
 
@@ -34,16 +38,19 @@ _ANSWERS: Final = ("SnapshotOffer", "BlockResponse")
 def draw_fault_sequence(draw: Draw, validators: int, engine: DrawnEngine) -> FaultSequence:
     """Return the seed's sequence, without any fault in the seeds that have none, without what the engine has not."""
     if not draw.chance("drama.is_on", PERCENT):
-        if not draw.chance("drama.is_storage", DISK_PERCENT):
+        if draw.chance("drama.is_storage", DISK_PERCENT):
+            make = draw.one_of("drama.storage", DISK_SEQUENCES)
+        elif draw.chance("drama.is_of_turns", TURN_PERCENT):
+            make = draw.one_of("drama.turns", TURN_SEQUENCES)
+        else:
             return FaultSequence({})
-        make = draw.one_of("drama.storage", DISK_SEQUENCES)
     elif draw.chance("drama.is_rare", RARE_PERCENT):
         make = draw.one_of("drama.rare", _RARE_SEQUENCES)
     else:
         make = draw.one_of("drama", _SEQUENCES)
     sequence = make(draw, validators)
     admitted = {name: engine.in_own_words(each) for name, each in sequence.faults.items() if engine.admits(each)}
-    return sequence._replace(faults=admitted)
+    return FaultSequence(admitted, engine.settings(sequence.settings))
 
 
 def _bad_disk(draw: Draw, validators: int) -> FaultSequence:

@@ -26,7 +26,7 @@ NEEDS: Final[Mapping[str, Need]] = {
     "heartbeats": Need(700, 330),
     "oracle-feeds": Need(900, 317),
     "subscriptions": Need(2_050, 1_272),
-    "liquidations": Need(3_550, 299),
+    "liquidations": Need(3_650, 328),
     "games": Need(16_700, 15_301),
 }
 """The most that a fire takes of each kind whose actors schedule themselves again, as the swarm draws it."""
@@ -45,12 +45,25 @@ def mend(workload: Plain, chain: Plain) -> Plain | None:
     need = NEEDS.get(workload["kind"])
     timers = chain["timers"]
     if need is not None:
-        cycles = need.cycles + max(0, timers["schedule_cycles"] - SCHEDULE_CYCLES)
+        cycles = cycles_of(workload["kind"], chain)
         gas_limit = min(max(workload.get("gas_limit", GAS_LIMIT), cycles), ceiling_of(chain))
         if gas_limit < cycles or timers["max_cells_per_fire"] < need.cells:
             return None
         workload = {**workload, "gas_limit": gas_limit}
     return _mend_offer(workload, chain) if "lane" in chain else workload
+
+
+def cycles_of(kind: str, chain: Plain) -> int:
+    """Return the most cycles that a fire of a kind of workload takes on a drawn chain."""
+    return NEEDS[kind].cycles + max(0, int(chain["timers"]["schedule_cycles"]) - SCHEDULE_CYCLES)
+
+
+def may_be_precise(chain: Plain) -> bool:
+    """Return whether a heartbeat takes just the cycles of `cycles_of`, has room for them, and for its cells."""
+    timers, need = chain["timers"], NEEDS["heartbeats"]
+    # A queue takes gas for cells as well; a lower price of scheduling takes less than the most.
+    has_room = timers["max_cells_per_fire"] >= need.cells and ceiling_of(chain) >= cycles_of("heartbeats", chain)
+    return has_room and chain["policy"] != "aptos" and timers["schedule_cycles"] >= SCHEDULE_CYCLES
 
 
 def _mend_offer(workload: Plain, chain: Plain) -> Plain:

@@ -125,12 +125,16 @@ def _draw_games(draw: Draw) -> Plain:
 
 
 def _draw_payments(draw: Draw) -> Plain:
+    """Payments, in some runs handed in again: to the next validator, or round to the first one, at once or too late."""
+    copies = draw.one_of("payments.copies", (1, 1, 2, 8))
+    again: Plain = {} if copies == 1 else {"copies": copies, "copy_ms": draw.one_of("payments.copy_ms", (0, 90, 2_500))}
     return {
         "kind": "transfers",
         "accounts": draw.between("payments.accounts", 2, 6),
         "count": draw.between("payments.count", 10, 60),
         "every_ms": draw.one_of("payments.every_ms", (100, 250, 400)),
         "tips": draw.one_of("payments.tips", ([1], [1, 300, 7], [0, 2, 900, 40])),
+        **again,
     }
 
 

@@ -35,8 +35,9 @@ def expected_workloads(scenario: Scenario) -> Iterator[ExpectedWorkload]:
         is_required = site.name in scenario.requires
         if is_required or (workload.enabled and not workload.may_be_idle):
             submitted = list(workload.transactions(site))
-            digests = tuple(timed.digest for timed in submitted if not timed.may_fail)
-            uncertain = tuple(timed.digest for timed in submitted if timed.may_fail)
+            # A payment may be handed in several times, and is done once.
+            digests = tuple(dict.fromkeys(timed.digest for timed in submitted if not timed.may_fail))
+            uncertain = tuple(dict.fromkeys(timed.digest for timed in submitted if timed.may_fail))
             yield ExpectedWorkload(site.name, workload.enabled, is_required, digests, uncertain)
 
 

@@ -122,6 +122,8 @@ class Gossip:
             left = self._mempool.arrivals
             waiting = self._mempool.waiting(left, TRANSACTIONS_PER_GOSSIP)
         part = tuple(_within_limit(waiting))
+        if len(part) < len(self._mempool):
+            self._reach(PoolRule.PART_FULL)
         # What did not fit stays in the round: the next part begins with it.
         self._rounds[peer] = Arrivals(waiting[len(part) - 1].arrival, left.until)
         return part
@@ -134,7 +136,7 @@ class Gossip:
             return
         digest = transaction_digest(transaction)
         if digest in self._mempool:
-            self._reach(PoolRule.KNOWN_AGAIN)
+            self._reach(PoolRule.HANDED_IN_AGAIN if giver == CLIENTS else PoolRule.KNOWN_AGAIN)
             return
         before = self._verifier.verified
         is_valid = self._verifier(transaction)

@@ -23,5 +23,6 @@ class SyncRule(RuleCell):
     SNAPSHOT_GIVEN_UP = "design.md", "No peer has a snapshot, and the blocks are fetched after all.", "no-snapshot"
     SNAPSHOT_FORGED = "design.md", "An offered snapshot does not prove what it says."
     SNAPSHOT_JOINED = "design.md", "A validator goes on from a peer's snapshot."
+    SNAPSHOT_OF_JOINER = "design.md", "A validator goes on from the snapshot of one that joined from one itself."
     SNAPSHOT_JOINED_THRICE = "design.md", "A validator goes on from a snapshot for the third time."
     FINAL_BY_BLOCKS = "design.md", "A validator that was behind executes a chain of final blocks at once."

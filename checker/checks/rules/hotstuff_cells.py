@@ -7,7 +7,16 @@ from network.events import Event, Handlers
 from network.types import NodeId
 from scheduler import Reach
 from validators.consensus.hotstuff.rules import HotStuffRule
-from validators.events import BlockFinalized, BlockRolledBack, Booted, CertificateHeld, Reported, Uncertified, Voted
+from validators.events import (
+    BlockFinalized,
+    BlockRolledBack,
+    Booted,
+    CertificateHeld,
+    Reported,
+    SnapshotJoined,
+    Uncertified,
+    Voted,
+)
 
 _OF_REASON: Final = {
     "ViewExpired": HotStuffRule.LEFT_BY_EXPIRY,
@@ -31,6 +40,7 @@ class HotStuffCells:
             BlockFinalized: self._finalize,
             BlockRolledBack: self._roll_back,
             Uncertified: self._refuse,
+            SnapshotJoined: self._join,
             Crashed: self._crash,
             Booted: self._boot,
         }
@@ -73,6 +83,11 @@ class HotStuffCells:
 
     def _refuse(self, _event: Event, _refused: Uncertified) -> None:
         self._reach(HotStuffRule.CERTIFICATION_REFUSED)
+
+    def _join(self, event: Event, _joined: SnapshotJoined) -> None:
+        # The blocks in between are in the snapshot.
+        self._final.pop(event.node, None)
+        self._reach(HotStuffRule.FLOOR_ADOPTED)
 
     def _crash(self, _event: Event, crashed: Crashed) -> None:
         self._is_up.pop(crashed.machine, None)

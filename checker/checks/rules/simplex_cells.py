@@ -56,6 +56,7 @@ class SimplexCells:
         self._final: dict[NodeId, tuple[int, int]] = {}
         self._is_up: dict[NodeId, None] = {}
         self._is_new: dict[NodeId, None] = {}
+        self._repeated: dict[NodeId, tuple[int, int]] = {}
         self.handlers: Final[Handlers] = {
             Reported: self._report,
             Voted: self._vote,
@@ -104,9 +105,14 @@ class SimplexCells:
     def _refuse(self, _event: Event, _refused: Uncertified) -> None:
         self._reach(SimplexRule.UNCERTIFIED)
 
-    def _elapse(self, _event: Event, elapsed: TimerElapsed) -> None:
+    def _elapse(self, event: Event, elapsed: TimerElapsed) -> None:
         if elapsed.key[:2] == ("consensus", "retry"):
             self._reach(SimplexRule.NULLIFY_REPEATED)
+            # The timer of one that lost its power and came back counts from there.
+            view, count = self._repeated.get(event.node, (0, 0))
+            self._repeated[event.node] = view, count = elapsed.key[2], count + 1 if view == elapsed.key[2] else 1
+            if count > 1:
+                self._reach(SimplexRule.NULLIFY_REPEATED_TWICE)
         elif elapsed.key[:2] == ("consensus", "fetch"):
             self._reach(SimplexRule.CERTIFICATE_REQUESTED_AGAIN)
 
@@ -117,6 +123,7 @@ class SimplexCells:
 
     def _crash(self, _event: Event, crashed: Crashed) -> None:
         self._is_up.pop(crashed.machine, None)
+        self._repeated.pop(crashed.machine, None)
 
     def _boot(self, event: Event, booted: Booted) -> None:
         self._is_up[event.node] = None

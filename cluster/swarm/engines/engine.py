@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from cluster.scenario.rules import unused_times
 from faults import kind_of
 from faults.byzantine.catalogue import behaviours_of
 from faults.kinds.byzantine import Byzantine
@@ -49,6 +50,12 @@ class DrawnEngine(NamedTuple):
         known = behaviours_of(self.name)
         # It is about the disk, and passes no adversary.
         return behaviour in known or (behaviour == "amnesia" and bool(known))
+
+    def settings(self, drawn: Mapping[str, Plain]) -> dict[str, Plain]:
+        """Return drawn settings without the times of consensus that the engine does not use."""
+        unused = unused_times(self.name)
+        own = {key: value for key, value in drawn.get("consensus", {}).items() if key not in unused}
+        return {**drawn, **({"consensus": own} if "consensus" in drawn else {})}
 
     def in_own_words(self, fault: Plain) -> Plain:
         """Return a drawn fault with the engine's own messages in the place of those of the draws."""

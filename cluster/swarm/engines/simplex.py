@@ -3,6 +3,21 @@
 from typing import Final
 
 from cluster.swarm.engines.engine import DrawnEngine
+from faults.kinds.drawing import Plain
+from network.draw import Draw
 from validators.consensus.simplex.kind import SIMPLEX
 
-DRAWN_SIMPLEX: Final = DrawnEngine(SIMPLEX.name)
+IMPATIENT_PERCENT: Final = 25
+"""Percentage of its scenarios in which a view is soon given up once more, and a silent leader soon skipped."""
+
+
+def _draw_section(draw: Draw) -> Plain:
+    if not draw.chance("simplex.is_impatient", IMPATIENT_PERCENT):
+        return {}
+    return {
+        "timeout_retry_ms": draw.one_of("simplex.timeout_retry_ms", (700, 1_500)),
+        "skip_timeout_ms": draw.one_of("simplex.skip_timeout_ms", (3_500, 5_000)),
+    }
+
+
+DRAWN_SIMPLEX: Final = DrawnEngine(SIMPLEX.name, section=_draw_section)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from cluster.swarm.life import AGENT_CYCLES, CHEAPEST_AGENT, NEEDS, ceiling_of
+from cluster.swarm.life import AGENT_CYCLES, CHEAPEST_AGENT, NEEDS, ceiling_of, cycles_of
 from cluster.swarm.policies.policy import QUOTING, draw_calendar, draw_parameters
 from faults.kinds.drawing import Plain
 from network.draw import Draw
@@ -12,7 +12,7 @@ _PARAMETERS: Final[Mapping[str, Sequence[Any]]] = {
     # From a bias that hardly counts to one that outgrows the lowest bids within a few blocks.
     "bias_lambda": (20_000, 100_000, 300_000, 1_000_000),
     "reserve": (10, 10, 0, 500),
-    "max_fires_per_block": (256, 256, 3),
+    "max_fires_per_block": (256, 256, 256, 3),
     "max_fires_per_actor": (32, 2, 1),
     "payment": ("vcg-literal", "vcg-critical", "first-price"),
     "lambda_window_blocks": (3, 4, 6, 0),
@@ -39,6 +39,24 @@ BIDS: Final = (0, 12, 40, 700, 4_000, 90_001)
 GAS_LIMITS: Final = (2_000, 3_000, 4_400)
 """Limits of fires in a narrow lane, in cycles: some do not fit behind others."""
 
+NARROW_LANE_CYCLES: Final = 12_000
+"""Lanes below this are narrow: fires of a few limits compete for them."""
+
+TIMERS: Final[Mapping[str, Sequence[Any]]] = {"lane_timer_cycles": (9_000, 11_500, 24_500, 47_500, 47_500, 150_000)}
+"""Lanes that leave something over behind the largest fires: who bids nothing lives on it."""
+
+SPARE_CYCLES: Final = (0, 0, 450)
+"""What a fire that bids nothing may use beyond its need; with more it would never fit beside those that bid."""
+
+DRAINED_PERCENT: Final = 50
+"""Percentage of the storms that are small enough for others to have their turn behind them."""
+
+DRAINED_BLOCKS: Final = 5
+"""Blocks that fire all timers of such a storm."""
+
+TIMERS_MIN: Final = 10
+"""Timers of each actor of a storm, of which owners and a council cancel and extend some."""
+
 MIN_TTL_SLOTS: Final = 4
 """Lives of timers whose payers run dry."""
 
@@ -59,17 +77,30 @@ def draw_bias(draw: Draw) -> Plain:
 def fit_to_bias(draw: Draw, name: str, workload: Plain, chain: Plain) -> Plain:
     """Return a workload that bids in units, itself or by an agent; the lane's fees mean nothing here."""
     if workload["kind"] not in QUOTING:
-        return workload
+        return _slim(draw, name, workload, chain)
     fitted = {key: value for key, value in workload.items() if key not in _UNUSED}
-    if chain["timers"]["lane_timer_cycles"] < min(GAS_LIMITS) * len(GAS_LIMITS) * 2:
+    if chain["timers"]["lane_timer_cycles"] < NARROW_LANE_CYCLES:
         fitted["gas_limit"] = draw.one_of(f"{name}.narrow_gas_limit", GAS_LIMITS)
     asking = _ask(fitted, workload.get("agent", ""), chain)
     if asking is not None:
         return asking
+    if fitted["kind"] == "storm" and draw.chance(f"{name}.is_drained", DRAINED_PERCENT):
+        fits = DRAINED_BLOCKS * max(1, chain["timers"]["lane_timer_cycles"] // fitted["gas_limit"])
+        fitted["timers_per_actor"] = min(
+            fitted.get("timers_per_actor", fits), max(TIMERS_MIN, fits // fitted["actors"])
+        )
     bid = draw.one_of(f"{name}.units", BIDS)
     if bid:
         fitted["bid"] = max(bid, chain["policy_parameters"]["reserve"])
     return _fund(draw, name, fitted, chain) if fitted["kind"] == "storm" else fitted
+
+
+def _slim(draw: Draw, name: str, workload: Plain, chain: Plain) -> Plain:
+    """Return a workload that cannot bid with little more gas than it needs."""
+    if workload["kind"] not in NEEDS:
+        return workload
+    cycles = cycles_of(workload["kind"], chain) + draw.one_of(f"{name}.spare_cycles", SPARE_CYCLES)
+    return {**workload, "gas_limit": min(workload["gas_limit"], cycles)}
 
 
 def _ask(fitted: Plain, agent: str, chain: Plain) -> Plain | None:

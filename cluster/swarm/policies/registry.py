@@ -9,7 +9,12 @@ from cluster.swarm.policies.policy import DrawnPolicy
 DRAWN_POLICIES: Final[Mapping[str, DrawnPolicy]] = {
     "gba-auction": DrawnPolicy(14, "chain.is_auction", gba_auction.draw_auction, gba_auction.fit_to_auction),
     "bias-auction": DrawnPolicy(
-        12, "chain.is_bias", bias_auction.draw_bias, bias_auction.fit_to_bias, changes=bias_auction.CHANGES
+        12,
+        "chain.is_bias",
+        bias_auction.draw_bias,
+        bias_auction.fit_to_bias,
+        timers=bias_auction.TIMERS,
+        changes=bias_auction.CHANGES,
     ),
     "aptos": DrawnPolicy(
         14,

@@ -238,6 +238,17 @@ class TestHandedIn:
 
         assert run.spread.finish().status == "passed"
 
+    def test_handed_in_again_it_need_not_leave_again(self):
+        run = Run(other=[self.HANDED])
+        for peer in (0, 2, 3):
+            run.show(Sent(peer, 1, "TransactionGossip", 100, b"one"), 1)
+        for _ in range(2):
+            run.show(TransactionSubmitted("submitted", 1, self.DIGEST), SUPERVISOR)
+            run.at_us += 3 * SECOND
+            run.settle()
+
+        assert run.spread.finish().status == "passed"
+
     def test_a_part_of_the_timer_is_none_of_them(self):
         run = Run(other=[self.HANDED])
         run.show(TransactionSubmitted("submitted", 1, self.DIGEST), SUPERVISOR)

@@ -5,7 +5,7 @@ from cluster.swarm.generator import draw_scenario
 
 LANE = [draw_scenario(seed, ["chain.policy=eip1559"]) for seed in range(120)]
 BIAS = [draw_scenario(seed, ["chain.policy=bias-auction"]) for seed in range(40)]
-NAMES = ("hurried", "tiny", "watchers")
+NAMES = ("hurried", "tiny", "precise", "watchers")
 
 
 def having(scenarios, workload):
@@ -40,6 +40,14 @@ def test_bids_of_watching_timers_cover_the_reserve():
     assert len(watched) > 10
     for scenario in watched:
         assert scenario.workload["watchers"].bid >= scenario.chain.policy_parameters["reserve"]
+
+
+def test_some_heartbeats_have_just_the_cycles_of_a_beat_or_one_less():
+    drawn = having([*LANE, *BIAS], "precise")
+    over = {each.workload["precise"].gas_limit - each.chain.timers.schedule_cycles for each in drawn}
+
+    assert len(drawn) > 10
+    assert over == {500, 499}
 
 
 def test_a_seed_with_a_script_has_no_combination():

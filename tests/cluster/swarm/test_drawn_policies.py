@@ -35,6 +35,7 @@ UNCHANGED = {
 
 def chain_of(limit=2_000_000, **parameters):
     timers = {"max_cycles_per_fire": 550_000, "max_cells_per_fire": 2_000, "lane_timer_cycles": limit}
+    timers["schedule_cycles"] = 200
     own = {"gba_call_cycles": 10_000, "reserve": 500, "min_price": 100, "base_gas": 100, **parameters}
     return {"timers": timers, "policy_parameters": own, "activation": {"height": 1}, "slot_ms": 1_000}
 
@@ -81,6 +82,22 @@ class TestUnderTheBiasAuction:
         storms = [fit_to_bias(Draw(seed), "storm", STORM, chain_of()) for seed in range(60)]
 
         assert [storm for storm in storms if "bid" in storm and storm["unfunded_actors"]] == []
+
+    def test_what_cannot_bid_needs_little_room(self):
+        """With the room of a whole lane it would never fit beside one that bids."""
+        bots = [
+            fit_to_bias(Draw(seed), "bots", {"kind": "liquidations", "gas_limit": 40_000}, chain_of()) for seed in SEEDS
+        ]
+
+        assert {each["gas_limit"] for each in bots} == {3_650, 4_100}
+
+    def test_some_storms_are_drained_within_a_few_blocks(self):
+        """So that those whom they outbid are fired late, instead of never."""
+        storm = {**STORM, "timers_per_actor": 60, "first_slot": 6}
+        sizes = [fit_to_bias(Draw(seed), "storm", storm, chain_of(limit=47_500))["timers_per_actor"] for seed in SEEDS]
+
+        assert {*sizes} == {10, 60}
+        assert 120 < sizes.count(10) < 280
 
     def test_each_fire_can_ask_its_agent(self):
         asking = fit_to_bias(Draw(0), "pulse", BEATS, chain_of(gba_call_cycles=750))

@@ -4,10 +4,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from scheduler import unheard
 from tests.support.chain_harness import SENDERS, pay
 from validators.execution.blocks import encode_transaction, transaction_digest
 from validators.mempool.gossip import Gossip, Verified
 from validators.mempool.pool import Pooled
+from validators.mempool.rules import PoolRule
 from validators.messages import TRANSACTION_BYTES_MAX, TRANSACTIONS_PER_GOSSIP
 
 
@@ -29,11 +31,11 @@ def make_pooled(nonce, padding=0):
     return Pooled(transaction, encode_transaction(transaction) + bytes(padding), transaction_digest(transaction), 2)
 
 
-def make_gossip(validators, waiting):
+def make_gossip(validators, waiting, reach=unheard):
     port = RecordingPort()
     settings = SimpleNamespace(node=0, validators=validators, is_validator=True, regossip_us=1)
     codec = SimpleNamespace(encode=lambda message: message)
-    gossip = Gossip(port, codec, None, settings, refuse=None, next_nonce=lambda _key: 0)
+    gossip = Gossip(port, codec, None, settings, refuse=None, next_nonce=lambda _key: 0, reach=reach)
     for pooled in waiting:
         gossip.pool(Verified(pooled))
     return gossip, port
@@ -90,3 +92,25 @@ def test_nothing_is_sent_where_nothing_waits():
     gossip.regossip()
 
     assert list(port.sent) == [1]
+
+
+def test_a_part_that_leaves_others_for_the_next_one_is_noted():
+    """With no more than a part takes, nothing is left behind."""
+    for count, cells in ((TRANSACTIONS_PER_GOSSIP, 0), (TRANSACTIONS_PER_GOSSIP + 1, 1)):
+        reached = []
+        gossip, _ = make_gossip(2, [make_pooled(nonce) for nonce in range(count)], reached.append)
+
+        gossip.regossip()
+
+        assert reached.count(PoolRule.PART_FULL) == cells
+
+
+def test_what_waits_already_is_noted_by_who_brings_it():
+    reached = []
+    pooled = make_pooled(0)
+    gossip, _ = make_gossip(2, [pooled], reached.append)
+
+    gossip.submit(pooled.encoded)
+    gossip.take(1, [pooled.encoded])
+
+    assert reached == [PoolRule.HANDED_IN_AGAIN, PoolRule.KNOWN_AGAIN]

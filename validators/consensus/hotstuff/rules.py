@@ -20,3 +20,4 @@ class HotStuffRule(RuleCell):
     CERTIFICATION_REFUSED = "hotstuff.md", "A validator refuses to certify a block with a quorum's votes.", UNPROMISED
     VOTE_FOUND = "hotstuff.md", "A restarted validator finds a vote in its journal.", UNPROMISED
     VOTES_CONFLICT = "hotstuff.md", "A validator holds two votes of one signer and view.", UNPROMISED
+    FLOOR_ADOPTED = "hotstuff.md", "A joiner goes on from the finality that its snapshot ends with.", UNPROMISED

@@ -26,6 +26,7 @@ class SimplexRule(RuleCell):
     )
     NULLIFIED_AFTER_NOTARIZE = "design.md", "A validator leaves a view whose block it voted for."
     NULLIFY_REPEATED = "design.md", "A validator says again that it wants to leave its view."
+    NULLIFY_REPEATED_TWICE = "design.md", "A validator says for the third time that it wants to leave a view."
     TWO_CERTIFICATES = "design.md", "A validator holds the notarization and the nullification of one view."
     VIEWS_SKIPPED = "design.md", "A block is final on a parent that is not of the view before."
     SEVERAL_FINAL_AT_ONCE = "design.md", "One finalization makes several blocks final."

@@ -1,0 +1,124 @@
+"""Fault sequences about turns: who is cut off, silent, stuck or behind first, and who after it.
+
+Drawn for seeds that have no other sequence. What each needs of the chain or of consensus goes with it as settings.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from cluster.swarm.sequence import FaultSequence, away, crash, drop
+from faults.kinds.drawing import FAULTS_FROM_MS, Plain
+from faults.kinds.simplex_messages import LEAVING
+from network.draw import Draw
+from validators.consensus.quorum import faults_of
+
+SWIZZLED_MAX: Final = 5
+"""Most validators that a swizzle cuts off."""
+
+IMPATIENT_RETRY_MS: Final = (700, 1_300)
+"""Times after which a view is given up once more: several of them pass in what a drawn fault lasts."""
+
+SKIP_MS: Final = (3_500, 4_500)
+"""Times after which a silent leader is skipped, just above the wait for a certified block."""
+
+
+def _swizzle_cut(draw: Draw, validators: int) -> FaultSequence:
+    """Validators are cut off one by one, and come back in another order, so that no two views of the network agree."""
+    count = min(validators, SWIZZLED_MAX)
+    order = draw.some_of("swizzle-cut.order", range(validators), count)
+    back = draw.some_of("swizzle-cut.back", range(count), count)
+    start_ms = FAULTS_FROM_MS + draw.between("swizzle-cut.start_ms", 0, 1_000)
+    pace_ms = draw.one_of("swizzle-cut.pace_ms", (150, 500, 900))
+    heal_ms = start_ms + count * pace_ms + draw.between("swizzle-cut.for_ms", 300, 2_500)
+    faults: dict[str, Plain] = {}
+    for place, node in enumerate(order):
+        span = {"start_ms": start_ms + place * pace_ms, "stop_ms": heal_ms + back.index(place) * pace_ms}
+        faults[f"swizzle-cut-{place}"] = {**away(node, validators), **span}
+    return FaultSequence(faults)
+
+
+def _stuck_view(draw: Draw, validators: int) -> FaultSequence:
+    """A leader is away, and what would leave its view is lost until it has been said several times."""
+    absent = draw.between("stuck-view.absent", 0, validators - 1)
+    retry_ms = draw.one_of("stuck-view.retry_ms", IMPATIENT_RETRY_MS)
+    lost_ms = 5_500 + retry_ms * draw.between("stuck-view.retries", 2, 4)
+    return FaultSequence(
+        {
+            "stuck-view": {**drop([*LEAVING]), "start_ms": FAULTS_FROM_MS, "stop_ms": FAULTS_FROM_MS + lost_ms},
+            "absent": crash(absent, FAULTS_FROM_MS + 500, lost_ms + 2_000),
+        },
+        {"consensus": {"timeout_retry_ms": retry_ms}},
+    )
+
+
+def _silent_leaders(draw: Draw, validators: int) -> FaultSequence:
+    """As many as the cluster can bear are silent for so long that they are skipped, and then lead again."""
+    silent = draw.some_of("silent-leaders.validators", range(validators), faults_of(validators))
+    is_mute = draw.chance("silent-leaders.is_mute", 50)
+    faults: dict[str, Plain] = {}
+    for node in silent:
+        at_ms = FAULTS_FROM_MS + draw.between(f"silent-leaders.{node}.at_ms", 0, 1_500)
+        down_ms = draw.between(f"silent-leaders.{node}.down_ms", 7_500, 10_500)
+        # It hears everything, and nobody hears it.
+        mute = {**away(node, validators), "one_way": True, "start_ms": at_ms, "stop_ms": at_ms + down_ms}
+        faults[f"silent-leader-{node}"] = mute if is_mute else crash(node, at_ms, down_ms)
+    times = {
+        "timeout_retry_ms": IMPATIENT_RETRY_MS[0],
+        "skip_timeout_ms": draw.one_of("silent-leaders.skip_ms", SKIP_MS),
+    }
+    return FaultSequence(faults, {"consensus": times})
+
+
+def _joined_in_turn(draw: Draw, validators: int) -> FaultSequence:
+    """One validator after the other joins from a snapshot; each next one asks the one that joined before it first."""
+    first = draw.between("joined-in-turn.first", 0, validators - 1)
+    step = draw.one_of("joined-in-turn.step", (-1, -1, 1))
+    count = draw.between("joined-in-turn.count", 2, 3)
+    joiners = [(first + step * place) % validators for place in range(count)]
+    faults: dict[str, Plain] = {}
+    for place, node in enumerate(joiners):
+        start_ms = FAULTS_FROM_MS + 5_000 * place + draw.between(f"joined-in-turn.{place}.start_ms", 0, 400)
+        faults[f"in-turn-{place}"] = {**away(node, validators), "start_ms": start_ms, "stop_ms": start_ms + 4_300}
+    # With answers of blocks they would often have all of them before they know that they are final.
+    faults["lost-blocks"] = {**drop(["BlockResponse"], to=joiners), "start_ms": FAULTS_FROM_MS, "stop_ms": 19_000}
+    chunk_bytes = draw.one_of("joined-in-turn.chunk_bytes", (4_000, 1 << 20))
+    return FaultSequence(faults, {"sync": {"snapshot_gap_blocks": 2, "chunk_bytes": chunk_bytes}})
+
+
+def _deaf_pools(draw: Draw, validators: int) -> FaultSequence:
+    """Transactions come by the hundred while no block does, and mempools hear of others' only by what is sent again."""
+    deaf = draw.some_of("deaf-pools.validators", range(validators), draw.between("deaf-pools.count", 1, validators - 1))
+    halves = [list(range(0, validators, 2)), list(range(1, validators, 2))]
+    start_ms = FAULTS_FROM_MS + draw.between("deaf-pools.start_ms", 0, 1_500)
+    stop_ms = start_ms + draw.between("deaf-pools.for_ms", 3_000, 5_500)
+    accounts = draw.between("deaf-pools.accounts", 90, 150)
+    crowd: Plain = {
+        "kind": "transfers",
+        "accounts": accounts,
+        "count": accounts + draw.between("deaf-pools.more", 0, 60),
+        "every_ms": draw.one_of("deaf-pools.every_ms", (1, 6)),
+        "tips": [1, 300, 7],
+        "start_ms": start_ms + 200,
+        "copies": draw.one_of("deaf-pools.copies", (1, 2)),
+    }
+    return FaultSequence(
+        {
+            "deaf-pools": {
+                **drop(["TransactionGossip"], to=sorted(deaf)),
+                "start_ms": start_ms,
+                "stop_ms": start_ms + 1_500,
+            },
+            "no-quorum": {"kind": "partition", "groups": halves, "start_ms": start_ms, "stop_ms": stop_ms},
+        },
+        {"workload": {"crowd": crowd}},
+    )
+
+
+TURN_SEQUENCES: Final[Sequence[Callable[[Draw, int], FaultSequence]]] = (
+    _swizzle_cut,
+    _stuck_view,
+    _silent_leaders,
+    _joined_in_turn,
+    _deaf_pools,
+)
+"""Every one of them, each drawn as often as the others."""
