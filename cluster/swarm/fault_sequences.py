@@ -26,7 +26,7 @@ RARE_PERCENT: Final = 35
 DISK_PERCENT: Final = 20
 """Percentage of the seeds without a sequence of these lists that have one about what a disk holds and lacks."""
 
-TURN_PERCENT: Final = 70
+TURN_PERCENT: Final = 55
 """Percentage of the seeds without any of these that have one about who is cut off, silent or behind in turn."""
 
 SMALL_CHUNK_BYTES: Final = 12_000

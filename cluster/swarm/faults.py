@@ -20,7 +20,10 @@ AWAY_PERCENT: Final = 10
 """Percentage of seeds with exactly f validators offline and no other fault."""
 
 FAULTS_MAX: Final = 4
-"""Most faults in one run."""
+"""Most faults in one run, without Byzantine validators."""
+
+FAULTS_MAX_BYZANTINE: Final = 5
+"""Most faults in one run: a sequence that has many shuts out no Byzantine validator."""
 
 DRAWN: Final[Mapping[Drawn, str]] = dict(
     sorted((drawn, kind_of(kind)) for kind in FAULTS.built_in for drawn in kind.draws())
@@ -41,9 +44,9 @@ def draw_faults(draw: Draw, validators: int, sequence: Mapping[str, Plain], engi
             name = f"{drawn.name}-crash"
             _keep_if_sound(found, {name: drawn.companion(draw, name, fault, validators)}, validators, engine)
     for name, fault in draw_byzantine(draw, validators, engine).items():
-        _keep_if_sound(found, {name: fault}, validators, engine)
+        _keep_if_sound(found, {name: fault}, validators, engine, FAULTS_MAX_BYZANTINE)
     for name, fault in draw_attack(draw, validators, engine).items():
-        _keep_if_sound(found, {name: fault}, validators, engine)
+        _keep_if_sound(found, {name: fault}, validators, engine, FAULTS_MAX_BYZANTINE)
     return found
 
 
@@ -60,9 +63,15 @@ def _draw_away(draw: Draw, validators: int) -> dict[str, Plain]:
     }
 
 
-def _keep_if_sound(found: dict[str, Plain], more: Mapping[str, Plain], validators: int, engine: DrawnEngine) -> bool:
+def _keep_if_sound(
+    found: dict[str, Plain],
+    more: Mapping[str, Plain],
+    validators: int,
+    engine: DrawnEngine,
+    faults_max: int = FAULTS_MAX,
+) -> bool:
     plan = {**found, **{name: engine.in_own_words(fault) for name, fault in more.items()}}
-    if len(found) == FAULTS_MAX or not is_sound(plan, validators, engine):
+    if len(found) >= faults_max or not is_sound(plan, validators, engine):
         return False
     found |= plan
     return True

@@ -12,7 +12,7 @@ from faults.kinds.simplex_messages import LEAVING
 from network.draw import Draw
 from validators.consensus.quorum import faults_of
 
-SWIZZLED_MAX: Final = 5
+SWIZZLED_MAX: Final = 4
 """Most validators that a swizzle cuts off."""
 
 IMPATIENT_RETRY_MS: Final = (700, 1_300)
