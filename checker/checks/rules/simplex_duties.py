@@ -229,6 +229,7 @@ class Duties(Check):
         if message is None or life is None or message.checksum != delivered.checksum:
             if life is not None and delivered.label == "Nullify":
                 # Of a view that was left no signature is verified: it may be helped all the same, whatever its view is.
+                life.cried[peer] = life.view - 1
                 life.cries.setdefault(peer, {})[-event.at_us] = event.at_us
             return
         label, view, payload, _ = message
@@ -280,9 +281,8 @@ class Duties(Check):
         view = life.view
         is_bound = (event.node, "Finalize", view) in self._own or (event.node, "Nullify", view) in self._own
         if view in life.leaders_out and not is_bound:
-            duty = _Duty(
-                event.at_us, f"did not give up view {view} after its leader", event.at_us - life.leaders_out[view]
-            )
+            known_us = event.at_us - life.leaders_out[view]
+            duty = _Duty(event.at_us, f"did not give up view {view} after its leader", known_us)
             life.due.setdefault(("leave", view), duty)
 
     def _owe_help(self, event: Event, life: _Life, peer: NodeId, view: int) -> None:

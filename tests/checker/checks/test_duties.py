@@ -93,6 +93,13 @@ class TestHelp:
 
         assert judge(vote, sent, copy, send(0.8, "Nullification", 4, 2), come).status == "passed"
 
+    def test_a_damaged_nullify_may_have_been_answered(self):
+        """Who lags is helped before a signature is verified, and not once more when the next nullify comes whole."""
+        damaged, again = get(1, "Nullify", 3, 2, checksum=b"two"), get(4, "Nullify", 3, 2)
+
+        assert judge(*damaged, send(1.1, "Nullification", 4, 2), *again).status != "failed"
+        assert judge(*damaged, *again).status == "failed"
+
     def test_a_nullify_read_after_its_view_was_left_is_answered_in_it(self):
         """It came in time to be no reason for help, and had it all the same."""
         early, again = get(1, "Nullify", 5, 2), get(4, "Nullify", 5, 2)
