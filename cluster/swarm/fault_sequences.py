@@ -8,10 +8,10 @@ hardly ever meet. A sequence is a few faults that belong to each other, and sett
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from cluster.swarm.disk_sequences import DISK_SEQUENCES
 from cluster.swarm.engines.engine import DrawnEngine
-from cluster.swarm.sequence import FaultSequence, away, crash, drop
-from cluster.swarm.turn_sequences import TURN_SEQUENCES
+from cluster.swarm.sequences.disks import DISK_SEQUENCES
+from cluster.swarm.sequences.sequence import FaultSequence, away, crash, drop
+from cluster.swarm.sequences.turns import TURN_SEQUENCES
 from faults.kinds.drawing import FAULTS_FROM_MS, FAULTS_UNTIL_MS, Plain
 from faults.kinds.simplex_messages import ANSWERS, CERTIFIED, LEAVING, VOTES
 from network.draw import Draw

@@ -44,9 +44,9 @@ def draw_faults(draw: Draw, validators: int, sequence: Mapping[str, Plain], engi
             name = f"{drawn.name}-crash"
             _keep_if_sound(found, {name: drawn.companion(draw, name, fault, validators)}, validators, engine)
     for name, fault in draw_byzantine(draw, validators, engine).items():
-        _keep_if_sound(found, {name: fault}, validators, engine, FAULTS_MAX_BYZANTINE)
+        _keep_if_sound(found, {name: fault}, validators, engine, faults_max=FAULTS_MAX_BYZANTINE)
     for name, fault in draw_attack(draw, validators, engine).items():
-        _keep_if_sound(found, {name: fault}, validators, engine, FAULTS_MAX_BYZANTINE)
+        _keep_if_sound(found, {name: fault}, validators, engine, faults_max=FAULTS_MAX_BYZANTINE)
     return found
 
 
@@ -68,6 +68,7 @@ def _keep_if_sound(
     more: Mapping[str, Plain],
     validators: int,
     engine: DrawnEngine,
+    *,
     faults_max: int = FAULTS_MAX,
 ) -> bool:
     plan = {**found, **{name: engine.in_own_words(fault) for name, fault in more.items()}}

@@ -26,7 +26,7 @@ from cluster.swarm.policies.registry import DRAWN_POLICIES
 from cluster.swarm.prefixes.prefix import Prefix
 from cluster.swarm.prefixes.registry import PREFIXES, VALIDATORS, draw_prefix, with_prefix
 from cluster.swarm.replicas import draw_apply_modes, draw_observer_fault, draw_observers
-from cluster.swarm.sequence import FaultSequence
+from cluster.swarm.sequences.sequence import FaultSequence
 from cluster.swarm.workloads import NARROW_LANE_CYCLES, READINGS, draw_crowd, draw_workloads
 from cluster.workloads.kinds.edge_scripts import NARROW_MAILBOX
 from faults import kind_of

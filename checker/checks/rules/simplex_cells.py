@@ -56,7 +56,7 @@ class SimplexCells:
         self._final: dict[NodeId, tuple[int, int]] = {}
         self._is_up: dict[NodeId, None] = {}
         self._is_new: dict[NodeId, None] = {}
-        self._repeated: dict[NodeId, tuple[int, int]] = {}
+        self._repeated: dict[NodeId, tuple[object, int]] = {}
         self.handlers: Final[Handlers] = {
             Reported: self._report,
             Voted: self._vote,
@@ -110,7 +110,8 @@ class SimplexCells:
             self._reach(SimplexRule.NULLIFY_REPEATED)
             # The timer of one that lost its power and came back counts from there.
             view, count = self._repeated.get(event.node, (0, 0))
-            self._repeated[event.node] = view, count = elapsed.key[2], count + 1 if view == elapsed.key[2] else 1
+            count = count + 1 if view == elapsed.key[2] else 1
+            self._repeated[event.node] = elapsed.key[2], count
             if count > 1:
                 self._reach(SimplexRule.NULLIFY_REPEATED_TWICE)
         elif elapsed.key[:2] == ("consensus", "fetch"):

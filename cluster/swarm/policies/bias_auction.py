@@ -46,7 +46,7 @@ TIMERS: Final[Mapping[str, Sequence[Any]]] = {"lane_timer_cycles": (9_000, 11_50
 """Lanes that leave something over behind the largest fires: who bids nothing lives on it."""
 
 SPARE_CYCLES: Final = (0, 0, 450)
-"""What a fire that bids nothing may use beyond its need; with more it would never fit beside those that bid."""
+"""Cycles beyond its need of a fire that bids nothing; with more it would never fit beside those that bid."""
 
 DRAINED_PERCENT: Final = 50
 """Percentage of the storms that are small enough for others to have their turn behind them."""

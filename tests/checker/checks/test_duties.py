@@ -94,7 +94,7 @@ class TestHelp:
         assert judge(vote, sent, copy, send(0.8, "Nullification", 4, 2), come).status == "passed"
 
     def test_a_damaged_nullify_may_have_been_answered(self):
-        """Who lags is helped before a signature is verified, and not once more when the next nullify comes whole."""
+        """A cry is answered before its signature is verified, and not once more when the next one comes whole."""
         damaged, again = get(1, "Nullify", 3, 2, checksum=b"two"), get(4, "Nullify", 3, 2)
 
         assert judge(*damaged, send(1.1, "Nullification", 4, 2), *again).status != "failed"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from cluster.swarm.sequence import FaultSequence, away, crash, drop
+from cluster.swarm.sequences.sequence import FaultSequence, away, crash, drop
 from faults.kinds.drawing import FAULTS_FROM_MS, Plain
 from faults.kinds.simplex_messages import FINALITY
 from network.draw import Draw

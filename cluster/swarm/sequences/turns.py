@@ -6,7 +6,7 @@ Drawn for seeds that have no other sequence. What each needs of the chain or of 
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from cluster.swarm.sequence import FaultSequence, away, crash, drop
+from cluster.swarm.sequences.sequence import FaultSequence, away, crash, drop
 from faults.kinds.drawing import FAULTS_FROM_MS, Plain
 from faults.kinds.simplex_messages import LEAVING
 from network.draw import Draw
