@@ -70,7 +70,11 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
         "chain": chain,
         "network": _draw_network(draw),
         "consensus": _draw_consensus(draw, engine),
-        "costs": {"sync_us": draw.one_of("costs.sync_us", (100, 2_000, 15_000))},
+        "costs": {
+            "sync_us": draw.one_of("costs.sync_us", (100, 2_000, 15_000)),
+            # With few answers a second it shows who counts them, and who asks somebody else meanwhile.
+            "answers_per_second": draw.one_of("costs.answers_per_second", (8, 8, 8, 2)),
+        },
         "sync": {"snapshot_gap_blocks": draw.one_of("sync.snapshot_gap_blocks", (3, 256, 256))},
         "validators": draw_apply_modes(draw, validators),
         "observers": observers,
