@@ -72,7 +72,7 @@ def test_some_crashes_partitions_and_pauses_of_other_seeds_are_anchored():
     """And the blackout of a fault sequence."""
     found = [
         kind_of(scenario.faults[name])
-        for seed in range(1_200)
+        for seed in range(2_400)
         if not draw_prefix(Draw(seed))
         for scenario in [draw_scenario(seed)]
         for name in anchored_in(scenario)
