@@ -4,8 +4,8 @@
     def test_storm(cluster_run):
         assert cluster_run.check("storm").compared > 0
 
-`seeds` is a number or a range; `runs` the folder for run directories; all else changes keys of the scenario, as in
-`stampede_testbed.run`. A run that did not pass fails the test before its own lines.
+`seeds` is a number, a range or `"A..B"`; `runs` the folder for run directories; all else changes keys of the scenario,
+as in `stampede_testbed.run`. A run that did not pass fails the test before its own lines.
 """
 
 from collections.abc import Generator, Sequence
@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pytest
 
-from stampede_testbed import RunResult, run
+from stampede_testbed import RunResult, StampedeError, run
 
 MARK: Final = "cluster"
 FIXTURE: Final = "cluster_run"
@@ -35,7 +35,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if FIXTURE not in metafunc.fixturenames or len(mark.args) != 1:
         place = metafunc.definition.nodeid
         raise pytest.UsageError(f"{place}: @pytest.mark.cluster needs a scenario, and a test that takes `{FIXTURE}`")
-    seeds = _seeds_of(mark.kwargs.get("seeds", SEEDS))
+    if "seed" in mark.kwargs:
+        raise pytest.UsageError(f"{metafunc.definition.nodeid}: write seeds=[7] for one seed, seeds=20 for 0 to 19")
+    seeds = _seeds_of(mark.kwargs.get("seeds", SEEDS), metafunc.definition.nodeid)
     metafunc.parametrize(FIXTURE, seeds, indirect=True, ids=[f"seed-{seed}" for seed in seeds])
 
 
@@ -46,7 +48,11 @@ def cluster_run(request: pytest.FixtureRequest) -> RunResult:
     if mark is None:
         raise pytest.UsageError(f"{request.node.nodeid}: `{FIXTURE}` needs @pytest.mark.cluster('SCENARIO')")
     settings = {name: value for name, value in mark.kwargs.items() if name != "seeds"}
-    return run(mark.args[0], request.param, **settings)
+    try:
+        return run(mark.args[0], request.param, **settings)
+    except StampedeError as error:
+        # The line says it all; a traceback through this package would hide it.
+        pytest.fail(f"{error}", pytrace=False)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -67,5 +73,13 @@ def _report_of(result: RunResult) -> str:
     return "\n".join([*failed, page, f"repeat with: {result.repeat}"])
 
 
-def _seeds_of(seeds: int | Sequence[int]) -> list[int]:
-    return list(range(seeds) if isinstance(seeds, int) else seeds)
+def _seeds_of(seeds: int | str | Sequence[int], place: str) -> list[int]:
+    if isinstance(seeds, str):
+        first, dots, last = seeds.partition("..")
+        is_range = bool(dots) and first.isdecimal() and last.isdecimal()
+        found = list(range(int(first), int(last) + 1)) if is_range else []
+    else:
+        found = list(range(seeds) if isinstance(seeds, int) else seeds)
+    if not found or any(isinstance(seed, bool) or not isinstance(seed, int) or seed < 0 for seed in found):
+        raise pytest.UsageError(f"{place}: seeds={seeds!r} is no number above 0, no range of seeds and not 'A..B'")
+    return found

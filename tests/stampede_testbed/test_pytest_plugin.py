@@ -6,6 +6,8 @@ import sys
 import tomllib
 from importlib import import_module
 
+import pytest
+
 from checker.record.root import PROJECT_ROOT
 
 TESTS = """
@@ -45,6 +47,37 @@ def test_a_marked_test_without_the_fixture_is_refused(tmp_path):
 
     assert done.returncode
     assert "a test that takes `cluster_run`" in done.stdout + done.stderr
+
+
+def marked(mark):
+    return f"import pytest\n\n@pytest.mark.cluster({mark})\ndef test_it(cluster_run):\n    pass\n"
+
+
+@pytest.mark.parametrize(
+    ("mark", "said"),
+    [
+        ('"calm", seeds="7"', "seeds='7' is no number above 0, no range of seeds and not 'A..B'"),
+        ('"calm", seeds=0', "seeds=0 is no number above 0"),
+        ('"calm", seeds=[-1]', "seeds=[-1] is no number above 0"),
+        ('"calm", seed=1', "write seeds=[7] for one seed, seeds=20 for 0 to 19"),
+        ('"calmm"', "calmm: no such scenario (did you mean calm?)"),
+        ('"calm", run={"until_hight": 2}', "unknown field `until_hight` (did you mean until_height?)"),
+    ],
+)
+def test_a_mark_that_means_nothing_is_refused_in_a_line(mark, said, tmp_path):
+    done = run_pytest(tmp_path, marked(mark))
+
+    assert done.returncode
+    assert said in done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+    assert "_child.py" not in done.stdout
+
+
+def test_seeds_are_written_as_on_the_command_line_too(tmp_path):
+    done = run_pytest(tmp_path, marked('"calm", seeds="3..4", run={"until_height": 1}'))
+
+    assert "test_it[seed-3] PASSED" in done.stdout, done.stdout + done.stderr
+    assert "test_it[seed-4] PASSED" in done.stdout
 
 
 def test_the_wheel_names_the_plugin():
