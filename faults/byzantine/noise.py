@@ -102,7 +102,9 @@ class Garbage(_Noise):
         outline = Snapshot(_HEIGHT_FAR, 0, 0, self.junk(32), self.junk(10), (), ())
         yield SnapshotOffer(self.junk(40), certificate, outline, 1)
         yield SnapshotChunk(self.junk(32), 0, (b"",))
-        yield certificate
+        # Proofs of other engines travel in offers alone.
+        if self.adversary.role_of(certificate):
+            yield certificate
         yield from self.adversary.votes.senseless_answers()
 
 
