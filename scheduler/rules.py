@@ -10,7 +10,8 @@ Rejected: counting lines or branches of the code. A refactoring would change the
 import enum
 import re
 from collections.abc import Callable
-from typing import Final, Self, TypeAlias
+from functools import cache
+from typing import Any, Final, Self, TypeAlias
 
 SWARM: Final = "swarm"
 """Promises a cell: a campaign of drawn scenarios has to reach it. Other promises are names of scenarios."""
@@ -50,18 +51,28 @@ class RefusalCell(RuleCell):
 
     Attributes:
         words: The text of the refusal, with `*` for what differs from one to the next.
-        pattern: The same as a regular expression.
+        expression: The same as a regular expression.
     """
 
     def __init__(self, words: str, sentence: str, promised_by: str = SWARM) -> None:
         super().__init__("rule-coverage.md", sentence, promised_by)
         self.words = words
-        self.pattern = re.compile(".*".join(map(re.escape, words.split("*"))), re.DOTALL)
+        self.expression = ".*".join(map(re.escape, words.split("*")))
 
     @classmethod
     def named(cls, text: str) -> Self | None:
         """Return the refusal with this text, None where none of these has it."""
-        return next((cell for cell in cls if cell.pattern.fullmatch(text)), None)
+        alternatives, cells = _alternatives(cls)
+        found = alternatives.fullmatch(text)
+        # The group that matched says which cell it is; the first of several that could, as they stand in the enum.
+        return None if found is None or found.lastindex is None else cells[found.lastindex - 1]
+
+
+@cache
+def _alternatives(cells: type[RuleCell]) -> tuple[re.Pattern[str], tuple[Any, ...]]:
+    """Return one pattern with a group for each cell: a pattern of its own for each would be tried one by one."""
+    members: tuple[Any, ...] = tuple(cells)
+    return re.compile("|".join(f"({cell.expression})" for cell in members), re.DOTALL), members
 
 
 Reach: TypeAlias = Callable[[RuleCell], None]

@@ -9,15 +9,21 @@ from checker.checks.observations import ReadBack
 from checker.checks.proofs import prove_database
 from validators.execution import Engine
 from validators.recovery import StateBase
+from validators.state import Rebuilds
 from validators.storage import Disk, DiskError, FinalizedLog
 
 
 def read_back(
-    node: int, engine: Engine, disk: Disk, around: Callable[[], AbstractContextManager[None]] = nullcontext
+    node: int,
+    engine: Engine,
+    disk: Disk,
+    around: Callable[[], AbstractContextManager[None]] = nullcontext,
+    *,
+    rebuilds: Rebuilds | None = None,
 ) -> ReadBack:
     """Return a validator's memory and disk, both at the height that its engine has finalized.
 
-    The validator makes its proofs itself, within `around`.
+    The validator makes its proofs itself, within `around`. Audits of several validators may share `rebuilds`.
 
     Blocks applied early are taken back first, so that a validator in that mode has shown that it can do so.
     """
@@ -46,14 +52,14 @@ def read_back(
         root=engine.finalized.state_root,
         live=dict(engine.live_values()),
         operations=operations,
-        audit=engine.audit(),
+        audit=engine.audit(rebuilds),
         error=error,
         base_height=base_height,
         proved=proved,
     )
 
 
-def take_back(readback: ReadBack, engine: Engine) -> ReadBack:
+def take_back(readback: ReadBack, engine: Engine, rebuilds: Rebuilds | None = None) -> ReadBack:
     """Have a validator take back every block that it can, as its last act; return the audit of that as well.
 
     Most blocks are never taken back, and those that are return: an error in taking back would not show otherwise.
@@ -63,7 +69,7 @@ def take_back(readback: ReadBack, engine: Engine) -> ReadBack:
     database.rewind(blocks)
     found = [
         deviation._replace(place=f"{deviation.place} after {blocks} blocks were taken back")
-        for deviation in database.audit().deviations
+        for deviation in database.audit(rebuilds).deviations
     ]
     audit = readback.audit
     return readback._replace(audit=audit._replace(deviations=(*audit.deviations, *found)))

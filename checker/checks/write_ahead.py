@@ -54,14 +54,13 @@ class _Durable:
         """Yield offset and payload of each record that has become durable since the last call."""
         synced_bytes = self._disk.synced_bytes(self._file.name)
         while self._end < synced_bytes:
-            offset, payload = self._end, self._file.read_at(self._end)
-            end = synced_bytes + 1 if payload is None else offset + len(self._file.frame(offset, payload))
-            if payload is None or end > synced_bytes:
+            record = self._file.read_record(self._end)
+            if record is None or record.end > synced_bytes:
                 return
-            if not offset:
+            if not record.offset:
                 self._start = self._read_start()
-            self._end = end
-            yield offset, payload
+            self._end = record.end
+            yield record.offset, record.payload
 
     def begin_anew(self) -> None:
         """Yield everything again: the file may have been cut, or be another one."""
@@ -166,21 +165,32 @@ class DurableView:
 
     def _read_news(self) -> list[Record]:
         found: list[Record] = []
+        # The second copy has the bytes of the first, which need not be decoded twice.
+        known: dict[bytes, tuple[Record, Said]] = {}
         for copy, held in zip(self._copies, self._said, strict=True):
             # The record at the start of the file is its head.
-            records = list(self._decode(payload for offset, payload in copy.news() if offset))
-            held.update((self._engine.said_by(record), None) for record in records)
+            entries = list(self._decode((payload for offset, payload in copy.news() if offset), known))
+            held.update((said, None) for _, said in entries)
+            records = [record for record, _ in entries]
             if copy is self._reported:
                 self._audit.read(records)
             found += records
         return found
 
-    def _decode(self, payloads: Iterable[bytes]) -> Iterator[Record]:
+    def _decode(
+        self, payloads: Iterable[bytes], known: dict[bytes, tuple[Record, Said]]
+    ) -> Iterator[tuple[Record, Said]]:
         for payload in payloads:
-            try:
-                yield self._codec.decode(payload[_SYNCED_BYTES:])
-            except CorruptRecordError as error:
-                self._audit.refuse(str(error))
+            encoded = payload[_SYNCED_BYTES:]
+            entry = known.get(encoded)
+            if entry is None:
+                try:
+                    record = self._codec.decode(encoded)
+                except CorruptRecordError as error:
+                    self._audit.refuse(str(error))
+                    continue
+                entry = known[encoded] = record, self._engine.said_by(record)
+            yield entry
 
 
 class WriteAhead(Check):

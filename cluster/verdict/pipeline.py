@@ -47,6 +47,7 @@ from validators.derived import Derived
 from validators.execution import Executed, Genesis
 from validators.execution.blocks import encode_block
 from validators.settings import ValidatorFactory
+from validators.state import Rebuilds
 
 COLD_HASH_SEED: Final = 90_125
 """The cold replay's PYTHONHASHSEED: any but the run's own."""
@@ -380,13 +381,14 @@ def _read_back(run: ClusterRun) -> tuple[list[ReadBack], dict[int, str]]:
     """
     readbacks: list[ReadBack] = []
     unreadable: dict[int, str] = {}
+    rebuilds = Rebuilds()
     for slot in run.slots:
         if (validator := slot.validator) is not None and (engine := validator.engine) is not None:
             try:
                 with validator.around():
                     served = tuple(validator.served_chain()) if slot.is_serving else ()
-                readback = read_back(slot.node, engine, slot.disk.pristine(), validator.around)
-                readbacks.append(take_back(readback, engine)._replace(served=served))
+                readback = read_back(slot.node, engine, slot.disk.pristine(), validator.around, rebuilds=rebuilds)
+                readbacks.append(take_back(readback, engine, rebuilds)._replace(served=served))
             except Exception as error:  # noqa: BLE001 - whatever is wrong with one validator is a finding, not a breakdown
                 unreadable[slot.node] = f"{type(error).__name__}: {error}"
     return readbacks, unreadable

@@ -31,7 +31,7 @@ from validators.execution.tiers import Tiers
 from validators.execution.timers import NOTHING_READ, PoolKeeper, StateTimers, TimerKeys
 from validators.execution.validity import check_header, check_roots, check_transactions, seal
 from validators.execution.view import DecodedCache, View
-from validators.state import Batch, Database, Snapshot, StateAudit
+from validators.state import Batch, Database, Rebuilds, Snapshot, StateAudit
 from validators.state.rules import StateRule
 
 
@@ -263,12 +263,17 @@ class Engine:
         branch = self._tree.finalized if digest is None else self._parent(digest)
         return branch.heights.due_heights(upto)
 
-    def audit(self) -> StateAudit:
-        """Compare database and indexes, both where the database stands, with what the operation log leads to."""
+    def audit(self, rebuilds: Rebuilds | None = None) -> StateAudit:
+        """Compare database and indexes, both where the database stands, with what the operation log leads to.
+
+        Audits of several engines may share `rebuilds`.
+        """
         applied = self._tree.applied
         policy = self._rules.policies.get(applied.waiting.policy, Policy)()
         derive = partial(policy.derive, height=applied.header.height + 1)
-        audit = audit_indexes(self.database.audit(), applied.heights, applied.waiting, self._pools, derive=derive)
+        audit = audit_indexes(
+            self.database.audit(rebuilds), applied.heights, applied.waiting, self._pools, derive=derive
+        )
         return audit_records(audit, self.live_values())
 
     def derived(self) -> Derived:

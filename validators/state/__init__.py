@@ -1,6 +1,6 @@
 """The authenticated state database of a validator, and the root of a plain list."""
 
-from validators.state.audit import Deviation, StateAudit, Structure
+from validators.state.audit import Deviation, Rebuilds, StateAudit, Structure
 from validators.state.batch import Batch
 from validators.state.database import Database
 from validators.state.errors import (
@@ -36,6 +36,7 @@ __all__ = [
     "NotMerkleized",
     "NotRetained",
     "PrunedLocation",
+    "Rebuilds",
     "SealedBatch",
     "Snapshot",
     "StaleBatch",

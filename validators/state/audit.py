@@ -4,7 +4,7 @@ All derived data is computed again from the kept operations and the peaks over t
 by part. Nothing changes here: a database that fails goes on as it is, and the caller decides.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Final, Literal, NamedTuple, TypeAlias
 
@@ -18,6 +18,10 @@ Structure: TypeAlias = Literal["operation-log", "bitmap", "indexes"]
 
 ROW_NAMES: Final = ("chunk", "node over chunk")
 """Names of the entries in the rows below the grafted tree."""
+
+
+REBUILDS_KEPT: Final = 4
+"""Rebuilt stores kept for further audits: replicas end at one or two heights, each audited at two of its blocks."""
 
 
 class Deviation(NamedTuple):
@@ -51,21 +55,65 @@ class StateAudit(NamedTuple):
     deviations: tuple[Deviation, ...]
 
 
-def audit_store(store: Store) -> StateAudit:
-    """Derive everything from the log again and compare; O(kept operations)."""
-    operations = tuple(store.log)
-    compared: dict[Structure, int] = {"operation-log": len(operations)}
-    try:
-        peaks = store.levels.pinned_peaks(store.start)
+class _Rebuilt(NamedTuple):
+    """A store rebuilt from a log, and the values that the log leads to."""
+
+    operations: tuple[bytes, ...]
+    peaks: Sequence[bytes]
+    store: Store
+    values: Mapping[bytes, bytes]
+
+
+class Rebuilds:
+    """Stores rebuilt from logs for the audits of several replicas, of which most have the same log byte for byte.
+
+    A rebuilt store follows from its log and the peaks below it alone, and no audit changes it. So an audit takes the
+    store of an earlier one where codec, operations and peaks are equal, and compares its own replica with that.
+    """
+
+    def __init__(self) -> None:
+        self._kept: list[_Rebuilt] = []
+
+    def rebuild(self, store: Store) -> tuple[tuple[bytes, ...], Store, Mapping[bytes, bytes]]:
+        """Return the operations of a store, the store that they lead to, and its values; raises CorruptLog."""
+        operations, peaks = tuple(store.log), tuple(store.levels.pinned_peaks(store.start))
+        for known in self._kept:
+            if _is_same(known, store, operations, peaks):
+                return operations, known.store, known.values
         fresh = rebuild_store(store.codec, operations, start=store.start, peaks=peaks)
+        values = {key: fresh.find_value(key) or b"" for key in fresh.locations}
+        self._kept = [*self._kept[1 - REBUILDS_KEPT :], _Rebuilt(operations, peaks, fresh, values)]
+        return operations, fresh, values
+
+
+def _is_same(known: _Rebuilt, store: Store, operations: tuple[bytes, ...], peaks: Sequence[bytes]) -> bool:
+    """Return whether a rebuilt store is the one that these operations lead to."""
+    codec, other = known.store.codec, store.codec
+    return (
+        known.store.start == store.start
+        # Tuples of different lengths are compared up to the end of the shorter one.
+        and len(known.operations) == len(operations)
+        and type(codec) is type(other)
+        and codec.value_bytes == other.value_bytes
+        and known.peaks == peaks
+        and known.operations == operations
+    )
+
+
+def audit_store(store: Store, rebuilds: Rebuilds | None = None) -> StateAudit:
+    """Derive everything from the log again and compare; O(kept operations)."""
+    operations: tuple[bytes, ...] = ()
+    values: Mapping[bytes, bytes] = {}
+    try:
+        operations, fresh, values = (rebuilds or Rebuilds()).rebuild(store)
         reason = f"the root {fresh.tip.root.hex()}"
     except CorruptLog as error:
-        fresh, reason = Store(store.codec), str(error)
+        operations, fresh, reason = tuple(store.log), Store(store.codec), str(error)
+    compared: dict[Structure, int] = {"operation-log": len(operations)}
     if (fresh.tip.size, fresh.tip.root) != (store.tip.size, store.tip.root):
         wrong = Deviation("operation-log", locate_operation(store), reason, f"the root {store.tip.root.hex()}")
         return StateAudit(b"", {}, operations, store.start, compared, (wrong,))
     canonical_root = fresh.require_activity().root
-    values = {key: fresh.find_value(key) or b"" for key in fresh.locations}
     compared["bitmap"] = 0 if store.activity is None else sum(map(len, store.activity.rows))
     compared["indexes"] = len(store.flags) + len(store.locations) + sum(map(len, fresh.levels.rows)) // DIGEST_BYTES
     deviations = (*compare_bitmaps(store, fresh), *compare_indexes(store, fresh))

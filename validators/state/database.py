@@ -13,7 +13,7 @@ The root commits to the log, hence to how writes were grouped into batches: equa
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from validators.state.audit import StateAudit, audit_store
+from validators.state.audit import Rebuilds, StateAudit, audit_store
 from validators.state.batch import Batch, BatchStatus
 from validators.state.errors import NotRetained, PrunedLocation, StaleBatch
 from validators.state.history import append_outcome, prune_store, rewind_store
@@ -258,9 +258,12 @@ class Database:
         """
         rebuild_indexes(self._store)
 
-    def audit(self) -> StateAudit:
-        """Compare all data in memory with that of the kept operations alone; changes nothing."""
-        return audit_store(self._store)
+    def audit(self, rebuilds: Rebuilds | None = None) -> StateAudit:
+        """Compare all data in memory with that of the kept operations alone; changes nothing.
+
+        Audits of several databases may share `rebuilds`.
+        """
+        return audit_store(self._store, rebuilds)
 
     def prove_operation(self, location: int) -> bytes:
         """Return the proof that `root` covers the operation at a location, for `verify_operation`.

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.state_batches import commit
-from validators.state import Database
+from validators.state import Database, Rebuilds, audit
 
 KEYS = [sha256(b"%d" % number).digest() for number in range(150)]
 
@@ -134,3 +134,52 @@ def test_a_bitmap_that_was_never_made_is_not_compared():
     commit(database, {KEYS[0]: b"x"})
 
     assert database.audit().compared["bitmap"] == 0
+
+
+class TestSharedRebuilds:
+    """Audits of several databases take one rebuilt store where their logs are equal, and only there."""
+
+    @pytest.mark.parametrize("pruned", [False, True])
+    def test_an_equal_log_is_rebuilt_once(self, pruned, monkeypatch):
+        """The second database is compared with the rebuilt store all the same."""
+        rebuilt = []
+        plain = audit.rebuild_store
+        monkeypatch.setattr(audit, "rebuild_store", lambda *given, **named: rebuilt.append(0) or plain(*given, **named))
+        rebuilds = Rebuilds()
+        sound, damaged = settled(pruned=pruned), settled(pruned=pruned)
+        damaged._store.locations[KEYS[0]] += 1
+
+        assert sound.audit(rebuilds).deviations == ()
+        (found,) = damaged.audit(rebuilds).deviations
+        assert (found.structure, found.key) == ("indexes", KEYS[0])
+        assert len(rebuilt) == 1
+
+    def test_another_log_is_rebuilt_by_itself(self):
+        """One byte of one operation differs, and the lengths do not."""
+        rebuilds = Rebuilds()
+        sound, damaged = settled(pruned=False), settled(pruned=False)
+        place = tamper_operation(damaged._store)
+
+        assert sound.audit(rebuilds).deviations == ()
+        (found,) = damaged.audit(rebuilds).deviations
+        assert (found.structure, found.place) == ("operation-log", place)
+
+    def test_another_encoding_is_rebuilt_by_itself(self):
+        """The same bytes are other operations to another codec, or none at all."""
+        rebuilds = Rebuilds()
+        fixed, variable = Database(encoding="fixed"), Database()
+        fixed._store.log = list(variable._store.log)
+
+        assert variable.audit(rebuilds).deviations == ()
+        (found,) = fixed.audit(rebuilds).deviations
+        assert found.structure == "operation-log"
+
+    def test_few_rebuilt_stores_are_kept(self):
+        """A run has a hundred replicas or more, and each may have a log of its own."""
+        rebuilds = Rebuilds()
+        for rounds in range(2 * audit.REBUILDS_KEPT):
+            database = Database()
+            commit(database, dict.fromkeys(KEYS[: 1 + rounds], b"value"))
+            assert database.audit(rebuilds).deviations == ()
+
+        assert len(rebuilds._kept) == audit.REBUILDS_KEPT
