@@ -15,13 +15,12 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import redirect_stdout, suppress
 from functools import cache
-from importlib.metadata import Distribution, EntryPoint, distributions
 from importlib.util import find_spec
 from itertools import pairwise
 from operator import attrgetter
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
@@ -31,6 +30,9 @@ from checker.record.manifest import SCENARIO
 from checker.record.streams import DamagedRecordError, read_document
 from scheduler.policies import POLICIES, problem_of, register_policy
 from validators.actors.programs import add_actor
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution, EntryPoint
 
 GROUPS: Final = ("policies", "actors", "workloads", "faults", "checks")
 """Groups of a plug-in's entry points: `stampede_testbed.policies` and so on, each with the names that scenarios use."""
@@ -64,7 +66,7 @@ class _Named(msgspec.Struct, frozen=True):
 
 class _Plugin(NamedTuple):
     code: PluginCode
-    entries: tuple[EntryPoint, ...]
+    entries: "tuple[EntryPoint, ...]"
 
 
 def canonical_names(names: Collection[str]) -> tuple[str, ...]:
@@ -146,8 +148,11 @@ def _plugin_named(name: str) -> _Plugin:
     return _Plugin(PluginCode(name, found.version, len(sources), hasher.hexdigest()), entries)
 
 
-def _installed() -> dict[str, Distribution]:
+def _installed() -> "dict[str, Distribution]":
     """Return every distribution on the path with entry points for the test bed; the first of a name counts."""
+    # With it come mail, archives and tables: 35 ms of every run, and most name no plug-in.
+    from importlib.metadata import distributions  # noqa: PLC0415
+
     found: dict[str, Distribution] = {}
     for distribution in distributions():
         if _entries_of(distribution):
@@ -156,13 +161,13 @@ def _installed() -> dict[str, Distribution]:
     return found
 
 
-def _entries_of(distribution: Distribution) -> list[EntryPoint]:
+def _entries_of(distribution: "Distribution") -> "list[EntryPoint]":
     ours = {f"{_PREFIX}{group}" for group in GROUPS}
     found = [entry for entry in distribution.entry_points if entry.group in ours]
     return sorted(found, key=attrgetter("group", "name"))
 
 
-def _load(plugin: str, entry: EntryPoint) -> object:
+def _load(plugin: str, entry: "EntryPoint") -> object:
     try:
         # Standard output is the verdict's: a word before it, and `--json` prints no JSON.
         with redirect_stdout(sys.stderr):
@@ -171,7 +176,7 @@ def _load(plugin: str, entry: EntryPoint) -> object:
         raise PluginError(f"{plugin}: {entry.value} cannot be loaded: {type(error).__name__}: {error}") from None
 
 
-def _top_of(entry: EntryPoint) -> str:
+def _top_of(entry: "EntryPoint") -> str:
     return entry.module.partition(".")[0]
 
 

@@ -12,7 +12,6 @@ from typing import Final, NoReturn
 import msgspec
 
 from checker.record.program import PACKAGE, SCRIPT, program_name
-from faults.nearest import did_you_mean
 
 EXIT_USAGE: Final = 2
 EXIT_INCONCLUSIVE: Final = 3
@@ -56,6 +55,8 @@ class Parser(argparse.ArgumentParser):
 
 def _with_nearest(message: str, options: Collection[str]) -> str:
     """Return a message of argparse with the choice or option that a mistyped one is nearest to."""
+    # Imported where something is mistyped: with it come all faults and the validators, 0.4 s of every help.
+    from faults.nearest import did_you_mean  # noqa: PLC0415
 
     def choice(found: re.Match[str]) -> str:
         known = re.split(r",\s*", found[3].replace("'", ""))
