@@ -67,6 +67,7 @@ from checker.checks.timer_lengths import TimerLengths
 from checker.checks.timers import TimerDelivery
 from checker.checks.triggers import StateTriggers
 from checker.checks.vote_rules import VoteRules
+from checker.checks.work import PricedWork
 from checker.checks.workloads import WorkloadsEffective
 from checker.checks.write_ahead import WriteAhead
 from checker.checks.write_sets import WriteSets
@@ -119,6 +120,7 @@ CHECKS: Final[tuple[type[Check], ...]] = (
     NeededAnswers,
     DoneOnce,
     TimerLengths,
+    PricedWork,
     FinalDisks,
     Repairs,
     ExpectedArrival,

@@ -149,3 +149,13 @@ def executions_are_begun_beside_each_other(_original: Any) -> Any:
         return False
 
     return advance_once
+
+
+@mutant((Follower, "is_ready"), area="execution", kills=("work",), on_all=True)
+def blocks_are_ready_before_their_time(_original: Any) -> Any:
+    """A block counts as executed while its execution still takes its time."""
+
+    def is_ready(self: Any, digest: bytes) -> bool:
+        return digest == self.engine.finalized_digest or self.engine.executed(digest) is not None
+
+    return is_ready

@@ -157,6 +157,7 @@ SILENT = (
     "answers",
     "once",
     "timer-lengths",
+    "work",
 )
 """Checks without a result where nothing happened: no leader had a transaction, no mempool lacked one, nothing was
 repaired, nobody started again, the chain has no auction with books and no queue with deposits, no timer watches, and

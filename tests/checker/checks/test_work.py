@@ -1,0 +1,103 @@
+"""Work: what ends too early or at another price, and what rests on an execution that is not over."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from checker.checks.planned import PlannedFault, PlannedRun
+from checker.checks.work import PricedWork
+from network.events import Event, Sent, WorkFinished
+from tests.support.checks import make_run, show
+from validators.events import BlockExecuted, BlockFinalized, Voted
+from validators.settings import Costs
+
+PLAN = PlannedRun(costs=Costs(sync_us=2_000, serve_block_us=50, block_us=500, verify_signature_us=60))
+
+
+def work(base_us, *, lane="cpu", at_us=1):
+    return Event(at_us, 0, WorkFinished(lane, 0, base_us, 0))
+
+
+def execute(mode="verify", *, at_us=1):
+    return Event(at_us, 0, BlockExecuted(3, 4, b"one", b"", mode))
+
+
+def send(label, *, at_us=1):
+    return Event(at_us, 0, Sent(1, 0, label, 100, b"sum"))
+
+
+VOTE = Event(2, 0, Voted("notarize", 4, b"one"))
+FINALITY = Event(2, 0, BlockFinalized(3, 4, b"one", b""))
+
+
+def judge(*events, **facts):
+    check = PricedWork(make_run(**{"plan": PLAN, **facts}))
+    show(check, *events)
+    return check.finish()
+
+
+@pytest.mark.parametrize(("lane", "price"), [("disk", 2_000), ("pruning", 4_000)])
+def test_a_sync_has_its_price(lane, price):
+    assert judge(work(price, lane=lane)).status == "passed"
+    assert judge(work(price - 1, lane=lane)).status == "failed"
+
+
+@pytest.mark.parametrize("after", [VOTE, FINALITY], ids=["a vote", "finality"])
+def test_what_rests_on_an_execution_comes_after_it(after):
+    assert judge(work(500), execute(), after).status == "passed"
+    assert judge(execute("recover"), after).status == "passed"
+    assert judge(after, work(500), execute()).status == "failed"
+    assert judge(execute("diverged"), after).status == "failed"
+
+
+def test_a_vote_before_the_execution_is_named():
+    result = judge(VOTE)
+
+    assert result.exit_class == "liveness"
+    assert result.summary == (
+        "validator 0 sent a notarize of view 4 for block 6f6e65 before its execution was over, at 0.000 s"
+    )
+
+
+def test_an_answer_has_the_price_of_its_blocks():
+    assert judge(work(150), send("BlockResponse")).status == "passed"
+    assert judge(work(0), send("BlockResponse")).status == "failed"
+    assert judge(work(150), send("BlockResponse", at_us=2)).status == "failed"
+    assert judge(work(500), work(0), send("SnapshotChunk")).status == "passed"
+
+
+def test_a_paused_replica_may_read_later_that_work_is_over():
+    plan = PLAN._replace(faults=(PlannedFault("still", 0, 9, (0,), pauses=True),))
+
+    assert judge(work(150), execute(), send("BlockResponse", at_us=2), VOTE, plan=plan).status == "passed"
+
+
+class TestOfExecutions:
+    """The price of a final block: 500 us, 20 for each thousand cycles begun, 5 for each write, 60 for a signature."""
+
+    def judge(self, price_us, *, is_known=False):
+        check = PricedWork(make_run(plan=PLAN))
+        if is_known:
+            check.settle(self.block)
+        show(check, work(price_us), execute())
+        if not is_known:
+            check.settle(self.block)
+        return check.finish()
+
+    @pytest.fixture(autouse=True)
+    def make_block(self, settled_block):
+        self.block = settled_block
+
+    @pytest.mark.parametrize("is_known", [False, True])
+    def test_it_is_that_of_its_cycles_writes_and_signatures(self, is_known):
+        assert self.judge(500 + 40 + 10, is_known=is_known).status == "passed"
+        assert self.judge(500 + 40 + 10 + 120, is_known=is_known).status == "passed"
+        assert self.judge(500 + 20 + 10, is_known=is_known).status == "failed"
+        assert self.judge(500 + 40 + 10 + 61, is_known=is_known).status == "failed"
+
+
+@pytest.fixture
+def settled_block():
+    """A final block of 1,001 cycles and two writes."""
+    summary = SimpleNamespace(cycles_used=900, lane_cycles=100, mailbox_cycles=1, gc_cycles=0)
+    return SimpleNamespace(digest=b"one", summary=summary, changes={b"a": None, b"b": b""})
