@@ -39,7 +39,7 @@ ANSWERS = {
         "2.000 to 4.000 s | 19 events held back",
         "\nHeight: 3, block",
         "\nvalidators 0, 1, 2, 3 | root 20e6f442",
-        "balance | 100000000000000 | 99999999236800 | 99999999236000",
+        ("\nTimer: 46e5f466", "\naccount 852c58fb", "balance | 100000000000000 | 99999999236800 | 99999999236000"),
         "The write: receipt 4: TimerFired",
         "Cause: execution",
         "repeat with\nrun_cluster.py run broken-refund",
@@ -49,13 +49,13 @@ ANSWERS = {
         "The plan has no fault.",
         "\nHeight: 3, block",
         "\nvalidator 2 | root 01921cd2",
-        "balance | 100000000000000 | 99999999236800 | 99999999236000",
+        ("\nTimer: e1c8ed4d", "\naccount 852c58fb", "balance | 100000000000000 | 99999999236800 | 99999999236000"),
         "The write: ",
         "Cause: execution",
         "repeat with\nrun_cluster.py run calm",
     ),
 }
-"""By the name of a page, the words that answer each question in it."""
+"""By the name of a page, the words that answer each question in it; of some questions several places."""
 
 
 @pytest.fixture(scope="module")
@@ -73,8 +73,9 @@ def test_the_words_of_a_page_are_those_that_were_read(name, pages):
 def test_eight_questions_are_answered_in_words(name, pages):
     words = words_of(pages[name])
 
-    answers = dict(zip(QUESTIONS, ANSWERS[name], strict=True))
-    assert {question: answer for question, answer in answers.items() if answer not in words} == {}
+    answers = zip(QUESTIONS, ANSWERS[name], strict=True)
+    wanted = [(question, part) for question, said in answers for part in ([said] if isinstance(said, str) else said)]
+    assert [(question, part) for question, part in wanted if part not in words] == []
 
 
 def test_a_page_is_the_same_bytes_each_time(pages):

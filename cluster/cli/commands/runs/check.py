@@ -71,6 +71,11 @@ def check(options: argparse.Namespace) -> int:
         lines.append(f"  {each.name} ({', '.join([each.kind, *notes])}): {each.sentence}")
     lines += [f"  needs the workload {name} to take effect" for name in scenario.requires if name in scenario.workload]
     lines += [f"estimate: {cost.describe()}", *(f"warning: {warning}" for warning in warnings)]
-    lines.append(f"plan ok: {len(explained)} faults, {len(scenario.workload)} workloads")
+    counts = ((len(explained), "fault"), (len(scenario.workload), "workload"))
+    lines.append(f"plan ok: {', '.join(_counted(count, what) for count, what in counts)}")
     print_lines(lines)
     return 0
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
