@@ -1,6 +1,6 @@
 """Rules across the keys of a scenario: unknown names, invalid plans, times that contradict each other."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from inspect import signature
 from typing import Final
 
@@ -25,6 +25,8 @@ from validators.consensus.registry import ENGINES
 
 def check_scenario(scenario: Scenario, place: str) -> None:
     """Refuse what types cannot; raises ScenarioError."""
+    # First, because the file says why in its own words, and what else an engine lacks follows from that.
+    _refuse(_not_for_rules(scenario), place)
     try:
         check_plan(
             scenario.faults,
@@ -44,9 +46,19 @@ def check_scenario(scenario: Scenario, place: str) -> None:
             raise ScenarioError(place, f"requires: both a fault and a workload are named {name!r}; rename one")
         if (scenario.faults.get(name) or scenario.workload[name]).may_be_idle:
             raise ScenarioError(place, f"requires: {name!r} may be idle by its own words; leave one of the two out")
-    for key, is_sound, reason in _rules(scenario):
+    _refuse(_rules(scenario), place)
+
+
+def _refuse(rules: Iterable[tuple[str, bool, str]], place: str) -> None:
+    for key, is_sound, reason in rules:
         if not is_sound:
             raise ScenarioError(place, f"{key}: {reason}")
+
+
+def _not_for_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
+    for form, reason in scenario.not_for.items():
+        yield f"not_for.{form}", form in ENGINE_FORMS, f"is no engine; there are {', '.join(ENGINE_FORMS)}"
+        yield "consensus.engine", form not in scenario.engine_forms, f"{form} cannot show what this promises: {reason}"
 
 
 ENGINE_TIMES: Final = ("leader_timeout", "certification_timeout", "timeout_retry", "skip_timeout")
@@ -69,9 +81,6 @@ def _engine_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
         reason = f"must not be below consensus.certification_timeout_ms, which is {least_ms}"
         yield "consensus.hotstuff.view_timeout_max_ms", own.view_timeout_max_ms >= least_ms, reason
     yield from _time_rules(consensus, scenario.chain.block_interval_ms)
-    for form, reason in scenario.not_for.items():
-        yield f"not_for.{form}", form in ENGINE_FORMS, f"is no engine; there are {', '.join(ENGINE_FORMS)}"
-        yield "consensus.engine", form not in scenario.engine_forms, f"{form} cannot show what this promises: {reason}"
     for key, named, others in (
         ("reports", scenario.expect.reports, [name for name in REPORTS if name not in reports_of(engine)]),
         ("rules", scenario.expect.rules, rules_of_others(engine)),
