@@ -1,4 +1,4 @@
-"""A whole cluster: blocks per second, virtual per real time, and the cost of digest and checks.
+"""A whole cluster: blocks and virtual time per processor second, and the cost of digest and checks.
 
 The calm scenario with ten timers in each block, 4 validators, nothing left out: signatures, execution
 by every validator, disk, log. The share of the digest is measured by encoding, folding and hashing the
@@ -30,15 +30,15 @@ def run(show: Show = print) -> None:
     events: list[Event] = []
     applied: list[tuple[int, Executed]] = []
     cluster.hooks = RunHooks(on_event=events.append, on_applied=lambda node, executed: applied.append((node, executed)))
-    started = time.perf_counter()
+    started = time.process_time()
     finished = cluster.run()
-    run_seconds = time.perf_counter() - started
+    run_seconds = time.process_time() - started
     digest_seconds = time_digest(finished, events)
     check_seconds = time_checks(make_monitor(cluster), events, applied)
     blocks, virtual = max(finished.progress.finalized_heights), finished.outcome.now_us / 1e6
     fired = sum(executed.summary.fired for node, executed in applied if node == 0)
     show(f"chain, 4 validators, calm: {blocks} blocks, {fired / blocks:.1f} timers a block, {len(events):,} events")
-    show(f"  {blocks / run_seconds:8.1f} blocks/s   {virtual / run_seconds:8.1f} virtual s per real s")
+    show(f"  {blocks / run_seconds:8.1f} blocks/s   {virtual / run_seconds:8.1f} virtual s per processor s")
     nanoseconds = 1e9 * digest_seconds / len(events)
     show(f"  {100 * digest_seconds / run_seconds:8.1f} % of the run: digest ({nanoseconds:,.0f} ns an event)")
     show(f"  {100 * check_seconds / run_seconds:8.1f} % beside the run: online checks")
@@ -48,13 +48,13 @@ def time_digest(finished: ClusterRun, events: list[Event]) -> float:
     """Return the seconds that encoding, folding and hashing all events takes, and check that it gives the digest."""
     trace = Trace(range(finished.scenario.cluster.validators))
     chains = {node: trace.chain(node) for node in (SUPERVISOR, *range(finished.scenario.cluster.validators))}
-    started = time.perf_counter()
+    started = time.process_time()
     for event in events:
         assert isinstance(event.body, TraceEvent), "what a sink is shown has its type"
         chains[event.node].add(event.at_us, event.body)
         trace.fold()
     digest = trace.digest
-    seconds = time.perf_counter() - started
+    seconds = time.process_time() - started
     assert digest == finished.trace.digest, "the events shown to sinks are those of the log, in its order"
     return seconds
 
@@ -62,25 +62,25 @@ def time_digest(finished: ClusterRun, events: list[Event]) -> float:
 def time_checks(monitor: Monitor, events: list[Event], applied: list[tuple[int, Executed]]) -> float:
     """Return the seconds that the online checks need for the same events and blocks."""
     blocks = iter(applied)
-    started = time.perf_counter()
+    started = time.process_time()
     for event in events:
         if event.kind == "finalized":
             monitor.applied(*next(blocks))
         monitor.suite.observe(event)
-    return time.perf_counter() - started
+    return time.process_time() - started
 
 
 def run_sizes(show: Show = print) -> None:
-    """Print blocks per second and virtual per real time of larger clusters."""
+    """Print blocks and virtual time per processor second of larger clusters."""
     for validators, blocks in ((16, 12), (64, 3)):
         settings = (*SETTINGS, f"cluster.validators={validators}", f"run.until_height={blocks}")
-        started = time.perf_counter()
+        started = time.process_time()
         finished = Cluster(load_scenario("calm", settings), 0).run()
-        seconds = time.perf_counter() - started
+        seconds = time.process_time() - started
         height, virtual = max(finished.progress.finalized_heights), finished.outcome.now_us / 1e6
         show(
             f"chain, {validators} validators, calm: {height / seconds:.2f} blocks/s, "
-            f"{virtual / seconds:.2f} virtual s per real s ({height} blocks, {finished.bus.sent:,} messages)"
+            f"{virtual / seconds:.2f} virtual s per processor s ({height} blocks, {finished.bus.sent:,} messages)"
         )
 
 
