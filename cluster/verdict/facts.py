@@ -99,7 +99,7 @@ def expectations_of(scenario: Scenario, *, is_one_process: bool = True) -> Expec
         replica_modes=expect.replica_modes,
         rules=expect.rules,
         arrival=expect.arrival,
-        finality_views_max=expect.finality_views_max or finality_views_max(scenario),
+        finality_views_max=finality_views_max(scenario),
         finality_gap_max_us=finality_gap_max_us(scenario) if is_one_process else None,
     )
 
@@ -156,9 +156,10 @@ def situations_of(scenario: Scenario) -> Situations:
 
 
 def finality_views_max(scenario: Scenario) -> int:
-    """Return the views within which finality comes back: the engine's own, and those by which it always trails."""
+    """Return the views within which finality comes back: as stated or the engine's own, and its constant trail."""
     rules = RULES[scenario.consensus.engine]
-    return rules.finality_views_max + rules.finality_lag(settings_of(scenario, 0).consensus_config)
+    own = scenario.expect.finality_views_max or rules.finality_views_max
+    return own + rules.finality_lag(settings_of(scenario, 0).consensus_config)
 
 
 def finality_gap_max_us(scenario: Scenario) -> int | None:

@@ -133,6 +133,8 @@ class ViewChanges(Check):
         if held.certificate == "quorum-certificate":
             # A slow disk shows a certificate after views that expired behind it.
             pace.elapsed = [view for view in pace.elapsed if view > held.view]
+            # One below the present view begins the waits anew as well, and then only the present one expires.
+            pace.reported = 0
 
     def entered(self, event: Event, entered: Entered) -> None:
         """Note the view whose wait begins."""

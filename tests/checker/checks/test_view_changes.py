@@ -46,6 +46,13 @@ def says(view, *nodes):
     return [at(1, Voted("new-view", view, b""), node) for node in nodes]
 
 
+LATE_CERTIFICATE = [
+    *enters_from(3, 3, 6),
+    at(10, certified(3)),
+    *(at(21, body) for body in (expires(5, 12), gives_up(5), Entered(6, 0), Voted("new-view", 6, b""))),
+]
+"""Two views are given up, then a certificate of the first one comes, and the third is given up."""
+
 CASES = {
     "a vote to the next leader": ([at(1, sends("BlockVote", 5, to=3))], ""),
     "a vote to this leader": ([at(1, sends("BlockVote", 5, to=2))], "sent its vote to 2, and 3 leads next"),
@@ -66,6 +73,11 @@ CASES = {
     "a wait that is not the first one again": (
         [*enters_from(3, 3, 6), at(10, certified(5)), at(10, Entered(6, 0)), at(22, expires(6, 12))],
         "waited for 12,000 ms, not 3,000 to 3,000 ms",
+    ),
+    "a wait that began anew with an older certificate": ([*LATE_CERTIFICATE, at(27, expires(6, 6))], ""),
+    "a wait that forgets the view after that certificate": (
+        [*LATE_CERTIFICATE, at(24, expires(6, 3))],
+        "waited for 3,000 ms, not 6,000 to 12,000 ms",
     ),
 }
 
