@@ -91,11 +91,15 @@ class _Inbound(NamedTuple):
 
 
 class _Joiner(NamedTuple):
-    """The peer that a joiner asked last and for what, and whether what came last can only be the answer to that."""
+    """The peer that a joiner asked last and for what, whether what came last can only be the answer to that.
+
+    `has_had_one` says that an answer of that sort has come since: to an earlier request, or to this one.
+    """
 
     peer: int
     request: str
     is_answered: bool = False
+    has_had_one: bool = False
 
 
 _NOT_YET: Final = _Inbound()
@@ -265,8 +269,10 @@ class Refusals(Check):
             left, joiner = self._unanswered[link], self._joiners.get(node)
             self._unanswered[link] = max(left - 1, 0)
             if joiner is not None:
-                is_last = (joiner.peer, joiner.request) == (peer, request) and left == 1 and link not in self._copied
-                self._joiners[node] = joiner._replace(is_answered=is_last)
+                is_meant = (joiner.peer, joiner.request) == (peer, request)
+                # Asked twice for one piece, it has what it asked for with the first answer, and refuses the second.
+                is_last = is_meant and left == 1 and not joiner.has_had_one and link not in self._copied
+                self._joiners[node] = joiner._replace(is_answered=is_last, has_had_one=joiner.has_had_one or is_meant)
 
     def _is_not_awaited(self, node: int, last: _Inbound) -> bool:
         """Return whether the peer was asked once, and another answer is awaited, or none any more."""

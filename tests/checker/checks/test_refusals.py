@@ -115,6 +115,9 @@ class TestOfSnapshots:
         # Of two answers to one piece the second comes when the next one is awaited.
         asked_twice = (ask(1, "SnapshotChunkRequest"), ask(2, "SnapshotChunkRequest"))
         assert judge(ask(), *offer, *asked_twice, *piece, not_this).status == "passed"
+        # Or when all is there: the piece came with the first one.
+        again = carry("SnapshotChunk", ordinal=2)
+        assert judge(ask(), *offer, *asked_twice, *piece, *again, not_this).status == "passed"
 
     def test_an_answer_may_be_late_once_the_peer_was_given_up(self):
         late = (*carry("SnapshotOffer"), refuse("snapshot", "was not asked for"))
