@@ -89,11 +89,15 @@ class Repairs(Check):
         return readback.node in self._logs or bool(self._heights_of(readback))
 
     def _heights_of(self, readback: ReadBack) -> list[int]:
-        """Return the heights of repaired blocks that a replica's disk has to hold at the end."""
+        """Return the heights of repaired blocks that a replica's disk has to hold at the end.
+
+        Answers go down from the newest block and end above one that is damaged, which a bad disk may have harmed after
+        its own repair; what lies below that is not seen.
+        """
         top = min(readback.height, len(self.run.chain))
-        return [
-            height for node, height in self._blocks if node == readback.node and readback.base_height < height <= top
-        ]
+        seen = sum(len(answer) for answer in readback.served)
+        lowest = max(readback.base_height, readback.height - seen - 1)
+        return [height for node, height in self._blocks if node == readback.node and lowest < height <= top]
 
     def _compare_copies(self, node: int) -> None:
         disk = self.run.disks[node].scarred()
