@@ -25,6 +25,8 @@ class AuditedClients:
         self._due: dict[tuple[int, int, bytes], int] = {}
         """Of refused transactions: by time, validator and digest, how many have to be handed in."""
         self._begun = 0
+        self._doubtful: list[tuple[int, int, bytes]] = []
+        """Of this instant: what was taken for a repetition, and may have been a copy whose turn it was."""
         self.submitted = 0
 
     @property
@@ -37,12 +39,20 @@ class AuditedClients:
         now_us, node = event.at_us, submitted.validator
         key = now_us, node, submitted.digest
         self.submitted += 1
+        if self._doubtful and self._doubtful[0][0] < now_us:
+            self._doubtful.clear()
+        turn = self._begun % self._validators
         if self._due.get(key):
-            self._due[key] -= 1
-            if not self._due[key]:
-                del self._due[key]
+            if node == turn:
+                self._doubtful.append(key)
+            self._settle(key)
         else:
-            turn = self._begun % self._validators
+            if node != turn and self._doubtful:
+                # A client handed the same transaction in once more, just when another copy is to be repeated here.
+                doubtful = self._doubtful.pop(0)
+                self._due[doubtful] = self._due.get(doubtful, 0) + 1
+                self._begun += 1
+                turn = self._begun % self._validators
             self._begun += 1
             if node != turn:
                 what = f"transaction {submitted.digest[:6].hex()} was handed to validator {node} at {now_us:,} us"
@@ -52,6 +62,11 @@ class AuditedClients:
             self._due[following] = self._due.get(following, 0) + 1
         elif not self._traffic.is_on[node]:
             self._fail(f"validator {node} took a client's transaction at {now_us:,} us while it was off")
+
+    def _settle(self, key: tuple[int, int, bytes]) -> None:
+        self._due[key] -= 1
+        if not self._due[key]:
+            del self._due[key]
 
     def finish(self, end_us: int) -> None:
         """Require that no refused transaction is left that was due before the run's last event."""
