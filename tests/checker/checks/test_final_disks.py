@@ -125,6 +125,13 @@ class TestOfRepairs:
             in finish(check, readbacks=[read(((BLOCKS[2],),))]).summary
         )
 
+    def test_what_lies_below_a_block_harmed_again_is_not_seen(self):
+        """Answers end above the damaged block of height 2; whether 1 is whole they do not show."""
+        check = Repairs(make_run(chain=CHAIN))
+        show(check, repair("blocks", 1))
+
+        assert finish(check, readbacks=[read(((BLOCKS[2],),))]).status != "failed"
+
     def test_a_crash_may_take_a_repair_back(self):
         check = Repairs(make_run(chain=CHAIN))
         show(check, repair("blocks", 2), Event(2, SUPERVISOR, Crashed(0, 9)))
