@@ -128,19 +128,12 @@ def _cause_of_values(divergence: Divergence, *, is_from_the_past: bool) -> Cause
 def _is_reordered(divergence: Divergence, right: Outcome) -> bool:
     """Return whether both groups took a timer that both might take, but not the same one first."""
     for kind in (TimerFired, _Collected):
-        events = [
-            [event for event in map(event_of, outcome.receipts) if isinstance(event, kind)]
+        taken = [
+            [event.timer_id for event in map(event_of, outcome.receipts) if isinstance(event, kind)]
             for outcome in (right, divergence.wrong)
         ]
-        taken = [[event.timer_id for event in each] for each in events]
-        # A fire with other values comes before all that follows from it.
-        found = first_difference(events)
-        if found is None:
-            continue
-        pair = timers_in(found[1])
-        if len(pair) == 1 and None not in found[1]:
-            return False
-        if len(pair) < len(events):
+        pair = next((pair for pair in zip(*taken, strict=False) if pair[0] != pair[1]), None)
+        if pair is None:
             continue
         if pair[0] in taken[1] and pair[1] in taken[0]:
             return True

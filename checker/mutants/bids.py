@@ -87,7 +87,7 @@ def waits_from_the_block_after(first_height: Any) -> Any:
     return lambda self, due: min(first_height(self, due) + 1, self._moment.height)
 
 
-@_bid_mutant((Escrow, "give_back"), kills=("bias-books",), cause="clean-up", shows="account")
+@_bid_mutant((Escrow, "give_back"), kills=("bias-books",), cause="execution", shows="account")
 def escrow_kept_from_the_cancelled(_give_back: Any) -> Any:
     """A bid whose timer leaves without a fire stays in escrow."""
     return lambda self, timer: self.withdraw(timer) and None

@@ -47,7 +47,7 @@ def lowest_tip_first(rank_of: Any) -> Any:
     return rank_backwards
 
 
-@_of_order((gba_auction, "share_out"), kills=("oracle",), shows="TimerFired", is_of_timer=True)
+@_of_order((gba_auction, "share_out"), kills=("oracle",), cause="execution", shows="TimerFired", is_of_timer=True)
 def slices_for_all(share_out: Any) -> Any:
     """Each actor's slice is the whole budget, so that the greatest bidder takes it all."""
     return lambda budget, weights: dict.fromkeys(share_out(budget, weights), budget)
@@ -75,7 +75,7 @@ def budget_exceeded_by_the_last(has_room: Any, guarantees: Any) -> Any:
     (gba_auction, "next_to_ask"),
     kills=("auction-books", "oracle"),
     needs=(*IN_AUCTION, *RIVALS, FEW_ASKS),
-    cause="execution",
+    cause="order",
     shows=ASKED,
 )
 def one_ask_too_many(next_to_ask: Any) -> Any:

@@ -122,7 +122,10 @@ def tie_break_of_the_other_reading(tables_pool: Any) -> Any:
 
 
 @_scheduler_mutant(
-    (Genesis, "entry_at"), kills=("equal-roots", "agreement"), cause="order", shows="recent fires|activation|lane"
+    (Genesis, "entry_at"),
+    kills=("equal-roots", "agreement"),
+    cause="execution",
+    shows="activation|lane|recent fires|bid due",
 )
 def lane_active_a_block_early(entry_at: Any) -> Any:
     """The timer lane holds from the block before its activation on."""
