@@ -185,6 +185,7 @@ class RunContext:
         submissions: Returns the transactions that clients hand in, encoded, by digest.
         test_bed: The part of the scenario that the test bed follows, None in a test that does not look at it.
         earlier_height: Up to here the chain was made by another process, and is read from its disks.
+        is_reopened: Whether another process began the run; it may have come to no final height.
         chain: The final blocks so far, as the first honest replica executed each of them.
         state: The state after the last block that was settled, state key to encoded value.
         end: The state in which the run ended; empty before.
@@ -208,6 +209,7 @@ class RunContext:
     submissions: Callable[[], Mapping[bytes, bytes]] = dict
     test_bed: TestBedPlan | None = None
     earlier_height: int = 0
+    is_reopened: bool = False
     chain: list[Executed] = field(default_factory=list)
     state: Mapping[bytes, bytes] = field(default_factory=dict)
     end: RunEnd = field(default_factory=RunEnd)

@@ -84,7 +84,7 @@ class PricedWork(Check):
     @property
     def is_asked(self) -> bool:
         """Return whether all of the run was watched, and any work was done."""
-        return not self.run.earlier_height and self.tally.compared > 0
+        return not self.run.is_reopened and self.tally.compared > 0
 
     def finished(self, event: Event, work: WorkFinished) -> None:
         """Note a price of the processor; compare one of the disk."""

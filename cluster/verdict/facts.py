@@ -54,6 +54,7 @@ def context_of(cluster: Cluster) -> RunContext:
         submissions=lambda: {timed.digest: timed.encoded for timed in transactions_of(scenario)},
         test_bed=_test_bed_of(cluster),
         earlier_height=0 if data is None else data.height,
+        is_reopened=data is not None and data.start_us > 0,
     )
 
 

@@ -107,7 +107,7 @@ def make_monitor(cluster: Cluster) -> Monitor:
     for event in () if data is None else data.history():
         suite.observe_earlier(event)
     oldest = OldestWaits(context.genesis_values)
-    return Monitor(context, suite, rules, situations, oldest, is_reopened=data is not None and data.start_us > 0)
+    return Monitor(context, suite, rules, situations, oldest, is_reopened=context.is_reopened)
 
 
 def _as_applied(node: int, executed: Executed) -> AppliedBlock:
