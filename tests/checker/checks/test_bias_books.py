@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from checker.checks.bias_books import BiasAccounts, Spread
-from scheduler import BiasWindowClosed, BidLocked, TimerCancelled, TimerFired
+from scheduler import BiasWindowClosed, BidLocked, TimerCancelled, TimerFired, TimerTriggered
 from scheduler.bias_records import BIAS_CONFIG, BiasConfig, BiasWindow, window_key
 from scheduler.escrow import BID, ESCROW_ADDRESS, LockedBid
 
@@ -21,15 +21,22 @@ def fire(tip):
     return TimerFired(ONE, bytes(20), 2, True, 100, 0, 0, tip)
 
 
-def judge(*blocks, **parameters):
-    """Return the check's result over blocks, each its events and what it writes, and the first failure."""
+def judge(*blocks, slots=(), **parameters):
+    """Return the check's result over blocks, each its events and what it writes, and the first failure.
+
+    Blocks are of one slot each, or of `slots`.
+    """
     keeps = SimpleNamespace(first_with=lambda table: 1, keeps=lambda table, height: True)
     genesis = {b"\x01" * 32: encode([1_000_000, 0])}
     check = BiasAccounts(SimpleNamespace(rules=keeps, genesis_values=genesis))
     values = {BIAS_CONFIG.key(): encode(BiasConfig(**parameters))}
     for height, (events, changes) in enumerate(blocks, 1):
         block = SimpleNamespace(
-            height=height, now=height, before=dict(values), changes=changes, events=lambda events=events: events
+            height=height,
+            now=slots[height - 1] if slots else height,
+            before=dict(values),
+            changes=changes,
+            events=lambda events=events: events,
         )
         check.settle(block)
         values.update(changes)
@@ -47,6 +54,16 @@ CLOSED = BiasWindow(1, 4, 1, 2, 2, 100_000, 112_500)
 def closing(window, **changes):
     event = msgspec.structs.replace(BiasWindowClosed(0, 2, 100_000, 112_500), **changes)
     return [fire(60), event], {**EMPTY, window_key(0): encode(window)}
+
+
+@pytest.mark.parametrize(("waited", "status"), [(0, "failed"), (1, "passed"), (2, "passed"), (3, "failed")])
+def test_a_hit_in_a_slot_s_second_block_may_count_from_there(waited, status):
+    """Slot 2 has two blocks, and the row of the first is gone if nobody waited after it."""
+    hit = [TimerTriggered(ONE, 2, 0, bytes(32))]
+    window = msgspec.structs.replace(CLOSED, waited=waited)
+    result = judge(locked(), ([], {}), (hit, {}), closing(window), slots=(1, 2, 2, 3))
+
+    assert result.status == status, result.summary
 
 
 def test_a_bid_that_is_locked_and_paid_passes_with_its_figures():
