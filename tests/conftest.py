@@ -1,4 +1,12 @@
-"""The order of all tests: each process begins with its share of the long ones, so that all of them end together."""
+"""Interrupts are heard by all tests, and each process begins with its share of the long ones."""
+
+import signal
+
+
+def pytest_configure():
+    """Let Ctrl-C interrupt again: what starts the tests in the background may pass on that it is ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(config, items):
