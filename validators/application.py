@@ -193,7 +193,13 @@ class Application:
 
     def derived(self, view: int, views: int) -> tuple[Derived, ...]:
         """Return the derived state of the chain's parts; `views` is the number of views that may need a block."""
-        return self.engine.derived(), self._follower.derived(view), self.exchange.derived(views), self.join.derived()
+        return (
+            self.engine.derived(),
+            self._follower.derived(view),
+            self.exchange.derived(views),
+            self.join.derived(),
+            self.source.derived(),
+        )
 
     def _give_snapshots_up(self) -> None:
         self._counts.reach(SyncRule.SNAPSHOT_GIVEN_UP)

@@ -1,7 +1,8 @@
-"""Timer lengths: every timer of a replica is set to the time that its settings say.
+"""Timer lengths: every timer of a replica is set to the time that its settings say, and runs out in its own view.
 
 A timer that is too long is missed by nobody while others act, and one that is too short costs messages. The trace has
-the time that each was set to, whatever the machine's clock made of it.
+the time that each was set to, whatever the machine's clock made of it. A timer of a view that was left, or of a wait
+that ended with giving the view up, was not cancelled: an engine passes over it, so that it shows nowhere else.
 """
 
 from collections.abc import Collection
@@ -12,12 +13,20 @@ from checker.checks.context import RunContext
 from checker.checks.rules.registry import RULES
 from checker.results import CheckResult, ExitClass
 from network.events import Event, Handlers, TimerElapsed
+from network.types import NodeId
+from validators.events import Booted, Entered, Reported
 
 SECOND_US: Final = 1_000_000
 
+VIEW_TIMERS: Final = ("leader", "certification", "retry", "view")
+"""Timers of an engine whose number is that of a view; they end with it."""
+
+ENDED_BY_GIVING_UP: Final = ("leader", "certification")
+TIMED_OUT: Final = "TimedOut"
+
 
 class TimerLengths(Check):
-    """Every timer of an honest replica was set to the time of the settings that is its own."""
+    """Every timer of an honest replica was set to its own time of the settings, and none outlives its wait."""
 
     name = "timer-lengths"
     exit_class: ClassVar[ExitClass] = "liveness"
@@ -36,22 +45,46 @@ class TimerLengths(Check):
         }
         timers = RULES[run.engine].timers(plan)
         self._of_engine: dict[object, Collection[int]] = {name: (length_us,) for name, length_us in timers.items()}
+        self._views: dict[NodeId, int] = {}
+        self._given_up: dict[NodeId, int] = {}
+        self._of_views = 0
 
     @property
     def handlers(self) -> Handlers:
-        """Timers."""
-        return {TimerElapsed: self.elapsed}
+        """Timers, and the views that they are of."""
+        return {
+            Booted: self.booted,
+            Entered: self.entered,
+            Reported: self.reported,
+            TimerElapsed: self.elapsed,
+        }
 
     @property
     def is_asked(self) -> bool:
         """Return whether any timer of a known name fired."""
         return self.tally.compared > 0
 
+    def booted(self, event: Event, booted: Booted) -> None:
+        """Begin with the first view of a life, which nobody has given up in it."""
+        self._views[event.node] = booted.view
+        self._given_up.pop(event.node, None)
+
+    def entered(self, event: Event, entered: Entered) -> None:
+        """Note the view of a replica."""
+        self._views[event.node] = entered.view
+
+    def reported(self, event: Event, report: Reported) -> None:
+        """Note the view that a replica gives up."""
+        if report.activity == TIMED_OUT:
+            self._given_up[event.node] = report.view
+
     def elapsed(self, event: Event, timer: TimerElapsed) -> None:
-        """Compare the time that a timer was set to."""
+        """Compare the time that a timer was set to, and its view with that of the replica."""
         key = timer.key if isinstance(timer.key, tuple) else (timer.key,)
         is_of_engine = key[0] == "consensus"
         name = key[1] if is_of_engine else key[0]
+        if is_of_engine and name in VIEW_TIMERS:
+            self._compare_view(event, str(name), key[2])
         allowed = (self._of_engine if is_of_engine else self._lengths).get(name)
         if allowed is None:
             return
@@ -68,4 +101,22 @@ class TimerLengths(Check):
 
     def finish(self) -> CheckResult:
         """Return the result."""
-        return self.tally.result(f"{self.tally.compared:,} timers were set to the times of the settings")
+        return self.tally.result(
+            f"{self.tally.compared - self._of_views:,} timers were set to the times of the settings, and "
+            f"{self._of_views:,} ran out in their own view"
+        )
+
+    def _compare_view(self, event: Event, name: str, number: object) -> None:
+        view = self._views.get(event.node)
+        if view is None:
+            return
+        self.tally.compared += 1
+        self._of_views += 1
+        is_over = name in ENDED_BY_GIVING_UP and self._given_up.get(event.node) == number
+        if number != view or is_over:
+            since = "had given it up" if is_over else f"was in view {view:,}"
+            self.tally.fail(
+                f"validator {event.node}: the timer {name} of view {number} ran out as the replica {since}",
+                validator=event.node,
+                at_us=event.at_us,
+            )

@@ -107,6 +107,28 @@ class SnapshotSource:
             answer = Answer(peer, chunk, block_label(chunk, cut.header))
             self._serving.prepare(answer, self._settings.costs.block_us)
 
+    def derived(self) -> Derived:
+        """Return the snapshot that is served beside what its header and its outline say."""
+        cut = self._cut
+        if cut is None:
+            return Derived(part="snapshot that is served")
+        outline, chunk_bytes = cut.offer.outline, self._settings.snapshot_chunk_bytes
+        # Without its last operation a piece was too short to be ended.
+        fullest_bytes = max((sum(map(len, chunk[:-1])) for chunk in cut.chunks), default=0)
+        return Derived(
+            part="snapshot that is served",
+            kept={"digest": cut.digest, "operations": sum(map(len, cut.chunks)), "pieces": len(cut.chunks)},
+            rebuilt={
+                "digest": header_digest(cut.header),
+                "operations": outline.size - outline.start,
+                "pieces": cut.offer.chunks,
+            },
+            sizes=(
+                DerivedSize("height", cut.header.height, self._engine.finalized.height, "final height"),
+                DerivedSize("bytes before a piece's last operation", fullest_bytes, chunk_bytes - 1, "piece bytes - 1"),
+            ),
+        )
+
     def _refresh(self, above_height: int) -> int:
         """Take a new snapshot unless the last one is young enough, and above the height that is asked for.
 

@@ -354,6 +354,21 @@ class TestSource:
         assert all(isinstance(token, Answer) for token in source.wire.works)
         assert source.refused == [UNDER_WAY, UNDER_WAY]
 
+    def test_what_is_served_follows_from_its_outline(self, chain):
+        source = Source(chain.engines[1])
+        assert source.source.derived().kept == {}
+
+        source.answer(SnapshotRequest(0))
+        whole = source.source.derived()
+        assert whole.kept == whole.rebuilt
+        assert all(size.found <= size.bound for size in whole.sizes)
+
+        source.source._cut.chunks.pop()
+        shorter = source.source.derived()
+        assert shorter.kept["operations"] < shorter.rebuilt["operations"]
+        source.source._cut.chunks[:] = [tuple(operation for chunk in source.source._cut.chunks for operation in chunk)]
+        assert source.source.derived().sizes[1].found > source.source.derived().sizes[1].bound
+
     def test_a_piece_that_does_not_exist_is_not_answered(self, chain):
         """Of this snapshot or of another."""
         source = Source(chain.engines[0])
