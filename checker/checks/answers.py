@@ -19,7 +19,6 @@ from network.events import Delivered, Event, Handlers, Sent
 from network.types import Micros, NodeId
 from validators.consensus.registry import ENGINES
 from validators.events import BlockFinalized, Booted, MessageRefused, SnapshotJoined
-from validators.execution.blocks import encode_block
 from validators.messages import BLOCKS_PER_RESPONSE, BlockResponse, message_codec
 
 BLOCKS: Final = "BlockRequest"
@@ -182,7 +181,7 @@ class NeededAnswers(Check):
         for height in range(answer.top, max(answer.top - BLOCKS_PER_RESPONSE, 0), -1):
             if height > len(self.run.chain):
                 return 0
-            blocks.append(encode_block(self.run.chain[height - 1].block))
+            blocks.append(self.run.chain[height - 1].encoded)
             spare_bytes = answer.length - sum(map(len, blocks))
             if spare_bytes < 0:
                 return 0

@@ -12,9 +12,10 @@ from checker.checks.audit.plan import TestBedPlan
 from checker.checks.observations import NO_DISK_FAULTS, ChainRules, DiskFaults, FaultOutcome, ReadBack
 from checker.checks.planned import NOT_PLANNED, PlannedRun
 from checker.record.cold_replay import ColdReplay
+from checker.record.final_blocks import FinalChain
 from faults.anchors.anchor import Anchor
 from validators.derived import Derived
-from validators.execution import Executed, Genesis
+from validators.execution import Genesis
 from validators.mempool.pool import Pooled
 from validators.storage import Disk
 
@@ -210,7 +211,7 @@ class RunContext:
     test_bed: TestBedPlan | None = None
     earlier_height: int = 0
     is_reopened: bool = False
-    chain: list[Executed] = field(default_factory=list)
+    chain: FinalChain = field(default_factory=FinalChain)
     state: Mapping[bytes, bytes] = field(default_factory=dict)
     end: RunEnd = field(default_factory=RunEnd)
     _made: dict[Any, Any] = field(default_factory=dict)

@@ -18,7 +18,7 @@ from checker.results import CheckResult
 from faults.events import Healed
 from network.events import Event, Handlers
 from validators.events import BlockFinalized, Booted, Halted
-from validators.execution.blocks import encode_block, without_seal
+from validators.execution.blocks import without_seal
 from validators.messages import BLOCKS_PER_RESPONSE
 from validators.storage import RecordFile
 from validators.sync.block_exchange import RESPONSE_BYTES_MAX
@@ -100,13 +100,13 @@ class FinalDisks(Check):
         stored, served = self._stored(node), dict.fromkeys(map(without_seal, chain.from_iterable(readback.served)))
         is_excused = self._is_excused(node)
         self._compare_answers(readback)
-        for executed in self.run.chain[readback.base_height : readback.height]:
-            height, encoded = executed.header.height, encode_block(executed.block)
+        for height in range(readback.base_height + 1, min(readback.height, len(self.run.chain)) + 1):
+            final = self.run.chain[height - 1]
             lacks = [
                 lack
                 for lack, holds in (
-                    ("its disk does not hold", stored.get(executed.digest) == encoded),
-                    ("it does not serve", encoded in served),
+                    ("its disk does not hold", stored.get(final.digest) == final.encoded),
+                    ("it does not serve", final.encoded in served),
                 )
                 if not holds
             ]
@@ -115,7 +115,7 @@ class FinalDisks(Check):
             if lacks and not is_excused:
                 place = f"validator {node}, final up to height {readback.height}"
                 self.tally.fail(
-                    f"{place}: {lacks[0]} block {short(executed.digest)} of height {height}",
+                    f"{place}: {lacks[0]} block {short(final.digest)} of height {height}",
                     validator=node,
                     height=height,
                 )

@@ -8,9 +8,9 @@ import msgspec
 from checker.checks.check import Check
 from checker.oracle import NAME, ExecutedOn, OracleBlock, judge_oracle, no_branches
 from checker.record.branches import BranchIndex
+from checker.record.final_blocks import FinalBlock, final_block
 from checker.results import CheckResult
 from validators.execution import Executed, Genesis
-from validators.execution.blocks import encode_block
 
 
 class EqualOracle(Check):
@@ -23,10 +23,15 @@ class EqualOracle(Check):
         """Return the result."""
         if self.run.genesis is None:
             return self.tally.inconclusive("no genesis to begin with")
-        return consult_oracle(self.run.genesis, self.run.chain, self.run.end.record)
+        return judge_final_blocks(self.run.genesis, self.run.chain, self.run.end.record)
 
 
 def consult_oracle(genesis: Genesis, chain: Iterable[Executed], record: Path | None = None) -> CheckResult:
+    """Return the oracle's result for a chain of executed blocks; see `judge_final_blocks`."""
+    return judge_final_blocks(genesis, map(final_block, chain), record)
+
+
+def judge_final_blocks(genesis: Genesis, chain: Iterable[FinalBlock], record: Path | None = None) -> CheckResult:
     """Return the oracle's result for a chain.
 
     Args:
@@ -36,13 +41,13 @@ def consult_oracle(genesis: Genesis, chain: Iterable[Executed], record: Path | N
     """
     blocks = (
         OracleBlock(
-            block=encode_block(executed.block),
-            receipts=executed.receipts,
-            changes=executed.changes,
-            counts=msgspec.structs.asdict(executed.summary),
-            phases=[(entry.phase, entry.counts) for entry in executed.phases],
+            block=final.encoded,
+            receipts=final.receipts,
+            changes=final.changes,
+            counts=msgspec.structs.asdict(final.summary),
+            phases=[(entry.phase, entry.counts) for entry in final.phases],
         )
-        for executed in chain
+        for final in chain
     )
     executed_on: ExecutedOn = no_branches if record is None else BranchIndex(record).executed_on
     return judge_oracle(msgspec.msgpack.encode(genesis), blocks, executed_on)

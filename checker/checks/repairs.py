@@ -13,7 +13,7 @@ from checker.results import CheckResult
 from faults.events import Crashed
 from network.events import Event, Handlers
 from validators.events import DamageRepaired, Halted
-from validators.execution.blocks import encode_block, without_seal
+from validators.execution.blocks import without_seal
 from validators.storage import JOURNAL_FILES, RecordFile
 
 BLOCKS: Final = "blocks"
@@ -69,7 +69,7 @@ class Repairs(Check):
             node = readback.node
             held = dict.fromkeys(without_seal(block) for answer in readback.served for block in answer)
             for height in self._heights_of(readback):
-                encoded = encode_block(self.run.chain[height - 1].block)
+                encoded = self.run.chain[height - 1].encoded
                 self.tally.require(
                     encoded in held,
                     f"validator {node} has repaired its block of height {height}, and does not have it",

@@ -9,12 +9,14 @@ from checker.checks.suite import Suite
 from checker.coverage.collector import RuleCoverage
 from checker.coverage.situations import Situations
 from checker.record.branches import ExecutedBlocks
+from checker.record.final_blocks import FinalChain, final_block
 from checker.record.streams import BranchRecord, OldestWait
 from cluster.runtime.cluster import Cluster
 from cluster.runtime.machines import MachineSlot
 from cluster.scenario.plugins import checks_with
 from cluster.timers.waits import OldestWaits
 from cluster.verdict.facts import context_of, situations_of
+from cluster.workloads.effects import WorkloadEffects
 from validators.execution import Engine, Executed
 from validators.execution.blocks import encode_block
 
@@ -31,6 +33,7 @@ class Monitor:
         last: The last block of each replica.
         exits: Of each honest replica how many timers fired, expired and were insolvent.
         oldest: Follows the timers that wait.
+        effects: Counts what each workload does in final blocks.
         waits: Of each final block the oldest waits of its timers, by class of tip.
         executed: The executed blocks, final or not, that were not written yet.
         keep: Where they go as soon as one more is final; they are not held in memory.
@@ -43,6 +46,7 @@ class Monitor:
     rules: RuleCoverage
     situations: Situations
     oldest: OldestWaits
+    effects: WorkloadEffects
     is_reopened: bool = False
     roots: list[tuple[int, int, bytes, bytes]] = field(default_factory=list)
     waits: list[tuple[OldestWait, ...]] = field(default_factory=list)
@@ -52,7 +56,7 @@ class Monitor:
     keep: Callable[[BranchRecord], object] = field(default=lambda _record: None)
 
     @property
-    def chain(self) -> list[Executed]:
+    def chain(self) -> FinalChain:
         """The final blocks so far, as the first honest replica executed each of them."""
         return self.context.chain
 
@@ -72,9 +76,11 @@ class Monitor:
         if not self.is_honest(node):
             self.last[node] = executed
             return
-        self.suite.applied(_as_applied(node, executed))
+        applied = _as_applied(node, executed)
+        self.suite.applied(applied)
         if header.height == len(self.chain) + 1:
-            self.chain.append(executed)
+            self.chain.append(final_block(executed, applied.block))
+            self.effects.add(executed)
             now = header.slot if self.context.rules.timebase == "slot" else header.height
             self.waits.append(self.oldest.follow(executed, now))
             self.rules.finalize(executed)
@@ -107,7 +113,8 @@ def make_monitor(cluster: Cluster) -> Monitor:
     for event in () if data is None else data.history():
         suite.observe_earlier(event)
     oldest = OldestWaits(context.genesis_values)
-    return Monitor(context, suite, rules, situations, oldest, is_reopened=context.is_reopened)
+    effects = WorkloadEffects(cluster.scenario)
+    return Monitor(context, suite, rules, situations, oldest, effects, is_reopened=context.is_reopened)
 
 
 def _as_applied(node: int, executed: Executed) -> AppliedBlock:

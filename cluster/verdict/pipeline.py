@@ -5,7 +5,7 @@ them there in a process of its own; then the checks of the end; then the verdict
 its name only when all of that is written.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,6 +20,7 @@ from checker.checks.readback import read_back, take_back
 from checker.checks.reports import Contradiction, ExpectedReports
 from checker.coverage.collector import RuleHit
 from checker.record.cold_replay import ColdReplayer, run_cold_replay
+from checker.record.final_blocks import FinalBlock
 from checker.record.fingerprint import this_code
 from checker.record.manifest import REOPENED, REPORT
 from checker.record.places import scratch_directory
@@ -37,7 +38,6 @@ from cluster.scenario.model import Scenario
 from cluster.verdict.executions import watch_executions
 from cluster.verdict.figures import figures_of, recoveries_of, replica_modes_of, row_of, work_of
 from cluster.verdict.monitor import Monitor, make_monitor
-from cluster.workloads.effects import effects_of
 from faults import Cell, FaultEffect
 from network.collector import rare_collections
 from network.events import Event
@@ -45,7 +45,6 @@ from network.trace import Trace
 from report.console import ValidatorRow
 from validators.derived import Derived
 from validators.execution import Executed, Genesis
-from validators.execution.blocks import encode_block
 from validators.settings import ValidatorFactory
 from validators.state import Rebuilds
 
@@ -71,7 +70,7 @@ class PipelineResult:
     """Acts by workload; 0 for one that had no effect."""
     trace: Trace = field(repr=False)
     genesis: Genesis = field(repr=False)
-    chain: list[Executed] = field(repr=False)
+    chain: Sequence[FinalBlock] = field(repr=False)
     roots: list[tuple[int, int, bytes, bytes]] = field(repr=False)
     waits: list[tuple[OldestWait, ...]] = field(repr=False)
     directory: Path | None = None
@@ -284,12 +283,9 @@ class _Steps:
         writer.write_genesis(msgspec.msgpack.encode(run.genesis))
         for piece in run.trace.pieces():
             writer.add_events(piece)
-        for executed, waits in zip(self.monitor.chain, self.monitor.waits, strict=True):
-            header = executed.header
-            writer.add_block(
-                height=header.height, digest=executed.digest, root=header.state_root, block=encode_block(executed.block)
-            )
-            writer.add_summary(executed.summary)
+        for final, waits in zip(self.monitor.chain, self.monitor.waits, strict=True):
+            writer.add_block(height=final.height, digest=final.digest, root=final.state_root, block=final.encoded)
+            writer.add_summary(final.summary)
             writer.add_waits(waits)
         for node, height, digest, root in self.monitor.roots:
             writer.add_root(node=node, height=height, digest=digest, root=root)
@@ -348,7 +344,7 @@ class _Steps:
             not_applicable=monitor.suite.not_applicable,
             rules=self._reached(run),
             pairs=monitor.situations.pairs(),
-            workloads=effects_of(run.scenario, monitor.chain),
+            workloads=monitor.effects.counts,
             trace=run.trace,
             genesis=run.genesis,
             chain=monitor.chain,

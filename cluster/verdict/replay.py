@@ -34,7 +34,6 @@ from cluster.scenario.load import decode_scenario
 from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import Scenario
 from cluster.verdict.pipeline import PipelineResult, run_pipeline
-from validators.execution.blocks import encode_block
 
 CHECK: Final = "replay"
 """The name of the result that says whether the record is the run's."""
@@ -151,9 +150,7 @@ def _foreign_file(reader: RecordReader, result: PipelineResult) -> DamagedRecord
     if reader.genesis() != msgspec.msgpack.encode(result.genesis):
         return DamagedRecordError(reader.path, GENESIS, "is not the genesis of the recorded scenario")
     recorded = [(block.height, block.digest, block.root, block.block) for block in reader.blocks()]
-    finalized = [
-        (each.header.height, each.digest, each.header.state_root, encode_block(each.block)) for each in result.chain
-    ]
+    finalized = [(each.height, each.digest, each.state_root, each.encoded) for each in result.chain]
     if recorded != finalized:
         return DamagedRecordError(reader.path, BLOCKS, "holds other blocks than the recorded run finalized")
     if [(each.node, each.height, each.digest, each.root) for each in reader.roots()] != result.roots:

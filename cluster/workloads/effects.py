@@ -10,24 +10,38 @@ from validators.execution import Executed
 from validators.execution.receipts import TransactionReceipt, decode_receipt, is_of_transaction
 
 
-def effects_of(scenario: Scenario, chain: Iterable[Executed]) -> dict[str, int]:
-    """Return by the name of each workload that is on what it did; 0 where it was drawn for nothing."""
-    owners = {
-        actor.address: site.name
-        for site, workload in sites_of(scenario)
-        if workload.enabled and workload.is_recurring
-        for actor in workload.genesis(site).actors
-    }
-    senders = {timed.digest: timed.workload for timed in transactions_of(scenario)}
-    effects = {site.name: 0 for site, workload in sites_of(scenario) if workload.enabled}
-    recurring = dict.fromkeys(owners.values())
-    for executed in chain:
+class WorkloadEffects:
+    """Counts what each workload that is on did, block by block; 0 where it was drawn for nothing."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._owners = {
+            actor.address: site.name
+            for site, workload in sites_of(scenario)
+            if workload.enabled and workload.is_recurring
+            for actor in workload.genesis(site).actors
+        }
+        recurring = dict.fromkeys(self._owners.values())
+        self._senders = {
+            timed.digest: timed.workload for timed in transactions_of(scenario) if timed.workload not in recurring
+        }
+        self.counts = {site.name: 0 for site, workload in sites_of(scenario) if workload.enabled}
+        """By the name of each workload, in the scenario's order."""
+
+    def add(self, executed: Executed) -> None:
+        """Count the next final block."""
         for event in executed.events:
-            if isinstance(event, TimerFired) and event.ok and event.actor in owners:
-                effects[owners[event.actor]] += 1
+            if isinstance(event, TimerFired) and event.ok and event.actor in self._owners:
+                self.counts[self._owners[event.actor]] += 1
         for receipt in map(decode_receipt, filter(is_of_transaction, executed.receipts)):
             if isinstance(receipt, TransactionReceipt) and receipt.status == Status.OK:
-                name = senders.get(receipt.transaction, "")
-                if name in effects and name not in recurring:
-                    effects[name] += 1
-    return effects
+                name = self._senders.get(receipt.transaction, "")
+                if name in self.counts:
+                    self.counts[name] += 1
+
+
+def effects_of(scenario: Scenario, chain: Iterable[Executed]) -> dict[str, int]:
+    """Return by the name of each workload that is on what it did in the blocks of a chain."""
+    effects = WorkloadEffects(scenario)
+    for executed in chain:
+        effects.add(executed)
+    return effects.counts

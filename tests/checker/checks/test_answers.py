@@ -6,12 +6,12 @@ import pytest
 
 from checker.checks.answers import NeededAnswers
 from checker.checks.planned import PlannedFault, PlannedRun
+from checker.record.final_blocks import final_block
 from network.events import Delivered, Event, Sent
 from tests.support.chain_harness import advance, make_engine
 from tests.support.checks import finish, make_run, show
 from validators.consensus.registry import ENGINES
 from validators.events import BlockFinalized, MessageRefused, SnapshotJoined
-from validators.execution.blocks import encode_block
 from validators.messages import BlockResponse, message_codec
 
 PLAN = PlannedRun(snapshot_gap_blocks=3)
@@ -20,7 +20,7 @@ PAUSED = PLAN._replace(faults=(PlannedFault("it", 0, 1, (0,), pauses=True),))
 
 def make_chain(count=5):
     engine = make_engine()
-    return [advance(engine) for _ in range(count)]
+    return [final_block(advance(engine)) for _ in range(count)]
 
 
 CHAIN = make_chain()
@@ -41,7 +41,7 @@ def ask(label, *, floor):
 
 def give(top, count):
     """Return an answer of validator 0 with so many blocks."""
-    blocks = tuple(encode_block(CHAIN[height - 1].block) for height in range(top, top - count, -1))
+    blocks = tuple(CHAIN[height - 1].encoded for height in range(top, top - count, -1))
     message = message_codec(ENGINES["simplex"]).encode(BlockResponse(blocks))
     checksum = hashlib.blake2b(message, digest_size=8).digest()
     return at(4, Sent(1, 0, "BlockResponse", len(message), checksum, top, top))
