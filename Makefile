@@ -35,10 +35,10 @@ site: .venv/.docs ## make the site of the documents in site/; a link that leads 
 	$(BIN)/sphinx-build -q -W --keep-going -d site/.doctrees -c docs . site
 	@echo "site/README.html"
 
-bench: .venv/.dev ## run the benchmarks, and write docs/performance.md; PEERS=PATH names an interpreter with the peers
+bench: .venv/.dev .venv/.peers ## run the benchmarks, and write docs/performance.md; PEERS=PATH names an interpreter with the peers
 	$(BIN)/python -m benchmarks $(if $(PEERS),--peers $(PEERS)) --out docs/performance.md
 
-bench-quick: .venv/.dev ## run the short benchmarks, those of seconds
+bench-quick: .venv/.dev .venv/.peers ## run the short benchmarks, those of seconds
 	$(BIN)/python -m benchmarks --quick $(if $(PEERS),--peers $(PEERS))
 
 soak: .venv/.dev ## run every scenario for many seeds, forks of every depth, and the swarm for 2,000
@@ -52,7 +52,7 @@ format: .venv/.dev ## format the code
 	$(BIN)/ruff check --fix .
 
 clean: ## remove environments, caches and runs
-	rm -rf .venv .venv-3.* dist site runs .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-3.* .venv-peers dist site runs .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 .venv/bin/python:
 	@test -n "$(PYTHON)" || { python3 run_cluster.py --version; exit 6; }
@@ -69,6 +69,10 @@ clean: ## remove environments, caches and runs
 .venv/.docs: requirements/docs.txt .venv/.run
 	@sh tools/install.sh requirements/docs.txt
 	@touch $@
+
+.venv/.peers: requirements/run.txt requirements/peers.txt tools/peers.sh
+	@$(if $(PEERS),,sh tools/peers.sh)
+	@mkdir -p .venv && touch $@
 
 # Environments of the other Python versions on this machine, for the test that all give one digest.
 .venv/.others: requirements/run.txt tools/other_pythons.sh

@@ -2,9 +2,9 @@
 
     python -m benchmarks [--quick | NAME ...] [--peers PATH] [--out docs/performance.md]
 
-`--quick` runs those that take seconds, a name that one. `--peers` names an interpreter that has simloop, seedloop and
-simloom. `--out` writes a page with what was printed, the machine, and of each section the commit, the command and how
-long it took; sections of other benchmarks stay as the page has them.
+`--quick` runs those that take seconds, a name that one. `--peers` names an interpreter that has requirements/peers.txt;
+without it it is that of .venv-peers, if there is one. `--out` writes a page with what was printed, the machine, and of
+each section the commit, the command and how long it took; sections of other benchmarks stay as the page has them.
 """
 
 import argparse
@@ -15,10 +15,11 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from benchmarks.figures import head_figures
 from checker.record.root import PROJECT_ROOT
 
 FOLDER: Final = PROJECT_ROOT / "benchmarks"
@@ -39,20 +40,29 @@ BENCHMARKS: Final = {
 }
 ROWS: Final = (
     (
+        "toy",
         "toy, messages per processor second, 4 / 16 / 64 validators",
         "ahead of seedloop; half of simpy at 64",
         "bench_peers",
     ),
-    ("calm at 64 validators over the bus alone", "4 times", "bench_validators"),
-    ("judging, share of a run", "15 %", "bench_checks"),
-    ("rolling digest, share of a run", "5 %", "bench_chain, bench_swarm"),
-    ("start-up: `--help`, first event of `run calm`", "0.3 s, 0.8 s", "bench_processes"),
-    ("memory of 10,000 blocks over that of 1,000", "1.5 times", "bench_processes"),
-    ("state over bare hashes; growth; 10 blocks rewound", "4 times; 1.2 times; 10 ms", "bench_state"),
-    ("storm of 1,000,000 expired timers, 4 validators", "2 times the state's own cost; 6 GiB", "bench_storm"),
-    ("swarm, seeds an hour; seeds repeated in fresh processes", "17,400 on two cores; 10 %", "bench_swarm"),
+    ("validators", "calm at 64 validators over the bus alone", "4 times", "bench_validators"),
+    ("judging", "judging, share of a run: calm / outage-storm / swarm", "15 %", "bench_checks"),
+    ("digest", "rolling digest, share of a run", "5 %", "bench_chain, bench_swarm"),
+    ("start", "start-up: `--help`, first event of `run calm`", "0.3 s, 0.8 s", "bench_processes"),
+    ("memory", "memory of 10,000 blocks over that of 1,000", "1.5 times", "bench_processes"),
+    ("state", "state over bare hashes; growth; 10 blocks rewound", "4 times; 1.2 times; 10 ms", "bench_state"),
+    ("storm", "storm of 1,000,000 expired timers, 4 validators", "2 times the state's own cost; 6 GiB", "bench_storm"),
+    (
+        "swarm",
+        "swarm, seeds an hour of a core; seeds repeated in fresh processes",
+        "8,700 a core; 10 % of a sweep",
+        "bench_swarm",
+    ),
 )
-"""Aims, each with the benchmark that prints its figure."""
+"""Rows of the head table: name, what is measured, aim, and the benchmark that prints its figure."""
+
+PEERS: Final = ".venv-peers/bin/python"
+"""The interpreter that `make bench` sets up for the peers."""
 
 QUICK: Final = ("bench_peers", "bench_validators", "bench_chain", "bench_engines", "bench_checks")
 
@@ -62,9 +72,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Run the benchmarks.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"only these: {', '.join(BENCHMARKS)}")
     parser.add_argument("--quick", action="store_true", help="only those that take seconds")
-    parser.add_argument("--peers", metavar="PATH", help="an interpreter that has simloop, seedloop and simloom")
+    parser.add_argument("--peers", metavar="PATH", help="an interpreter that has requirements/peers.txt")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write a page, as docs/performance.md")
     options = parser.parse_args()
+    if options.peers is None and (PROJECT_ROOT / PEERS).exists():
+        options.peers = PEERS
     if unknown := [name for name in options.names if name not in BENCHMARKS]:
         parser.error(f"no benchmark is called {unknown[0]!r}; there are {', '.join(BENCHMARKS)}")
     sections = _sections_of(options.out) if options.out is not None and options.out.exists() else {}
@@ -76,9 +88,9 @@ def main() -> int:
             return code
         sections[BENCHMARKS[name]] = _section(name, more, printed, time.perf_counter() - started)
         if options.out is not None:
-            # After each, because the whole takes an hour: a page has what was measured until it was stopped.
+            # After each, because the whole takes minutes: a page has what was measured until it was stopped.
             kept = [sections[title] for title in BENCHMARKS.values() if title in sections]
-            options.out.write_text("\n".join([_head(), *kept]))
+            options.out.write_text("\n".join([_head(head_figures("\n".join(kept))), *kept]))
     return 0
 
 
@@ -110,8 +122,10 @@ def _section(name: str, arguments: Sequence[str], printed: str, seconds: float) 
     return "\n".join([f"## {BENCHMARKS[name]}", "", "\n\n".join(paragraphs), "", "```", printed.rstrip(), "```", ""])
 
 
-def _head() -> str:
-    rows = [f"| {what} | {aim} | {name} |" for what, aim, name in ROWS]
+def _head(figures: Mapping[str, str]) -> str:
+    rows = [
+        f"| {what} | {figures.get(row, 'not measured')} | {aim} | {benchmark} |" for row, what, aim, benchmark in ROWS
+    ]
     return "\n".join(
         [
             "# Performance",
@@ -121,8 +135,8 @@ def _head() -> str:
             "",
             f"- Machine: {_processor()}, Python {platform.python_version()}",
             "",
-            "| what | aim | benchmark |",
-            "|---|---|---|",
+            "| what | measured | aim | benchmark |",
+            "|---|---|---|---|",
             *rows,
             "",
         ]

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from benchmarks.figures import head_line
 from cluster.runtime.cluster import Cluster, ClusterRun, RunHooks
 from cluster.scenario.load import load_scenario
 from cluster.verdict.monitor import Monitor, make_monitor
@@ -20,6 +21,8 @@ from validators.execution import Executed
 
 BLOCKS: Final = 150
 SETTINGS: Final = (f"run.until_height={BLOCKS}", "workload.payments.count=1", "workload.pulse.actors=10")
+
+DIGEST_SHARE_MAX_PERCENT: Final = 5
 
 Show = Callable[[str], None]
 
@@ -41,6 +44,8 @@ def run(show: Show = print) -> None:
     show(f"  {blocks / run_seconds:8.1f} blocks/s   {virtual / run_seconds:8.1f} virtual s per processor s")
     nanoseconds = 1e9 * digest_seconds / len(events)
     show(f"  {100 * digest_seconds / run_seconds:8.1f} % of the run: digest ({nanoseconds:,.0f} ns an event)")
+    share = 100 * digest_seconds / run_seconds
+    show(head_line("digest", f"{share:.1f} %", is_missed=share > DIGEST_SHARE_MAX_PERCENT))
     show(f"  {100 * check_seconds / run_seconds:8.1f} % beside the run: online checks")
 
 

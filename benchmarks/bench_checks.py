@@ -18,12 +18,13 @@ that a validator takes.
 import gc
 import resource
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import Any, Final, TypeAlias
 from unittest.mock import patch
 
+from benchmarks.figures import head_line
 from checker.checks.check import Check
 from checker.checks.oracle import EqualOracle
 from checker.checks.suite import Suite
@@ -68,15 +69,21 @@ class Figures:
 def run(show: Show = print) -> None:
     """Print the shares for the calm and the storm scenario, and for seeds of the swarm."""
     show("judging, processor time of runs    whole ms  online  read back  end checks  oracle  together   cold replay")
-    for name, settings in _SCENARIOS:
-        show(_line(name, [(load_scenario(name, settings), 0)]))
-    show(_line(f"swarm, {len(SEEDS)} seeds", [(draw_scenario(seed), seed) for seed in SEEDS]))
+    shares = []
+    for name, runs in (
+        *((name, [(load_scenario(name, settings), 0)]) for name, settings in _SCENARIOS),
+        (f"swarm, {len(SEEDS)} seeds", [(draw_scenario(seed), seed) for seed in SEEDS]),
+    ):
+        figures = Figures()
+        for scenario, seed in runs:
+            figures.add(measure(scenario, seed))
+        show(_line(name, figures))
+        shares.append(100 * figures.judging_ns / figures.whole_ns)
+    text = f"{' / '.join(f'{share:.0f}' for share in shares)} %"
+    show(head_line("judging", text, is_missed=max(shares) > SHARE_MAX_PERCENT))
 
 
-def _line(name: str, runs: Sequence[tuple[Scenario, int]]) -> str:
-    figures = Figures()
-    for scenario, seed in runs:
-        figures.add(measure(scenario, seed))
+def _line(name: str, figures: Figures) -> str:
     online, read_back, end, oracle, together, cold = (
         100 * part_ns / figures.whole_ns
         for part_ns in (

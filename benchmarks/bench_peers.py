@@ -3,8 +3,8 @@
     python -m benchmarks.bench_peers [--python PATH]
 
 Every measurement is a process of its own; they take turns, so that a slow moment of the machine does not fall on one
-of them alone. simloop, seedloop and simloom need Python 3.12 and are in no requirement file: those that the named
-interpreter can import are measured, the others are named as missing.
+of them alone. simloop, seedloop and simloom need Python 3.12 and stand in requirements/peers.txt with simpy: those that
+the named interpreter can import are measured, the others are named as missing.
 
 What is compared is not the same work. Stampede sends copies of bytes with checksums, records every event and hashes the
 log; seedloop, simloop and simloom hand references over and record events as objects; simpy records nothing.
@@ -22,6 +22,7 @@ import sys
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
+from benchmarks.figures import head_line
 from benchmarks.toy.carriers import CARRIERS
 
 Show: TypeAlias = Callable[[str], None]
@@ -30,6 +31,9 @@ SIZES: Final = {4: 2_000, 16: 300, 64: 30}
 """Validators, and the view at which the run ends: some 10^5 messages each."""
 
 REPEATS: Final = 3
+SIMPY_SHARE_MIN: Final = 0.5
+"""At 64 validators."""
+
 _NANOSECONDS: Final = 1_000_000_000
 
 
@@ -53,6 +57,8 @@ def run(show: Show = print, *, python: str = sys.executable, repeats: int = REPE
         show(f"  {name:<20}not installed for {python}: left out")
     for nodes, by_name in medians.items():
         _judge(show, nodes, by_name)
+    text, is_missed = _summary(medians)
+    show(head_line("toy", text, is_missed=is_missed))
 
 
 def _judge(show: Show, nodes: int, medians: dict[str, int]) -> None:
@@ -62,8 +68,19 @@ def _judge(show: Show, nodes: int, medians: dict[str, int]) -> None:
         show(f"  {nodes:3d} validators: {ratio:.2f} times seedloop{'' if ratio > 1 else '   MISSED: above 1'}")
     if "simpy" in medians:
         ratio = ours / medians["simpy"]
-        is_missed = nodes == max(SIZES) and ratio < 0.5
+        is_missed = nodes == max(SIZES) and ratio < SIMPY_SHARE_MIN
         show(f"  {nodes:3d} validators: {ratio:.2f} times simpy{'   MISSED: at least 0.5' if is_missed else ''}")
+
+
+def _summary(medians: dict[int, dict[str, int]]) -> tuple[str, bool]:
+    """Return the figures in a line, and whether one of them misses its aim."""
+    text = " / ".join(f"{by_name['stampede']:,}" for by_name in medians.values())
+    peers = [name for name in ("seedloop", "simpy") if all(name in by_name for by_name in medians.values())]
+    ratios = {name: [by_name["stampede"] / by_name[name] for by_name in medians.values()] for name in peers}
+    for name, each in ratios.items():
+        text += f"; {' / '.join(f'{ratio:.2f}' for ratio in each)} times {name}"
+    is_behind = any(ratio <= 1 for ratio in ratios.get("seedloop", ()))
+    return text, is_behind or ratios.get("simpy", [1.0])[-1] < SIMPY_SHARE_MIN
 
 
 def _is_present(python: str, name: str) -> bool:

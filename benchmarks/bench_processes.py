@@ -3,10 +3,15 @@
     python -m benchmarks.bench_processes [HEIGHT HEIGHT]
 
 The start is processor time of the whole process, least of several; `first event` ends it where `run calm` writes its
-first. Memory is the peak of a process that runs the calm scenario to a height, without its checks and their history;
-1,000 and 10,000 blocks show whether it grows with the run. Disks and log keep 256 KiB a file in memory; what still
-grows is the index of the block file, the lengths of syncs, and memos until they are full. The history of the checks is
-not in it: each executed block stays in memory until the oracle has judged the run.
+first. Memory is the peak of a process that runs the calm scenario to a height, without its checks; 1,000 and 10,000
+blocks show whether it grows with the run. Disks and log keep 256 KiB a file in memory; what still grows is the index of
+the block file, the lengths of syncs, and memos until they are full.
+
+With checks it is the peak at the end of the run, before anything is judged, and the peak of the whole judged run. The
+final blocks that the oracle reads at the end go to a temporary file beyond 256 of them. What still grows beside them:
+the check of duties keeps each vote and certificate that was on its way (10 KiB a block), since copies may come at any
+time; the end reads the log of the state back from each disk, once for all replicas that agree (13 KiB a block); and the
+oracle keeps its own log of operations, which its audits hash from the first one on (20 KiB a block).
 
 Of the time to the first event 0.08 s is networkx, 0.06 s trio, and most of the rest the modules of our own
 with their typed records. Tried: no garbage collection until the first event, 3 to 6 %, within what a loaded machine
@@ -21,6 +26,7 @@ from collections.abc import Callable, Sequence
 from tempfile import TemporaryDirectory
 from typing import Final, TypeAlias
 
+from benchmarks.figures import head_line
 from checker.record.root import PROJECT_ROOT
 
 Show: TypeAlias = Callable[[str], None]
@@ -42,11 +48,30 @@ limits = ("run.until_height={height}", "run.time_limit_ms=100000000", "run.step_
 run = Cluster(load_scenario("calm", ("workload.payments.count=1", *limits)), 0).run()
 assert max(run.progress.finalized_heights) >= {height}, run.outcome
 """
+JUDGED_HEIGHTS: Final = (500, 1_500)
+_JUDGED_RUN: Final = """
+import resource
+from cluster.live.progress import LiveProgress
+from cluster.scenario.load import load_scenario
+from cluster.verdict import pipeline
+limits = ("run.until_height={height}", "run.time_limit_ms=100000000", "run.step_limit=1000000000")
+peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+peaks, derive = [], pipeline.derive
+pipeline.derive = lambda run: peaks.append(peak()) or derive(run)
+with LiveProgress(title="", is_quiet=True) as progress:
+    scenario = load_scenario("calm", ("workload.payments.count=1", *limits))
+    result = pipeline.run_pipeline(scenario, 0, runs=None, progress=progress)
+assert result.exit_code == 0, result.headline
+print(*peaks, peak())
+"""
 
 
-def run(show: Show = print, *, heights: Sequence[int] = HEIGHTS) -> None:
-    """Print the start of three commands and the memory of runs to these heights."""
+def run(
+    show: Show = print, *, heights: Sequence[int] = HEIGHTS, judged_heights: Sequence[int] = JUDGED_HEIGHTS
+) -> None:
+    """Print the start of three commands and the memory of runs to these heights, without and with checks."""
     show("start of a command, processor seconds (least of 5)            seconds   aim")
+    starts: list[tuple[float, float]] = []
     with TemporaryDirectory() as runs:
         for name, arguments, limit in (
             ("--help", ["run_cluster.py", "--help"], 0.3),
@@ -54,8 +79,12 @@ def run(show: Show = print, *, heights: Sequence[int] = HEIGHTS) -> None:
             ("run calm, to its first event", ["-c", _FIRST_EVENT, runs], 0.8),
         ):
             seconds = min(_cost([sys.executable, *arguments])[0] for _ in range(REPEATS))
+            if limit is not None:
+                starts.append((seconds, limit))
             aim = "" if limit is None else f"{limit:6.1f}{'   MISSED' if seconds > limit else ''}"
             show(f"  {name:<56}{seconds:9.2f}{aim}")
+    text = ", ".join(f"{seconds:.2f} s" for seconds, _ in starts)
+    show(head_line("start", text, is_missed=any(seconds > limit for seconds, limit in starts)))
     show("memory of a calm run, 4 validators, MiB at its peak")
     peaks = [_cost([sys.executable, "-c", _LONG_RUN.format(height=height)])[1] for height in heights]
     for height, peak in zip(heights, peaks, strict=True):
@@ -63,6 +92,23 @@ def run(show: Show = print, *, heights: Sequence[int] = HEIGHTS) -> None:
     growth = peaks[-1] / peaks[0]
     missed = f"   MISSED: at most {GROWTH_MAX:g}" if growth > GROWTH_MAX else ""
     show(f"  grows {growth:.1f} times{missed}")
+    show("memory of a judged calm run, MiB at its peak       before the end   with the end")
+    judged = [_judged_peaks(height) for height in judged_heights]
+    for height, (before, whole) in zip(judged_heights, judged, strict=True):
+        show(f"  {height:7,d} blocks{before:47,d}{whole:15,d}")
+    blocks = judged_heights[-1] - judged_heights[0]
+    grown = [1024 * (last - first) / blocks for first, last in zip(judged[0], judged[-1], strict=True)]
+    show(head_line("memory", f"{growth:.1f} times", is_missed=growth > GROWTH_MAX))
+    show(head_line("memory", f"with checks {grown[-1]:.0f} KiB a block"))
+    show(f"  KiB a block beyond the first {judged_heights[0]:,}{grown[0]:31.1f}{grown[-1]:15.1f}")
+
+
+def _judged_peaks(height: int) -> tuple[int, int]:
+    """Return the peak memory of a judged run in MiB, before the checks of the end and with them."""
+    command = [sys.executable, "-c", _JUDGED_RUN.format(height=height)]
+    printed = subprocess.run(command, cwd=PROJECT_ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout  # noqa: S603
+    before, whole = map(int, printed.split())
+    return before, whole
 
 
 def _cost(command: Sequence[str]) -> tuple[float, int]:

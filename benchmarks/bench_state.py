@@ -24,6 +24,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from trie.hexary import HexaryTrie
 
+from benchmarks.figures import head_line
 from validators.state import Database, activity, mmr, tree
 
 Print: TypeAlias = Callable[[str], None]
@@ -50,6 +51,7 @@ def run(show: Print = print, trie_keys: int = _TRIE_KEYS) -> None:
     """Print the figures for 10^4, 10^5 and 10^6 keys and blocks of 100, 1,000 and 10,000 updates, and the targets."""
     show("state, ns per update with both roots       ns   hashes   bare ns   ratio   any root   per delete   ratio")
     ratios: dict[int, list[float]] = {block: [] for block in _BLOCKS}
+    rewinds: list[float] = []
     update_ns: dict[int, int] = {}
     for count in _KEYS:
         bench = StateBench(count)
@@ -58,15 +60,21 @@ def run(show: Print = print, trie_keys: int = _TRIE_KEYS) -> None:
             ratios[block].append(figures.ratio)
             update_ns[count] = figures.update_ns
             show(f"  {count:9,d} keys, blocks of {block:6,d}  {figures.line}{_judge(figures.ratio, _RATIO_MAX, 'x')}")
-        show(f"  {count:9,d} keys: {bench.measure_rewind()}")
+        rewind_ms, line = bench.measure_rewind()
+        rewinds.append(rewind_ms)
+        show(f"  {count:9,d} keys: {line}")
         show(f"  {count:9,d} keys: {bench.measure_drop()}; {bench.measure_memory()}")
         if count == trie_keys:
             show(f"  {_measure_trie(count, update_ns[count])}")
         del bench
         gc.collect()
-    for block, (first, *_, last) in ratios.items():
-        growth = last / first
+    growths = [last / first for first, *_, last in ratios.values()]
+    for block, growth in zip(ratios, growths, strict=True):
         show(f"  blocks of {block:6,d}: the ratio grows {growth:.2f}x over the keys{_judge(growth, _GROWTH_MAX, 'x')}")
+    every = [ratio for each in ratios.values() for ratio in each]
+    is_missed = max(every) > _RATIO_MAX or max(growths) > _GROWTH_MAX or max(rewinds) > _REWIND_MS_MAX
+    text = f"{min(every):.1f} to {max(every):.1f} times; {max(growths):.2f} times; {max(rewinds):.1f} ms"
+    show(head_line("state", text, is_missed=is_missed))
 
 
 def _judge(figure: float, limit: float, unit: str) -> str:
@@ -191,8 +199,8 @@ class StateBench:
         _ = self.database.canonical_root
         return min(spent_ns)
 
-    def measure_rewind(self) -> str:
-        """Return the time that taking back blocks of 1,000 updates takes, and the root after it; best of 3."""
+    def measure_rewind(self) -> tuple[float, str]:
+        """Return the milliseconds that taking back blocks of 1,000 updates takes, best of 3, and the line to print."""
         rewind_ns: list[int] = []
         root_ns: list[int] = []
         for _ in range(3):
@@ -201,7 +209,7 @@ class StateBench:
             rewind_ns.append(_time(partial(self.database.rewind, _REWOUND_BLOCKS)))
             root_ns.append(_time(lambda: self.database.canonical_root))
         rewind_ms = min(rewind_ns) / 1e6
-        return (
+        return rewind_ms, (
             f"{_REWOUND_BLOCKS} blocks of 1,000 rewound in {rewind_ms:.1f} ms, canonical root then in "
             f"{min(root_ns) / 1e6:.1f} ms{_judge(rewind_ms, _REWIND_MS_MAX, ' ms')}"
         )

@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from benchmarks.figures import head_line
 from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.scenario.load import load_scenario
 from validators.actors import PROGRAMS
@@ -88,6 +89,8 @@ def run_storm(timers: int, show: Show = print) -> None:
         f"  {hash_seconds:8.1f} s bare hash calls of the same operations: {drain_seconds / hash_seconds:.1f} times that"
     )
     show(f"  {run_seconds:8.1f} s the whole run   {peak_mebibytes:,} MiB at its peak{memory}")
+    text = f"{removed:,} timers: {ratio:.1f} times, {peak_mebibytes / 1024:.1f} GiB"
+    show(head_line("storm", text, is_missed=bool(missed or memory)))
 
 
 def _settings_of(timers: int) -> tuple[str, ...]:

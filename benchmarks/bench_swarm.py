@@ -18,6 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, TypeAlias
 
+from benchmarks.figures import head_line
 from cluster.campaign.results_db import ResultsFile, SeedResult
 from cluster.campaign.sweep import THOROUGH_EVERY, SweepTally, sweep
 from cluster.runtime.cluster import Cluster
@@ -52,6 +53,7 @@ def _show_digest(show: Show) -> None:
         "calm": [(load_scenario("calm", ("run.until_height=40",)), 0)],
         f"swarm, {len(DIGEST_SEEDS)} seeds": [(draw_scenario(seed), seed) for seed in DIGEST_SEEDS],
     }
+    shares = []
     for name, runs in measured.items():
         pairs = [_with_and_without(scenario, seed) for scenario, seed in runs]
         with_ns, without_ns = (sum(figures) for figures in zip(*pairs, strict=True))
@@ -60,6 +62,9 @@ def _show_digest(show: Show) -> None:
             f"  {name:<26}{with_ns // 1_000_000:10,d}{without_ns // 1_000_000:10,d}{share:7.1f} %"
             f"{DIGEST_SHARE_MAX_PERCENT:10d} %"
         )
+        shares.append(share)
+    text = f"{' / '.join(f'{share:.1f}' for share in shares)} % ({' / '.join(measured)})"
+    show(head_line("digest", text, is_missed=max(shares) > DIGEST_SHARE_MAX_PERCENT))
 
 
 def _with_and_without(scenario: Scenario, seed: int) -> tuple[int, int]:
@@ -121,6 +126,8 @@ def _show_sweep(show: Show) -> None:
     percent = times.thorough_percent
     missed = f"   MISSED: at most {THOROUGH_SHARE_MAX_PERCENT}" if percent > THOROUGH_SHARE_MAX_PERCENT else ""
     show(f"  {percent:.1f} % of the sweep for seeds repeated and replayed in fresh processes{missed}")
+    is_missed = per_core < PER_HOUR_MIN // JOBS or percent > THOROUGH_SHARE_MAX_PERCENT
+    show(head_line("swarm", f"{per_core:,} a core; {percent:.1f} %", is_missed=is_missed))
     if tally.verdict != "passed":
         show(f"  not all passed: {tally.verdict}, {sum(map(len, tally.groups.values()))} seeds")
 

@@ -20,6 +20,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import trio
 
+from benchmarks.figures import head_line
 from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.runtime.replicas import topology_of
 from cluster.scenario.load import load_scenario
@@ -69,6 +70,7 @@ def run(show: Show = print) -> None:
             f"  {validators:3d} validators       {height * _NANOSECONDS_PER_SECOND / whole_ns:9.2f}{count:11,d}"
             f"{whole_ns / height / 1e6:13.1f}{alone_ns / height / 1e6:12.1f}{ratio:8.1f}{missed}"
         )
+    show(head_line("validators", f"{ratio:.1f} times", is_missed=ratio > RATIO_MAX))
 
 
 def list_messages(scenario: Scenario) -> list[Message]:

@@ -1,6 +1,6 @@
 """Reads a replica's memory, disk, proofs and audit at the end of a run, for the checks that compare them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 
 import msgspec
@@ -57,6 +57,17 @@ def read_back(
         base_height=base_height,
         proved=proved,
     )
+
+
+def share_log(readback: ReadBack, others: Iterable[ReadBack]) -> ReadBack:
+    """Return a readback with the very operations of an earlier one, where the bytes are the same.
+
+    Replicas that agree have one log, which is the longest thing that is read back of each.
+    """
+    for other in others:
+        if other.operations == readback.operations:
+            return readback._replace(operations=other.operations)
+    return readback
 
 
 def take_back(readback: ReadBack, engine: Engine, rebuilds: Rebuilds | None = None) -> ReadBack:

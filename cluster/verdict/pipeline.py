@@ -16,7 +16,7 @@ import msgspec
 from checker.checks.check import Check
 from checker.checks.context import RunEnd
 from checker.checks.observations import ReadBack
-from checker.checks.readback import read_back, take_back
+from checker.checks.readback import read_back, share_log, take_back
 from checker.checks.reports import Contradiction, ExpectedReports
 from checker.coverage.collector import RuleHit
 from checker.record.cold_replay import ColdReplayer, run_cold_replay
@@ -384,6 +384,7 @@ def _read_back(run: ClusterRun) -> tuple[list[ReadBack], dict[int, str]]:
                 with validator.around():
                     served = tuple(validator.served_chain()) if slot.is_serving else ()
                 readback = read_back(slot.node, engine, slot.disk.pristine(), validator.around, rebuilds=rebuilds)
+                readback = share_log(readback, readbacks)
                 readbacks.append(take_back(readback, engine, rebuilds)._replace(served=served))
             except Exception as error:  # noqa: BLE001 - whatever is wrong with one validator is a finding, not a breakdown
                 unreadable[slot.node] = f"{type(error).__name__}: {error}"

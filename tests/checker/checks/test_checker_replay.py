@@ -8,7 +8,7 @@ from checker.checks.cold_replay import EqualColdReplay
 from checker.checks.context import RunEnd
 from checker.checks.live_values import LiveValues, fold_operations
 from checker.checks.observations import DiskFaults
-from checker.checks.readback import read_back
+from checker.checks.readback import read_back, share_log
 from checker.checks.timers import TimerDelivery
 from checker.record.cold_replay import ColdReplay, ColdReplayProcessError, replay_directory, run_cold_replay
 from checker.record.run_directory import BLOCKS, GENESIS
@@ -169,6 +169,13 @@ class TestLiveValues:
 
         assert readback.error
         assert (excused.status, blamed.status) == ("passed", "failed")
+
+    def test_replicas_with_one_log_share_it_and_another_log_stays(self, chain):
+        first, second, third = read_all(chain)[:3]
+        third = third._replace(operations=[*third.operations[:-1], b"other"])
+
+        assert share_log(second, [first]).operations is first.operations
+        assert share_log(third, [first, second]) is third
 
     def test_what_lies_above_the_engines_height_is_left_out(self, chain):
         """A block that was synced but not applied when the run ended is no difference."""
