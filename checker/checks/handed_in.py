@@ -5,7 +5,7 @@ chain goes on without it. So a sample of the mempools is held against what clien
 One that has been there for `SETTLE_US` and is in neither of two samples fails, unless it is final, its nonce spent or
 taken there, or its form or its signature is wrong, which is verified again. A validator has sent each that it pooled to
 every other validator: of the messages that carry transactions, those besides the parts of its timer are as many at
-least.
+least. No such message goes to a peer twice: what is pooled, or has left the mempool for good, is not new once more.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,6 +15,7 @@ from checker.checks.inclusion import next_nonce
 from checker.oracle import blocks as oracle
 from checker.oracle.records import MalformedError, read_transaction, sha256
 from checker.results import CheckTally
+from network.events import Sent
 from network.types import Micros, NodeId
 from validators.mempool.pool import CLIENTS, Pooled
 
@@ -48,12 +49,13 @@ class HandedIn:
         self._sent: dict[NodeId, int] = {}
         self._pooled: dict[NodeId, int] = {}
         self._instants: dict[NodeId, tuple[Micros, int]] = {}
+        self._left: dict[NodeId, dict[tuple[NodeId, bytes], None]] = {}
 
     def submit(self, node: NodeId, digest: bytes, at_us: Micros) -> None:
         """Note that a validator was handed a transaction."""
         self._waiting.setdefault(node, {})[digest] = at_us
 
-    def send(self, node: NodeId, at_us: Micros, *, is_timers: bool) -> None:
+    def send(self, node: NodeId, at_us: Micros, sent: Sent, *, is_timers: bool) -> None:
         """Note a message that carries transactions; `is_timers` in the instant of a timer for parts."""
         last_us, count = self._instants.get(node, (-1, 0))
         count = count + 1 if last_us == at_us else 1
@@ -61,10 +63,18 @@ class HandedIn:
         # A part goes to one alone: with a second message in its instant, the first may be a client's as well.
         counted = 1 if count > 2 or not is_timers else 2 * (count == 2)
         self._sent[node] = self._sent.get(node, 0) + counted
+        # A part may hold the one transaction that a client handed in a moment ago.
+        if not is_timers:
+            left = self._left.setdefault(node, {})
+            if (sent.destination, sent.checksum) in left:
+                self._tally.compared += 1
+                text = f"validator {node} sent validator {sent.destination} transactions of its clients once more"
+                self._tally.fail(text, validator=node, at_us=at_us)
+            left[sent.destination, sent.checksum] = None
 
     def forget(self, node: NodeId) -> None:
         """A life ends or begins, with an empty mempool."""
-        for each in (self._waiting, self._counted, self._sent, self._pooled, self._instants):
+        for each in (self._waiting, self._counted, self._sent, self._pooled, self._instants, self._left):
             each.pop(node, None)
         self._missed = {key: at_us for key, at_us in self._missed.items() if key[0] != node}
 

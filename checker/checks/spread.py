@@ -123,7 +123,7 @@ class MempoolSpread(Check):
         """Follow a part; what goes to several in the instant of a timer may be a client's, and is not followed."""
         node, is_timers = event.node, self._timer_us.get(event.node) == event.at_us
         if sent.label == GOSSIP:
-            self._handed_in.send(node, event.at_us, is_timers=is_timers)
+            self._handed_in.send(node, event.at_us, sent, is_timers=is_timers)
         if sent.label != GOSSIP or not is_timers:
             return
         if node in self._due and self._due[node].at_us == event.at_us:

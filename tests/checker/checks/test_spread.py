@@ -249,6 +249,17 @@ class TestHandedIn:
 
         assert run.spread.finish().status == "passed"
 
+    def test_it_leaves_once_in_a_life(self):
+        run = Run(other=[self.HANDED])
+        sent = Sent(0, 1, "TransactionGossip", 100, b"one")
+        run.show(sent, 1)
+        run.show(Booted(1, 1, 0, b""), 1)
+        run.show(sent, 1)
+        assert run.spread.finish().status != "failed"
+
+        run.show(sent, 1)
+        assert "validator 1 sent validator 0 transactions of its clients once more" in run.spread.finish().summary
+
     def test_a_part_of_the_timer_is_none_of_them(self):
         run = Run(other=[self.HANDED])
         run.show(TransactionSubmitted("submitted", 1, self.DIGEST), SUPERVISOR)
