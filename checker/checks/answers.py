@@ -5,7 +5,7 @@ height a replica is, so what it wants is known as it asks; what it is sent is fo
 
 An answer is to the last request of that peer that came undamaged and was not refused, since one at a time is prepared.
 Replicas that the plan pauses take their messages later, and their answers are not judged. One that has joined from a
-snapshot asks for no other before it has applied a block: by then that would be old again.
+snapshot, or has asked all in vain, asks for no other before it has applied a block: by then that would be old again.
 """
 
 import hashlib
@@ -28,6 +28,9 @@ ANSWERED: Final = {"BlockResponse": BLOCKS, "SnapshotOffer": SNAPSHOT}
 
 ORDINALS: Final = (1 << 48) - 1
 """The part of an ordinal that a message shares with its copies."""
+
+ATTEMPTS: Final = 3
+"""Requests for a snapshot that one peer gets at most, until the replica that asks applies a block."""
 
 CHECKSUM_BYTES: Final = 8
 FRAME_BYTES: Final = 16
@@ -75,6 +78,7 @@ class NeededAnswers(Check):
         self._last: dict[NodeId, tuple[Micros, NodeId, str, _Taken | None]] = {}
         self._answers: list[_Answer] = []
         self._joined: dict[NodeId, int] = {}
+        self._attempts: dict[NodeId, dict[NodeId, int]] = {}
 
     @property
     def handlers(self) -> Handlers:
@@ -97,11 +101,13 @@ class NeededAnswers(Check):
     def booted(self, event: Event, booted: Booted) -> None:
         """Note the height at a start."""
         self._heights[event.node] = booted.finalized_height
+        self._attempts.pop(event.node, None)
 
     def finalized(self, event: Event, block: BlockFinalized) -> None:
         """Note a height."""
         self._heights[event.node] = block.height
         self._joined.pop(event.node, None)
+        self._attempts.pop(event.node, None)
 
     def joined(self, event: Event, joined: SnapshotJoined) -> None:
         """Note a height that came with a snapshot."""
@@ -124,6 +130,7 @@ class NeededAnswers(Check):
                     f"validator {node} joined from a snapshot, and asked for another one before it applied a block",
                     validator=node,
                 )
+                self._count_attempt(node, sent.destination)
         elif label in ANSWERED and sent.height is not None and node not in self._paused:
             taken = self._taken.pop((node, sent.destination, ANSWERED[label]), None)
             if taken is not None and label == "BlockResponse":
@@ -164,6 +171,17 @@ class NeededAnswers(Check):
                     height=answer.top,
                 )
         return self.tally.result(f"{self.tally.compared:,} answers held what was asked for and no more")
+
+    def _count_attempt(self, node: NodeId, peer: NodeId) -> None:
+        """Compare how often a peer is asked for a snapshot before the next block is applied."""
+        attempts = self._attempts.setdefault(node, {})
+        attempts[peer] = attempts.get(peer, 0) + 1
+        self.tally.require(
+            attempts[peer] <= ATTEMPTS,
+            f"validator {node} asked validator {peer} for a snapshot for the {attempts[peer]}th time before it applied "
+            "a block",
+            validator=node,
+        )
 
     def _compare_offer(self, node: NodeId, sent: Sent, taken: _Taken) -> None:
         height, gap = sent.height or 0, self.run.plan.snapshot_gap_blocks

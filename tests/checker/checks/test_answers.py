@@ -11,7 +11,7 @@ from network.events import Delivered, Event, Sent
 from tests.support.chain_harness import advance, make_engine
 from tests.support.checks import finish, make_run, show
 from validators.consensus.registry import ENGINES
-from validators.events import BlockFinalized, MessageRefused, SnapshotJoined
+from validators.events import BlockFinalized, Booted, MessageRefused, SnapshotJoined
 from validators.messages import BlockResponse, message_codec
 
 PLAN = PlannedRun(snapshot_gap_blocks=3)
@@ -99,3 +99,17 @@ def test_a_second_snapshot_is_asked_for_after_a_block(between, status):
     joined, asked = at(1, SnapshotJoined(9, b"", b""), 1), at(2, Sent(0, 0, "SnapshotRequest", 40, b"asked"), 1)
 
     assert judge(joined, *between, asked).status == status
+
+
+@pytest.mark.parametrize(("between", "status"), [((), "failed"), ((reach(1, 2),), "passed")])
+def test_a_peer_is_asked_three_times_for_a_snapshot(between, status):
+    asked = [at(2, Sent(0, ordinal, "SnapshotRequest", 40, b"asked"), 1) for ordinal in range(4)]
+    other = at(2, Sent(2, 0, "SnapshotRequest", 40, b"asked"), 1)
+
+    assert judge(*asked[:3], *between, other, asked[3]).status == status
+
+
+def test_a_life_may_ask_anew():
+    asked = [at(2, Sent(0, ordinal, "SnapshotRequest", 40, b"asked"), 1) for ordinal in range(4)]
+
+    assert judge(*asked[:3], at(2, Booted(1, 1, 0, b""), 1), asked[3]).status == "passed"
