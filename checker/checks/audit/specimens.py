@@ -38,7 +38,7 @@ _FILE: Final = "blocks"
 def find_faults(seed: int) -> Iterator[str]:
     """Yield what the instruments do otherwise than they should, by the chance of a run."""
     chance = Chance(seed)
-    for trial in (_try_syncs, _try_readings, _try_other_bytes, _try_errors, _try_torn, _try_inbox):
+    for trial in (_try_syncs, _try_readings, _try_other_bytes, _try_errors, _try_beside, _try_torn, _try_inbox):
         try:
             yield from (text for text, holds in trial(chance) if not holds)
         except DiskError as error:
@@ -92,9 +92,17 @@ def _try_readings(chance: Chance) -> Iterator[tuple[str, bool]]:
     disk.medium.lift("specimen")
     yield "rot is gone with its fault", disk.read(_FILE) == found
     yield "rot is not counted sector by sector", disk.medium.touched("specimen") == _SECTORS
+    parts = [(start, start + length) for start in range(0, len(_BYTES), 300) for length in (1, SECTOR_BYTES, 1_200)]
+    yield (
+        "a part of a rotten file reads otherwise than all of it",
+        all(disk.read(_FILE, start, end - start) == found[start:end] for start, end in parts),
+    )
     disk.overwrite(_FILE, 0, _BYTES[:SECTOR_BYTES])
     yield "rot stays where it was overwritten", disk.read(_FILE, 0, SECTOR_BYTES) == _BYTES[:SECTOR_BYTES]
     yield "rot goes where nothing was overwritten", disk.read(_FILE, SECTOR_BYTES) == found[SECTOR_BYTES:]
+    disk.truncate(_FILE, 100)
+    disk.append(_FILE, _BYTES[100:])
+    yield "rot stays behind what was cut back", disk.read(_FILE) == _BYTES
     disk = _disk_with(chance, BitFlip(_ALWAYS), *JOURNAL_FILES)
     damaged = [disk.read(name) != _BYTES for name in JOURNAL_FILES]
     yield "rot hits no copy of a journal, or both at one place", damaged.count(True) == 1
@@ -133,6 +141,21 @@ def _try_errors(chance: Chance) -> Iterator[tuple[str, bool]]:
     disk = _disk_with(chance, FullDisk(len(_BYTES) + 10))
     is_refused = not _fails(partial(disk.append, _FILE, b"ten bytes.")) and _fails(partial(disk.append, _FILE, b"x"))
     yield "a full disk takes more than its room, or less", is_refused and disk.size(_FILE) == len(_BYTES) + 10
+
+
+def _try_beside(chance: Chance) -> Iterator[tuple[str, bool]]:
+    """Impose each fault as the second one of a disk, whose first does nothing here."""
+    for condition, act in (
+        (IoErrors(_ALWAYS, 0, 0), lambda disk: disk.read(_FILE)),
+        (FullDisk(len(_BYTES)), lambda disk: disk.append(_FILE, _MORE)),
+        (MisdirectedWrite(_ALWAYS), lambda disk: disk.append(_FILE, _MORE[:SECTOR_BYTES])),
+        (BitFlip(_ALWAYS), lambda disk: disk.read(_FILE)),
+        (TornWrite(), lambda disk: [(disk.append(_FILE, _MORE), disk.lose_unsynced()) for _ in range(_CRASHES)]),
+    ):
+        disk = _disk_with(chance, StaleRead(0) if isinstance(condition, TornWrite) else FullDisk(1 << 40))
+        disk.medium.impose("second", condition)
+        _fails(partial(act, disk))
+        yield f"{type(condition).__name__} does nothing beside another fault", disk.medium.touched("second") > 0
 
 
 def _try_torn(chance: Chance) -> Iterator[tuple[str, bool]]:

@@ -26,7 +26,22 @@ def fail_at_reads_only(self, operation, name):
         raise DiskReadError(name, operation, "input/output error")
 
 
+def check_the_first_alone(self, operation, name, check=Medium.check):
+    """Ask the fault that began first, whatever kind it is of."""
+    first = next(iter(self._active.values()), None)
+    if first is not None and isinstance(first.condition, medium.IoErrors):
+        check(self, operation, name)
+
+
+def view_from_the_start(self, name, file, offset, end, view=Medium.view):
+    """Show what is wrong with the first sectors of a file only."""
+    return view(self, name, file, offset, end) if offset < medium.SECTOR_BYTES else file.data.read(offset, end)
+
+
 WRONG = {
+    "errors of the first fault": (Medium, "check", check_the_first_alone, "IoErrors does nothing beside another fault"),
+    "rot of the first sectors": (Medium, "view", view_from_the_start, "a part of a rotten file reads otherwise"),
+    "scars of what was cut": (Medium, "cut", lambda *_: None, "rot stays behind what was cut back"),
     "a sync that covers too much": (SimulatedDisk, "finish_sync", sync_all, "a sync covers other bytes"),
     "a sync that covers nothing": (SimulatedDisk, "finish_sync", lambda *_: None, "a sync covers other bytes"),
     "a torn write that leaves nothing": (medium, "_torn", lambda *_: b"", "no torn write ends within a sector"),
