@@ -1,15 +1,24 @@
 """Derived state: what validators keep in memory is what its source says, and no more than a stated formula allows.
 
 The parts of a validator offer it as plain data (`validators.derived`): kept, rebuilt, and sizes beside their bounds.
-An entry that went stale or was never removed changes no vote and no root, and shows nowhere else.
+An entry that went stale or was never removed changes no vote and no root, and shows nowhere else. An executed block
+that lost to a final one is dropped in the instant of that finality, which the trace says.
 """
 
 from collections.abc import Mapping, Sequence
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
+from checker.checks.observations import short
 from checker.results import CheckResult
+from faults.events import Crashed
+from network.events import Event, Handlers
+from network.types import Micros, NodeId
 from validators.derived import Derived, Plain
+from validators.events import BlockExecuted, BlockFinalized, BlockRolledBack, Halted, SnapshotJoined
+
+DIVERGED = "diverged"
+"""The mode of an execution whose block is not kept."""
 
 
 class DerivedState(Check):
@@ -21,6 +30,45 @@ class DerivedState(Check):
         super().__init__(run)
         self._reorganizations = 0
         self._entries = 0
+        self._executed: dict[NodeId, dict[bytes, int]] = {}
+        self._final: dict[NodeId, tuple[Micros, int]] = {}
+
+    @property
+    def handlers(self) -> Handlers:
+        """Blocks that a replica keeps, and what ends that."""
+        return {
+            BlockExecuted: self.executed,
+            BlockFinalized: self.finalized,
+            BlockRolledBack: self.rolled_back,
+            SnapshotJoined: self.restarted,
+            Halted: self.restarted,
+            Crashed: self.crashed,
+        }
+
+    def executed(self, event: Event, block: BlockExecuted) -> None:
+        """Note a block that is kept from now on."""
+        if block.mode != DIVERGED:
+            self._executed.setdefault(event.node, {})[block.digest] = block.height
+
+    def finalized(self, event: Event, block: BlockFinalized) -> None:
+        """Compare what the finality before this one has left, and note this one."""
+        at_us, _ = self._final.get(event.node, (event.at_us, 0))
+        if at_us < event.at_us:
+            self._compare_lost(event.node)
+        self._executed.get(event.node, {}).pop(block.digest, None)
+        self._final[event.node] = event.at_us, block.height
+
+    def rolled_back(self, event: Event, block: BlockRolledBack) -> None:
+        """Note a block that was dropped."""
+        self._executed.get(event.node, {}).pop(block.digest, None)
+
+    def restarted(self, event: Event, _event: SnapshotJoined | Halted) -> None:
+        """A life ends, or stands on another state: the memory is gone."""
+        self._forget(event.node)
+
+    def crashed(self, _event: Event, crashed: Crashed) -> None:
+        """A life ends."""
+        self._forget(crashed.machine)
 
     def rederived(self, node: int, parts: Sequence[Derived]) -> None:
         """Compare one replica in the middle of the run, after blocks were dropped or taken back."""
@@ -29,6 +77,8 @@ class DerivedState(Check):
 
     def finish(self) -> CheckResult:
         """Return the result."""
+        for node in self._final:
+            self._compare_lost(node)
         for node, parts in self.run.end.derived.items():
             self._compare(node, parts, "")
         times = f", {self._reorganizations:,} times after a reorganization" if self._reorganizations else ""
@@ -37,6 +87,25 @@ class DerivedState(Check):
             f"{self._entries:,} entries in the memory of {replicas} replicas are those of their sources, and "
             f"{self.tally.compared - self._entries:,} sizes are within their bounds{times}"
         )
+
+    def _forget(self, node: NodeId) -> None:
+        self._executed.pop(node, None)
+        self._final.pop(node, None)
+
+    def _compare_lost(self, node: NodeId) -> None:
+        """Compare the heights of the executed blocks that are kept with that of the last final one."""
+        _, final_height = self._final[node]
+        executed = self._executed.get(node, {})
+        for digest, height in list(executed.items()):
+            if height <= final_height:
+                del executed[digest]
+                self.tally.compared += 1
+                self.tally.fail(
+                    f"validator {node} kept block {short(digest)} of height {height} beside the final one of height "
+                    f"{final_height}",
+                    validator=node,
+                    height=height,
+                )
 
     def _compare(self, node: int, parts: Sequence[Derived], moment: str) -> None:
         for part in parts:

@@ -6,11 +6,15 @@ import pytest
 
 from checker.checks.derived import DerivedState
 from checker.checks.observations import DiskFaults
-from tests.support.checks import finish, make_run
+from faults.events import Crashed
+from network.events import Event
+from network.types import SUPERVISOR
+from tests.support.checks import finish, make_run, show
 from tests.support.cluster_runs import check_named, result_of
 from tests.support.simplex_bench import Bench, notarize, nullify, proposal_of
 from validators.consensus.simplex import encode_artifact
 from validators.derived import Derived, DerivedSize
+from validators.events import BlockExecuted, BlockFinalized, BlockRolledBack, SnapshotJoined
 from validators.sync.follower import PEER_BLOCK_BYTES_MIN, Follower, Goal, PeerBlock, Purpose
 
 WHOLE = Derived("shelf", {"book": 1}, {"book": 1}, (DerivedSize("books", 1, 1, "n"),))
@@ -108,3 +112,30 @@ class TestOfAFollower:
 
         assert follower.derived(4).kept == follower.derived(4).rebuilt
         assert follower.derived(5).kept != follower.derived(5).rebuilt
+
+
+class TestOfLostBlocks:
+    """Validator 1 executes blocks of height 3 of which one becomes final, and then another one of height 4."""
+
+    def judge(self, *between):
+        check = DerivedState(make_run())
+        for number in (1, 2):
+            show(check, Event(1, 1, BlockExecuted(3, 3, bytes([number]), b"", "verify")))
+        show(check, Event(5, 1, BlockFinalized(3, 3, b"\x01", b"")))
+        show(check, *between, Event(9, 1, BlockFinalized(4, 4, b"\x04", b"")))
+        return finish(check, derived={1: (WHOLE,)})
+
+    def test_one_that_is_kept_is_named(self):
+        assert self.judge().summary == "validator 1 kept block 02 of height 3 beside the final one of height 3"
+
+    @pytest.mark.parametrize(
+        "event",
+        [
+            Event(5, 1, BlockRolledBack(3, b"\x02")),
+            Event(6, SUPERVISOR, Crashed(1, 0)),
+            Event(6, 1, SnapshotJoined(3, b"\x03", b"")),
+        ],
+        ids=["dropped", "crashed", "joined"],
+    )
+    def test_one_that_is_dropped_or_lost_passes(self, event):
+        assert self.judge(event).status == "passed"
