@@ -11,7 +11,7 @@ from typing import Final
 
 from network.chance import Chance
 from network.inbox import Inbox
-from validators.storage.disk import SimulatedDisk
+from validators.storage.disk import DiskHandle, SimulatedDisk
 from validators.storage.errors import DiskError
 from validators.storage.medium import (
     JOURNAL_FILES,
@@ -38,7 +38,16 @@ _FILE: Final = "blocks"
 def find_faults(seed: int) -> Iterator[str]:
     """Yield what the instruments do otherwise than they should, by the chance of a run."""
     chance = Chance(seed)
-    for trial in (_try_syncs, _try_readings, _try_other_bytes, _try_errors, _try_beside, _try_torn, _try_inbox):
+    for trial in (
+        _try_syncs,
+        _try_readings,
+        _try_other_bytes,
+        _try_errors,
+        _try_beside,
+        _try_torn,
+        _try_handle,
+        _try_inbox,
+    ):
         try:
             yield from (text for text, holds in trial(chance) if not holds)
         except DiskError as error:
@@ -175,6 +184,33 @@ def _try_torn(chance: Chance) -> Iterator[tuple[str, bool]]:
     disk.medium.lift("specimen")
     disk.append(_FILE, _MORE)
     yield "writes are torn when the fault is over", disk.lose_unsynced() == len(_MORE)
+
+
+def _try_handle(chance: Chance) -> Iterator[tuple[str, bool]]:
+    """Note at each boundary what a power cut there would find."""
+    disk = _disk_with(chance, None, *JOURNAL_FILES)
+    found: list[tuple[str, list[int]]] = []
+    handle = DiskHandle(disk, lambda name: found.append((name, [disk.size(each) for each in JOURNAL_FILES])))
+    whole, more = len(_BYTES), len(_BYTES) + 1
+    for name in JOURNAL_FILES:
+        handle.append(name, b"1")
+    handle.finish_sync(handle.begin_sync())
+    for name in JOURNAL_FILES:
+        handle.truncate(name, whole)
+        handle.truncate(name, 0)
+    yield (
+        "a boundary stands at another place than it says",
+        found
+        == [
+            ("before-append", [whole, whole]),
+            ("after-append", [more, more]),
+            ("after-sync", [more, more]),
+            ("mid-prune", [0, whole]),
+        ],
+    )
+    handle.revoke()
+    handle.append(JOURNAL_FILES[0], b"1")
+    yield "a life that has ended writes, or reaches a boundary", not disk.size(JOURNAL_FILES[0]) and len(found) == 4
 
 
 def _try_inbox(_chance: Chance) -> Iterator[tuple[str, bool]]:

@@ -5,7 +5,7 @@ import pytest
 from checker.checks.audit.specimens import find_faults
 from network.inbox import Inbox
 from validators.storage import medium
-from validators.storage.disk import SimulatedDisk
+from validators.storage.disk import DiskHandle, SimulatedDisk
 from validators.storage.errors import DiskReadError
 from validators.storage.medium import Medium
 
@@ -38,7 +38,15 @@ def view_from_the_start(self, name, file, offset, end, view=Medium.view):
     return view(self, name, file, offset, end) if offset < medium.SECTOR_BYTES else file.data.read(offset, end)
 
 
+def truncate_and_then_say_so(self, name, length):
+    self._disk.truncate(name, length)
+    if name == medium.JOURNAL_FILES[-1] and length == 0:
+        self._reach("mid-prune")
+
+
 WRONG = {
+    "a boundary too late": (DiskHandle, "truncate", truncate_and_then_say_so, "a boundary stands at another place"),
+    "a life that goes on": (DiskHandle, "revoke", lambda _self: None, "a life that has ended writes"),
     "errors of the first fault": (Medium, "check", check_the_first_alone, "IoErrors does nothing beside another fault"),
     "rot of the first sectors": (Medium, "view", view_from_the_start, "a part of a rotten file reads otherwise"),
     "scars of what was cut": (Medium, "cut", lambda *_: None, "rot stays behind what was cut back"),
