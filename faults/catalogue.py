@@ -101,6 +101,8 @@ def _takes(described: inspect.Type) -> str:
     match described:
         case inspect.Metadata():
             return str(_notes(described).get("title", "")) or _takes(described.type)
+        case inspect.AnyType():
+            return "what the keys of the scenario take"
         case inspect.BoolType() | inspect.StrType() | inspect.IntType():
             return _plain(described)
         case inspect.LiteralType():

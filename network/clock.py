@@ -40,8 +40,8 @@ TRUE: Final = ClockSetting()
 class MachineClock:
     """Both clocks of one machine; they outlive the incarnations of its validator.
 
-    ``wrong`` counts what came out other than true: readings of the wall clock by a millisecond, timers that last
-    longer or shorter.
+    ``wrong`` counts what came out other than true: readings of the wall clock and alarms by a millisecond, timers that
+    last longer or shorter.
     """
 
     ppm: int = 0
@@ -71,6 +71,14 @@ class MachineClock:
             return after_us
         self.wrong += 1
         return -(-after_us * MILLION // (MILLION + self.ppm))
+
+    def alarm_us(self, now_us: Micros, wall_us: Micros) -> Micros:
+        """Return when an alarm for a time of the wall clock goes off, unless the clock is set before."""
+        due_us = self.reaching_us(now_us, wall_us)
+        # A strobe that shows the truth whenever an alarm goes off is seen in no reading, but in when it goes off.
+        if due_us // MILLISECOND_US != max(now_us, wall_us) // MILLISECOND_US:
+            self.wrong += 1
+        return due_us
 
     def reaching_us(self, now_us: Micros, wall_us: Micros) -> Micros:
         """Return the first virtual time from now on at which the wall clock shows so much or more, unless it is set."""

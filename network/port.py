@@ -311,7 +311,7 @@ class Port:
     def _post_alarm(self, key: TimerKey, at_wall_us: Micros) -> None:
         ordinal = self._next_ordinal()
         self._alarms[key] = _Alarm(ordinal, at_wall_us)
-        due_us = self._clock.reaching_us(self._kernel.now_us, at_wall_us)
+        due_us = self._clock.alarm_us(self._kernel.now_us, at_wall_us)
         self._kernel.post(due_us, self.node, EventKind.TIMER, self.node, ordinal, self._sound_alarm, key, ordinal)
 
     def _deliver(self, source: NodeId, payload: bytes) -> None:

@@ -4,6 +4,7 @@ What does not fit is refused with the key and what is allowed, before anything r
 """
 
 from collections.abc import Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from checker.record.plugins import canonical_names
 from checker.record.root import PROJECT_ROOT
 from cluster.scenario.aliases import rename_setting, report_once, with_new_names
 from cluster.scenario.messages import ScenarioError, validation_message
-from cluster.scenario.model import Scenario, scenario_type
+from cluster.scenario.model import ENGINE_FORMS, Scenario, scenario_type, stated_forms
 from cluster.scenario.plugins import PluginError, load_plugins
 from cluster.scenario.rules import check_scenario, unused_times
 from cluster.scenario.sections.chain import ChainSection, parameters_section
@@ -69,6 +70,9 @@ def convert_scenario(raw: object, place: str) -> Scenario:
     if reason := scenario.chain.timebase_refusal():
         raise ScenarioError(place, f"chain.timebase: {reason}")
     scenario = msgspec.structs.replace(scenario, chain=_resolve_chain(scenario.chain, place))
+    for form in scenario.for_engine:
+        if form not in ENGINE_FORMS:
+            raise ScenarioError(place, f"for_engine.{form}: is no engine; there are {', '.join(ENGINE_FORMS)}")
     try:
         scenario = _resolve(scenario)
     except PlanError as error:
@@ -86,7 +90,9 @@ def _plugins_of(raw: object) -> tuple[str, ...]:
 def _resolve(scenario: Scenario) -> Scenario:
     """Write out the defaults that depend on other keys."""
     faults = resolve_regions(scenario.faults, scenario.network.regions)
-    return msgspec.structs.replace(scenario, faults=faults, plugins=canonical_names(scenario.plugins))
+    plugins = canonical_names(scenario.plugins)
+    # The tables of its own engine are in it by now, and a record runs on no other one.
+    return msgspec.structs.replace(scenario, faults=faults, plugins=plugins, for_engine={})
 
 
 def _resolve_chain(chain: ChainSection, place: str) -> ChainSection:
@@ -141,16 +147,41 @@ def _find(reference: str) -> Path:
 def apply_settings(raw: dict[str, Any], settings: Sequence[str]) -> None:
     """Change plain data by ``key=value`` each; raises ScenarioError.
 
-    Where they change the engine, times of the other one are left out, unless they are among the settings: those are
-    refused.
+    What the data have for the engine comes before the settings. Where those change the engine, times of the other one
+    are left out, unless they are among the settings: those are refused.
     """
+    # Twice, because they name the engine, and because they go before what is laid over for it.
     for setting in settings:
         apply_setting(raw, setting)
+    if _lay_over(raw):
+        for setting in settings:
+            apply_setting(raw, setting)
     keys = [rename_setting(setting.partition("=")[0].strip().split(".")) for setting in settings]
     if ["consensus", "engine"] in keys and (engine := raw["consensus"]["engine"]) in ENGINES:
         for time in unused_times(engine):
             if ["consensus", time] not in keys:
                 raw["consensus"].pop(time, None)
+
+
+def _lay_over(raw: dict[str, Any]) -> bool:
+    """Lay the tables for the engine of plain data over the others; False where there are none."""
+    tables, consensus = raw.get("for_engine"), raw.get("consensus", {})
+    if not isinstance(tables, dict) or not isinstance(consensus, dict):
+        return False
+    laid = [tables[form] for form in stated_forms(consensus) if form in tables]
+    for table in laid:
+        _merge(raw, table)
+    return bool(laid)
+
+
+def _merge(section: dict[str, Any], over: object) -> None:
+    """Change a section by the values of another one, and the sections within it in the same way."""
+    for key, value in over.items() if isinstance(over, dict) else ():
+        if isinstance(value, dict) and isinstance(section.get(key), dict):
+            _merge(section[key], value)
+        else:
+            # Not the other's own section: settings that follow change this one.
+            section[key] = deepcopy(value)
 
 
 def apply_setting(raw: dict[str, Any], setting: str) -> None:

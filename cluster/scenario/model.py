@@ -4,6 +4,7 @@ Everything in it has a type and a range; `cluster.scenario.load` reads it from a
 what fits together. Times are whole virtual milliseconds in files (`_ms`) and microseconds inside a run (`_us`).
 """
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, Final, Literal, TypeAlias, cast, get_args
 
@@ -38,7 +39,12 @@ EngineName: TypeAlias = Literal["simplex", "hotstuff", "longest-chain"]
 Profile: TypeAlias = Literal["three-chain", "two-chain"]
 
 ENGINE_FORMS: Final = (*get_args(EngineName), *(f"hotstuff {profile}" for profile in get_args(Profile)))
-"""Engines by name, and HotStuff's with its profile: the names of `not_for`."""
+"""Engines by name, and HotStuff's with its profile: the names of `not_for` and `for_engine`."""
+
+
+def forms_of(engine: str, profile: str) -> tuple[str, ...]:
+    """Return the names of an engine for `not_for` and `for_engine`; the profile counts where the engine has several."""
+    return tuple(form for form in (engine, f"{engine} {profile}") if form in ENGINE_FORMS)
 
 
 class HotstuffSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -75,6 +81,13 @@ class ConsensusSection(Section, frozen=True, forbid_unknown_fields=True, kw_only
     ] = 20
     hotstuff: Annotated[HotstuffSection | None, means('Only with `engine = "hotstuff"`.')] = None
     longest_chain: Annotated[LongestChainSection | None, means('Only with `engine = "longest-chain"`.')] = None
+
+
+def stated_forms(consensus: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of the engine that a section of plain data states, for `for_engine`."""
+    own = consensus.get("hotstuff", {})
+    profile = own.get("profile", HotstuffSection().profile) if isinstance(own, Mapping) else ""
+    return forms_of(consensus.get("engine", ConsensusSection().engine), profile)
 
 
 class SyncSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -153,6 +166,10 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         dict[str, Title],
         means("Engines, or forms such as `hotstuff two-chain`, that cannot show what it promises, and why; refused."),
     ] = {}
+    for_engine: Annotated[
+        dict[str, dict[str, Any]],
+        means("Tables that are laid over the scenario's own where it runs on an engine, by the names of `not_for`."),
+    ] = {}
     oracle: Annotated[
         Literal["on", "off"], means("Off for a policy or an actor that no oracle knows; the verdict says so.")
     ] = "on"
@@ -176,10 +193,7 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     @property
     def engine_forms(self) -> tuple[str, ...]:
         """The names of the engine for `not_for`: its own, and with the profile of HotStuff."""
-        engine = self.consensus.engine
-        if engine != "hotstuff":
-            return (engine,)
-        return engine, f"{engine} {(self.consensus.hotstuff or HotstuffSection()).profile}"
+        return forms_of(self.consensus.engine, (self.consensus.hotstuff or HotstuffSection()).profile)
 
     @property
     def finality_depth(self) -> int | None:

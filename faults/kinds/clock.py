@@ -107,7 +107,7 @@ class _WallFault(ClockFault, kw_only=True, frozen=True):
 class ClockOffset(_WallFault, tag="clock-offset", kw_only=True, frozen=True):
     """Set the wall clocks of validators ahead, or back with a negative offset; at the end they are set right."""
 
-    counts: ClassVar[str] = "readings of the wall clock that were wrong by a millisecond"
+    counts: ClassVar[str] = "readings of the wall clock and alarms wrong by a millisecond"
 
     def setting_after(self, elapsed_ms: int) -> ClockSetting:
         """Return the offset."""
@@ -135,7 +135,7 @@ class ClockDrift(_PaceFault, tag="clock-drift", kw_only=True, frozen=True):
     """Both clocks of validators run fast, or slow with a negative rate; at the end the wall clocks are set right."""
 
     counts: ClassVar[str] = (
-        "readings of the wall clock that were wrong by a millisecond, and timers that lasted longer or shorter"
+        "readings of the wall clock and alarms wrong by a millisecond, and timers that lasted longer or shorter"
     )
 
     ppm: Annotated[
@@ -169,7 +169,7 @@ class ClockSwing(_PaceFault, tag="clock-swing", kw_only=True, frozen=True):
     """A drift that turns round: fast for half of each period and slow for the other half, or slow first."""
 
     counts: ClassVar[str] = (
-        "readings of the wall clock that were wrong by a millisecond, and timers that lasted longer or shorter"
+        "readings of the wall clock and alarms wrong by a millisecond, and timers that lasted longer or shorter"
     )
 
     ppm: Annotated[
@@ -218,7 +218,7 @@ class ClockSwing(_PaceFault, tag="clock-swing", kw_only=True, frozen=True):
 class ClockStrobe(_WallFault, tag="clock-strobe", kw_only=True, frozen=True):
     """The wall clocks of validators jump to and fro: by the offset for half of each period, and right for the rest."""
 
-    counts: ClassVar[str] = "readings of the wall clock that were wrong by a millisecond"
+    counts: ClassVar[str] = "readings of the wall clock and alarms wrong by a millisecond"
 
     period_ms: Annotated[Annotated[int, msgspec.Meta(ge=1, le=DAY_MS)], means("The time between two jumps ahead.")]
 

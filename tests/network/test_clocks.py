@@ -89,6 +89,15 @@ def test_what_came_out_wrong_is_counted():
     assert clock.wrong == 2
 
 
+def test_an_alarm_that_a_strobe_puts_off_is_counted():
+    """Back by 7 ms in the first half of each 10: what is due at 12 ms goes off at 15, when the clock shows 15."""
+    clock = MachineClock()
+    clock.set(0, ClockSetting(strobe_us=-7_000, strobe_period_us=10_000))
+
+    assert (clock.alarm_us(11_000, 12_000), clock.wall_us(15_000), clock.wrong) == (15_000, 15_000, 1)
+    assert (clock.alarm_us(16_000, 17_000), clock.wrong) == (17_000, 1)
+
+
 # -- a port --------------------------------------------------------------------------------------
 
 
@@ -150,10 +159,10 @@ def test_an_alarm_goes_off_when_the_clock_first_shows_its_time(setting):
             assert found_us == next(shown), (now_us, wall_us)
 
 
-def sounded_with(settings, at_wall_us=9_000):
+def sounded_with(settings, at_wall_us=9_000, clock=None):
     """Arm an alarm at 0, set the clock at the given times, and return when the alarm goes off."""
     rig = build_rig()
-    clock, record = MachineClock(), []
+    clock, record = clock or MachineClock(), []
     port = Port(rig.kernel, rig.bus, rig.trace.chain(0), 0, incarnation=0, clock=clock)
 
     def turn(setting):
@@ -432,3 +441,13 @@ def test_a_vote_that_can_be_bought_counts_for_any_time():
 def test_a_scenario_whose_chain_would_wait_beyond_its_end_is_refused():
     with pytest.raises(ScenarioError, match="true time is there at 614000, not before"):
         load_scenario("calm", [offset([0, 1, 2], 600_000)])
+
+
+def test_an_alarm_that_comes_late_by_a_wrong_clock_is_counted():
+    """Though every reading is right: the strobe shows the truth from 16 ms on."""
+    strobe = ClockSetting(strobe_us=-7_000, strobe_period_us=10_000)
+    wrong, right = MachineClock(), MachineClock()
+
+    assert sounded_with([(1_000, strobe)], 12_000, wrong) == 16_000
+    assert sounded_with([(1_000, TRUE)], 12_000, right) == 12_000
+    assert (wrong.wrong > 0, right.wrong) == (True, 0)

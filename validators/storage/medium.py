@@ -7,8 +7,8 @@ Chance is keyed by fault, validator, file, sector and how often that sector was 
 plan leaves the draws of all others as they were.
 
 The last good copy is never destroyed: where one copy of the vote journal has a scar, the other gets none within
-`GUARD_BYTES`, more than any record is long, unless a fault says `both_copies`. Only bytes that a finished sync covered
-are scarred.
+`GUARD_BYTES`, more than any record is long, unless a fault says `both_copies`; what the last sync wrote it keeps then
+too, without which nobody could tell that anything is lost. Only bytes that a finished sync covered are scarred.
 """
 
 from array import array
@@ -35,7 +35,7 @@ _OTHER_COPY: Final = dict(zip(JOURNAL_FILES, reversed(JOURNAL_FILES), strict=Tru
 class BitFlip(NamedTuple):
     """Each read of a sector may find one bit flipped, from then on. No `files`: any.
 
-    With `both_copies` a place of the journal may be hit in both.
+    With `both_copies` a place of the journal may be hit in both, but not what the last sync wrote.
     """
 
     ppm: int
@@ -235,7 +235,9 @@ class Medium:
         draw = self._chance.draw(f"{purpose} content", f"{active.name}/{self._node}/{subject}", 0)
         content = file.data.read(start, stop)
         worse = _flip(content, draw) if isinstance(condition, BitFlip) else _older(file, start, content, draw)
-        hits_both = isinstance(condition, BitFlip) and condition.both_copies
+        # What the last sync wrote shows that all before it was durable: lost in both copies, that would be a torn tail.
+        is_tail = stop > _last_synced(file)
+        hits_both = isinstance(condition, BitFlip) and condition.both_copies and not is_tail
         if worse != content and self._scar(name, sector, worse, hits_both=hits_both):
             active.count += 1
 
@@ -282,6 +284,12 @@ class Medium:
             return False
         named = f"{active.name}/{self._node}/{subject}"
         return below(self._chance.draw(purpose, named, active.next_ordinal(f"{purpose}/{subject}")), _MILLION) < ppm
+
+
+def _last_synced(file: File) -> int:
+    """Return where the bytes begin that the last sync of a file covered first, behind the sector of the head."""
+    # A head that is gone is missed; and where one sync wrote all, no other says where its last record begins.
+    return max(file.lengths[-2] if len(file.lengths) > 1 else 0, SECTOR_BYTES)
 
 
 def _is_about(condition: Condition, name: str) -> bool:

@@ -179,3 +179,13 @@ def test_comparing_after_each_reorganization_does_not_change_the_run():
     assert looked.digest == not_looked.digest
     assert check_named(not_looked, "reorg").status == "inconclusive"
     assert "audited 0 (at least 5)" in check_named(not_looked, "reorg").summary
+
+
+@pytest.mark.parametrize(("profile", "certified"), [("three-chain", 2), ("two-chain", 1)])
+def test_hotstuff_abandons_its_certified_blocks_and_one_proposal(profile, certified):
+    """The greatest depth of each profile, and not one more; what was applied early is what was certified."""
+    result = result_of("deep-reorg-hotstuff", f"consensus.hotstuff.profile={profile}")
+    found = dict(check_named(result, "reorg").evidence)
+
+    assert result.verdict == "passed", result.headline
+    assert (found["rolled_back_depth"], found["undone_depth"]) == (certified + 1, certified)

@@ -68,3 +68,53 @@ def test_a_scenario_says_itself_what_an_engine_cannot_show():
 
     line = refusal_of("hotstuff", not_for={"hotstuf": "?"})
     assert "not_for.hotstuf: is no engine; there are simplex, hotstuff, longest-chain, hotstuff three-chain" in line
+
+
+SHORTER = """
+name = "shorter"
+title = "shorter"
+
+[for_engine.longest-chain]
+run.until_height = 7
+consensus.longest_chain.slot_ms = 250
+
+[for_engine."hotstuff two-chain".run]
+until_height = 9
+
+[run]
+until_height = 5
+time_limit_ms = 90_000
+"""
+
+
+@pytest.mark.parametrize(
+    ("settings", "height"),
+    [
+        ([], 5),
+        (["consensus.engine=longest-chain"], 7),
+        (["consensus.engine=longest-chain", "run.until_height=6"], 6),
+        ([HOTSTUFF], 5),
+        (["consensus.hotstuff.profile=two-chain", HOTSTUFF], 9),
+    ],
+)
+def test_tables_for_an_engine_are_laid_over_and_settings_over_them(tmp_path, settings, height):
+    path = tmp_path / "shorter.toml"
+    path.write_text(SHORTER)
+
+    scenario = load_scenario(str(path), settings)
+
+    assert (scenario.run.until_height, scenario.run.time_limit_ms, scenario.for_engine) == (height, 90_000, {})
+    own = scenario.consensus.longest_chain
+    assert (own.slot_ms if own else None) == (250 if settings[:1] == ["consensus.engine=longest-chain"] else None)
+
+
+@pytest.mark.parametrize(
+    ("tables", "expected"),
+    [
+        ({"hotstuf": {}}, "for_engine.hotstuf: is no engine; there are simplex, hotstuff, longest-chain"),
+        ({"hotstuff": 5}, "for_engine"),
+        (5, "for_engine"),
+    ],
+)
+def test_tables_for_no_engine_are_refused(tables, expected):
+    assert expected in refusal_of("hotstuff", for_engine=tables)

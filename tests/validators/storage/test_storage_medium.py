@@ -17,6 +17,7 @@ from validators.storage import (
     IoErrors,
     Journal,
     JournalHead,
+    JournalLostError,
     MisdirectedWrite,
     SimulatedDisk,
     StaleRead,
@@ -266,6 +267,26 @@ def test_no_fault_of_the_medium_loses_a_synced_vote(steps, seed, sizes):
             assert recovered == votes[: len(recovered)]
             assert len(recovered) >= synced
             votes, synced = recovered, len(recovered)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_vote_that_both_copies_may_lose_is_missed(seed):
+    """The last synced bytes stay in one copy, so that lost votes below them are no torn tail."""
+    disk = SimulatedDisk(0, Chance(seed))
+    provision(disk, HEAD)
+    journal = Journal(disk)
+    journal.recover(HEAD)
+    votes = [bytes([number]) * 600 for number in range(6)]
+    for vote in votes:
+        journal.append(vote)
+        sync(disk)
+    disk.medium.impose("rot", BitFlip(600_000, ("journal",), both_copies=True))
+
+    try:
+        found = Journal(disk).recover(HEAD).artifacts
+    except JournalLostError:
+        return
+    assert found == votes
 
 
 def test_without_the_guard_both_copies_could_be_hit(monkeypatch):
