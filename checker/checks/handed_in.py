@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from checker.checks.inclusion import next_nonce
-from checker.oracle import blocks as oracle
 from checker.oracle.records import MalformedError, read_transaction, sha256
 from checker.results import CheckTally
 from network.events import Sent
@@ -117,6 +116,8 @@ class HandedIn:
         encoded = self._encoded.get(digest, b"")
         if len(encoded) > BYTES_MAX or not is_useful(encoded, pool, state):
             return False
+        from checker.oracle import blocks as oracle  # noqa: PLC0415 - a start has no use for it
+
         return oracle.is_signed(read_transaction(encoded))
 
 

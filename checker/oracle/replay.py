@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
+from checker.oracle import NAME
 from checker.oracle.blocks import OracleChain, Result
 from checker.oracle.branches import Branches, ExecutedOn, no_branches
 from checker.oracle.compare import Difference, compare_changes, compare_counts, compare_receipts, compare_roots, line_of
@@ -19,9 +20,6 @@ from checker.oracle.programs import PROGRAMS
 from checker.oracle.records import Genesis, MalformedError, read_block, read_genesis, sha256, write
 from checker.oracle.twins import TWINS
 from checker.results import CheckResult, CheckTally
-
-NAME: Final = "oracle"
-"""The check's name."""
 
 AUDIT_BLOCKS: Final = 50
 """Blocks between two audits of the oracle's own state; an audit also waits until the log has grown enough."""

@@ -8,15 +8,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from checker.oracle import OracleBranch
 from checker.record.run_directory import BRANCHES, read_branches
 from checker.record.streams import BLOCK_RECORD_BYTES_MAX, NATIVE_TYPES, BranchRecord, open_file, unpacker_of
 from validators.execution import Block, BrokenOff, Executed, InvalidBlockError
 from validators.execution.blocks import encode_block, header_digest
+
+if TYPE_CHECKING:
+    from checker.oracle.branches import OracleBranch
 
 
 class ExecutedBlocks:
@@ -90,8 +92,10 @@ class BranchIndex:
             else:
                 entry.kept_by = record.node
 
-    def executed_on(self, parent: bytes) -> Iterator[OracleBranch]:
+    def executed_on(self, parent: bytes) -> "Iterator[OracleBranch]":
         """Yield the blocks that were executed on a parent, in the order of their first execution."""
+        from checker.oracle.branches import OracleBranch  # noqa: PLC0415 - only the oracle asks
+
         for entry in self._by_parent.get(parent, {}).values():
             read = partial(self._read, entry.offset)
             yield OracleBranch(entry.digest, read, entry.kept_by, entry.refused_by, entry.reason)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from checker.checks.context import Sample
-from checker.mutants import factories_of, swaps_of_run
 from checker.record.fingerprint import CodeChangedError
 from checker.record.plugins import code_with
 from cluster.runtime.byzantine import adversaries_of
@@ -24,7 +23,7 @@ from cluster.runtime.machines import MachineController, MachineSlot
 from cluster.runtime.observers import ObserverController
 from cluster.runtime.progress import Progress, progress_of
 from cluster.runtime.reexecute import ReexecutionError, reexecute
-from cluster.runtime.replicas import factory_of, settings_of, topology_of
+from cluster.runtime.replicas import factories_of_mutants, factory_of, settings_of, swaps_of_mutants, topology_of
 from cluster.scenario.model import Scenario
 from cluster.workloads.planned import transactions_of
 from faults import Adversary, Cell, FaultEffect, Injector
@@ -128,7 +127,7 @@ class Cluster:
         # Over the replica mode and not instead of it: a mutant keeps the apply mode of its replica.
         own |= {
             node: replace(own[node], around=mutant.around)
-            for node, mutant in factories_of(self.scenario.mutants).items()
+            for node, mutant in factories_of_mutants(self.scenario.mutants).items()
         }
         self.factories = {**own, **self.factories}
 
@@ -160,7 +159,7 @@ class Cluster:
 
         Raises CodeChangedError where other code made what is final in the data directory, and this cannot execute it.
         """
-        with swaps_of_run(self.scenario.mutants):
+        with swaps_of_mutants(self.scenario.mutants):
             return self._run()
 
     def _run(self) -> ClusterRun:

@@ -1,5 +1,7 @@
 """The parts and settings of each replica and the links between them, from the scenario."""
 
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -97,3 +99,21 @@ def settings_of(scenario: Scenario, node: int) -> ValidatorSettings:
         speculates=not isinstance(own, FinalizedOnly),
         regossip_us=scenario.network.regossip_ms * MILLISECOND_US,
     )
+
+
+def factories_of_mutants(mutants: Mapping[str, Sequence[int]]) -> dict[int, ValidatorFactory]:
+    """Return the factory of each validator that has mutants; a run without any need not load them."""
+    if not mutants:
+        return {}
+    from checker.mutants import factories_of  # noqa: PLC0415
+
+    return factories_of(mutants)
+
+
+def swaps_of_mutants(mutants: Mapping[str, Sequence[int]]) -> AbstractContextManager[object]:
+    """Return the context of a whole run with the mutants of the test bed, if it has any."""
+    if not mutants:
+        return nullcontext()
+    from checker.mutants import swaps_of_run  # noqa: PLC0415
+
+    return swaps_of_run(mutants)

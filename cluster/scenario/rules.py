@@ -7,7 +7,6 @@ from typing import Final
 from checker.checks import fallible
 from checker.checks.reports import REPORTS, reports_of
 from checker.checks.rules.registry import rules_of_others
-from checker.mutants import CATALOGUE
 from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import ENGINE_FORMS, ConsensusSection, Scenario
 from cluster.scenario.plugins import checks_with
@@ -185,6 +184,10 @@ def _arrival_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
 
 
 def _mutant_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
+    if not scenario.mutants:
+        return
+    from checker.mutants import CATALOGUE  # noqa: PLC0415 - few scenarios have any
+
     count = scenario.replicas
     for name, nodes in scenario.mutants.items():
         reason = f"is no known bug{did_you_mean(name, CATALOGUE)}; they are {', '.join(CATALOGUE)}"

@@ -29,7 +29,6 @@ from checker.record.run_directory import BRANCHES, RecordWriter
 from checker.record.streams import OldestWait
 from checker.results import CheckResult, Verdict, deciding_check, judge_expected, verdict_of
 from cluster.live.progress import LiveProgress
-from cluster.page.write import page_of
 from cluster.runtime.cluster import Cluster, ClusterRun, RunHooks
 from cluster.runtime.data_directory import DataDirectory
 from cluster.runtime.watchdog import Watchdog
@@ -241,6 +240,8 @@ def _write_verdict(writer: RecordWriter, result: PipelineResult, command: str, *
     document = result.as_json(command)
     writer.write_verdict(document)
     if has_page:
+        from cluster.page.write import page_of  # noqa: PLC0415 - the run need not wait for it
+
         writer.flush()
         page = page_of(writer.directory, document, result.scenario, result.checks, place=writer.path)
         writer.write_file(REPORT, page)

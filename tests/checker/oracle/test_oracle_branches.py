@@ -3,7 +3,8 @@
 import msgspec
 import pytest
 
-from checker.oracle import OracleBlock, OracleBranch, judge_oracle
+from checker.oracle.branches import OracleBranch
+from checker.oracle.replay import OracleBlock, judge_oracle
 from checker.record.branches import BranchIndex
 from checker.record.run_directory import BRANCHES, RecordReader
 from cluster.inspect.explain_run import explain_run

@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from checker.oracle import OracleBlock, judge_oracle
 from checker.oracle.contents import Contents
+from checker.oracle.replay import OracleBlock, judge_oracle
 from tests.support.oracle_runs import run_chain, write_crowded
 from validators.execution.blocks import decode_block, encode_block
 

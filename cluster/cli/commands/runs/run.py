@@ -2,12 +2,14 @@
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from checker.checks.reports import describe_evidence
 from checker.record.fingerprint import this_code
 from checker.record.manifest import REPORT
 from checker.record.program import program_name
+from checker.results import CheckResult
 from cluster.authoring.fault_levels import with_faults
 from cluster.cli.options import (
     EXIT_USAGE,
@@ -25,13 +27,10 @@ from cluster.cli.options import (
     run_command,
 )
 from cluster.live.progress import LiveProgress
-from cluster.page.index import write_index
 from cluster.runtime.data_directory import DataDirectory, open_data_directory
 from cluster.scenario.cost import cost_warnings, estimate_cost
 from cluster.scenario.load import load_scenario
 from cluster.scenario.model import Scenario
-from cluster.swarm.generator import banner, draw_scenario
-from cluster.verdict.determinism import compare_with_repeat
 from cluster.verdict.pipeline import PipelineResult, run_pipeline
 from network.draw import SWARM
 from report.console import CheckRow, check_table, print_tables, validator_table
@@ -58,6 +57,8 @@ def fill_parser(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run, print the verdict, and return its exit code."""
     if options.scenario == SWARM:
+        from cluster.swarm.generator import banner, draw_scenario  # noqa: PLC0415 - no other scenario needs it
+
         scenario = with_faults(draw_scenario(options.seed, options.settings), options.faults, options.seed)
         if not (options.json or options.quiet):
             print_lines([str(this_code()), *banner(scenario)])
@@ -80,19 +81,26 @@ def run(options: argparse.Namespace) -> int:
 
 def _run_on(data: DataDirectory | None, scenario: Scenario, options: argparse.Namespace) -> int:
     with LiveProgress(title=f"{scenario.name} seed {options.seed}", is_quiet=options.json or options.quiet) as progress:
-        extra = compare_with_repeat if options.check_determinism else None
         result = run_pipeline(
             scenario,
             options.seed,
             runs=options.runs,
             progress=progress,
-            extra=extra,
+            extra=_repeating() if options.check_determinism else None,
             command=_repeat_command(options),
             data=data,
         )
+    from cluster.page.index import write_index  # noqa: PLC0415 - the run need not wait for it
+
     write_index(options.runs)
     print_result(result, _repeat_command(options), progress, options)
     return result.exit_code
+
+
+def _repeating() -> Callable[[PipelineResult], CheckResult]:
+    from cluster.verdict.determinism import compare_with_repeat  # noqa: PLC0415 - few runs are repeated
+
+    return compare_with_repeat
 
 
 def _repeat_command(options: argparse.Namespace) -> str:
