@@ -250,7 +250,9 @@ class Port:
         if cost_us < 0:
             raise ValueError(f"work on {lane} cannot take {cost_us} us")
         if self._is_live:
-            queue = self._lanes.setdefault(lane, deque())
+            queue = self._lanes.get(lane)
+            if queue is None:
+                queue = self._lanes[lane] = deque()
             queue.append(_Work(self._next_ordinal(), cost_us, token))
             if len(queue) == 1:
                 self._start_work(lane, queue[0])

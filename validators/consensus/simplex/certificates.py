@@ -51,13 +51,14 @@ def find_certificate_fault(certificate: Certificate, validators: int) -> str:
     """Return what is wrong with a certificate's form, or nothing; looks at no signature."""
     if len(certificate.signers) != (validators + 7) // 8:
         return "bitmap length"
-    signers = certificate_signers(certificate)
+    # Counted and not listed: each assembler sends the certificate to all, and most of these are looked at no further.
+    bits = int.from_bytes(certificate.signers, "little")
     # Bits beyond the last validator would give one certificate several encodings.
-    if signers and signers[-1] >= validators:
+    if bits.bit_length() > validators:
         return "stray bits"
-    if len(signers) < quorum_of(validators):
+    if bits.bit_count() < quorum_of(validators):
         return "no quorum"
-    if len(certificate.signatures) != len(signers):
+    if len(certificate.signatures) != bits.bit_count():
         return "signature count"
     return ""
 

@@ -4,6 +4,8 @@ Nothing expensive is done for a message that cannot change anything: a late vote
 vote too far ahead. Those are *stale*, which blames no sender. Every other refusal means that the sender broke a rule.
 """
 
+from typing import Final
+
 from network.types import NodeId
 from validators.consensus.interface import STALE, MessageCheck
 from validators.consensus.signing import Scheme
@@ -30,6 +32,12 @@ from validators.consensus.simplex.resolver import Helper
 from validators.consensus.simplex.signing import verify_vote
 from validators.consensus.simplex.views import Views
 
+_USUAL: Final = {
+    (reason, verified): MessageCheck(ok=not reason, reason=reason, signatures_verified=verified)
+    for reason, verified in (("", 0), ("", 1), (STALE, 0))
+}
+"""What nearly every check finds, made once."""
+
 
 class Screen:
     """Checks messages against what one validator holds; only the `LeaderActivity` is changed."""
@@ -55,7 +63,10 @@ class Screen:
         if is_validator and reason in ("", STALE) and not isinstance(message, CertificateRequest):
             # A leader that only asks does no work: waiting for it would cost each of its views a timeout.
             self._activity.hear(sender)
-        return MessageCheck(ok=not reason, reason=reason, signatures_verified=self._scheme.verified - before)
+        verified = self._scheme.verified - before
+        if verified <= 1 and (known := _USUAL.get((reason, verified))) is not None:
+            return known
+        return MessageCheck(ok=not reason, reason=reason, signatures_verified=verified)
 
     def is_wanted(self, message: Vote | Certificate) -> bool:
         """Whether a sound vote or certificate would still change anything here."""
