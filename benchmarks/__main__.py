@@ -1,10 +1,11 @@
 """`make bench`: every benchmark, one after the other, each in a process of its own so that none inherits a heap.
 
-    python -m benchmarks [--quick | NAME ...] [--peers PATH] [--out docs/performance.md]
+    python -m benchmarks [--quick | NAME ...] [--full] [--peers PATH] [--out docs/performance.md]
 
-`--quick` runs those that take seconds, a name that one. `--peers` names an interpreter that has requirements/peers.txt;
-without it it is that of .venv-peers, if there is one. `--out` writes a page with what was printed, the machine, and of
-each section the commit, the command and how long it took; sections of other benchmarks stay as the page has them.
+`--quick` runs those that take seconds, a name that one, and `--full` the sizes that take long or much memory besides.
+`--peers` names an interpreter that has requirements/peers.txt; without it it is that of .venv-peers, if there is one.
+`--out` writes a page with what was printed, the machine, and of each section the commit, the command and how long it
+took; sections of other benchmarks stay as the page has them.
 """
 
 import argparse
@@ -61,6 +62,9 @@ ROWS: Final = (
 )
 """Rows of the head table: name, what is measured, aim, and the benchmark that prints its figure."""
 
+FULL: Final = ("bench_scheduler", "bench_storm")
+"""Benchmarks that have more than `make bench` runs."""
+
 PEERS: Final = ".venv-peers/bin/python"
 """The interpreter that `make bench` sets up for the peers."""
 
@@ -72,6 +76,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Run the benchmarks.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"only these: {', '.join(BENCHMARKS)}")
     parser.add_argument("--quick", action="store_true", help="only those that take seconds")
+    parser.add_argument("--full", action="store_true", help=f"all sizes of {' and '.join(FULL)}: an hour, 16 GiB")
     parser.add_argument("--peers", metavar="PATH", help="an interpreter that has requirements/peers.txt")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write a page, as docs/performance.md")
     options = parser.parse_args()
@@ -82,6 +87,7 @@ def main() -> int:
     sections = _sections_of(options.out) if options.out is not None and options.out.exists() else {}
     for name in options.names or (QUICK if options.quick else BENCHMARKS):
         more = ["--python", options.peers] if name == "bench_peers" and options.peers else []
+        more += ["--full"] if name in FULL and options.full else []
         started = time.perf_counter()
         printed, code = _run(name, more)
         if code:

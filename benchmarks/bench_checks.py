@@ -39,7 +39,7 @@ Show: TypeAlias = Callable[[str], None]
 
 
 _SCENARIOS: Final = (("calm", ("run.until_height=40",)), ("outage-storm", ()))
-SEEDS: Final = range(12)
+SEEDS: Final = range(8)
 _NANOSECONDS_PER_MILLISECOND: Final = 1_000_000
 SHARE_MAX_PERCENT: Final = 15
 

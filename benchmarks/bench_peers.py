@@ -27,7 +27,7 @@ from benchmarks.toy.carriers import CARRIERS
 
 Show: TypeAlias = Callable[[str], None]
 
-SIZES: Final = {4: 2_000, 16: 300, 64: 30}
+SIZES: Final = {4: 1_500, 16: 200, 64: 20}
 """Validators, and the view at which the run ends: some 10^5 messages each."""
 
 REPEATS: Final = 3

@@ -53,7 +53,7 @@ limits = ("run.until_height={height}", "run.time_limit_ms=100000000", "run.step_
 run = Cluster(load_scenario("calm", ("workload.payments.count=1", *limits)), 0).run()
 assert max(run.progress.finalized_heights) >= {height}, run.outcome
 """
-JUDGED_HEIGHTS: Final = (500, 1_500)
+JUDGED_HEIGHTS: Final = (400, 1_000)
 _JUDGED_RUN: Final = """
 import resource
 from cluster.live.progress import LiveProgress

@@ -16,9 +16,9 @@ Show: TypeAlias = Callable[[str], None]
 
 SCENARIO: Final = "mixed-clients"
 POLICIES: Final = ("fifo", "eip1559", "gba-auction")
-DEPTHS: Final = (4, 8, 33, 64)
+DEPTHS: Final = (4, 16, 64)
 PIVOT: Final = 10
-REPEATS: Final = 3
+REPEATS: Final = 2
 
 MEASURED: Final = ("drop", "rewind", "rewrite", "execute-again")
 """Roads of this process; the first one executes what it drops, the others undo and write or execute it again."""

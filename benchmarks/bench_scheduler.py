@@ -1,5 +1,9 @@
 """The scheduler over dicts: the calendar queue beside heapq, and the lane's block time by how many timers wait.
 
+    python -m benchmarks.bench_scheduler [--full]
+
+`--full` measures ten times as many timers besides, in many minutes.
+
 The classes are those that the chain runs. Times are the processor's, so that a busy machine does not count.
 """
 
@@ -308,5 +312,5 @@ def verdict(is_met: bool) -> str:  # noqa: FBT001 - one condition
 
 
 if __name__ == "__main__":
-    is_small = "--small" in sys.argv
-    run(pending=PENDING[:-1] if is_small else PENDING, waiting=WAITING[:-1] if is_small else WAITING)
+    is_full = "--full" in sys.argv
+    run(pending=PENDING if is_full else PENDING[:-1], waiting=WAITING if is_full else WAITING[:-1])

@@ -32,14 +32,14 @@ Writes: TypeAlias = dict[bytes, bytes | None]
 
 _KEYS: Final = (10_000, 100_000, 1_000_000)
 _BLOCKS: Final = (100, 1_000, 10_000)
-_UPDATES_PER_FIGURE: Final = 20_000
+_UPDATES_PER_FIGURE: Final = 10_000
 _SETTLING_SHARE: Final = 2
 _GENESIS_BATCH: Final = 50_000
 _REWOUND_BLOCKS: Final = 10
 _TRIE_KEYS: Final = 10_000
 _TRIE_BLOCK: Final = 10_000
 _DROPS: Final = 200
-_ROUNDS_MIN: Final = 7
+_ROUNDS_MIN: Final = 4
 
 _RATIO_MAX: Final = 4.0
 _GROWTH_MAX: Final = 1.2

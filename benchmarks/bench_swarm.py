@@ -29,9 +29,9 @@ from cluster.swarm.generator import draw_scenario
 Show: TypeAlias = Callable[[str], None]
 
 JOBS: Final = 2
-SEEDS: Final = range(100)
-DIGEST_SEEDS: Final = range(10)
-REPEATS: Final = 3
+SEEDS: Final = range(60)
+DIGEST_SEEDS: Final = range(6)
+REPEATS: Final = 2
 DIGEST_SHARE_MAX_PERCENT: Final = 5
 MEDIAN_MAX_MS: Final = 2_000
 PER_HOUR_MIN: Final = 17_400
