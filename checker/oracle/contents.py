@@ -160,7 +160,6 @@ class Contents:
     def __init__(self) -> None:
         journal: list[tuple[Table[Any, Any], Any, Any]] = []
         self._journal = journal
-        self._heads: dict[int, int] = {}
         self._own: dict[OwnTable, Table[Any, Any]] = {}
         self.log = OperationLog()
         self.accounts = Table[bytes, Account](journal, lambda address: plain_key(1, address), _account_fields)
@@ -168,7 +167,7 @@ class Contents:
         self.storage = Table[tuple[bytes, bytes], bytes](journal, storage_key, _storage_fields)
         self.timers = Table[bytes, Timer](journal, lambda timer_id: hashed_key(5, timer_id), lambda _, row: list(row))
         self.buckets = Table[int, Bucket](
-            journal, lambda due: plain_key(6, be8(due)), lambda due, row: [self._heads[due], *row]
+            journal, lambda due: plain_key(6, be8(due)), lambda due, row: [self._find_head(due, row), *row]
         )
         self.bucket_entries = Table[tuple[int, int], bytes](
             journal, lambda place: plain_key(7, be8(place[0]) + be8(place[1])), lambda _, timer_id: [timer_id]
@@ -266,7 +265,6 @@ class Contents:
         """End a block: return its changes, state key to encoded value, and append them to the log."""
         touched = dict.fromkeys((table, key) for table, key, _ in self._journal)
         self._journal.clear()
-        self.find_heads()
         changes: dict[bytes, bytes | None] = {}
         for table, key in touched:
             place, value = table.entry(key)
@@ -277,7 +275,6 @@ class Contents:
 
     def encode_all(self) -> dict[bytes, bytes]:
         """Return all entries, encoded again from the tables alone."""
-        self.find_heads()
         tables = [table for table in (*vars(self).values(), *self._own.values()) if isinstance(table, Table)]
         entries = (table.entry(key) for table in tables for key in table.rows)
         return {place: value for place, value in entries if value is not None}
@@ -290,14 +287,10 @@ class Contents:
         """Return the mailbox: the sequences of the oldest waiting message and of the next one sent."""
         return [min(self.messages.rows, default=sent), sent]
 
-    def find_heads(self) -> None:
-        """Find the head of each bucket; buckets can be encoded only after this."""
-        self._heads.clear()
-        heads = self._heads
-        for due, sequence in self.bucket_entries.rows:
-            # Written out: this visits every waiting timer in every block, and min() would triple its cost.
-            if due not in heads or sequence < heads[due]:
-                heads[due] = sequence
+    def _find_head(self, due: int, bucket: Bucket) -> int:
+        """Return the first sequence of a bucket that still has an entry; asked for the buckets of a block alone."""
+        entries = self.bucket_entries.rows
+        return next(sequence for sequence in range(bucket.tail) if (due, sequence) in entries)
 
 
 def contents_at_genesis(genesis: Genesis) -> Contents:

@@ -36,8 +36,6 @@ def write_tiers(contents: Contents, now: int, config: Calendar) -> None:
             overflow.append(height)
     for epoch in [*contents.epochs.rows, *epochs]:
         contents.epochs.put(epoch, epochs.get(epoch))
-    if overflow:
-        contents.find_heads()
     records = [contents.buckets.entry(height)[1] or b"" for height in overflow]
     root = radix_root(list(zip(overflow, records, strict=True))) if overflow else b""
     contents.overflow.put(None, (len(overflow), root) if overflow else None)

@@ -78,7 +78,7 @@ class TimerPhase:
         # Once: what a handler of this phase schedules or extends must not change who is on the list.
         there = self._waiting()
         self.present.collected.update({timer.timer_id: timer for timer in there})
-        waiting = [timer for timer in there if timer.timer_id not in triggered]
+        waiting = [timer for timer in there if timer.timer_id not in triggered] if triggered else there
         # Before anything fires: whether a payer is solvent is asked of the start of the phase. Each payer once: in a
         # storm thousands of timers wait for few payers.
         payers = dict.fromkeys([timer.fee_payer for timer in waiting])
