@@ -36,7 +36,7 @@ _USUAL: Final = {
     (reason, verified): MessageCheck(ok=not reason, reason=reason, signatures_verified=verified)
     for reason, verified in (("", 0), ("", 1), (STALE, 0))
 }
-"""What nearly every check finds, made once."""
+"""The results of nearly every check, made once."""
 
 
 class Screen:
