@@ -222,6 +222,9 @@ def _try_inbox(_chance: Chance) -> Iterator[tuple[str, bool]]:
     yield "a pause does not count what it holds back", inbox.held == 2
     inbox.resume()
     yield "a pause loses or doubles what it holds back", len(inbox) == 3
+    inbox.pause()
+    inbox.put(3)
+    yield "a pause counts what an earlier one held back", inbox.held == 1
 
 
 def _is_part(part: bytes) -> bool:

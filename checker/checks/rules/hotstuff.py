@@ -16,7 +16,7 @@ from checker.checks.rules.engine_rules import EngineRules, Proposed, Said, Signe
 from checker.checks.rules.hotstuff_cells import read_hotstuff_cells
 from validators.consensus.hotstuff.finality import Commit
 from validators.consensus.hotstuff.journal import CastVote, HotStuffRecord, Lock
-from validators.consensus.hotstuff.kind import HOTSTUFF
+from validators.consensus.hotstuff.kind import HOTSTUFF, VOTE_WORD
 from validators.consensus.hotstuff.messages import (
     BlockVote,
     NewView,
@@ -39,6 +39,10 @@ _NAMESPACES: Final = {
     NewView: b"stampede_HOTSTUFF_NEW_VIEW",
     ViewTimeout: b"stampede_HOTSTUFF_TIMEOUT",
 }
+
+HOTSTUFF_VOTE: Final = BlockVote.traced_name
+HOTSTUFF_VOTE_WORD: Final = VOTE_WORD
+"""The names of a vote for a block, as it is sent and as its event has it."""
 
 _THREE_CHAIN: Final = 3
 """Blocks of a proof, in the profile that has locks."""

@@ -2,31 +2,38 @@
 
 A crash can come between the sync of a vote and its sending. The journal has the vote then, and only the new life can
 send it; where it does not, the view waits for a timeout, and another quorum makes up for it.
+
+HotStuff sends its last vote, of the view in which the new life begins or the one before, as its disk gives the block
+back. A vote that only the journal knows is left out there: the crash may have lost its block.
 """
 
 from typing import ClassVar
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
+from checker.checks.rules.hotstuff import HOTSTUFF_RULES, HOTSTUFF_VOTE, HOTSTUFF_VOTE_WORD
 from checker.checks.rules.simplex import SIMPLEX_RULES
 from checker.results import CheckResult, ExitClass
 from faults.events import Restarted
 from network.events import Event, Handlers, Sent
-from validators.events import Entered, StoppedVoting, Voted
+from validators.events import Entered, SnapshotJoined, StoppedVoting, Voted
 
 _VOTES = ("Notarize", "Nullify", "Finalize")
 
 
 class KeptVotes(Check):
-    """A validator that restarts in a view that it has notarized a block of sends that vote before any other."""
+    """A validator that restarts in a view that it has voted for a block of sends that vote before any other."""
 
     name = "kept-votes"
     exit_class: ClassVar[ExitClass] = "liveness"
-    engines = (SIMPLEX_RULES.name,)
+    engines = (SIMPLEX_RULES.name, HOTSTUFF_RULES.name)
 
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)
+        self._is_hotstuff = run.engine == HOTSTUFF_RULES.name
+        self._votes = (HOTSTUFF_VOTE,) if self._is_hotstuff else _VOTES
         self._notarized: dict[tuple[int, int], None] = {}
+        self._last: dict[int, int] = {}
         self._restarted: dict[int, None] = {}
         self._owed: dict[int, int] = {}
 
@@ -39,6 +46,7 @@ class KeptVotes(Check):
             Voted: self.vote,
             Sent: self.sent,
             StoppedVoting: self.stopped,
+            SnapshotJoined: self.joined,
         }
 
     @property
@@ -55,29 +63,48 @@ class KeptVotes(Check):
         """Remember a notarize that was sent, or found in a journal."""
         if vote.vote == "notarize":
             self._notarized[event.node, vote.view] = None
+        elif vote.vote == HOTSTUFF_VOTE_WORD and event.node not in self._restarted:
+            self._last[event.node] = vote.view
 
     def stopped(self, event: Event, _stopped: StoppedVoting) -> None:
         """A validator without its journal has no vote to send."""
         self._restarted.pop(event.node, None)
         self._owed.pop(event.node, None)
 
+    def joined(self, event: Event, _joined: SnapshotJoined) -> None:
+        """The blocks that its disk would have given back are below the snapshot's."""
+        self._owed.pop(event.node, None)
+
     def entered(self, event: Event, entered: Entered) -> None:
         """Note the vote that a restarted validator owes: that of the first view of its life."""
-        if self._restarted.pop(event.node, event) is None and (event.node, entered.view) in self._notarized:
+        if self._restarted.pop(event.node, event) is not None:
+            return
+        if (event.node, entered.view) in self._notarized:
             self._owed[event.node] = entered.view
+        elif self._is_hotstuff and event.node not in self.run.disk_faults.touched:
+            self._owe_last(event.node, entered.view)
 
     def sent(self, event: Event, sent: Sent) -> None:
         """Compare the first vote of a life with the one that is owed."""
-        if sent.label in _VOTES and event.node in self._owed:
+        if sent.label in self._votes and event.node in self._owed:
             view = self._owed.pop(event.node)
             self.tally.compared += 1
-            if (sent.label, sent.view) != ("Notarize", view):
+            if (sent.label, sent.view) != (self._votes[0], view):
+                when = "after its vote in view" if self._is_hotstuff else "in view"
+                deed = "" if self._is_hotstuff else ", which it had notarized,"
                 self.tally.fail(
-                    f"validator {event.node} restarted in view {view}, which it had notarized, and sent a {sent.label} "
-                    f"of view {sent.view} first",
+                    f"validator {event.node} restarted {when} {view}{deed} and sent a {sent.label} of view {sent.view} "
+                    "first",
                     validator=event.node,
                     view=view,
                 )
+
+    def _owe_last(self, node: int, view: int) -> None:
+        """Note the last vote, unless it is of a view that is over, or went to the validator itself."""
+        last = self._last.get(node, -1)
+        leader = HOTSTUFF_RULES.leader_of(last + 1, self.run.validators, self.run.plan)
+        if last >= max(view - 1, 1) and leader != node:
+            self._owed[node] = last
 
     def finish(self) -> CheckResult:
         """Return the result."""

@@ -2,12 +2,13 @@
 
 import pytest
 
+from checker.checks.observations import DiskFaults
 from checker.checks.rules.simplex_restart import KeptVotes
 from faults.events import Restarted
 from network.events import Event, Sent
 from network.types import SUPERVISOR
 from tests.support.checks import finish, make_run, show
-from validators.events import Entered, StoppedVoting, Voted
+from validators.events import Entered, SnapshotJoined, StoppedVoting, Voted
 
 NOTARIZED = Event(1, 2, Voted("notarize", 5, b"p"))
 BACK = (Event(2, SUPERVISOR, Restarted(2)), Event(3, 2, Entered(5, 1)))
@@ -49,3 +50,34 @@ def test_another_vote_first_is_named(other):
 )
 def test_nothing_is_owed_otherwise(events):
     assert judge(*events).status != "failed"
+
+
+class TestOfHotStuff:
+    """Validator 2 has voted in view 5, whose votes go to validator 3, and comes back in a view."""
+
+    VOTED = Event(1, 2, Voted("vote", 5, b"p"))
+
+    def judge(self, view, *events, last=VOTED, **facts):
+        check = KeptVotes(make_run(engine="hotstuff", **facts))
+        show(check, last, Event(2, SUPERVISOR, Restarted(2)), Event(3, 2, Entered(view, 1)), *events)
+        return finish(check)
+
+    @pytest.mark.parametrize("view", [5, 6])
+    def test_the_last_vote_goes_first(self, view):
+        assert self.judge(view, sent("NewView", 7), sent("BlockVote", 5)).status == "passed"
+        assert self.judge(view, sent("BlockVote", 7)).summary == (
+            "validator 2 restarted after its vote in view 5 and sent a BlockVote of view 7 first"
+        )
+
+    def test_nothing_is_owed_where_the_block_may_be_gone(self):
+        touched = DiskFaults(touched=[2])
+        joined = Event(3, 2, SnapshotJoined(9, b"", b""))
+
+        assert self.judge(7, sent("BlockVote", 7)).compared == 0
+        assert self.judge(6, sent("BlockVote", 7), disk_faults=touched).compared == 0
+        assert self.judge(6, joined, sent("BlockVote", 7)).compared == 0
+
+    def test_a_vote_to_itself_does_not_leave(self):
+        own = Event(1, 2, Voted("vote", 3, b"p"))
+
+        assert self.judge(4, sent("BlockVote", 4), last=own).compared == 0

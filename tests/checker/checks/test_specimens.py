@@ -44,7 +44,12 @@ def truncate_and_then_say_so(self, name, length):
         self._reach("mid-prune")
 
 
+def pause_and_count_on(self):
+    self._is_paused = True
+
+
 WRONG = {
+    "a pause that counts on": (Inbox, "pause", pause_and_count_on, "a pause counts what an earlier one held back"),
     "a boundary too late": (DiskHandle, "truncate", truncate_and_then_say_so, "a boundary stands at another place"),
     "a life that goes on": (DiskHandle, "revoke", lambda _self: None, "a life that has ended writes"),
     "errors of the first fault": (Medium, "check", check_the_first_alone, "IoErrors does nothing beside another fault"),
