@@ -33,7 +33,6 @@ from cluster.scenario.load import load_scenario
 from cluster.scenario.model import Scenario
 from cluster.swarm.generator import draw_scenario
 from cluster.verdict import pipeline
-from cluster.verdict.monitor import Monitor
 
 Show: TypeAlias = Callable[[str], None]
 
@@ -107,8 +106,8 @@ def measure(scenario: Scenario, seed: int) -> Figures:
     figures = Figures()
     hooks_of, read_back, finish = pipeline._hooks_of, pipeline._read_back, Suite.finish  # noqa: SLF001 - steps of the pipeline
 
-    def timed_hooks(monitor: Monitor, scenario: Scenario, progress: LiveProgress) -> Any:  # noqa: ANN401 - as they are
-        return tuple(_timed(hook, figures, "online_ns") for hook in hooks_of(monitor, scenario, progress))
+    def timed_hooks(*run: Any) -> Any:  # noqa: ANN401 - as they are
+        return tuple(_timed(hook, figures, "online_ns") for hook in hooks_of(*run))
 
     def timed_finish(suite: Suite, end: Any, _during: Any) -> Any:  # noqa: ANN401 - as they are
         before_ns = figures.oracle_ns

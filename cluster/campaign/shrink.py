@@ -1,6 +1,6 @@
 """Makes a run that went wrong smaller while it goes wrong in the same way.
 
-The resolved plan is reduced, not the seed: fewer faults, fewer workloads, fewer validators, an earlier stop, shorter
+The resolved plan is reduced, not the seed: an earlier stop, fewer faults, fewer workloads, fewer validators, shorter
 faults, smaller numbers, and everything else at its default. A candidate counts if its signature (`tasks.py`) is that of
 the run; chance is keyed, so what a reduction leaves in place draws as before. Entries, validators and sections are
 reduced by delta debugging. Then Hypothesis makes all values smaller that are left (`shrink_candidates.py`,
@@ -30,7 +30,7 @@ from cluster.campaign.smallest import Choices, find_smallest
 from cluster.campaign.tasks import Task
 from cluster.scenario.defaults import TABLES, without_defaults
 from cluster.scenario.load import convert_scenario, decode_scenario, encode_scenario
-from cluster.scenario.model import NAME_CHARACTERS_MAX, Scenario
+from cluster.scenario.model import NAME_CHARACTERS_MAX, RunSection, Scenario
 
 Reduction: TypeAlias = tuple[str, Plain]
 """A description of a step, and the plan after it."""
@@ -45,6 +45,9 @@ VALIDATORS_MIN: Final = 4
 
 COMMENT_CHARACTERS_MAX: Final = 110
 TAG_CHARACTERS: Final = 6
+
+STOPS: Final = 4
+"""Parts of a run at whose ends it is tried to stop."""
 
 _NEEDED: Final = ("cluster", "mutants")
 """Sections that are no weather: how many validators there are, and what is wrong with them."""
@@ -72,6 +75,7 @@ class Shrinker:
         on_smaller: Called with the smallest scenario so far, whenever that is another one: shrinking may be killed.
         runs_max: Runs after which it stops with what it has.
         is_thorough: Whether candidates are repeated in another process: what the failure needs to show.
+        height: The height at which the failure shows, 0 where it is of no height.
     """
 
     def __init__(
@@ -86,6 +90,7 @@ class Shrinker:
         on_smaller: Callable[[Scenario, int], None] = lambda _scenario, _runs: None,
         runs_max: int = RUNS_MAX,
         is_thorough: bool = False,
+        height: int = 0,
     ) -> None:
         self._plain: Plain = json.loads(encode_scenario(scenario))
         self._seed = seed
@@ -96,6 +101,7 @@ class Shrinker:
         self._on_smaller = on_smaller
         self._runs_max = runs_max
         self._is_thorough = is_thorough
+        self._height = height
         self._runs = 0
         self._steps: list[str] = []
         self._tried: dict[bytes, bool] = {}
@@ -107,10 +113,15 @@ class Shrinker:
         while is_smaller and self._runs < self._runs_max:
             is_smaller = False
             self._failed.clear()
-            for reduce in (self._fewer_entries, self._narrower_workloads, self._fewer_validators, self._defaults):
+            # Once a round: what others leave is cheap to run already, and values are made smaller below.
+            is_smaller |= self._take_first(self._shorter(self._plain))
+            # What makes runs cheapest comes first: messages grow with the square of the validators.
+            for reduce in (self._fewer_validators, self._fewer_entries, self._narrower_workloads, self._defaults):
                 while self._runs < self._runs_max and self._take_first(reduce(self._plain)):
                     is_smaller = True
-            is_smaller |= self._take_smaller_values()
+            # To the end before the next round, which tries once more all that failed before.
+            while self._runs < self._runs_max and self._take_smaller_values():
+                is_smaller = True
         scenario = convert_scenario(self._plain, "the shrunk scenario")
         return Shrunk(scenario, self._runs, self._runs >= self._runs_max, tuple(self._steps))
 
@@ -181,6 +192,13 @@ class Shrinker:
             self._run([encoded])
         return bool(encoded) and self._tried[encoded]
 
+    def _shorter(self, plain: Plain) -> Iterator[Reduction]:
+        """Stop earlier, first of all: what comes after the failure costs every candidate its time."""
+        stop = plain["run"]["until_height"]
+        heights = [self._height, *(stop * quarters // STOPS for quarters in range(1, STOPS))]
+        for height in sorted({height for height in heights if 0 < height < stop}):
+            yield f"run.until_height {stop} -> {height}", {**plain, "run": {**plain["run"], "until_height": height}}
+
     def _fewer_entries(self, plain: Plain) -> Iterator[Reduction]:
         for table in TABLES:
             for removed in halves(list(plain[table])):
@@ -201,14 +219,19 @@ class Shrinker:
             yield f"{count} validators", with_validators(plain, count)
 
     def _defaults(self, plain: Plain) -> Iterator[Reduction]:
-        """Put whole sections back to what a scenario has that does not name them."""
+        """Put whole sections back to what a scenario has that does not name them; a run that stops earlier still does.
+
+        A stop that goes back to its default and is made early again would go on for ever.
+        """
         stated = without_defaults(plain)
+        stop = plain["run"]["until_height"]
+        early = {"until_height": stop} if stop < RunSection().until_height else {}
+        if stated.get("run") == early:
+            del stated["run"]
         sections = [key for key in stated if key not in {*TABLES, *_NEEDED} and isinstance(stated[key], Mapping)]
         for left_out in halves(sections):
-            yield (
-                f"{', '.join(left_out)} as by default",
-                {key: value for key, value in plain.items() if key not in left_out},
-            )
+            smaller = {key: value for key, value in plain.items() if key not in left_out}
+            yield f"{', '.join(left_out)} as by default", {"run": early, **smaller}
 
 
 def halves(names: Sequence[str]) -> Iterator[tuple[str, ...]]:

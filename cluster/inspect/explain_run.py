@@ -1,8 +1,8 @@
-"""Runs a recorded scenario once more with every execution observed, and explains it; see checker.explain."""
+"""Observes every execution of a run, and explains what went wrong in it; see checker.explain."""
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Final, NamedTuple
 
 import msgspec
@@ -28,6 +28,7 @@ from cluster.scenario.model import Scenario
 from cluster.verdict.executions import watch_executions
 from cluster.verdict.replay import recorded_scenario
 from faults import byzantine_validators
+from network.collector import rare_collections
 from network.events import events_of_type
 from validators.consensus.registry import ENGINES
 from validators.events import BlockExecuted
@@ -47,14 +48,22 @@ class Explained(NamedTuple):
     log: bytes
 
 
+class Repetition(NamedTuple):
+    """A recorded run that was repeated before a witness, and its log."""
+
+    witness: "ExecutionWitness"
+    log: bytes
+
+
 def explain_record(
-    reader: RecordReader, checks: Sequence[CheckResult] | None = None
+    reader: RecordReader, checks: Sequence[CheckResult] | None = None, repeated: Repetition | None = None
 ) -> tuple[Explanation, Difference | None]:
     """Explain a recorded run, and say where the repeated run differs from the recorded one, if anywhere.
 
     Args:
         reader: The record.
         checks: The results to be explained, instead of the record's own.
+        repeated: The run as it was repeated already; without it, it is repeated here.
 
     Raises:
         ScenarioError: The scenario cannot be read.
@@ -66,13 +75,24 @@ def explain_record(
     checks = reader.checks() if checks is None else checks
     is_unstable = any(check.name == "determinism" and check.status == "failed" for check in checks)
     for _ in range(REPEATS_MAX if is_unstable else 1):
-        explanation, log = explain_run(scenario, reader.manifest.seed, checks)
-        difference = first_difference(reader.events(), iterate_events(log))
+        if repeated is None:
+            explanation, log = explain_run(scenario, reader.manifest.seed, checks)
+        else:
+            explanation, log = repeated.witness.explain(checks, repeated.log), repeated.log
+            repeated = None
+        difference = _difference_from(reader, log)
         if difference is not None:
             break
     if difference is not None and explanation.height is None:
         explanation = _of_another_input(explanation, reader, log)
     return explanation, difference
+
+
+def _difference_from(reader: RecordReader, log: bytes) -> Difference | None:
+    """Return the first event of a record that another log does not have; the digest says where there is none."""
+    if hashlib.sha256(log).hexdigest() == reader.manifest.digest:
+        return None
+    return first_difference(reader.events(), iterate_events(log))
 
 
 def _of_another_input(explanation: Explanation, reader: RecordReader, log: bytes) -> Explanation:
@@ -106,6 +126,7 @@ def _of_another_input(explanation: Explanation, reader: RecordReader, log: bytes
     )
 
 
+@rare_collections()
 def explain_run(
     scenario: Scenario,
     seed: int,
@@ -120,44 +141,51 @@ def explain_run(
         checks: The results of the run's checks.
         factories: Other parts of chosen validators, besides those that the scenario gives them.
     """
-    cluster = Cluster(scenario, seed, factories=factories or {})
-    own = dict(cluster.factories)
-    executions = Executions()
-    blank = make_engine(cluster.genesis, lambda _transaction: False)
-    watch = _Watch(executions, Block(blank.finalized, ()), blank.genesis_digest)
-    # The execution of a Byzantine validator proves nothing about the code.
-    honest = [node for node in own if node not in byzantine_validators(scenario.faults)]
-    cluster.factories = {**own, **{node: watch.opening(node, own[node]) for node in honest}}
-    watch_executions(cluster, watch, honest)
-    cluster.hooks = RunHooks(on_applied=partial(_note_final, executions, honest))
+    cluster, witness = Cluster(scenario, seed, factories=factories or {}), ExecutionWitness()
+    witness.attach(cluster)
+    watch_executions(cluster, witness.honest, witness)
+    cluster.hooks = RunHooks(on_applied=witness.applied)
     with Watchdog(lambda: cluster.steps, f"{scenario.name} seed {seed}"):
         log = bytes(cluster.run().trace.log)
-    findings = Findings(
-        executions=executions,
-        genesis=msgspec.msgpack.encode(cluster.genesis),
-        timebase=cluster.genesis.timebase,
-        checks=checks,
-        events=lambda: iterate_events(log),
-        replay=lambda node, divergence: _replay(cluster, own[node], divergence),
-        expected=scenario.expect.fails,
-        view_word=ENGINES[scenario.consensus.engine].view_word,
-    )
-    return Explained(explain(findings), log)
+    return Explained(witness.explain(checks, log), log)
 
 
-class _Watch:
-    """Notes every execution of a run, of genesis too, and every log of which no state was made.
+class ExecutionWitness:
+    """Notes every execution of a run, of genesis too, and every log of which no state was made; see RunWitness."""
 
-    Args:
-        executions: The executions noted so far.
-        genesis: The block of genesis, as it is right.
-        digest: Its digest.
-    """
+    def __init__(self) -> None:
+        self._executions = Executions()
 
-    def __init__(self, executions: Executions, genesis: Block, digest: bytes) -> None:
-        self._executions = executions
-        self._genesis = genesis
-        self._digest = digest
+    def attach(self, cluster: Cluster) -> None:
+        """Note how the engines of a cluster that has not run yet begin."""
+        self._cluster = cluster
+        self._own = dict(cluster.factories)
+        blank = make_engine(cluster.genesis, lambda _transaction: False)
+        self._genesis, self._digest = Block(blank.finalized, ()), blank.genesis_digest
+        # The execution of a Byzantine validator proves nothing about the code.
+        byzantine = byzantine_validators(cluster.scenario.faults)
+        self.honest = tuple(node for node in self._own if node not in byzantine)
+        cluster.factories = {**self._own, **{node: self.opening(node, self._own[node]) for node in self.honest}}
+
+    def applied(self, node: int, executed: Executed) -> None:
+        """Note that a block is final for a replica."""
+        if node in self.honest:
+            self._executions.add_final(node, executed.header.height, executed.digest)
+
+    def explain(self, checks: Sequence[CheckResult], log: bytes) -> Explanation:
+        """Explain the failures of the checks of the run that is over, which has this log."""
+        cluster, scenario = self._cluster, self._cluster.scenario
+        findings = Findings(
+            executions=self._executions,
+            genesis=msgspec.msgpack.encode(cluster.genesis),
+            timebase=cluster.genesis.timebase,
+            checks=checks,
+            events=lambda: iterate_events(log),
+            replay=lambda node, divergence: _replay(cluster, self._own[node], divergence),
+            expected=scenario.expect.fails,
+            view_word=ENGINES[scenario.consensus.engine].view_word,
+        )
+        return explain(findings)
 
     def opening(self, node: int, factory: ValidatorFactory) -> ValidatorFactory:
         """Return a validator's factory whose engines are noted as they begin: from genesis, or from a log."""
@@ -215,11 +243,6 @@ def _outcome_broken(broken: BrokenOff, keys: Iterable[bytes]) -> Outcome:
 
 def _reason_of(error: Exception) -> str:
     return str(error) if isinstance(error, InvalidBlockError) else f"{type(error).__name__}: {error}"
-
-
-def _note_final(executions: Executions, honest: Container[int], node: int, executed: Executed) -> None:
-    if node in honest:
-        executions.add_final(node, executed.header.height, executed.digest)
 
 
 def _outcome_of(executed: Executed) -> Outcome:

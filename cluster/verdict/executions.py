@@ -1,8 +1,7 @@
 """Observers of every block that the engines of a run execute."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Protocol
 
 from cluster.runtime.cluster import Cluster
@@ -17,21 +16,36 @@ class ExecutionObserver(Protocol):
     def broken_off(self, node: int, broken: BrokenOff) -> None: ...  # noqa: D102
 
 
-def watch_executions(cluster: Cluster, observer: ExecutionObserver, nodes: Iterable[int]) -> None:
-    """Show an observer what some replicas of a cluster that has not run yet execute."""
-    watched = {node: _over(node, cluster.factories[node], observer) for node in nodes}
+class RunWitness(ExecutionObserver, Protocol):
+    """Sees a whole run beside its checks, so that one run is enough to judge it and to say why it went wrong."""
+
+    def attach(self, cluster: Cluster) -> None: ...  # noqa: D102
+    def applied(self, node: int, executed: Executed) -> None: ...  # noqa: D102
+
+
+def watch_executions(cluster: Cluster, nodes: Iterable[int], *observers: ExecutionObserver) -> None:
+    """Show observers what some replicas of a cluster that has not run yet execute."""
+    watched = {node: _over(node, cluster.factories[node], observers) for node in nodes}
     cluster.factories = {**cluster.factories, **watched}
 
 
-def _over(node: int, factory: ValidatorFactory, observer: ExecutionObserver) -> ValidatorFactory:
+def _over(node: int, factory: ValidatorFactory, observers: Sequence[ExecutionObserver]) -> ValidatorFactory:
     """Return a factory whose engines, one for each life of the validator, report their executions."""
+
+    def executed_by_all(executed: Executed) -> None:
+        for observer in observers:
+            observer.executed(node, executed)
+
+    def broken_off_by_all(broken: BrokenOff) -> None:
+        for observer in observers:
+            observer.broken_off(node, broken)
 
     def make(
         genesis: Genesis, verify_transaction: Callable[[Transaction], bool], log: RestoredLog = EMPTY_LOG
     ) -> Engine:
         engine = factory.engine(genesis, verify_transaction, log)
-        engine.on_executed = partial(observer.executed, node)
-        engine.on_broken_off = partial(observer.broken_off, node)
+        engine.on_executed = executed_by_all
+        engine.on_broken_off = broken_off_by_all
         return engine
 
     return replace(factory, engine=make)

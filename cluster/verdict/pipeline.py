@@ -34,7 +34,7 @@ from cluster.runtime.data_directory import DataDirectory
 from cluster.runtime.watchdog import Watchdog
 from cluster.scenario.load import encode_scenario
 from cluster.scenario.model import Scenario
-from cluster.verdict.executions import watch_executions
+from cluster.verdict.executions import RunWitness, watch_executions
 from cluster.verdict.figures import figures_of, recoveries_of, replica_modes_of, row_of, work_of
 from cluster.verdict.monitor import Monitor, make_monitor
 from faults import Cell, FaultEffect
@@ -178,12 +178,13 @@ def run_pipeline(
     replay: ColdReplayer | None = None,
     data: DataDirectory | None = None,
     has_page: bool = True,
+    witnesses: Sequence[RunWitness] = (),
 ) -> PipelineResult:
     """Run a scenario and check the run; `runs` is where the run directory goes, None writes none that stays.
 
-    `keeps` says whether a run is worth its directory. `data` gives the validators real disks. `extra` adds a
-    check of its own before the record is written; `command` is what repeats the run; `replay` makes the cold
-    replay, in a fresh process unless it is given. Without `has_page` the run directory has no page.
+    `keeps` says whether a run is worth its directory, `has_page` whether that has a page. `data` gives the validators
+    real disks. `extra` adds a check before the record is written; `command` repeats the run; `replay` makes the cold
+    replay, in a fresh process unless it is given. `witnesses` see every execution beside the checks.
 
     Raises:
         network.outcome.RunFailedError: The test bed itself broke.
@@ -191,8 +192,7 @@ def run_pipeline(
     """
     cluster = Cluster(scenario, seed, factories=factories or {}, data=data)
     monitor = make_monitor(cluster)
-    watch_executions(cluster, monitor.executed, monitor.context.honest)
-    on_event, on_applied = _hooks_of(monitor, scenario, progress)
+    on_event, on_applied = _hooks_of(cluster, monitor, progress, witnesses)
     cluster.hooks = RunHooks(
         on_event=on_event,
         on_applied=on_applied,
@@ -201,9 +201,7 @@ def run_pipeline(
         on_leave=monitor.situations.leave,
     )
     steps = _Steps(cluster, monitor, progress, replay or run_cold_replay, extra)
-    # A reopened run is no repetition of the one that it goes on with, which keeps its place.
-    reopened = f"-at-{data.start_us // 1_000}" if data is not None and data.start_us else ""
-    name = f"{scenario.name}-{seed}{reopened}"
+    name = _name_of(scenario, seed, data)
     if runs is None:
         with scratch_directory(name) as scratch, RecordWriter(scratch / name, scenario.plugins) as writer:
             return steps.run_into(writer)
@@ -217,13 +215,20 @@ def run_pipeline(
     return replace(result, directory=directory)
 
 
+def _name_of(scenario: Scenario, seed: int, data: DataDirectory | None) -> str:
+    # A reopened run is no repetition of the one that it goes on with, which keeps its place.
+    reopened = f"-at-{data.start_us // 1_000}" if data is not None and data.start_us else ""
+    return f"{scenario.name}-{seed}{reopened}"
+
+
 def _hooks_of(
-    monitor: Monitor, scenario: Scenario, progress: LiveProgress
+    cluster: Cluster, monitor: Monitor, progress: LiveProgress, witnesses: Sequence[RunWitness]
 ) -> tuple[Callable[[Event], None], Callable[[int, Executed], None]]:
-    """Return who sees events and applied blocks: the checks, and then a person if one looks."""
-    progress.begin(scenario)
-    if not progress.is_watching:
-        return monitor.suite.observe, monitor.applied
+    """Return who sees events and applied blocks: the checks, witnesses, and then a person if one looks."""
+    for witness in witnesses:
+        witness.attach(cluster)
+    watch_executions(cluster, monitor.context.honest, monitor.executed, *witnesses)
+    progress.begin(cluster.scenario)
 
     def observe(event: Event) -> None:
         monitor.suite.observe(event)
@@ -231,9 +236,11 @@ def _hooks_of(
 
     def apply(node: int, executed: Executed) -> None:
         monitor.applied(node, executed)
+        for witness in witnesses:
+            witness.applied(node, executed)
         progress.applied(node, executed.summary.waiting_live, executed.summary.waiting_dead)
 
-    return observe, apply
+    return observe if progress.is_watching else monitor.suite.observe, apply
 
 
 def _write_verdict(writer: RecordWriter, result: PipelineResult, command: str, *, has_page: bool) -> None:

@@ -5,7 +5,7 @@ sealed again. Only the run itself shows what belongs into it. Where the code is 
 difference proves nothing against either: then the replay is inconclusive, and says what has changed first.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
@@ -33,6 +33,7 @@ from cluster.live.progress import LiveProgress
 from cluster.scenario.load import decode_scenario
 from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import Scenario
+from cluster.verdict.executions import RunWitness
 from cluster.verdict.pipeline import PipelineResult, run_pipeline
 
 CHECK: Final = "replay"
@@ -42,14 +43,16 @@ _MADE_BY_HAND: Final = ("determinism",)
 """Checks of a record that a replay does not make: they need more than one run."""
 
 
-def replay_record(reader: RecordReader, *, progress: LiveProgress) -> PipelineResult:
+def replay_record(
+    reader: RecordReader, *, progress: LiveProgress, witnesses: Sequence[RunWitness] = ()
+) -> PipelineResult:
     """Run a recorded scenario again, and add the check `replay` to its result; raises what recorded_scenario raises.
 
     Where other code than the record's gives another run, that check is the only one: the others would be about a run
-    that was not recorded.
+    that was not recorded. `witnesses` see the run.
     """
     scenario = recorded_scenario(reader)
-    result = run_pipeline(scenario, reader.manifest.seed, runs=None, progress=progress)
+    result = run_pipeline(scenario, reader.manifest.seed, runs=None, progress=progress, witnesses=witnesses)
     difference = _difference_of(reader, result)
     if not is_made_by_this_code(reader):
         return _result_by_other_code(reader, result, difference)

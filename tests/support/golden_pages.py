@@ -24,11 +24,17 @@ SMALL_STORM = (
     *("faults.blackout.at_ms=14_000", "faults.blackout.restart_ms=80_000"),
 )
 
+PARTS = (
+    *("mutants.refund-rounded-down=[2]", "run.until_height=5"),
+    *("faults.split.start_ms=1_500", "faults.split.stop_ms=4_000"),
+    'faults.reboot={kind="crash", validator=1, at_ms=4_500, restart_ms=6_000}',
+)
+
 RUNS = {
     "outage-storm": ("outage-storm", SMALL_STORM),
     "certified-split": ("certified-split", ("run.until_height=12",)),
     "broken-refund": ("broken-refund", ()),
-    "one-validator-parts": ("calm", ("mutants.refund-rounded-down=[2]", "run.until_height=5")),
+    "one-validator-parts": ("partition-heal", PARTS),
 }
 """By the name of the text: the scenario and what is changed in it."""
 

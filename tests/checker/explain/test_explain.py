@@ -13,6 +13,7 @@ from checker.explain.executions import ExecutionGroup
 from checker.mutants.mutant import Swaps
 from checker.results import CheckResult
 from cluster.cli.main import main
+from cluster.runtime.cluster import Cluster
 from scheduler.policies import fifo
 from tests.support.bad_validators import SlowHeart, make_slow_hearted
 from tests.support.cluster_runs import result_of
@@ -261,6 +262,13 @@ def test_explain_prints_the_report_of_a_recorded_run(runs, capsys):
         "cause: clean-up",
     ):
         assert text in reported
+
+
+def test_one_run_is_enough_to_judge_a_record_and_to_explain_it(runs, monkeypatch, capsys):
+    made, run = [], Cluster.run
+    monkeypatch.setattr(Cluster, "run", lambda cluster: made.append(cluster) or run(cluster))
+
+    assert (main(["explain", str(runs[1])]), len(made)) == (0, 1)
 
 
 def test_explain_says_that_there_is_nothing_to_explain(runs, capsys):

@@ -15,7 +15,7 @@ from cluster.cli.commands.campaigns.shrink import named_after
 from cluster.cli.main import main
 from cluster.runtime.cluster import Cluster
 from cluster.scenario.load import convert_scenario, decode_scenario, encode_scenario, load_scenario
-from cluster.scenario.model import NetworkSection
+from cluster.scenario.model import NetworkSection, RunSection
 from cluster.swarm.generator import draw_scenario
 from tests.support.bad_validators import make_slow_hearted
 from tests.support.cluster_runs import result_of
@@ -119,6 +119,35 @@ def test_values_become_smaller_together_and_one_by_one():
     assert shrunk.run.until_height == 1
 
 
+def test_the_height_of_the_failure_is_the_first_stop_that_is_tried():
+    seed = next(seed for seed in range(50) if draw_scenario(seed).run.until_height > 8)
+    tried = []
+
+    def holds(scenario):
+        tried.append(scenario.run.until_height)
+        return scenario.run.until_height >= 2
+
+    shrunk = Shrinker(draw_scenario(seed), seed, "it", run=run_by(holds), jobs=1, height=2).shrink()
+
+    assert (tried[0], shrunk.steps[0]) == (2, f"run.until_height {draw_scenario(seed).run.until_height} -> 2")
+
+
+def test_an_early_stop_is_not_put_back_to_its_default():
+    """That would be made early again, and so on until no other value can be smaller."""
+    seed = next(seed for seed in range(50) if len(draw_scenario(seed).faults) >= 3)
+    needed = list(draw_scenario(seed).faults)[1]
+    stops = []
+
+    def holds(scenario):
+        stops.append(scenario.run.until_height)
+        return needed in scenario.faults
+
+    Shrinker(draw_scenario(seed), seed, "it", run=run_by(holds), jobs=1).shrink()
+
+    first_low = stops.index(1)
+    assert max(stops[first_low:]) < RunSection().until_height
+
+
 def test_no_more_runs_are_made_than_are_allowed():
     seed = next(seed for seed in range(50) if len(draw_scenario(seed).faults) >= 3)
     scenario = draw_scenario(seed)
@@ -188,7 +217,7 @@ def test_a_killed_shrink_leaves_the_smallest_scenario_so_far(runs, tmp_path):
         shrinking.kill()
 
     scenario = load_scenario(str(out))
-    assert len(scenario.workload) < 2
+    assert scenario.run.until_height < 3 or len(scenario.workload) < 2
     assert list(scenario.mutants) == ["refund-forgotten"]
 
 
@@ -200,13 +229,13 @@ def test_every_smaller_value_that_holds_is_told_at_once():
         scenario,
         0,
         "it",
-        run=run_by(lambda each: each.run.until_height > 4),
+        run=run_by(lambda each: each.run.until_height > 6),
         jobs=1,
         on_smaller=lambda smaller, _runs: reported.append(smaller.run.until_height),
     ).shrink()
 
     assert reported == sorted(reported, reverse=True)
-    assert (len(reported) > 1, reported[-1]) == (True, 5)
+    assert (len(reported) > 1, reported[-1]) == (True, 7)
 
 
 def test_a_run_that_passed_is_refused(runs, capsys):

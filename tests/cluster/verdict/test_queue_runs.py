@@ -37,7 +37,7 @@ def branches():
     final, watched = {}, Watched()
     hooks = RunHooks(on_applied=lambda node, executed: final.update({executed.digest: executed} if node == 2 else {}))
     cluster = Cluster(load_scenario("aptos-reorg"), 0, hooks=hooks)
-    watch_executions(cluster, watched, [2])
+    watch_executions(cluster, [2], watched)
     cluster.run()
     return [executed for digest, executed in watched.blocks.items() if digest not in final], list(final.values())
 

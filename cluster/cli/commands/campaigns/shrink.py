@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from checker.record.run_directory import RecordReader
+from checker.results import deciding_check
 from cluster.campaign.shrink import (
     RUNS_MAX,
     Shrinker,
@@ -100,6 +101,7 @@ def run_shrink(options: argparse.Namespace) -> int:
             on_smaller=lambda smaller, made: write_scenario_file(out, smaller, seed, signature, runs=made),
             runs_max=options.limit,
             is_thorough=is_thorough,
+            height=_height_of(reader),
         ).shrink()
     write_scenario_file(out, shrunk.scenario, seed, signature, runs=shrunk.runs)
     if options.json:
@@ -123,6 +125,13 @@ def recorded_signature(reader: RecordReader) -> str:
     if not signature:
         raise ScenarioError(str(reader.path), "is a run that passed; there is nothing to shrink")
     return signature
+
+
+def _height_of(reader: RecordReader) -> int:
+    """Return the height that the deciding check names, 0 where it names none."""
+    decisive = deciding_check(reader.checks())
+    height = dict(decisive.evidence).get("height") if decisive is not None else None
+    return height if isinstance(height, int) else 0
 
 
 def _print(before: Scenario, shrunk: Shrunk, signature: str, where: Sequence[str]) -> None:

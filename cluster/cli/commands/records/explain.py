@@ -22,7 +22,7 @@ from cluster.cli.options import (
     run_command,
     shrunk_plan_of,
 )
-from cluster.inspect.explain_run import REPEATS_MAX, explain_record
+from cluster.inspect.explain_run import REPEATS_MAX, ExecutionWitness, Repetition, explain_record
 from cluster.inspect.headline import headline_of
 from cluster.live.progress import LiveProgress
 from cluster.page.write import page_of, write_page
@@ -51,14 +51,15 @@ def run_explain(options: argparse.Namespace) -> int:
     reader = RecordReader(options.directory)
     command = command_line(["replay", str(options.directory)])
     manifest = reader.manifest
-    result = repeat(reader, is_quiet=options.json)
+    witness = ExecutionWitness()
+    result = repeat(reader, witness, is_quiet=options.json)
     replay = result.checks[-1]
     # Where the run is another one, what the record says of its own is all that there is.
     is_of_record = replay.status != "passed" and deciding_check(reader.checks()) is not None
     checks = reader.checks() if is_of_record else checks_of(reader, result)
     if deciding_check(checks) is None:
         return _print_passed(reader, result, command, as_json=options.json)
-    explanation, difference = explain_record(reader, checks)
+    explanation, difference = explain_record(reader, checks, Repetition(witness, bytes(result.log)))
     confirmed = _confirm(reader, replay, checks, difference)
     verdict = verdict_of(checks, result.scenario.expect.fails).name
     headline = f"{verdict}: {headline_of(explanation, result.scenario, plan_of(reader))}"
@@ -129,10 +130,10 @@ def _unconfirmed(reader: RecordReader, confirmed: CheckResult, difference: Diffe
     return [] if confirmed.status == "passed" else [on_one_line(confirmed.summary)]
 
 
-def repeat(reader: RecordReader, *, is_quiet: bool) -> PipelineResult:
-    """Run a recorded run once more, with its progress."""
+def repeat(reader: RecordReader, *witnesses: ExecutionWitness, is_quiet: bool) -> PipelineResult:
+    """Run a recorded run once more, with its progress; witnesses see it."""
     with LiveProgress(title=f"replay of {reader.path}", is_quiet=is_quiet) as progress:
-        return replay_record(reader, progress=progress)
+        return replay_record(reader, progress=progress, witnesses=witnesses)
 
 
 def _print_passed(reader: RecordReader, result: PipelineResult, command: str, *, as_json: bool) -> int:
