@@ -9,10 +9,12 @@ where states do not differ.
 from checker.explain.divergence import Divergence
 from checker.explain.executions import COUNTED, Executions, ObservedBlock, Outcome, RefusedLog, as_changes
 from checker.explain.explanation import Explanation, Findings, SideReport
+from checker.explain.origins import EXECUTED_ALL_THE_SAME
 from checker.explain.report import explain
 
 __all__ = [
     "COUNTED",
+    "EXECUTED_ALL_THE_SAME",
     "Divergence",
     "Executions",
     "Explanation",

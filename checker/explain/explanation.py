@@ -42,7 +42,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 
     `check` and `summary` are those of the failure that decides the verdict, `evidence` its values, `also` the
     lines of the others. `height` to `handler` say where states part and by which write; they are empty where states
-    do not, and `seen` has the check's own evidence instead. `views` are the last views of a run that got stuck.
+    do not, and `seen` has the check's own evidence instead. `origin` names the write without its values, and `told`
+    has what each side says of it. `views` are the last views of a run that got stuck.
     `chain` is the chain of events in lines.
     """
 
@@ -59,6 +60,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     keys: list[KeyReport] = []
     keys_differing: int = 0
     write: str = ""
+    origin: str = ""
+    told: list[str] = []
     receipt: int | None = None
     transaction: str = ""
     timer: str = ""

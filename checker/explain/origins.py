@@ -6,7 +6,7 @@ operations, a summary with other counts.
 
 import hashlib
 import re
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from checker.explain.divergence import Divergence, first_difference
 from checker.explain.executions import Outcome
@@ -19,13 +19,16 @@ from validators.execution.blocks import address_of, decode_transaction
 from validators.execution.errors import InvalidEncodingError
 from validators.execution.receipts import TransactionReceipt
 
+EXECUTED_ALL_THE_SAME: Final = ", and it was executed"
+"""The end of an origin that the oracle refuses."""
+
 
 class Origin(NamedTuple):
     """The place where a difference was made.
 
     Attributes:
         what: The transaction, timer or phase, in words.
-        told: The receipts of each group about it, in words, in the order of the groups.
+        reported: The receipts of each group about it, in words, in the order of the groups.
         receipt: Index of the receipt in the block, -1 without one.
         transaction: Digest of the transaction, or nothing.
         timer: Identifier of the timer, or nothing.
@@ -48,7 +51,7 @@ class Origin(NamedTuple):
 
 def origin_of_refusal(divergence: Divergence) -> Origin:
     """Return the header or the transaction that the oracle refuses and every validator executed."""
-    what = f"{divergence.refusal}, and it was executed"
+    what = f"{divergence.refusal}{EXECUTED_ALL_THE_SAME}"
     index = re.match(r"transaction (\d+):", divergence.refusal)
     if index is None:
         return Origin(what)

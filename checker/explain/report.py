@@ -114,6 +114,8 @@ def _with_divergence(explanation: Explanation, findings: Findings, divergence: D
         keys=[_report_key(divergence, key) for key in keys[:KEYS_MAX]],
         keys_differing=len(keys),
         write=_describe_write(divergence, origin),
+        origin=origin.what,
+        told=list(origin.reported),
         receipt=None if origin.receipt < 0 else origin.receipt,
         transaction=origin.transaction.hex(),
         timer=timer_id.hex(),

@@ -4,7 +4,7 @@ Memory that no block explains, a log that cannot be opened as a state, and a pro
 are differences of states all the same: they have groups, a height and a cause.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import msgspec
@@ -14,9 +14,11 @@ from checker.explain.chain_of_events import read_taken_back, surroundings
 from checker.explain.evidence import seen_by
 from checker.explain.executions import RefusedLog
 from checker.explain.explanation import Explanation, Findings, SideReport
+from checker.explain.formatting import name_key
+from checker.explain.reading import digest_in
 from checker.mutants.mutant import Cause
 from checker.record.errors import on_one_line
-from checker.results import CheckResult
+from checker.results import CheckResult, Evidence
 
 _OF_MEMORY: Final[Mapping[str, Cause]] = {
     "live-values": "clean-up",
@@ -52,6 +54,15 @@ def explain_same_states(explanation: Explanation, findings: Findings) -> Explana
         return _of_memory(explanation, findings, memory)
     causes = [_OF_OTHERS[check.name] for check in failed if check.name in _OF_OTHERS]
     return msgspec.structs.replace(explanation, cause=next(iter(causes), None))
+
+
+def _subject_of(evidence: Mapping[str, Evidence]) -> Iterator[str]:
+    """Yield the place in memory or the key that a check names."""
+    key = digest_in(evidence.get("key"))
+    if key:
+        yield name_key(key)
+    elif "place" in evidence:
+        yield str(evidence["place"])
 
 
 def _of_refused_log(explanation: Explanation, findings: Findings, refused: RefusedLog, height: int) -> Explanation:
@@ -99,4 +110,6 @@ def _of_memory(explanation: Explanation, findings: Findings, check: CheckResult)
         block=block,
         sides=sides,
         write=write,
+        origin=", ".join([check.name, *_subject_of(evidence)]),
+        told=[side.says for side in sides],
     )
