@@ -99,7 +99,7 @@ def make_faults(
         if not fault.enabled:
             continue
         count = figures.get(f"fault_{name}")
-        effect = "it never began" if count is None else f"{count:,} {type(fault).counts or 'times'}"
+        effect = "it never began" if count is None else _counted(count, type(fault).counts)
         rows.append(
             FaultRow(name, kind_of(fault), fault.sentence(), effect, fault.targets(), tuple(windows.get(name, ())))
         )
@@ -132,6 +132,12 @@ def make_coverage(document: Mapping[str, Any]) -> CoverageGrid:
     kinds = dict.fromkeys(kind for kind, _, _ in hits)
     rows = tuple((kind, tuple(hits.get((kind, *column), 0) for column in columns)) for kind in kinds)
     return CoverageGrid(tuple(f"{phase}, {role}" for phase, role in columns), rows)
+
+
+def _counted(count: int, what: str) -> str:
+    """Return an effect with its unit, a single word in the singular for one."""
+    unit = what or "times"
+    return f"1 {unit.removesuffix('s')}" if count == 1 and " " not in unit else f"{count:,} {unit}"
 
 
 def _shown(value: Evidence) -> str:
@@ -174,7 +180,7 @@ def _promises(document: Mapping[str, Any], checks: Sequence[CheckResult], scenar
         if fault.enabled:
             count = int(figures.get(f"fault_{name}", 0))
             promised = "may be idle" if fault.may_be_idle else "takes effect"
-            happened = f"{count:,} {type(fault).counts or 'times'}"
+            happened = _counted(count, type(fault).counts)
             yield Promise(f"fault {name}", promised, happened, "yes" if count or fault.may_be_idle else "no")
     workloads = document.get("workloads")
     for name, count in (workloads if isinstance(workloads, dict) else {}).items():

@@ -16,7 +16,7 @@ from network.draw import Draw
 class Crash(Outage, tag="crash", kw_only=True, frozen=True):
     """Stop one validator in an instant: memory and unsynced writes are gone. It restarts from its disk."""
 
-    counts: ClassVar[str] = "1 once it is back"
+    counts: ClassVar[str] = "restarts"
     cells: ClassVar[Cells] = VERIFYING
     only_stops: ClassVar[bool] = True
 

@@ -15,7 +15,7 @@ from faults.kinds.wording import seconds
 class Wipe(Outage, tag="wipe", kw_only=True, frozen=True):
     """Cut the power of one validator, put an empty disk in, and switch it on again."""
 
-    counts: ClassVar[str] = "1 once it is back"
+    counts: ClassVar[str] = "restarts"
     touches_disk: ClassVar[bool] = True
     destroys_synced: ClassVar[bool] = True
 

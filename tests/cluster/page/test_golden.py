@@ -45,14 +45,14 @@ ANSWERS = {
         "repeat with\nrun_cluster.py run broken-refund",
     ),
     "one-validator-parts": (
-        "The plan has no fault.",
-        "The plan has no fault.",
+        "From 1.500 s to 4 s all links between {0, 1} and {2, 3} are cut. | 1.500 to 4.000 s",
+        ("| 36 messages lost, held or delayed", "at 6 s it restarts from its disk. | 4.500 to 6.000 s | 1 restart"),
         "\nHeight: 3, block",
-        "\nvalidator 2 | root 01921cd2",
-        ("\nTimer: e1c8ed4d", "\naccount 852c58fb", "balance | 100000000000000 | 99999999236800 | 99999999236000"),
-        "The write: ",
+        "\nvalidator 2 | root 483aa8ea",
+        ("\nTimer: ba9b834c", "\naccount 6d089af1", "balance | 100000000000000 | 99999999236800 | 99999999236000"),
+        "The write: receipt 12: TimerFired",
         "Cause: execution",
-        "repeat with\nrun_cluster.py run calm",
+        "repeat with\nrun_cluster.py run partition-heal",
     ),
 }
 """By the name of a page, the words that answer each question in it; of some questions several places."""
