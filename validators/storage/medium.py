@@ -287,9 +287,8 @@ class Medium:
 
 
 def _last_synced(file: File) -> int:
-    """Return where the bytes begin that the last sync of a file covered first, behind the sector of the head."""
-    # A head that is gone is missed; and where one sync wrote all, no other says where its last record begins.
-    return max(file.lengths[-2] if len(file.lengths) > 1 else 0, SECTOR_BYTES)
+    """Return where the bytes begin that the last sync of a file covered first."""
+    return file.lengths[-2] if len(file.lengths) > 1 else 0
 
 
 def _is_about(condition: Condition, name: str) -> bool:
