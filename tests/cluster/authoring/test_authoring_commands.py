@@ -1,6 +1,8 @@
 """The commands for those who write scenarios: `new`, `scenarios show`, the schema, and shell completion."""
 
 import json
+import os
+import shutil
 import subprocess
 import tomllib
 
@@ -84,6 +86,37 @@ class TestCompletion:
     )
     def test_commands_options_and_scenarios_are_completed(self, capsys, words, wanted):
         assert self.complete(capsys, *words) == wanted
+
+    def run_in(self, shell, tmp_path, capsys, *arguments):
+        """Run a shell with its script as the last argument; a machine need not have each of them."""
+        program = shutil.which(shell)
+        if program is None:
+            pytest.skip(f"no {shell} on this machine: its completion is not tried")
+        assert main(["completion", shell]) == 0
+        script = tmp_path / f"stampede.{shell}"
+        script.write_text(capsys.readouterr().out)
+        command = [program, *(each.format(script=script) for each in arguments)]
+        environment = {**os.environ, "HOME": str(tmp_path), "ZDOTDIR": str(tmp_path)}
+        return subprocess.run(command, capture_output=True, text=True, check=True, env=environment, cwd=tmp_path).stdout
+
+    @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+    def test_each_script_is_one_that_its_shell_reads(self, tmp_path, capsys, shell):
+        assert self.run_in(shell, tmp_path, capsys, "-n", "{script}") == ""
+
+    @pytest.mark.parametrize(
+        ("typed", "wanted"),
+        [("stampede expl", "explain"), ("stampede run outage-s", "outage-storm"), ("stampede completion zs", "zsh")],
+    )
+    def test_fish_completes_by_its_script(self, tmp_path, capsys, typed, wanted):
+        found = self.run_in("fish", tmp_path, capsys, "--no-config", "-c", f'source {{script}}; complete -C "{typed}"')
+
+        assert wanted in found.split()
+
+    def test_zsh_takes_its_script_without_any_configuration(self, tmp_path, capsys):
+        """A .zshrc that starts no completion of its own is usual."""
+        command = "source {script} && print -r -- $_comps[stampede]"
+
+        assert "_stampede" in self.run_in("zsh", tmp_path, capsys, "-f", "-i", "-c", command)
 
     def test_each_shell_has_a_script(self, capsys):
         for shell, word in (("zsh", "bashcompinit"), ("fish", "__fish_use_subcommand")):

@@ -71,13 +71,26 @@ class TestWorkflow:
         steps = document["jobs"]["sweep"]["steps"]
         return [step["run"] for step in steps if "run" in step]
 
-    def test_its_commands_are_understood(self):
-        typed = [shlex.split(line)[1:] for line in self.commands() if line.startswith("stampede ")]
+    def typed(self):
+        return [shlex.split(line)[1:] for line in self.commands() if line.startswith("stampede ")]
 
-        assert len(typed) == 3
-        for arguments in typed:
+    def test_its_commands_are_understood(self):
+        assert len(self.typed()) == 3
+        for arguments in self.typed():
             options = command_line._parser(arguments).parse_args(arguments)
             assert options.junit.suffix == ".xml"
+
+    @pytest.mark.parametrize("place", range(3))
+    def test_its_commands_leave_what_it_keeps(self, place, tmp_path, monkeypatch, capsys):
+        """Each with its first seed alone, in an empty folder, as on a machine of its own."""
+        monkeypatch.chdir(tmp_path)
+        arguments = self.typed()[place]
+        arguments[arguments.index("--seeds") + 1] = "0"
+
+        assert main([*arguments, "--jobs", "1"]) == 0
+        assert "1 seed" in capsys.readouterr().out
+        (junit,) = (tmp_path / "results").iterdir()
+        assert (ET.parse(junit).getroot().get("tests"), (tmp_path / "runs").is_dir()) == ("1", True)
 
     def test_it_installs_what_it_runs(self):
         assert self.commands()[0] == "pip install ."

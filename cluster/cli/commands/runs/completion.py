@@ -31,6 +31,12 @@ _stampede() {
 complete -o filenames -F _stampede stampede
 """
 
+_ZSH: Final = """\
+(( ${+functions[compdef]} )) || { autoload -Uz compinit && compinit; }
+autoload -U +X bashcompinit && bashcompinit
+"""
+"""Begins the script of zsh: without its own completion, which not every .zshrc starts, there is no bash's either."""
+
 
 def fill_parser(parser: Parser) -> None:
     """Say what the command takes."""
@@ -50,7 +56,7 @@ def print_script(options: argparse.Namespace) -> int:
     words = words_by_command()
     script = _fish(words) if options.shell == "fish" else _bash(words)
     if options.shell == "zsh":
-        script = f"autoload -U +X bashcompinit && bashcompinit\n{script}"
+        script = f"{_ZSH}{script}"
     if options.json:
         print_json({"shell": options.shell, "script": script})
     else:
@@ -70,6 +76,7 @@ def words_by_command() -> dict[str, list[str]]:
         module.fill_parser(parser)
         options = dict.fromkeys(_OPTION.findall(parser.format_usage()))
         found[name] = [*options, *(scenarios if name in TAKES_SCENARIO else [])]
+    found["completion"] += SHELLS
     return found
 
 
