@@ -63,6 +63,19 @@ class Run {
     return text;
   }
 
+  // The heights at which, by the words of pane 3, something happened to what a name stands for.
+  heightsAbout(name) {
+    if (this.aboutName === name) return this.about;
+    this.aboutName = name;
+    this.about = new Set();
+    for (const line of name ? document.querySelectorAll(`.run[data-run="${this.index}"] ol.chain li`) : []) {
+      if (line.textContent.toLowerCase().includes(name)) for (const found of line.textContent.matchAll(/\bheight (\d+)/g)) this.about.add(Number(found[1]));
+    }
+    return this.about;
+  }
+
+  isOfBlock(i) { return ['executed', 'finalized'].includes(this.kinds[this.mark_kind[i]]); }
+
   who(i) { return this.mark_node[i] === 255 ? 'supervisor' : this.rows[this.mark_node[i]][0]; }
 }
 

@@ -87,10 +87,12 @@ function showFilter() {
   for (const [id, value] of Object.entries(shown)) if ($(id).value !== String(value)) $(id).value = String(value);
 }
 
-// The lines of the drill-down are filtered by text too: timers and transactions stand there.
+// The lines of the drill-down are filtered by text too, and by a name its keys and the checks: timers stand there.
 function showLines() {
   const q = state.q.toLowerCase();
-  for (const line of document.querySelectorAll('ol.chain li')) line.classList.toggle('gone', q !== '' && !line.textContent.toLowerCase().includes(q));
+  const hide = (selector, text) => { for (const each of document.querySelectorAll(selector)) each.classList.toggle('gone', text !== '' && !each.textContent.toLowerCase().includes(text)); };
+  hide('ol.chain li', q);
+  hide('.keyval, tr.check', named());
 }
 
 function listenToKeys(current) {

@@ -40,13 +40,16 @@ function decode(hash) {
 
 function isFiltered() { return state.from !== null || state.to !== null || state.node !== null || state.kind || state.q; }
 
+// Six or more digits name a timer, a block or a transaction; the log does not have timers, words of panes 3 and 7 do.
+function named() { return /^[0-9a-f]{6,64}$/i.test(state.q) ? state.q.toLowerCase() : ''; }
+
 // The events that the filter leaves, by their numbers; computed once a filter.
 function filtered(run) {
   const key = [state.from, state.to, state.node, state.kind, state.q].join('\n');
   if (run.filterKey === key) return run.filteredEvents;
   const found = [];
   const kind = state.kind ? run.kindOf.get(state.kind) ?? -1 : null;
-  const q = state.q.toLowerCase();
+  const q = state.q.toLowerCase(), about = run.heightsAbout(named());
   for (let i = 0; i < run.count; i++) {
     if (state.node !== null && run.mark_node[i] !== state.node) continue;
     if (kind !== null && run.mark_kind[i] !== kind) continue;
@@ -54,7 +57,7 @@ function filtered(run) {
       const height = run.height(i);
       if (height === null || (state.from !== null && height < state.from) || (state.to !== null && height > state.to)) continue;
     }
-    if (q && !run.text(i).toLowerCase().includes(q)) continue;
+    if (q && !run.text(i).toLowerCase().includes(q) && !(run.isOfBlock(i) && about.has(run.height(i)))) continue;
     found.push(i);
   }
   run.filterKey = key;

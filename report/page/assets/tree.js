@@ -49,6 +49,7 @@ function treePane(run, root) {
       pen.beginPath(); pen.arc(X(place), Y(place), 5, 0, 7);
       pen.fillStyle = run.block_final[place] ? colours.g1 : colours.bg; pen.fill();
       pen.strokeStyle = is_refused ? colours.bad : run.block_final[place] ? colours.g1 : colours.g2; pen.lineWidth = 2; pen.stroke();
+      if (run.heightsAbout(named()).has(height)) { pen.strokeStyle = colours.fg; pen.beginPath(); pen.arc(X(place), Y(place), 8, 0, 7); pen.stroke(); }
       if (height === state.h) { pen.strokeStyle = colours.sel; pen.beginPath(); pen.arc(X(place), Y(place), 9, 0, 7); pen.stroke(); }
     }
     // Words last and on a ground of their own, so that no arc and no branch runs through them.

@@ -12,6 +12,8 @@ from tests.support.browser import opened
 from tests.support.pages import made_rows
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
+SHOWN = "(selector) => [...document.querySelectorAll(selector)].filter((each) => each.offsetParent).length"
+PAINTED = "() => document.querySelector('[data-pane=tree] canvas').toDataURL()"
 CANVASES = (
     "[data-pane=matrix] canvas",
     "[data-pane=lanes] canvas",
@@ -64,6 +66,27 @@ def test_the_filter_leaves_exactly_what_it_names(page):
         assert page.text("[data-count]") == f"{found[address]} of 6 events pass the filter"
 
     assert found == counts
+
+
+def test_a_name_leaves_what_says_it_in_every_pane_of_words():
+    """The log has no timers: the lines of pane 3 say at which heights something happened to one."""
+    rows = made_rows()
+    lines = ("height 2, receipt 0: TimerScheduled timer_id=" + "cd" * 32, "  height 1: another")
+    finding = rows.finding._replace(
+        lines=lines, keys=(*rows.finding.keys, rows.finding.keys[0]._replace(name="cdcdcdcd"))
+    )
+    checks = (*rows.checks, rows.checks[0]._replace(summary="timer cdcdcdcd fired twice"))
+    with opened(run_page([rows._replace(finding=finding, checks=checks)])) as page:
+        before = page.run(PAINTED)
+        page.press("/", *"cdcdcd", "Escape")
+        events = [row.text_content() for row in page.tab.query_selector_all("tr[data-event]")]
+        shown = [page.run(SHOWN, selector) for selector in ("ol.chain li", ".keyval", "tr.check")]
+        changed = page.run(PAINTED) != before
+        page.press("Escape")
+        after = page.run(SHOWN, "tr.check")
+
+    assert ["finalized" in event and "view 2" in event for event in events] == [True]
+    assert (shown, changed, after) == ([1, 1, 1], True, 2)
 
 
 def test_a_chain_of_slots_has_slots_in_its_list_and_its_tables():
