@@ -10,6 +10,7 @@ from typing import Final
 
 from cluster.swarm.engines.engine import DrawnEngine
 from cluster.swarm.sequences.disks import DISK_SEQUENCES
+from cluster.swarm.sequences.guards import GUARD_SEQUENCES
 from cluster.swarm.sequences.sequence import FaultSequence, away, crash, drop
 from cluster.swarm.sequences.turns import TURN_SEQUENCES
 from faults.kinds.drawing import FAULTS_FROM_MS, FAULTS_UNTIL_MS, Plain
@@ -29,6 +30,9 @@ DISK_PERCENT: Final = 20
 TURN_PERCENT: Final = 55
 """Percentage of the seeds without any of these that have one about who is cut off, silent or behind in turn."""
 
+GUARD_PERCENT: Final = 20
+"""Percentage of all seeds that have a sequence about an idle guard instead."""
+
 SMALL_CHUNK_BYTES: Final = 12_000
 """A snapshot in pieces of this length has several."""
 
@@ -37,7 +41,9 @@ _ANSWERS: Final = ("SnapshotOffer", "BlockResponse")
 
 def draw_fault_sequence(draw: Draw, validators: int, engine: DrawnEngine) -> FaultSequence:
     """Return the seed's sequence, without any fault in the seeds that have none, without what the engine has not."""
-    if not draw.chance("drama.is_on", PERCENT):
+    if draw.chance("drama.is_of_guards", GUARD_PERCENT):
+        make = draw.one_of("drama.guards", GUARD_SEQUENCES)
+    elif not draw.chance("drama.is_on", PERCENT):
         if draw.chance("drama.is_storage", DISK_PERCENT):
             make = draw.one_of("drama.storage", DISK_SEQUENCES)
         elif draw.chance("drama.is_of_turns", TURN_PERCENT):

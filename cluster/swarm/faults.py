@@ -7,7 +7,7 @@ validator twice without power, say) is left out by asking the rules of `faults.p
 from collections.abc import Mapping
 from typing import Final
 
-from cluster.swarm.attacks import draw_attack
+from cluster.swarm.attacks import draw_attack, draw_more_attacks
 from cluster.swarm.byzantine import draw_byzantine
 from cluster.swarm.engines.engine import DrawnEngine
 from faults import PlanError, check_plan, kind_of
@@ -24,6 +24,9 @@ FAULTS_MAX: Final = 4
 
 FAULTS_MAX_BYZANTINE: Final = 5
 """Most faults in one run: a sequence that has many shuts out no Byzantine validator."""
+
+FAULTS_MAX_ATTACKED: Final = 7
+"""Most faults in one run, with the further behaviours of its Byzantine validators."""
 
 DRAWN: Final[Mapping[Drawn, str]] = dict(
     sorted((drawn, kind_of(kind)) for kind in FAULTS.built_in for drawn in kind.draws())
@@ -47,6 +50,8 @@ def draw_faults(draw: Draw, validators: int, sequence: Mapping[str, Plain], engi
         _keep_if_sound(found, {name: fault}, validators, engine, faults_max=FAULTS_MAX_BYZANTINE)
     for name, fault in draw_attack(draw, validators, engine).items():
         _keep_if_sound(found, {name: fault}, validators, engine, faults_max=FAULTS_MAX_BYZANTINE)
+    for name, fault in draw_more_attacks(draw, found, engine).items():
+        _keep_if_sound(found, {name: fault}, validators, engine, faults_max=FAULTS_MAX_ATTACKED)
     return found
 
 

@@ -32,6 +32,8 @@ def draw_workloads(draw: Draw, chain: Plain) -> dict[str, Plain]:
     found = _fit(draw, found, chain)
     if draw.chance("misers.is_on", 30) and may_be_exact(chain):
         found["misers"] = _draw_misers(draw, chain)
+    if draw.chance("spenders.is_on", 20) and may_be_exact(chain):
+        found |= _draw_spenders(draw, chain)
     if chain["timers"]["max_ttl_blocks"] < LONG_TTL_SLOTS and "storm" in found:
         # Longer lives than the chain allows would be refused, and there would be no storm.
         for key in ("ttl_slots", "unfunded_ttl_slots"):
@@ -121,7 +123,8 @@ def _draw_rivals(draw: Draw) -> Plain:
 
 
 def _draw_games(draw: Draw) -> Plain:
-    return {"kind": "games", "games": draw.between("games.games", 1, 3), "absent_players": 1, "gas_limit": 30_000}
+    games = {"kind": "games", "games": draw.between("games.games", 1, 3), "absent_players": 1, "gas_limit": 30_000}
+    return {**games, "foreign_moves": 2} if draw.chance("games.has_strangers", 50) else games
 
 
 def _draw_payments(draw: Draw) -> Plain:
@@ -181,6 +184,17 @@ def _draw_misers(draw: Draw, chain: Plain) -> Plain:
     cost = exact_cost(chain, MISER_GAS_LIMIT) + draw.one_of("misers.more", (0, 0, 0, 1, -1))
     start_ms = draw.between("misers.start_ms", 2_500, 6_000)
     return {"kind": "heartbeats", "actors": 1, "gas_limit": MISER_GAS_LIMIT, "funds": cost, "start_ms": start_ms}
+
+
+def _draw_spenders(draw: Draw, chain: Plain) -> dict[str, Plain]:
+    """A subscription that is left with just its price at its first renewal, or lacks a unit; none where it cannot."""
+    price = draw.one_of("spenders.price", (1_000_000, 300_000_000))
+    plan: Plain = {"kind": "subscriptions", "subscriptions": 1, "price": price, "interval_slots": 1}
+    fitted = mend({**plan, "gas_limit": 0, "start_ms": draw.between("spenders.start_ms", 2_500, 6_000)}, chain)
+    if fitted is None:
+        return {}
+    more = draw.one_of("spenders.more", (0, 0, 0, 1, -1))
+    return {"spenders": {**fitted, "funds": price + exact_cost(chain, fitted["gas_limit"]) + more}}
 
 
 def _draw_council(draw: Draw, chain: Plain, storm: Plain | None) -> Plain:

@@ -12,7 +12,8 @@ an honest validator, and what has to follow from it:
 
 What follows is due when the dearest pieces of work and some syncs could have been done, since a processor does its
 work in turn; a view whose leader's nullify came that long before is given up as it is entered. Beside a nullify that is
-repeated, the certificate that leads into its view goes out in the same instant; so does a certificate that it made.
+repeated, the certificate that leads into its view goes out in the same instant; so does a certificate that it made, or
+when the blocks of a finalization that came with it are applied.
 To one peer alone it goes once for each view that the peer wants to leave, and no more often.
 
 A message counts if it is undamaged and comes to a validator that serves, by then in the view before its own or beyond.
@@ -20,19 +21,19 @@ Replicas that the plan pauses or slows are not judged, nor those whose disks its
 validator, which may take the processor of the others with a flood, only what goes out beside a nullify.
 """
 
-from dataclasses import dataclass, field
-from typing import ClassVar, Final, NamedTuple
+from typing import ClassVar, Final
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.checks.rules.simplex_calm_views import BLOCK_COSTS, SYNCS
 from checker.checks.rules.simplex_insistence import TIMED_OUT
+from checker.checks.rules.simplex_lives import Duty, ValidatorLife, VoteOnWay
 from checker.results import CheckResult, ExitClass
 from faults.events import Crashed
 from network.clock import MILLION
 from network.events import Delivered, Event, Handlers, Sent, WorkFinished
 from network.types import Micros, NodeId
-from validators.events import CertificateHeld, Entered, Halted, Reported, StoppedVoting, Voted
+from validators.events import BlockFinalized, CertificateHeld, Entered, Halted, Reported, StoppedVoting, Voted
 
 VOTES: Final = {"Notarize": "notarization", "Nullify": "nullification", "Finalize": "finalization"}
 """Votes, and the certificate that a quorum of each makes."""
@@ -56,46 +57,6 @@ SPARE_US: Final = 200_000
 """Time for messages, signatures and answers that wait before what is due."""
 
 
-class _Message(NamedTuple):
-    """A vote on its way: its kind, view and payload, and its checksum."""
-
-    label: str
-    view: int
-    payload: bytes
-    checksum: bytes
-
-
-class _Duty(NamedTuple):
-    """Something that is due: since when, and what it is."""
-
-    since_us: Micros
-    what: str
-    known_us: Micros = 0
-    """The time for which the reason had been known as it became due; with enough of it, it is due at once."""
-
-
-@dataclass(slots=True)
-class _Life:
-    """One life of a validator: its view, what is due, who voted for what, and whom it helped in which view."""
-
-    view: int = 0
-    final_view: int = 0
-    due: dict[tuple[str, int], _Duty] = field(default_factory=dict)
-    signers: dict[tuple[str, int, bytes], dict[NodeId, None]] = field(default_factory=dict)
-    leaders_out: dict[int, Micros] = field(default_factory=dict)
-    helped: dict[NodeId, tuple[int, int]] = field(default_factory=dict)
-    cried: dict[NodeId, int] = field(default_factory=dict)
-    repeated: tuple[Micros, int, dict[NodeId, None]] = (-1, 0, {})
-    held: dict[tuple[str, int], None] = field(default_factory=dict)
-    given: dict[tuple[str, int], None] = field(default_factory=dict)
-    made: dict[tuple[str, int], tuple[Micros, dict[NodeId, None]]] = field(default_factory=dict)
-    entered_us: Micros = 0
-    cries: dict[NodeId, dict[int, Micros]] = field(default_factory=dict)
-    nullified_us: Micros = -1
-    way: tuple[Micros, list[NodeId]] = (-1, [])
-    ways: dict[NodeId, int] = field(default_factory=dict)
-
-
 class Duties(Check):
     """A validator gives up what its leader gave up, helps a peer that lags, and makes certificates of its votes."""
 
@@ -111,12 +72,12 @@ class Duties(Check):
         validators = (node for node in run.honest if node < run.validators)
         self._judged = {node: None for node in validators if node not in hindered and node not in touched}
         self._quorum = run.validators - (run.validators - 1) // 3
-        self._lives: dict[NodeId, _Life] = {}
+        self._lives: dict[NodeId, ValidatorLife] = {}
         self._own: dict[tuple[NodeId, str, int], bytes] = {}
-        self._on_way: dict[tuple[NodeId, NodeId, int], _Message] = {}
+        self._on_way: dict[tuple[NodeId, NodeId, int], VoteOnWay] = {}
         self._certificates: dict[tuple[NodeId, NodeId, int], tuple[str, int]] = {}
         self._nullified: dict[tuple[NodeId, NodeId, int], None] = {}
-        self._late: list[tuple[Micros, NodeId, _Duty]] = []
+        self._late: list[tuple[Micros, NodeId, Duty]] = []
         self._cost_us = 0
         self._is_timed = sum(node < run.validators for node in run.honest) == run.validators
 
@@ -128,6 +89,7 @@ class Duties(Check):
             Reported: self.reported,
             Voted: self.voted,
             CertificateHeld: self.certificate_held,
+            BlockFinalized: self.block_finalized,
             Sent: self.sent,
             Delivered: self.delivered,
             Crashed: self.crashed,
@@ -144,7 +106,7 @@ class Duties(Check):
     def entered(self, event: Event, entered: Entered) -> None:
         """Begin a view; its leader may have given it up already."""
         if event.node in self._judged:
-            life = self._lives.setdefault(event.node, _Life())
+            life = self._lives.setdefault(event.node, ValidatorLife())
             self._end_way(event.node, life)
             life.view, life.entered_us, life.ways = entered.view, event.at_us, {}
             for view in [view for view in life.leaders_out if view < entered.view]:
@@ -174,7 +136,7 @@ class Duties(Check):
         if event.node not in self._judged:
             return
         # A new life finds certificates in its journal before it enters a view: they were made, and sent, before.
-        life = self._lives.setdefault(event.node, _Life())
+        life = self._lives.setdefault(event.node, ValidatorLife())
         self._compare_made(event.node, life, event.at_us)
         life.held[held.certificate, held.view] = None
         known = {(held.certificate, held.view), (ANY, held.view), (ANY, 0)}
@@ -183,10 +145,18 @@ class Duties(Check):
             life.made[held.certificate, held.view] = event.at_us, others
         self._do(event, life, (held.certificate, held.view))
         if held.certificate == "finalization" and held.view > life.final_view:
-            life.final_view = held.view
+            life.final_view, life.finalizing_us = held.view, event.at_us
             for key in [key for key in life.due if key[0] in VOTES.values() and key[1] <= held.view]:
                 self._do(event, life, key)
             life.signers = {key: signers for key, signers in life.signers.items() if key[1] > held.view}
+
+    def block_finalized(self, event: Event, _finalized: BlockFinalized) -> None:
+        """Let what was made beside a finalization be due now: its blocks are written first, which takes a sync more."""
+        life = self._lives.get(event.node)
+        if life is not None and life.finalizing_us >= 0:
+            for key, (at_us, others) in life.made.items():
+                life.made[key] = event.at_us if at_us == life.finalizing_us else at_us, others
+            life.finalizing_us = -1
 
     def sent(self, event: Event, sent: Sent) -> None:
         """Follow votes, and note certificates that help."""
@@ -195,7 +165,7 @@ class Duties(Check):
         if sent.label in VOTES:
             payload = self._own.get((node, sent.label, view))
             if payload is not None:
-                message = _Message(sent.label, view, payload, sent.checksum)
+                message = VoteOnWay(sent.label, view, payload, sent.checksum)
                 self._on_way[node, sent.destination, sent.ordinal] = message
             if life is not None and sent.label == "Nullify":
                 self._repeat(event, life, sent.destination, view)
@@ -204,7 +174,7 @@ class Duties(Check):
         if life is not None and sent.label in CERTIFICATES:
             self._count_way(event, life, sent.destination, view)
             made = life.made.get((sent.label.lower(), view))
-            if made is not None and made[0] == event.at_us:
+            if made is not None and made[0] in {event.at_us, life.finalizing_us}:
                 made[1].pop(sent.destination, None)
             at_us, repeated_view, peers = life.repeated
             if at_us == event.at_us and view >= repeated_view - 1:
@@ -277,36 +247,36 @@ class Duties(Check):
 
     # What is due
 
-    def _owe_leaving(self, event: Event, life: _Life) -> None:
+    def _owe_leaving(self, event: Event, life: ValidatorLife) -> None:
         view = life.view
         is_bound = (event.node, "Finalize", view) in self._own or (event.node, "Nullify", view) in self._own
         if view in life.leaders_out and not is_bound:
             known_us = event.at_us - life.leaders_out[view]
-            duty = _Duty(event.at_us, f"did not give up view {view} after its leader", known_us)
+            duty = Duty(event.at_us, f"did not give up view {view} after its leader", known_us)
             life.due.setdefault(("leave", view), duty)
 
-    def _owe_help(self, event: Event, life: _Life, peer: NodeId, view: int) -> None:
+    def _owe_help(self, event: Event, life: ValidatorLife, peer: NodeId, view: int) -> None:
         helped_view, in_view = life.helped.get(peer, (-1, -1))
         if ("help", peer) not in life.due and (in_view != life.view or view > helped_view):
             life.helped[peer] = view, life.view
             self._owe(event, life, ("help", peer), f"did not help validator {peer} out of view {view}")
 
-    def _owe_certificate(self, event: Event, life: _Life, key: tuple[str, int, bytes]) -> None:
+    def _owe_certificate(self, event: Event, life: ValidatorLife, key: tuple[str, int, bytes]) -> None:
         label, view, payload = key
         certificate = VOTES[label], view
         signers = len(life.signers.get(key, ())) + (self._own.get((event.node, label, view)) == payload)
         if signers >= self._quorum and view > life.final_view and certificate not in life.held:
             self._owe(event, life, certificate, f"made no {VOTES[label]} of view {view} of {signers} votes")
 
-    def _owe(self, event: Event, life: _Life, key: tuple[str, int], what: str) -> None:
-        life.due.setdefault(key, _Duty(event.at_us, what))
+    def _owe(self, event: Event, life: ValidatorLife, key: tuple[str, int], what: str) -> None:
+        life.due.setdefault(key, Duty(event.at_us, what))
 
-    def _do(self, event: Event, life: _Life, key: tuple[str, int]) -> None:
+    def _do(self, event: Event, life: ValidatorLife, key: tuple[str, int]) -> None:
         duty = life.due.pop(key, None)
         if duty is not None:
             self._note(event.node, duty, event.at_us)
 
-    def _note(self, node: NodeId, duty: _Duty, now_us: Micros) -> None:
+    def _note(self, node: NodeId, duty: Duty, now_us: Micros) -> None:
         self.tally.compared += self._is_timed
         if now_us > duty.since_us:
             # Known for long, it is late by all that time.
@@ -320,10 +290,10 @@ class Duties(Check):
             is_plain = label in CERTIFICATES
             life.given[(label.lower(), view) if is_plain else (ANY, view if label == RESPONSE else 0)] = None
 
-    def _compare_made(self, node: NodeId, life: _Life, now_us: Micros) -> None:
+    def _compare_made(self, node: NodeId, life: ValidatorLife, now_us: Micros) -> None:
         """Compare whom the certificates of earlier instants went to."""
         for (kind, view), (at_us, others) in list(life.made.items()):
-            if at_us < now_us:
+            if at_us < now_us and at_us != life.finalizing_us:
                 del life.made[kind, view]
                 self.tally.compared += 1
                 if others:
@@ -334,7 +304,7 @@ class Duties(Check):
                         view=view,
                     )
 
-    def _repeat(self, event: Event, life: _Life, peer: NodeId, view: int) -> None:
+    def _repeat(self, event: Event, life: ValidatorLife, peer: NodeId, view: int) -> None:
         """Note a nullify that went to a peer before; what leads into its view has to go to the peer beside it."""
         key = event.node, peer, view
         if key in self._nullified and view > 1:
@@ -347,7 +317,7 @@ class Duties(Check):
         self._nullified[key] = None
         life.nullified_us = event.at_us
 
-    def _end_repeat(self, node: NodeId, life: _Life) -> None:
+    def _end_repeat(self, node: NodeId, life: ValidatorLife) -> None:
         at_us, view, peers = life.repeated
         life.repeated = -1, 0, {}
         if peers:
@@ -358,7 +328,7 @@ class Duties(Check):
                 view=view,
             )
 
-    def _count_way(self, event: Event, life: _Life, peer: NodeId, view: int) -> None:
+    def _count_way(self, event: Event, life: ValidatorLife, peer: NodeId, view: int) -> None:
         """Note whom the certificate that leads into the own view goes to, but for one beside an own nullify."""
         if life.way[0] != event.at_us:
             self._end_way(event.node, life)
@@ -367,7 +337,7 @@ class Duties(Check):
                 life.way = event.at_us, []
             life.way[1].append(peer)
 
-    def _end_way(self, node: NodeId, life: _Life) -> None:
+    def _end_way(self, node: NodeId, life: ValidatorLife) -> None:
         """Compare how often one peer alone got that certificate with the views that it wanted to leave meanwhile."""
         (_, peers), life.way = life.way, (-1, [])
         if len(peers) != 1 or not self._is_timed or self.run.validators <= 2:

@@ -1,4 +1,7 @@
-"""The engine `longest-chain` of drawn scenarios: slots of several lengths, at the depth that the faults ask for."""
+"""The engine `longest-chain` of drawn scenarios: slots of several lengths, at the depth that the faults ask for.
+
+Validators take turns, or a lottery names the leader of each slot, or nobody.
+"""
 
 from typing import Final
 
@@ -14,10 +17,24 @@ from validators.messages import BlockRelay
 _HEADS: Final = (Announcement.traced_name, BlockRelay.traced_name)
 
 
+LOTTERY_PERCENT: Final = 45
+"""Percentage of its scenarios whose leaders a lottery draws."""
+
+LOTTERY_SLOT_MS: Final = 1_000
+"""The longest slot of a lottery: it asks for so many blocks to be final that longer ones outlast a run."""
+
+
 def _draw_section(draw: Draw) -> Plain:
-    slot_ms = draw.one_of("longest-chain.slot_ms", (500, 1_000, 1_000, 2_000))
+    own: Plain = {"slot_ms": draw.one_of("longest-chain.slot_ms", (500, 1_000, 1_000, 2_000))}
+    if draw.chance("longest-chain.is_lottery", LOTTERY_PERCENT):
+        own = {
+            "slot_ms": min(own["slot_ms"], LOTTERY_SLOT_MS),
+            "leaders": "lottery",
+            "lottery_key": draw.between("longest-chain.lottery_key", 0, 999),
+            "empty_slot_share_ppm": draw.one_of("longest-chain.empty_ppm", (0, 100_000, 300_000)),
+        }
     # A section that is as by default is left out, as a person would.
-    return {} if slot_ms == LongestChainSection().slot_ms else {"longest_chain": {"slot_ms": slot_ms}}
+    return {} if LongestChainSection(**own) == LongestChainSection() else {"longest_chain": own}
 
 
 DRAWN_LONGEST_CHAIN: Final = DrawnEngine(

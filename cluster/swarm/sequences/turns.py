@@ -4,6 +4,7 @@ Drawn for seeds that have no other sequence. What each needs of the chain or of 
 """
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Final
 
 from cluster.swarm.sequences.sequence import FaultSequence, away, crash, drop
@@ -11,6 +12,7 @@ from faults.kinds.drawing import FAULTS_FROM_MS, Plain
 from faults.kinds.simplex_messages import LEAVING
 from network.draw import Draw
 from validators.consensus.quorum import faults_of
+from validators.messages import SnapshotOffer
 
 SWIZZLED_MAX: Final = 4
 """Most validators that a swizzle cuts off."""
@@ -69,7 +71,7 @@ def _silent_leaders(draw: Draw, validators: int) -> FaultSequence:
     return FaultSequence(faults, {"consensus": times})
 
 
-def _joined_in_turn(draw: Draw, validators: int) -> FaultSequence:
+def joined_in_turn(draw: Draw, validators: int) -> FaultSequence:
     """One validator after the other joins from a snapshot; each next one asks the one that joined before it first."""
     first = draw.between("joined-in-turn.first", 0, validators - 1)
     step = draw.one_of("joined-in-turn.step", (-1, -1, 1))
@@ -77,12 +79,19 @@ def _joined_in_turn(draw: Draw, validators: int) -> FaultSequence:
     joiners = [(first + step * place) % validators for place in range(count)]
     faults: dict[str, Plain] = {}
     for place, node in enumerate(joiners):
-        start_ms = FAULTS_FROM_MS + 5_000 * place + draw.between(f"joined-in-turn.{place}.start_ms", 0, 400)
-        faults[f"in-turn-{place}"] = {**away(node, validators), "start_ms": start_ms, "stop_ms": start_ms + 4_300}
+        start_ms = FAULTS_FROM_MS + 5_900 * place + draw.between(f"joined-in-turn.{place}.start_ms", 0, 400)
+        faults[f"in-turn-{place}"] = {**away(node, validators), "start_ms": start_ms, "stop_ms": start_ms + 5_200}
     # With answers of blocks they would often have all of them before they know that they are final.
     faults["lost-blocks"] = {**drop(["BlockResponse"], to=joiners), "start_ms": FAULTS_FROM_MS, "stop_ms": 19_000}
+    if step < 0 and draw.chance("joined-in-turn.is_alone", 70):
+        # Each next one is offered a snapshot by the one that joined before it alone.
+        for before, node in pairwise(joiners):
+            others = [other for other in range(validators) if other not in {before, node}]
+            unoffered = {**drop([SnapshotOffer.traced_name], others, [node]), "start_ms": FAULTS_FROM_MS}
+            faults[f"unoffered-{node}"] = {**unoffered, "stop_ms": 19_000}
     chunk_bytes = draw.one_of("joined-in-turn.chunk_bytes", (4_000, 1 << 20))
-    return FaultSequence(faults, {"sync": {"snapshot_gap_blocks": 2, "chunk_bytes": chunk_bytes}})
+    gap = draw.one_of("joined-in-turn.gap_blocks", (1, 1, 2))
+    return FaultSequence(faults, {"sync": {"snapshot_gap_blocks": gap, "chunk_bytes": chunk_bytes}})
 
 
 def _deaf_pools(draw: Draw, validators: int) -> FaultSequence:
@@ -118,7 +127,7 @@ TURN_SEQUENCES: Final[Sequence[Callable[[Draw, int], FaultSequence]]] = (
     _swizzle_cut,
     _stuck_view,
     _silent_leaders,
-    _joined_in_turn,
+    joined_in_turn,
     _deaf_pools,
 )
 """Every one of them, each drawn as often as the others."""

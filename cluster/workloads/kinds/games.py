@@ -1,7 +1,7 @@
 """The workload `games`."""
 
 from collections.abc import Iterator
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Final
 
 import msgspec
 
@@ -9,6 +9,9 @@ from cluster.scenario.fields import Million, Milliseconds, Positive, Thousand, m
 from cluster.workloads.submission import FUNDS, Client, GenesisShare, Site, TimedTransaction, Volume, WorkloadKind
 from validators.actors import GameOrder
 from validators.execution import GenesisActor
+
+FOREIGN_MOVE_MS: Final = 900
+"""Time from one move of an owner to the next, in ms."""
 
 
 class Games(WorkloadKind, tag="games", kw_only=True, frozen=True):
@@ -26,10 +29,13 @@ class Games(WorkloadKind, tag="games", kw_only=True, frozen=True):
     gas_limit: Annotated[Positive, means("Cycles that a fire may use.")] = 100_000
     funds: Annotated[Positive, means("Units that each game has to tick with.")] = FUNDS
     start_ms: Annotated[Milliseconds, means("When the games are started.")] = 0
+    foreign_moves: Annotated[
+        int, msgspec.Meta(ge=0, le=16), means("Moves that each owner, who plays no game, tries in vain.")
+    ] = 0
 
     def volume(self, slots: int) -> Volume:
         """Return its submissions and timers."""
-        return Volume(self.games, self.games * (1 + slots // self.interval_slots))
+        return Volume(self.games * (1 + self.foreign_moves), self.games * (1 + slots // self.interval_slots))
 
     def genesis(self, site: Site) -> GenesisShare:
         """Return an owner for each game, the games with their funds, and their players."""
@@ -42,12 +48,15 @@ class Games(WorkloadKind, tag="games", kw_only=True, frozen=True):
         return GenesisShare(share.accounts, (*share.actors, *players))
 
     def transactions(self, site: Site) -> Iterator[TimedTransaction]:
-        """Each owner starts its game."""
+        """Each owner starts its game, and may try moves of its own in it."""
         for index in range(self.games):
             absent = (site.actor(place, f"{site.name}/{index}/absent") for place in range(self.absent_players))
             players = (*self._players(site, index), *absent)
             order = GameOrder(self.interval_slots, players, self.gas_limit, self.message_cycles)
-            yield Client(site, index).order(self.start_ms, site.actor(index), "start", order)
+            owner, game = Client(site, index), site.actor(index)
+            yield owner.order(self.start_ms, game, "start", order)
+            for turn in range(1, self.foreign_moves + 1):
+                yield owner.order(self.start_ms + turn * FOREIGN_MOVE_MS, game, "move", order)
 
     def _players(self, site: Site, game: int) -> list[bytes]:
         return [site.actor(place, f"{site.name}/{game}/players") for place in range(self.players)]

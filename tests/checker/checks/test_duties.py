@@ -8,7 +8,7 @@ from faults.events import Crashed
 from network.events import Delivered, Event, Sent
 from network.types import SUPERVISOR
 from tests.support.checks import finish, make_run, show
-from validators.events import CertificateHeld, Entered, Reported, Voted
+from validators.events import BlockFinalized, CertificateHeld, Entered, Reported, Voted
 
 SECOND = 1_000_000
 PLAN = PlannedRun(certification_timeout_us=3 * SECOND)
@@ -148,6 +148,21 @@ class TestCertificates:
         result = judge(*held, at(end, CertificateHeld("nullification", 5, b"", ())), until=end)
 
         assert "made a notarization of view 5 at 1.100 s and did not send it to validator 2" in result.summary
+
+    @pytest.mark.parametrize("sent", [(1, 2, 3), (1, 3)])
+    def test_beside_a_finalization_it_goes_out_once_its_block_is_applied(self, sent):
+        """Found by the swarm: the nullification of view 5 came of a vote in the instant of the finality of view 4."""
+        come = send(0.5, "Finalization", 4, 0, 1), at(1, Delivered(1, 52, "Finalization", 80, b"one"))
+        held = (
+            at(1.1, CertificateHeld("finalization", 4, b"a", ())),
+            at(1.1, CertificateHeld("nullification", 5, b"", ())),
+        )
+        applied = at(1.2, BlockFinalized(3, 4, b"a", b""))
+        result = judge(*come, *held, applied, *(send(1.2, "Nullification", 5, to) for to in sent))
+
+        assert ("did not send it to validator 2" in result.summary, "did not send" in result.summary) == (
+            (2 not in sent,) * 2
+        )
 
     @pytest.mark.parametrize("brings", ["Notarization", "CertificateResponse", "SnapshotOffer"])
     def test_a_certificate_that_came_goes_nowhere(self, brings):
