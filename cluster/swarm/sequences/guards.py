@@ -20,7 +20,7 @@ LATE_VOTES_MS: Final = (3_200, 3_500, 3_900)
 
 
 def _rotten_archive(draw: Draw, validators: int) -> FaultSequence:
-    """Who was away asks first for old blocks where they have gone bad since the start, and has to ask somebody else."""
+    """Old blocks have gone bad since the start at the peer that is asked for them first: another one is asked."""
     archive = draw.between("rotten-archive.validator", 0, validators - 1)
     # After its restart it has what is old on its disk alone, and the disk was sound when it was read.
     at_ms = FAULTS_FROM_MS + draw.between("rotten-archive.at_ms", 1_500, 3_000)
@@ -90,7 +90,7 @@ def _torn_again(draw: Draw, validators: int) -> FaultSequence:
 
 
 def _forged_snapshots(draw: Draw, validators: int) -> FaultSequence:
-    """Who has to join three times is offered a forged snapshot first, another one each time."""
+    """A validator that has to join three times is offered a forged snapshot first, another one each time."""
     node = draw.between("forged-snapshots.validator", 0, validators - 1)
     forging: Plain = {"kind": "byzantine", "behaviour": "forge-answers", "what": "snapshots"}
     faults: dict[str, Plain] = {}
