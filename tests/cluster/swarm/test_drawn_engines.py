@@ -91,5 +91,6 @@ def test_both_commit_rules_and_slots_of_several_lengths_are_drawn():
     own = [scenario.consensus.longest_chain for scenario in drawn_with("longest-chain", range(30))]
 
     assert forms == {"hotstuff two-chain", "hotstuff three-chain"}
-    assert {section.slot_ms for section in own if section is not None} == {500, 2_000}
+    assert {section.slot_ms for section in own if section is not None} == {500, 1_000, 2_000}
+    assert {section.leaders for section in own if section is not None} == {"lottery", "turns"}
     assert None in own
