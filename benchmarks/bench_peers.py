@@ -55,6 +55,9 @@ def run(show: Show = print, *, python: str = sys.executable, repeats: int = REPE
         show(f"  {name:<20}" + "".join(f"{figure:<32}" for figure in figures[name]))
     for name in [name for name in CARRIERS if name not in present]:
         show(f"  {name:<20}not installed for {python}: left out")
+    if "stampede" not in present:
+        show(f"  nothing to compare: {python} lacks requirements/run.txt")
+        return
     for nodes, by_name in medians.items():
         _judge(show, nodes, by_name)
     text, is_missed = _summary(medians)
