@@ -37,6 +37,7 @@ BENCHMARKS: Final = {
     "bench_scheduler": "Scheduling: what a waiting timer costs a block",
     "bench_reorgs": "Reorgs: an undone and replayed block by road and depth",
     "bench_live": "The live view: its share of a run",
+    "bench_page": "The page: its first paint, and its longest task while it is walked",
     "bench_swarm": "The swarm: seeds an hour, and the digest's share",
 }
 ROWS: Final = (

@@ -1,0 +1,84 @@
+"""The page in a browser: its bytes, its first paint, when it can be used, and its longest task while it is walked."""
+
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from checker.record.manifest import REPORT
+from checker.record.places import scratch_directory
+from cluster.live.progress import LiveProgress
+from cluster.scenario.load import load_scenario
+from cluster.verdict.pipeline import run_pipeline
+
+Show: TypeAlias = Callable[[str], None]
+
+BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome")
+
+_SCENARIOS: Final[Sequence[tuple[str, tuple[str, ...]]]] = (
+    ("outage-storm", ()),
+    ("calm", ("run.until_height=20", "cluster.validators=16")),
+    ("calm", ("run.until_height=5", "cluster.validators=64")),
+    ("calm", ("run.until_height=2_000", "workload.pulse.actors=1", "run.time_limit_ms=4_000_000")),
+)
+
+_KEYS: Final = ("]", "]", "j", "j", "k", "[", "d", "]") * 5
+"""Keys pressed one after the other: heights, events, the place that differs."""
+
+_WATCH: Final = """
+window.tasks = [];
+const note = (list) => { for (const each of list.getEntries()) tasks.push([each.startTime, each.duration]); };
+new PerformanceObserver(note).observe({ type: 'longtask', buffered: true });
+const wait = () => {
+  if (document.documentElement?.dataset.ready) window.usable = performance.now();
+  else requestAnimationFrame(wait);
+};
+wait();
+"""
+"""Run before the page's own scripts: notes long tasks, and when the page says that it is ready."""
+
+
+def run(show: Show = print) -> None:
+    """Print the times of pages of 4, 16 and 64 validators and of 2,000 heights."""
+    executable = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if executable is None:
+        show("not measured: no chromium on this machine")
+        return
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - only where there is a browser
+
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=executable, args=["--headless", "--no-sandbox"])
+        show(f"page, Chromium {browser.version:<17} replicas heights    bytes  paint ms  usable ms  longest task ms")
+        for name, settings in _SCENARIOS:
+            scenario = load_scenario(name, settings)
+            with scratch_directory("page") as scratch, LiveProgress(title="", is_quiet=True) as progress:
+                result = run_pipeline(scenario, 0, runs=scratch, progress=progress)
+                assert result.directory is not None, "a run that is kept has a directory"
+                page = result.directory / REPORT
+                paint_ms, usable_ms, task_ms = measure(browser, page)
+                show(
+                    f"  {name:<34}{scenario.replicas:>8}{len(result.chain):>8}{page.stat().st_size:>9,d}"
+                    f"{paint_ms:>10.0f}{usable_ms:>11.0f}{task_ms:>17.0f}"
+                )
+        browser.close()
+
+
+def measure(browser: Any, page: Path) -> tuple[float, float, float]:  # noqa: ANN401 - Playwright's, where it is there
+    """Return when a page first painted and could be used, and its longest task while keys were pressed."""
+    tab = browser.new_page(viewport={"width": 1_200, "height": 800})
+    tab.add_init_script(_WATCH)
+    tab.goto(page.as_uri())
+    tab.wait_for_function("window.usable !== undefined")
+    usable_ms = tab.evaluate("window.usable")
+    paint_ms = tab.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+    for key in _KEYS:
+        tab.keyboard.press(key)
+        tab.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    # A task shorter than 50 ms is not told by the browser.
+    longest_ms = tab.evaluate(f"Math.max(0, ...tasks.filter(([at]) => at > {usable_ms}).map(([, lasted]) => lasted))")
+    tab.close()
+    return paint_ms, usable_ms, longest_ms
+
+
+if __name__ == "__main__":
+    run()
