@@ -77,7 +77,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Run the benchmarks.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"only these: {', '.join(BENCHMARKS)}")
     parser.add_argument("--quick", action="store_true", help="only those that take seconds")
-    parser.add_argument("--full", action="store_true", help=f"all sizes of {' and '.join(FULL)}: an hour, 16 GiB")
+    parser.add_argument("--full", action="store_true", help=f"all sizes of {' and '.join(FULL)}: an hour, 18 GiB")
     parser.add_argument("--peers", metavar="PATH", help="an interpreter that has requirements/peers.txt")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write a page, as docs/performance.md")
     options = parser.parse_args()
