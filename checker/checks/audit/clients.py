@@ -1,5 +1,6 @@
 """The clients of a run: they go round the validators, and a refused one tries the next validator a second later."""
 
+from itertools import takewhile
 from typing import Final
 
 from checker.checks.audit.traffic import Fail, MessageLedger
@@ -8,9 +9,15 @@ from network.events import Event, Handlers
 
 RETRY_US: Final = 1_000_000
 
+Act = tuple[int, bytes]
+"""The validator and the digest of a transaction that is handed in."""
+
 
 class AuditedClients:
     """Transactions that clients hand in, each followed until a validator takes it.
+
+    What comes again stands behind all that is new in its instant, in the order in which it was refused. So an instant
+    is compared when it is over: one transaction may be in it several times, new and again.
 
     Args:
         validators: The number of validators; clients know of no others.
@@ -22,11 +29,12 @@ class AuditedClients:
         self._validators = validators
         self._traffic = traffic
         self._fail = fail
-        self._due: dict[tuple[int, int, bytes], int] = {}
-        """Of refused transactions: by time, validator and digest, how many have to be handed in."""
+        self._due: dict[int, list[Act]] = {}
+        """What has to come again, by its time."""
+        self._at_us = 0
+        self._acts: list[Act] = []
+        """What was handed in at that time."""
         self._begun = 0
-        self._doubtful: list[tuple[int, int, bytes]] = []
-        """Of this instant: what was taken for a repetition, and may have been a copy whose turn it was."""
         self.submitted = 0
 
     @property
@@ -35,42 +43,47 @@ class AuditedClients:
         return {TransactionSubmitted: self.submit}
 
     def submit(self, event: Event, submitted: TransactionSubmitted) -> None:
-        """Compare an act of a client with what is due, and with the validator's power."""
+        """Note an act of a client, compare the instant before it, and the validator's power."""
         now_us, node = event.at_us, submitted.validator
-        key = now_us, node, submitted.digest
+        if now_us != self._at_us:
+            self._settle_until(now_us)
+            self._at_us = now_us
         self.submitted += 1
-        if self._doubtful and self._doubtful[0][0] < now_us:
-            self._doubtful.clear()
-        turn = self._begun % self._validators
-        if self._due.get(key):
-            if node == turn:
-                self._doubtful.append(key)
-            self._settle(key)
-        else:
-            if node != turn and self._doubtful:
-                # A client handed the same transaction in once more, just when another copy is to be repeated here.
-                doubtful = self._doubtful.pop(0)
-                self._due[doubtful] = self._due.get(doubtful, 0) + 1
-                self._begun += 1
-                turn = self._begun % self._validators
-            self._begun += 1
-            if node != turn:
-                what = f"transaction {submitted.digest[:6].hex()} was handed to validator {node} at {now_us:,} us"
-                self._fail(f"{what}; the turn was validator {turn}'s", validator=node, at_us=now_us)
+        self._acts.append((node, submitted.digest))
         if submitted.outcome == "refused":
-            following = now_us + RETRY_US, (node + 1) % self._validators, submitted.digest
-            self._due[following] = self._due.get(following, 0) + 1
+            following = (node + 1) % self._validators, submitted.digest
+            self._due.setdefault(now_us + RETRY_US, []).append(following)
         elif not self._traffic.is_on[node]:
             self._fail(f"validator {node} took a client's transaction at {now_us:,} us while it was off")
 
-    def _settle(self, key: tuple[int, int, bytes]) -> None:
-        self._due[key] -= 1
-        if not self._due[key]:
-            del self._due[key]
-
     def finish(self, end_us: int) -> None:
-        """Require that no refused transaction is left that was due before the run's last event."""
-        for at_us, node, digest in self._due:
-            if at_us < end_us:
-                what = f"transaction {digest[:6].hex()} was refused, and not handed to validator {node} at {at_us:,} us"
-                self._fail(what, validator=node, at_us=at_us)
+        """Compare the instants before the run's last event; in that of the event, the run may end between two acts."""
+        self._settle_until(end_us)
+        due = self._due.get(end_us, [])
+        self._compare(self._at_us, self._acts[: self._new(self._acts, due)], [])
+
+    def _settle_until(self, end_us: int) -> None:
+        """Compare the noted instant, and find what should have come again since, up to a time that is not over."""
+        if self._at_us < end_us:
+            self._compare(self._at_us, self._acts, self._due.pop(self._at_us, []))
+            self._acts = []
+        for at_us in [*takewhile(lambda due_us: due_us < end_us, self._due)]:
+            self._compare(at_us, [], self._due.pop(at_us))
+
+    def _compare(self, at_us: int, acts: list[Act], due: list[Act]) -> None:
+        new = self._new(acts, due)
+        for node, digest in due[len(acts) - new :]:
+            what = f"transaction {digest[:6].hex()} was refused, and not handed to validator {node} at {at_us:,} us"
+            self._fail(what, validator=node, at_us=at_us)
+        for node, digest in acts[:new]:
+            turn = self._begun % self._validators
+            self._begun += 1
+            if node != turn:
+                what = f"transaction {digest[:6].hex()} was handed to validator {node} at {at_us:,} us"
+                self._fail(f"{what}; the turn was validator {turn}'s", validator=node, at_us=at_us)
+
+    @staticmethod
+    def _new(acts: list[Act], due: list[Act]) -> int:
+        """Return the number of acts before the greatest end of them with which what is due begins."""
+        least = max(0, len(acts) - len(due))
+        return next(at for at in range(least, len(acts) + 1) if acts[at:] == due[: len(acts) - at])

@@ -1,6 +1,10 @@
 """The audit of clients: whose turn it is, and that what was refused is handed in again, also where both coincide."""
 
+import heapq
 from types import SimpleNamespace
+
+from hypothesis import given
+from hypothesis import strategies as st
 
 from checker.checks.audit.clients import RETRY_US, AuditedClients
 from faults.events import TransactionSubmitted
@@ -60,3 +64,29 @@ class TestCopies:
         )
 
         assert "was refused, and not handed to validator 1" in failure
+
+    def test_repetitions_come_after_what_is_new_in_the_order_of_their_refusals(self):
+        new = (self.AGAIN_AT_US, 2, ONE, "submitted"), (self.AGAIN_AT_US, 0, OTHER, "submitted")
+        refused = self.REFUSED, (1, 1, OTHER, "refused")
+        again = (self.AGAIN_AT_US, 1, ONE, "submitted"), (self.AGAIN_AT_US, 2, OTHER, "submitted")
+
+        assert failures_of(*refused, *new, *again) == []
+        assert failures_of(*refused, *new, *reversed(again)) != []
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 12), st.sampled_from([ONE, OTHER])), min_size=1, max_size=30),
+    st.integers(0, 16),
+)
+def test_clients_that_meet_an_outage_with_copies_are_as_expected(calls, back_after):
+    """Every quarter of a second, until the validators are back, a call is refused."""
+    queue = [(at * RETRY_US // 4, place, place % 3, digest) for place, (at, digest) in enumerate(sorted(calls))]
+    handed = []
+    while queue:
+        at_us, _place, validator, digest = heapq.heappop(queue)
+        is_refused = at_us < back_after * RETRY_US // 4
+        handed.append((at_us, validator, digest, "refused" if is_refused else "submitted"))
+        if is_refused:
+            heapq.heappush(queue, (at_us + RETRY_US, len(handed) + len(calls), (validator + 1) % 3, digest))
+
+    assert failures_of(*handed) == []
