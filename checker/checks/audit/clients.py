@@ -30,10 +30,10 @@ class AuditedClients:
         self._traffic = traffic
         self._fail = fail
         self._due: dict[int, list[Act]] = {}
-        """What has to come again, by its time."""
+        """Acts that have to come again, by their time."""
         self._at_us = 0
         self._acts: list[Act] = []
-        """What was handed in at that time."""
+        """The acts of that time."""
         self._begun = 0
         self.submitted = 0
 

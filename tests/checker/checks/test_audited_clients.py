@@ -65,7 +65,7 @@ class TestCopies:
 
         assert "was refused, and not handed to validator 1" in failure
 
-    def test_repetitions_come_after_what_is_new_in_the_order_of_their_refusals(self):
+    def test_repetitions_come_behind_what_is_new_in_their_order(self):
         new = (self.AGAIN_AT_US, 2, ONE, "submitted"), (self.AGAIN_AT_US, 0, OTHER, "submitted")
         refused = self.REFUSED, (1, 1, OTHER, "refused")
         again = (self.AGAIN_AT_US, 1, ONE, "submitted"), (self.AGAIN_AT_US, 2, OTHER, "submitted")
