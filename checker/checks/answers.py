@@ -13,6 +13,7 @@ from typing import ClassVar, Final, NamedTuple
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
+from checker.checks.observations import ORDINALS
 from checker.results import CheckResult, ExitClass
 from faults.events import Crashed
 from network.events import Delivered, Event, Handlers, Sent
@@ -25,9 +26,6 @@ BLOCKS: Final = "BlockRequest"
 SNAPSHOT: Final = "SnapshotRequest"
 ANSWERED: Final = {"BlockResponse": BLOCKS, "SnapshotOffer": SNAPSHOT}
 """Answers, and the request that each is to."""
-
-ORDINALS: Final = (1 << 48) - 1
-"""The part of an ordinal that a message shares with its copies."""
 
 ATTEMPTS: Final = 3
 """Requests for a snapshot that one peer gets at most, until the replica that asks applies a block."""

@@ -9,6 +9,9 @@ from validators.execution.phases import PhaseEntry
 from validators.execution.summary import BlockSummary
 from validators.state import StateAudit
 
+ORDINALS: Final = (1 << 48) - 1
+"""The part of an ordinal that a message shares with its copies."""
+
 
 class AppliedBlock(NamedTuple):
     """A block that one validator finalized and applied.

@@ -17,6 +17,7 @@ from typing import ClassVar, Final, NamedTuple
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
+from checker.checks.observations import ORDINALS
 from checker.results import CheckResult, ExitClass
 from faults.events import ClockSet, Crashed, TransactionSubmitted
 from network.events import AlarmElapsed, Delivered, Dropped, Event, Handlers, Lost, Sent, TimerElapsed, WorkFinished
@@ -40,9 +41,6 @@ SNAPSHOTS: Final = ("SnapshotRequest", "SnapshotChunkRequest")
 
 REQUESTS: Final = (*PREPARED.values(), *(name for kind in ENGINES.values() for name in kind.names_of("request")))
 """Requests of all kinds."""
-
-ORDINALS: Final = (1 << 48) - 1
-"""The part of an ordinal that a message shares with its copies."""
 
 PURPOSES: Final = ("verify", "certify", "adopt", "finalize", "propose")
 """Refusals of a block for one of these reasons to want it, instead of a message."""

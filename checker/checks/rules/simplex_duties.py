@@ -25,6 +25,7 @@ from typing import ClassVar, Final
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
+from checker.checks.observations import ORDINALS
 from checker.checks.rules.simplex_calm_views import BLOCK_COSTS, SYNCS
 from checker.checks.rules.simplex_insistence import TIMED_OUT
 from checker.checks.rules.simplex_lives import Duty, ValidatorLife, VoteOnWay
@@ -49,9 +50,6 @@ ANY: Final = ""
 
 PROCESSOR: Final = "cpu"
 """The lane of a replica's processor."""
-
-ORDINALS: Final = (1 << 48) - 1
-"""The part of an ordinal that a message shares with its copies."""
 
 SPARE_US: Final = 200_000
 """Time for messages, signatures and answers that wait before what is due."""

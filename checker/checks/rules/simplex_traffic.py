@@ -10,8 +10,8 @@ are counted by kind, one for each receiver, and held against a formula of what t
 Lengths are bounded for each message: of votes and requests by a constant, of certificates by n. A request with the same
 content leaves no more often than once for each timeout, and once more each time that what it asks for is wanted again.
 
-Of the requests of one kind that come from one peer in a second of the replica's own, no more than the limit are taken
-and not refused. Its second begins with a request and ends with a timer, which is set when one for a block comes.
+Of the requests of one kind that come from one peer in a second of the replica's own, undamaged, no more than the limit
+are taken and not refused. Its second begins with a request and ends with a timer, set when one for a block comes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,6 +20,7 @@ from typing import ClassVar, Final
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
+from checker.checks.observations import ORDINALS
 from checker.results import CheckResult, ExitClass
 from faults.events import ClockSet, Crashed, TransactionSubmitted
 from network.clock import MILLION
@@ -70,6 +71,7 @@ class Traffic(Check):
     exit_class: ClassVar[ExitClass] = "liveness"
     engines = ("simplex",)
     sees_earlier_events = False
+    sees_everybody = True
 
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)
@@ -82,6 +84,7 @@ class Traffic(Check):
         self._ends: dict[NodeId, tuple[Micros, Micros]] = {}
         self._slow = {node: None for fault in run.plan.faults if fault.pauses for node in fault.nodes}
         self._asked: dict[tuple[int, str, bytes], int] = {}
+        self._on_way: dict[tuple[NodeId, NodeId, int], bytes] = {}
         self._limits = {
             **dict.fromkeys(VOTES, VOTE_BYTES_MAX),
             **dict.fromkeys(REQUESTS, REQUEST_BYTES_MAX),
@@ -115,6 +118,10 @@ class Traffic(Check):
     def sent(self, event: Event, sent: Sent) -> None:
         """Count a message, and compare its length."""
         node, kind = event.node, sent.label
+        if kind in LIMITED:
+            self._on_way[node, sent.destination, sent.ordinal] = sent.checksum
+        if node not in self._given:
+            return
         self._sent[node, kind] = self._sent.get((node, kind), 0) + 1
         limit = self._limits.get(kind)
         if limit is not None:
@@ -129,10 +136,13 @@ class Traffic(Check):
         """Count a message that asks for others."""
         key = event.node, delivered.label
         self._got[key] = self._got.get(key, 0) + 1
-        if delivered.label in LIMITED and event.node not in self._halted:
+        if delivered.label in LIMITED and event.node in self._given and event.node not in self._halted:
             second = self._seconds.setdefault(event.node, _Second())
             self._close(event.node, second)
-            second.last, second.last_us = (delivered.source, delivered.label), event.at_us
+            second.last, second.last_us = None, event.at_us
+            # A damaged one may ask for what no peer has: it is passed over in silence, and counts for no limit.
+            if self._on_way.get((delivered.source, event.node, delivered.ordinal & ORDINALS)) == delivered.checksum:
+                second.last = delivered.source, delivered.label
             if delivered.label == "BlockRequest" and event.node not in self._slow:
                 self._ends.setdefault(event.node, (event.at_us, event.at_us + SECOND_US + 1))
 
@@ -158,7 +168,7 @@ class Traffic(Check):
 
     def elapsed(self, event: Event, timer: TimerElapsed) -> None:
         """End a second of a replica."""
-        if timer.key == ANSWERS_TIMER:
+        if timer.key == ANSWERS_TIMER and event.node in self._given:
             self._close(event.node, self._seconds.pop(event.node, _Second()))
             self._end_second(event.node, event.at_us)
             self.tally.compared += 1
@@ -188,13 +198,14 @@ class Traffic(Check):
 
     def entered(self, event: Event, entered: Entered) -> None:
         """Note the greatest view."""
-        given = self._given[event.node]
-        given.view = max(given.view, entered.view)
+        if event.node in self._given:
+            given = self._given[event.node]
+            given.view = max(given.view, entered.view)
         self._now_us = event.at_us
 
     def booted(self, event: Event, booted: Booted) -> None:
         """Count a life; the journal may lead to a view that was not entered yet."""
-        given = self._given[event.node]
+        given = self._given.get(event.node, _Given())
         given.lives += 1
         self._seconds.pop(event.node, None)
         self._ends.pop(event.node, None)

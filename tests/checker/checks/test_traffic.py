@@ -17,9 +17,9 @@ def send(kind, count=1, *, length=80, checksum=b"one"):
     return [Event(1, 0, Sent(1, ordinal, kind, length, checksum)) for ordinal in range(count)]
 
 
-def judge(*events):
+def judge(*events, honest=(0,)):
     """Judge a second of a validator among four that has come to view 2, with these events."""
-    check = Traffic(make_run(plan=PLAN, disks=(None,) * 4))
+    check = Traffic(make_run(plan=PLAN, disks=(None,) * 4, honest=honest))
     show(check, Event(0, 0, Booted(0, 1, 0, b"")), Event(1, 0, Entered(2, 2)), *events)
     return finish(check, now_us=1_000_000)
 
@@ -85,8 +85,10 @@ class TestAnswers:
 
     limit = PLAN.costs.answers_per_second
 
-    def ask(self, count, peer=1):
-        return [Event(10 + each, 0, Delivered(peer, each, "BlockRequest", 40, b"")) for each in range(count)]
+    def ask(self, count, peer=1, *, came=b""):
+        """Requests that were sent with an empty checksum, and came with another if they are damaged."""
+        sent = [Event(2, peer, Sent(0, each, "BlockRequest", 40, b"")) for each in range(count)]
+        return sent + [Event(10 + each, 0, Delivered(peer, each, "BlockRequest", 40, came)) for each in range(count)]
 
     def test_more_than_the_limit_fails(self):
         assert judge(*self.ask(self.limit), *self.ask(self.limit, peer=2)).status == "passed"
@@ -98,10 +100,13 @@ class TestAnswers:
 
         assert judge(*taken, last, refused, *self.ask(1, peer=2)).status == "passed"
 
-    def test_a_halted_replica_answers_nothing_and_says_nothing(self):
-        asked = self.ask(self.limit + 2)
+    def test_damaged_ones_do_not_count(self):
+        assert judge(*self.ask(self.limit, peer=2), *self.ask(self.limit + 2, came=b"damaged")).status == "passed"
 
-        assert judge(*asked[:2], Event(11, 0, Halted("disk")), *asked[2:]).status == "passed"
+    def test_a_halted_replica_answers_nothing_and_says_nothing(self):
+        *others, last, one_too_many = self.ask(self.limit + 1)
+
+        assert judge(*others, Event(11, 0, Halted("disk")), last, one_too_many).status == "passed"
 
     def test_a_second_ends_with_its_timer(self):
         over = Event(50, 0, TimerElapsed(("answers",), 1_000_000))
