@@ -106,7 +106,8 @@ class BiasAccounts(Check):
 
     def finish(self) -> CheckResult:
         """Return the result, with N_max beside the worst wait."""
-        tokens = max((read_amount(value) or 0 for key, value in self.run.genesis_values.items() if key[0] == ACCOUNT))
+        accounts = (value for key, value in self.run.genesis_values.items() if key[0] == ACCOUNT)
+        tokens = max((read_amount(value) or 0 for value in accounts), default=0)
         n_max = waits_at_most(tokens, self._lambda_min or 1)
         return self.tally.result(
             f"{self._paid:,} units of bids paid and {self._returned:,} returned, {self._between:,} payments between "
