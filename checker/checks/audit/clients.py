@@ -57,10 +57,11 @@ class AuditedClients:
             self._fail(f"validator {node} took a client's transaction at {now_us:,} us while it was off")
 
     def finish(self, end_us: int) -> None:
-        """Compare the instants before the run's last event; in that of the event, the run may end between two acts."""
-        self._settle_until(end_us)
-        due = self._due.get(end_us, [])
-        self._compare(self._at_us, self._acts[: self._new(self._acts, due)], [])
+        """Compare the instants before the run's last event or act; in that one, the run may end between two acts."""
+        last_us = max(end_us, self._at_us)
+        self._settle_until(last_us)
+        due = self._due.get(last_us, [])
+        self._compare(last_us, self._acts[: self._new(self._acts, due)], [])
 
     def _settle_until(self, end_us: int) -> None:
         """Compare the noted instant, and find what should have come again since, up to a time that is not over."""

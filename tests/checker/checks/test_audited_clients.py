@@ -3,6 +3,7 @@
 import heapq
 from types import SimpleNamespace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,7 +15,7 @@ from network.types import SUPERVISOR
 ONE, OTHER = b"1" * 32, b"2" * 32
 
 
-def failures_of(*handed):
+def failures_of(*handed, end_us=None):
     """Return what is amiss with clients of three validators, which hand in by (time, validator, digest, outcome)."""
     failures = []
     traffic = SimpleNamespace(is_on=[True] * 3)
@@ -22,7 +23,7 @@ def failures_of(*handed):
     for at_us, validator, digest, outcome in handed:
         submitted = TransactionSubmitted(outcome, validator, digest)
         clients.submit(Event(at_us, SUPERVISOR, submitted), submitted)
-    clients.finish(handed[-1][0] + 10 * RETRY_US)
+    clients.finish(handed[-1][0] + 10 * RETRY_US if end_us is None else end_us)
     return failures
 
 
@@ -40,6 +41,15 @@ def test_what_was_refused_has_to_come_again_a_second_later():
     (failure,) = failures_of((1, 0, ONE, "refused"), (2, 1, OTHER, "submitted"))
 
     assert "was refused, and not handed to validator 1" in failure
+
+
+@pytest.mark.parametrize("end_us", [0, RETRY_US + 1, RETRY_US + 2])
+def test_a_run_may_end_between_two_acts_of_an_instant(end_us):
+    """Where nothing but clients acts any more, the last event of all others is an earlier one."""
+    refused = (1, 0, ONE, "refused"), (1, 1, OTHER, "refused")
+    failures = failures_of(*refused, (1 + RETRY_US, 1, ONE, "submitted"), end_us=end_us)
+
+    assert len(failures) == (end_us > RETRY_US + 1), failures
 
 
 class TestCopies:

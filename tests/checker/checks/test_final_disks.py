@@ -9,13 +9,13 @@ from checker.checks.final_disks import FinalDisks
 from checker.checks.observations import DiskFaults
 from checker.checks.planned import PlannedFault, PlannedRun
 from checker.checks.repairs import Repairs
+from checker.record.final_blocks import final_block
 from faults.events import Crashed
 from network.events import Event
 from network.types import SUPERVISOR
 from tests.support.chain_harness import advance, make_engine
 from tests.support.checks import finish, make_run, show
 from validators.events import BlockFinalized, Booted, DamageRepaired
-from validators.execution.blocks import encode_block
 from validators.storage import JOURNAL_FILES, BlockFile, RecordFile, SimulatedDisk
 
 PLAN = PlannedRun(fetch_grace_us=200_000, fetch_timeout_us=1_000_000)
@@ -23,19 +23,18 @@ PLAN = PlannedRun(fetch_grace_us=200_000, fetch_timeout_us=1_000_000)
 
 def make_chain(count=3):
     engine = make_engine()
-    return [advance(engine) for _ in range(count)]
+    return [final_block(advance(engine)) for _ in range(count)]
 
 
 CHAIN = make_chain()
-BLOCKS = [encode_block(executed.block) for executed in CHAIN]
+BLOCKS = [final.encoded for final in CHAIN]
 
 
 def make_disk(*kept):
     disk = SimulatedDisk()
     file = BlockFile(disk)
     for height in kept:
-        executed = CHAIN[height - 1]
-        file.append(height=height, digest=executed.digest, block=BLOCKS[height - 1])
+        file.append(height=height, digest=CHAIN[height - 1].digest, block=BLOCKS[height - 1])
     return disk
 
 
