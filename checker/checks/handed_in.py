@@ -54,16 +54,16 @@ class HandedIn:
         """Note that a validator was handed a transaction."""
         self._waiting.setdefault(node, {})[digest] = at_us
 
-    def send(self, node: NodeId, at_us: Micros, sent: Sent, *, is_timers: bool) -> None:
-        """Note a message that carries transactions; `is_timers` in the instant of a timer for parts."""
+    def send(self, node: NodeId, at_us: Micros, sent: Sent, *, may_be_timers: bool) -> None:
+        """Note a message that carries transactions; `may_be_timers` where a timer's part may leave in this instant."""
         last_us, count = self._instants.get(node, (-1, 0))
         count = count + 1 if last_us == at_us else 1
         self._instants[node] = at_us, count
         # A part goes to one alone: with a second message in its instant, the first may be a client's as well.
-        counted = 1 if count > 2 or not is_timers else 2 * (count == 2)
+        counted = 1 if count > 2 or not may_be_timers else 2 * (count == 2)
         self._sent[node] = self._sent.get(node, 0) + counted
         # A part may hold the one transaction that a client handed in a moment ago.
-        if not is_timers:
+        if not may_be_timers:
             left = self._left.setdefault(node, {})
             if (sent.destination, sent.checksum) in left:
                 self._tally.compared += 1

@@ -68,7 +68,7 @@ TRANSACTION: Final = "transaction"
 EXCUSES: Final = (
     Excuse((), "recovering", "is_starting", "a validator that reads its disk takes nothing"),
     Excuse(REQUESTS, "TooManyAnswers", "has_asked_often", "the limit of a second"),
-    Excuse(tuple(PREPARED.values()), "AnswerUnderWay", "has_asked_twice", "one answer at a time for each peer"),
+    Excuse(REQUESTS, "AnswerUnderWay", "has_asked_before", "one answer at a time for each peer"),
     Excuse(("snapshot",), "was not asked for", "is_not_awaited", "an answer may come when it is not needed any more"),
     Excuse(("snapshot",), "piece was not asked for", "is_not_awaited", "an answer may come when another is awaited"),
     Excuse(("snapshot",), "unanswered", "is_unanswered", "a request or its answer may be lost, or late"),
@@ -133,7 +133,7 @@ class Refusals(Check):
         self._holds: dict[str, Callable[[int, _Inbound], bool]] = {
             "is_starting": lambda node, _last: node not in self._is_up,
             "has_asked_often": self._has_asked_often,
-            "has_asked_twice": lambda node, last: self._open.get((node, last.peer), 0) > 1,
+            "has_asked_before": self._has_asked_before,
             "is_not_awaited": self._is_not_awaited,
             "is_unanswered": lambda node, last: self._unanswered.get((node, last.peer), 0) > 0,
             "is_clock_wrong": lambda _node, _last: self._is_clock_wrong or self._has_byzantine,
@@ -186,6 +186,7 @@ class Refusals(Check):
         if kind in REQUESTS:
             times = self._requests.setdefault((node, peer, kind), deque(maxlen=self._kept))
             times.append(event.at_us)
+        if kind in PREPARED.values():
             self._open[node, peer] = self._open.get((node, peer), 0) + 1
 
     def dropped(self, event: Event, dropped: Dropped) -> None:
@@ -281,6 +282,10 @@ class Refusals(Check):
         """Return whether the peer has asked more often than is answered, within a second of any clock."""
         times = self._requests.get((node, last.peer, last.kind))
         return times is not None and len(times) == self._kept and times[-1] - times[0] <= SECOND_US + SECOND_SLACK_US
+
+    def _has_asked_before(self, node: int, last: _Inbound) -> bool:
+        """Return whether an earlier request than the last has an answer that takes time, and has not left."""
+        return self._open.get((node, last.peer), 0) > (last.kind in PREPARED.values())
 
     def _fail(self, node: int, what: str, **evidence: int | str) -> None:
         self.tally.fail(f"validator {node} refused {what}", validator=node, **evidence)

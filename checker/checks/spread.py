@@ -123,7 +123,8 @@ class MempoolSpread(Check):
         """Follow a part; what goes to several in the instant of a timer may be a client's, and is not followed."""
         node, is_timers = event.node, self._timer_us.get(event.node) == event.at_us
         if sent.label == GOSSIP:
-            self._handed_in.send(node, event.at_us, sent, is_timers=is_timers)
+            # One that is paused gets its timers late: a part of it may leave in any instant.
+            self._handed_in.send(node, event.at_us, sent, may_be_timers=is_timers or node in self._hindered)
         if sent.label != GOSSIP or not is_timers:
             return
         if node in self._due and self._due[node].at_us == event.at_us:

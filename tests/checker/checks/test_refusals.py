@@ -92,6 +92,13 @@ class TestOfLimits:
         assert judge(*first, *second, refused).status == "passed"
         assert judge(*first, answered, *second, refused).status == "failed"
 
+    def test_an_answer_under_way_holds_up_certificates_too(self):
+        first, second = carry("SnapshotRequest"), carry("CertificateRequest", ordinal=1)
+        refused = refuse("CertificateRequest", "AnswerUnderWay")
+
+        assert judge(*first, *second, refused).status == "passed"
+        assert judge(*second, *carry("CertificateRequest", ordinal=2), refused).status == "failed"
+
 
 class TestOfSnapshots:
     def test_an_honest_peer_whose_offer_is_refused_is_named(self):

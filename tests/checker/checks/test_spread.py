@@ -271,3 +271,12 @@ class TestHandedIn:
         run.settle()
 
         assert run.spread.finish().status == "failed"
+
+    def test_one_that_is_paused_may_send_a_part_late(self):
+        paused = PlannedFault("pause", 0, SECOND, nodes=(1,), pauses=True)
+        run = Run(other=[self.HANDED], plan=PlannedRun(regossip_us=SECOND, faults=(paused,)))
+        for _ in range(2):
+            run.at_us += SECOND
+            run.show(Sent(0, 1, "TransactionGossip", 100, b"one"), 1)
+
+        assert run.spread.finish().status != "failed"
