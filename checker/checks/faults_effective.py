@@ -1,24 +1,47 @@
-"""The check that the faults of a plan took effect: a fault without effect shows nothing."""
+"""The check that the faults of a plan took effect: a fault without effect shows nothing.
+
+Nor does an adversary whose own code broke: it is silent from then on, and looks like a machine that is down.
+"""
 
 from typing import ClassVar
 
 from checker.checks.check import Check
+from checker.checks.context import RunContext
 from checker.results import CheckResult, ExitClass
+from network.clock import MILLION
+from network.events import Event, Handlers
+from validators.events import Halted
+from validators.stats import BROKEN
 
 
 class FaultsEffective(Check):
-    """Every fault that is required, or enabled and may not be idle, touched the run.
+    """Every fault that is required, or enabled and may not be idle, touched the run, and no adversary broke down.
 
     A required one has to be enabled as well. A fault without effect makes the run inconclusive, not passed.
     """
 
     name = "faults-effective"
     exit_class: ClassVar[ExitClass] = "inconclusive"
+    sees_everybody = True
+
+    def __init__(self, run: RunContext) -> None:
+        super().__init__(run)
+        self._broken: list[str] = []
+
+    @property
+    def handlers(self) -> Handlers:
+        """Adversaries that stop."""
+        return {Halted: self.halted}
 
     @property
     def is_asked(self) -> bool:
-        """Return whether any fault may not be idle."""
-        return bool(self._names())
+        """Return whether any fault may not be idle, or an adversary broke down."""
+        return bool(self._names() or self._broken)
+
+    def halted(self, event: Event, halted: Halted) -> None:
+        """Note an adversary whose own code broke; of honest ones `agreement` tells."""
+        if event.node not in self.run.honest and halted.reason.startswith(BROKEN):
+            self._broken.append(f"adversary {event.node} stopped at {event.at_us / MILLION:.3f} s: {halted.reason}")
 
     def finish(self) -> CheckResult:
         """Return the result."""
@@ -34,8 +57,9 @@ class FaultsEffective(Check):
             elif not fault.count:
                 is_past = "was done earlier, and the data directory has no record of its effect"
                 lacking.append(f"{name} {is_past if fault.is_past else 'had no effect'}")
-        if lacking:
-            return self.tally.inconclusive(f"required: {'; '.join(lacking)}")
+        if lacking or self._broken:
+            required = [f"required: {'; '.join(lacking)}"] if lacking else []
+            return self.tally.inconclusive("; ".join((*required, *self._broken)))
         counts = {name: by_name[name].count for name in self._names()}
         effects = ", ".join(
             f"{name} {count:,} times{' (done earlier)' * by_name[name].is_past}" for name, count in counts.items()

@@ -48,7 +48,9 @@ class _Noise(Behaviour):
         for message in self.make():
             label = NO_LABEL if isinstance(message, bytes) else Label(message.traced_name)
             self.note(label.kind or "bytes", outgoing.to)
-            yield Outgoing(outgoing.to, message, label)
+            # As bytes: another behaviour would read a message of it, and what makes no sense cannot be read.
+            said = message if isinstance(message, bytes) else self.adversary.codec.encode(message)
+            yield Outgoing(outgoing.to, said, label)
 
     def make(self) -> Iterable[Message | bytes]:
         """Return what is said besides."""

@@ -9,6 +9,7 @@ from cluster.runtime.genesis import keys_of
 from cluster.scenario.load import encode_scenario, load_scenario
 from cluster.scenario.messages import ScenarioError
 from cluster.verdict.determinism import repeat_in_fresh_process
+from faults.byzantine.noise import Garbage
 from faults.events import Tampered
 from network.events import events_of_type
 from tests.support.cluster_runs import check_named, result_of
@@ -228,6 +229,23 @@ def test_lies_are_deterministic():
     log = repeat_in_fresh_process(encode_scenario(scenario), 3, hash_seed=77, shuffle=5)
 
     assert log == bytes(Cluster(scenario, 3).run().trace.log)
+
+
+def test_what_makes_no_sense_no_other_behaviour_reads():
+    """An adversary halted over its own garbage, which it took for an answer to forge, and nobody was told."""
+    result = short_run(lie("noise", 1, "garbage"), lie("forged", 1, "forge-answers"), 'requires=["noise"]')
+
+    assert check_named(result, "faults-effective").summary == "required: forged had no effect"
+
+
+def test_an_adversary_whose_own_code_breaks_makes_the_run_inconclusive(monkeypatch):
+    monkeypatch.setattr(Garbage, "make", lambda _garbage: 1 // 0)
+    result = short_run(lie("noise", 1, "garbage"), lie("late", 1, "replay"), 'requires=["late"]')
+
+    found = check_named(result, "faults-effective")
+    assert found.status == "inconclusive"
+    assert "adversary 1 stopped at 2." in found.summary
+    assert "broken invariant" in found.summary
 
 
 def test_a_flood_of_forged_certificates_slows_finality_and_stops_nothing():
