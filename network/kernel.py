@@ -27,6 +27,7 @@ import math
 from collections.abc import Awaitable, Callable
 from functools import partial
 from heapq import heappop, heappush
+from operator import itemgetter
 from typing import Final, Literal, TypeAlias, TypeVarTuple
 
 import trio
@@ -52,6 +53,8 @@ PULLS_PER_TURN: Final = 10_000
 
 EVENTS_PER_PASS: Final = 1_024
 """Events after which trio's loop is entered although nothing needs it: an interrupt may wait there."""
+
+_DESTINATION: Final = itemgetter(0)
 
 Delivery: TypeAlias = Literal["direct", "direct, now and then in reverse", "by tasks"]
 """The caller of handlers: the kernel, in the order of nodes or not, or the tasks that serve their mailboxes."""
@@ -223,7 +226,8 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
         try:
             self._take_turn(deadline)
             while self._may_go_on and self._handed_out < until and deadline == math.inf:
-                if not self._take_single():
+                self._take_short_turns(until)
+                if self._may_go_on and self._handed_out < until:
                     self._take_turn(deadline)
         except Exception as error:  # noqa: BLE001  # the clock must never raise; `run` raises it after the run
             self._fail(error, "the kernel")
@@ -263,34 +267,33 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
         else:
             self._note_idle()
 
-    def _take_single(self) -> bool:
-        """Take the next turn if it has one event, for a mailbox with a handler; False where it needs `_take_turn`.
+    def _take_short_turns(self, until: int) -> None:
+        """Take turns as long as each is a whole instant: one event for each of some mailboxes with a handler.
 
-        With jitter nearly all turns are such, and without lists and lanes a message costs a fifth less.
+        With jitter nearly all turns are such, and without lanes a message costs a fifth less.
         """
-        self._trace.fold()
-        lanes, heap = self._lanes, self._instant_heap
-        if lanes.joined or not heap or self._ending is not None or self._is_over or any(lanes.by_node.values()):
-            return False
-        at_us = heap[0]
-        events = self._instants[at_us]
-        event = events[0]
-        if len(events) > 1 or event[0] not in self._served or at_us > self._time_limit_us:
-            return False
-        heappop(heap)
-        del self._instants[at_us]
-        self.now_us = at_us
-        lanes.by_node.clear()
-        self._pulls.clear()
-        self._turns += 1
-        self._handed_out += 1
-        self._may_pull = True
-        try:
-            event[4](*event[5])
-        except Exception as error:  # noqa: BLE001  # see deadline_to_sleep_time
-            self._fail(error, f"event {event[1].name} from {event[2]} to {event[0]}")
-        self._call_handlers(is_served=True)
-        return True
+        fold, lanes, heap, instants = self._trace.fold, self._lanes, self._instant_heap, self._instants
+        by_node, served = lanes.by_node, self._served
+        while self._may_go_on and self._handed_out < until:
+            fold()
+            if self._ending is not None or self._is_over or not heap or lanes.joined or any(by_node.values()):
+                return
+            at_us = heap[0]
+            events = instants[at_us]
+            if at_us > self._time_limit_us:
+                return
+            if len(events) > 1:
+                destinations = {event[0]: None for event in events}
+                if len(destinations) < len(events) or not destinations.keys() <= served.keys():
+                    return
+                events.sort(key=_DESTINATION)
+            elif events[0][0] not in served:
+                return
+            heappop(heap)
+            del instants[at_us]
+            self.now_us = at_us
+            by_node.clear()
+            self._hand_out(events)
 
     def _begin_instant(self, at_us: Micros) -> None:
         if at_us > self._time_limit_us:
