@@ -257,8 +257,8 @@ class Bus:
 
     def _transmit(self, wires: Iterable[LinkState], parcel: _Parcel) -> None:
         """Send one message along each of these wires, which have one source."""
-        kernel, arrive, is_traced = self._kernel, self._arrive, self._is_traced
-        now_us = kernel.now_us
+        enqueue, arrive, is_traced = self._kernel.enqueue, self._arrive, self._is_traced
+        now_us = self._kernel.now_us
         kind, view, height = parcel.label
         length, checksum = parcel.length, parcel.checksum
         is_oversize = length > self._size_limit
@@ -283,7 +283,7 @@ class Bus:
                     self._drop(wire, ordinal, "loss", "")
                 else:
                     event = (destination, _DELIVERY, source, ordinal, arrive, (wire, ordinal, parcel))
-                    kernel.enqueue(now_us + delay_us, event)
+                    enqueue(now_us + delay_us, event)
 
     def _transmit_under(self, fate: Fate, wire: LinkState, ordinal: int, parcel: _Parcel) -> None:
         """Send a message on, with what conditions make of it."""

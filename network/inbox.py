@@ -7,7 +7,6 @@ everything is the same: items come one by one, and what an action puts in meanwh
 
 from collections import deque
 from collections.abc import Callable
-from functools import partial
 from typing import Generic, TypeAlias, TypeVar
 
 import outcome
@@ -54,6 +53,7 @@ class Inbox(Generic[T]):
         "_caller",
         "_drain_all",
         "_handler",
+        "_served_by",
         "_is_called",
         "_is_paused",
         "_items",
@@ -67,7 +67,8 @@ class Inbox(Generic[T]):
         self._refill = refill
         self._caller = caller
         self._handler: Callable[[T], None] | None = None
-        self._drain_all: Drain = _drain_nothing
+        self._served_by: Callable[[T], None] | None = None
+        self._drain_all: Drain = self._drain
         self._waiting: trio.lowlevel.Task | None = None
         self._is_called = False
         self._is_paused = False
@@ -78,8 +79,8 @@ class Inbox(Generic[T]):
         self._items.append(item)
         if self._is_paused:
             self.held += 1
-        elif not self._is_called:
-            self._wake()
+        elif self._waiting is not None and not self._is_called:
+            self._wake(self._waiting)
 
     def pause(self) -> None:
         """Give nothing out until `resume`; what is put in meanwhile is counted in `held`."""
@@ -89,18 +90,16 @@ class Inbox(Generic[T]):
     def resume(self) -> None:
         """Give out again, the oldest item first."""
         self._is_paused = False
-        if self._items and not self._is_called:
-            self._wake()
+        if self._items and self._waiting is not None and not self._is_called:
+            self._wake(self._waiting)
 
-    def _wake(self) -> None:
-        if self._waiting is None:
-            return
+    def _wake(self, task: trio.lowlevel.Task) -> None:
         if self._handler is not None and self._caller is not None:
             # Until it has been drained: what its own handler puts in is taken by the same loop.
             self._is_called = True
             self._caller.call(self._drain_all)
         else:
-            trio.lowlevel.reschedule(self._waiting)
+            trio.lowlevel.reschedule(task)
             self._waiting = None
 
     async def receive(self) -> T:
@@ -134,16 +133,16 @@ class Inbox(Generic[T]):
             self._is_called = False
         self._await_as(trio.lowlevel.current_task())
         self._handler = handler
-        # With its handler: whatever ends this task in a turn, the turn is completed.
-        self._drain_all = partial(self._drain, handler)
+        # Kept beside the other: whatever ends this task in a turn, the turn is completed.
+        self._served_by = handler
         self._caller.note_served(is_served=True)
         await trio.lowlevel.wait_task_rescheduled(self._stop_waiting)
 
-    def _drain(self, handler: Callable[[T], None]) -> bool:
+    def _drain(self) -> bool:
         """Call the handler with all that is here; returns False where it raised, which the waiting task then does."""
         try:
-            if self._items:
-                self._give(handler)
+            if self._items and self._served_by is not None:
+                self._give(self._served_by)
         except BaseException as error:  # noqa: BLE001 - an interrupt too: it must end the task, as if that had run
             task = self._waiting
             self._stop_waiting()
@@ -184,7 +183,3 @@ class Inbox(Generic[T]):
             self._caller.note_served(is_served=False)
         self._waiting = self._handler = None
         return trio.lowlevel.Abort.SUCCEEDED
-
-
-def _drain_nothing() -> bool:
-    return True

@@ -4,13 +4,16 @@ Each validator appends to a chain of its own; at every turn the kernel folds the
 supervisor first. What two validators did within one turn therefore has no order that the digest could see. The digest
 is the SHA-256 of the log, byte for byte, so that anyone who has the log can check it.
 
+All chains append to one list, and a fold sorts what the turn has added by node, stably: most turns belong to one node,
+and a list for each cost a message a tenth more.
+
 A record is the msgpack array [at_us, node, kind, values...]; values, not only kinds, are hashed, and none of them can
 change. Records are encoded and hashed some hundred at a time: one by one that took twice as long.
 """
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Final, TypeAlias
 
 import msgpack  # type: ignore[import-untyped]  # it ships no type information
@@ -23,6 +26,9 @@ from network.types import SUPERVISOR, Micros, NodeId
 
 _RECORDS_AT_ONCE: Final = 512
 """Records that are encoded and hashed together."""
+
+_NODE_OF_RECORD: Final = itemgetter(1)
+_NODE_OF_EVENT: Final = attrgetter("node")
 
 _SHORT_HEAD_RECORDS: Final = 16
 _MEDIUM_HEAD_RECORDS: Final = 1 << 16
@@ -39,55 +45,31 @@ class UnknownNodeError(LookupError):
 
 
 class EventChain:
-    """The events of one node since the last fold."""
+    """The writing end of one node's events."""
 
-    __slots__ = ("_dirty", "_events", "_is_noted", "_is_open", "_records", "node")
+    __slots__ = ("_events", "_is_open", "_records", "node")
 
-    def __init__(self, node: NodeId, dirty: "list[EventChain]", *, encode: bool, keep: bool) -> None:
+    def __init__(self, node: NodeId, records: list[Record] | None, events: list[Event] | None) -> None:
         self.node = node
-        self._dirty = dirty
-        self._is_open = encode or keep
-        self._is_noted = False
-        self._records: list[Record] | None = [] if encode else None
-        self._events: list[Event] | None = [] if keep else None
+        self._is_open = True
+        self._records = records
+        self._events = events
 
     def add(self, at_us: Micros, body: TraceEvent) -> None:
         """Append an event. After `close` nothing is appended: a stopped run has no further events."""
-        if not self._is_open:
-            return
-        if not self._is_noted:
-            self._is_noted = True
-            self._dirty.append(self)
-        if self._records is not None:
-            self._records.append((at_us, self.node, body.kind, *astuple(body)))
-        if self._events is not None:
-            self._events.append(Event(at_us, self.node, body))
+        if self._is_open:
+            if self._records is not None:
+                self._records.append((at_us, self.node, body.kind, *astuple(body)))
+            if self._events is not None:
+                self._events.append(Event(at_us, self.node, body))
 
     def add_record(self, record: Record, kind: type[TraceEvent]) -> None:
         """Append an event that is a record already; it gets its type only if somebody looks at it."""
-        if not self._is_open:
-            return
-        if not self._is_noted:
-            self._is_noted = True
-            self._dirty.append(self)
-        if self._records is not None:
-            self._records.append(record)
-        if self._events is not None:
-            self._events.append(Event(record[0], record[1], kind(*record[3:])))
-
-    def move_to(self, records: list[Record], shown: list[Event]) -> int:
-        """Append the records to those of the log and the events for sinks to `shown`; return how many there were."""
-        self._is_noted = False
-        moved = 0
-        if self._records:
-            moved = len(self._records)
-            records += self._records
-            self._records.clear()
-        if self._events:
-            moved = len(self._events)
-            shown += self._events
-            self._events.clear()
-        return moved
+        if self._is_open:
+            if self._records is not None:
+                self._records.append(record)
+            if self._events is not None:
+                self._events.append(Event(record[0], record[1], kind(*record[3:])))
 
     def close(self) -> None:
         """Ignore whatever is added from now on."""
@@ -107,14 +89,17 @@ class Trace:
         self.count = 0
         self._written = SpillingBytes(ColdFile())
         self.is_active = recording or bool(sinks)
+        self._is_recording = recording
         self._sinks = tuple(sinks)
         self._hasher = hashlib.sha256()
         self._encoder = msgspec.msgpack.Encoder()
+        # Those of the log, `_folded` of them, and behind them what this turn has added; the latter also as events.
         self._records: list[Record] = []
-        self._dirty: list[EventChain] = []
-        self._chains = {
-            node: EventChain(node, self._dirty, encode=recording, keep=bool(sinks)) for node in (SUPERVISOR, *nodes)
-        }
+        self._folded = 0
+        self._events: list[Event] = []
+        records = self._records if recording else None
+        events = self._events if sinks else None
+        self._chains = {node: EventChain(node, records, events) for node in (SUPERVISOR, *nodes)}
 
     def chain(self, node: NodeId) -> EventChain:
         """Return the chain of a node, or of `SUPERVISOR`.
@@ -129,21 +114,24 @@ class Trace:
 
     def fold(self) -> None:
         """Move what the chains hold into the log, in node order, and show it to the sinks."""
-        dirty = self._dirty
-        if not dirty:
-            return
-        # Most turns belong to one node, and a call to sort costs as much as the move.
-        ready = dirty[:] if len(dirty) == 1 else sorted(dirty, key=attrgetter("node"))
-        # The list is shared with the chains, and a sink may add events of its own: empty it before they run.
-        dirty.clear()
-        shown: list[Event] = []
-        for chain in ready:
-            self.count += chain.move_to(self._records, shown)
-        if len(self._records) >= _RECORDS_AT_ONCE:
-            self._write_records()
-        for event in shown:
-            for sink in self._sinks:
-                sink(event)
+        records, folded = self._records, self._folded
+        added = len(records) - folded
+        if added:
+            if added > 1:
+                records[folded:] = sorted(records[folded:], key=_NODE_OF_RECORD)
+            self.count += added
+            self._folded += added
+            if self._folded >= _RECORDS_AT_ONCE:
+                self._write_records()
+        if self._events:
+            # A sink may add events of its own, which the next fold shows.
+            shown = sorted(self._events, key=_NODE_OF_EVENT)
+            self._events.clear()
+            if not self._is_recording:
+                self.count += len(shown)
+            for event in shown:
+                for sink in self._sinks:
+                    sink(event)
 
     def close(self) -> None:
         """Fold what is there and ignore whatever is added from now on."""
@@ -186,11 +174,12 @@ class Trace:
             start = end
 
     def _write_records(self) -> None:
-        count = len(self._records)
+        count = self._folded
         if not count:
             return
-        encoded = self._encoder.encode(self._records)
-        self._records.clear()
+        encoded = self._encoder.encode(self._records[:count])
+        del self._records[:count]
+        self._folded = 0
         # Encoded as one array, whose head of one, three or five bytes is no part of the log.
         head = 1 if count < _SHORT_HEAD_RECORDS else 3 if count < _MEDIUM_HEAD_RECORDS else 5
         with memoryview(encoded)[head:] as view:
