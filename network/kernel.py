@@ -93,6 +93,7 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
         self._turns = self._steps = self._posted = self._handed_out = 0
         self._pulls: dict[NodeId, int] = {}
         self._delivery = delivery
+        self._is_reversing = delivery == "direct, now and then in reverse"
         self._served: dict[NodeId, None] = {}
         self._called: list[Drain] = []
         self._scope = trio.CancelScope()
@@ -259,7 +260,7 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
         if self._ending is not None:
             self._end_stuck_tasks()
         elif self._lanes:
-            self._hand_out(self._lanes.next_of_each(self.now_us))
+            self._hand_out_turn(self._lanes.next_of_each(self.now_us))
         elif deadline != math.inf and (not self._instant_heap or deadline <= self._instant_heap[0]):
             self._move_to_deadline(math.ceil(deadline))
         elif self._instant_heap:
@@ -273,14 +274,14 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
         With jitter nearly all turns are such, and without lanes a message costs a fifth less.
         """
         fold, lanes, heap, instants = self._trace.fold, self._lanes, self._instant_heap, self._instants
-        by_node, served = lanes.by_node, self._served
+        by_node, served, limit_us = lanes.by_node, self._served, self._time_limit_us
         while self._may_go_on and self._handed_out < until:
             fold()
-            if self._ending is not None or self._is_over or not heap or lanes.joined or any(by_node.values()):
+            if not heap or lanes.joined or self._ending is not None or (by_node and any(by_node.values())):
                 return
             at_us = heap[0]
             events = instants[at_us]
-            if at_us > self._time_limit_us:
+            if at_us > limit_us:
                 return
             if len(events) > 1:
                 destinations = {event[0]: None for event in events}
@@ -291,9 +292,10 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
                 return
             heappop(heap)
             del instants[at_us]
-            self.now_us = at_us
             by_node.clear()
-            self._hand_out(events)
+            self.now_us = at_us
+            self._may_pull = True
+            self._hand_out(events, is_served=True)
 
     def _begin_instant(self, at_us: Micros) -> None:
         if at_us > self._time_limit_us:
@@ -303,17 +305,20 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
         self.now_us = at_us
         events = self._instants.pop(at_us)
         self._lanes.begin(at_us, events)
-        self._hand_out(self._lanes.next_of_each(at_us))
+        self._hand_out_turn(self._lanes.next_of_each(at_us))
 
-    def _hand_out(self, events: list[QueuedEvent]) -> None:
+    def _hand_out_turn(self, events: list[QueuedEvent]) -> None:
         self._was_idle = False
+        self._may_pull = events[0][0] != SUPERVISOR
+        self._hand_out(events, is_served=all(event[0] in self._served for event in events))
+
+    def _hand_out(self, events: list[QueuedEvent], *, is_served: bool) -> None:
+        """Call the actions of a turn; `is_served` says whether all its destinations have a handler."""
         self._turns += 1
         self._handed_out += len(events)
-        self._may_pull = events[0][0] != SUPERVISOR
-        self._pulls.clear()
-        is_served = True
+        if self._pulls:
+            self._pulls.clear()
         for event in events:
-            is_served = is_served and event[0] in self._served
             try:
                 event[4](*event[5])
             except Exception as error:  # noqa: BLE001  # see deadline_to_sleep_time
@@ -323,17 +328,19 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
             self._call_handlers(is_served=is_served)
 
     def _call_handlers(self, *, is_served: bool) -> None:
-        """Have the mailboxes of this turn drained; `is_served` says whether all its destinations have a handler."""
+        """Have the mailboxes of this turn drained."""
         # As before the tasks of a turn: a run that ends at its step limit ends before they do anything.
         self._steps += 1
         if self._steps > self._step_limit or self._ending is not None:
             self._check_end()
         self._is_counted = True
-        if self._delivery != "direct" and self._turns % 3 == 0:
-            self._called.reverse()
-        for drain in self._called:
-            is_served = drain() and is_served
-        self._called.clear()
+        called = self._called
+        if self._is_reversing and self._turns % 3 == 0:
+            called.reverse()
+        for drain in called:
+            if not drain():
+                is_served = False
+        called.clear()
         self._may_go_on = is_served and self._ending is None
 
     def _move_to_deadline(self, deadline_us: Micros) -> None:
