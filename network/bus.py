@@ -49,6 +49,7 @@ class _Parcel(NamedTuple):
 
     payload: bytes
     label: Label
+    kind: str
     length: int
     checksum: bytes
 
@@ -253,7 +254,7 @@ class Bus:
         checksum = _NO_CHECKSUM
         if self._is_traced:
             checksum = hashlib.blake2b(payload, digest_size=_CHECKSUM_BYTES).digest()
-        return _Parcel(payload, label, len(payload), checksum)
+        return _Parcel(payload, label, label.kind, len(payload), checksum)
 
     def _transmit(self, wires: Iterable[LinkState], parcel: _Parcel) -> None:
         """Send one message along each of these wires, which have one source."""
@@ -328,10 +329,10 @@ class Bus:
             self._drop(wire, ordinal, "down", "")
             return
         self._delivered += 1
-        payload, label, length, checksum = parcel
+        payload, _, kind, length, checksum = parcel
         source = wire.source
         if self._is_traced:
-            record = (self._kernel.now_us, wire.destination, _DELIVERED, source, ordinal, label[0], length, checksum)
+            record = (self._kernel.now_us, wire.destination, _DELIVERED, source, ordinal, kind, length, checksum)
             wire.far_chain.add_record(record, Delivered)
         deliver(source, payload)
 

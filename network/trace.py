@@ -86,7 +86,7 @@ class Trace:
     """
 
     def __init__(self, nodes: Sequence[NodeId], sinks: Sequence[Sink] = (), *, recording: bool = True) -> None:
-        self.count = 0
+        self._counted = 0
         self._written = SpillingBytes(ColdFile())
         self.is_active = recording or bool(sinks)
         self._is_recording = recording
@@ -115,20 +115,19 @@ class Trace:
     def fold(self) -> None:
         """Move what the chains hold into the log, in node order, and show it to the sinks."""
         records, folded = self._records, self._folded
-        added = len(records) - folded
-        if added:
-            if added > 1:
+        length = len(records)
+        if length > folded:
+            if length > folded + 1:
                 records[folded:] = sorted(records[folded:], key=_NODE_OF_RECORD)
-            self.count += added
-            self._folded += added
-            if self._folded >= _RECORDS_AT_ONCE:
+            self._folded = length
+            if length >= _RECORDS_AT_ONCE:
                 self._write_records()
         if self._events:
             # A sink may add events of its own, which the next fold shows.
             shown = sorted(self._events, key=_NODE_OF_EVENT)
             self._events.clear()
             if not self._is_recording:
-                self.count += len(shown)
+                self._counted += len(shown)
             for event in shown:
                 for sink in self._sinks:
                     sink(event)
@@ -139,6 +138,11 @@ class Trace:
         self.fold()  # what the sinks themselves added while the first fold showed them the end
         for chain in self._chains.values():
             chain.close()
+
+    @property
+    def count(self) -> int:
+        """The number of events so far."""
+        return self._counted + self._folded
 
     @property
     def digest(self) -> bytes:
@@ -179,6 +183,7 @@ class Trace:
             return
         encoded = self._encoder.encode(self._records[:count])
         del self._records[:count]
+        self._counted += count
         self._folded = 0
         # Encoded as one array, whose head of one, three or five bytes is no part of the log.
         head = 1 if count < _SHORT_HEAD_RECORDS else 3 if count < _MEDIUM_HEAD_RECORDS else 5
