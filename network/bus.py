@@ -121,11 +121,11 @@ class Bus:
         Raises:
             UnknownLinkError: the topology has no such link.
         """
-        self._transmit((self._wire(source, destination),), self._wrap(payload, label))
+        self._transmit(source, (self._wire(source, destination),), self._wrap(payload, label))
 
     def broadcast(self, source: NodeId, payload: bytes, label: Label = NO_LABEL) -> None:
         """Send one payload along every link of a node, by ascending destination."""
-        self._transmit(self._wires[source].values(), self._wrap(payload, label))
+        self._transmit(source, self._wires[source].values(), self._wrap(payload, label))
 
     def neighbours(self, source: NodeId) -> tuple[NodeId, ...]:
         """Return whom a broadcast of this node goes to, in order."""
@@ -256,20 +256,23 @@ class Bus:
             checksum = hashlib.blake2b(payload, digest_size=_CHECKSUM_BYTES).digest()
         return _Parcel(payload, label, label.kind, len(payload), checksum)
 
-    def _transmit(self, wires: Iterable[LinkState], parcel: _Parcel) -> None:
-        """Send one message along each of these wires, which have one source."""
-        enqueue, arrive, is_traced = self._kernel.enqueue, self._arrive, self._is_traced
+    def _transmit(self, source: NodeId, wires: Iterable[LinkState], parcel: _Parcel) -> None:
+        """Send one message along each of these wires of a source."""
+        enqueue, arrive, chain = self._kernel.enqueue, self._arrive, self._chains[source]
+        note, is_traced, is_shown = chain.note, self._is_traced, chain.is_shown
         now_us = self._kernel.now_us
         kind, view, height = parcel.label
         length, checksum = parcel.length, parcel.checksum
         is_oversize = length > self._size_limit
         for wire in wires:
-            source, destination, ordinal = wire.source, wire.destination, wire.sent
+            destination, ordinal = wire.destination, wire.sent
             # Before the fate: lost messages count too, so that a loss shifts no draw of later ones.
             wire.sent = ordinal + 1
             if is_traced:
                 record = (now_us, source, _SENT, destination, ordinal, kind, length, checksum, view, height)
-                wire.chain.add_record(record, Sent)
+                note(record)
+                if is_shown:
+                    chain.show(record, Sent)
             # Behind the event: an oversize message was sent and is seen to be dropped.
             if is_oversize:
                 self._drop(wire, ordinal, "oversize", "")
@@ -333,7 +336,10 @@ class Bus:
         source = wire.source
         if self._is_traced:
             record = (self._kernel.now_us, wire.destination, _DELIVERED, source, ordinal, kind, length, checksum)
-            wire.far_chain.add_record(record, Delivered)
+            chain = wire.far_chain
+            chain.note(record)
+            if chain.is_shown:
+                chain.show(record, Delivered)
         deliver(source, payload)
 
     def _is_lost(self, wire: LinkState, ordinal: int, losses: Losses) -> bool:

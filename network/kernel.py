@@ -90,7 +90,7 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
         self._instant_heap: list[Micros] = []
         self._lanes = Lanes()
         self._may_pull = self._may_go_on = self._is_counted = False
-        self._turns = self._steps = self._posted = self._handed_out = 0
+        self._turns = self._steps = self._handed_out = 0
         self._pulls: dict[NodeId, int] = {}
         self._delivery = delivery
         self._is_reversing = delivery == "direct, now and then in reverse"
@@ -139,7 +139,6 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
             raise PostedInPastError(
                 f"event {event[1].name} from {event[2]} to {event[0]} posted for {at_us} us; it is {self.now_us} us"
             )
-        self._posted += 1
 
     def pull(self, destination: NodeId) -> bool:
         """Hand out the next event of this instant to a destination that has come back for more.
@@ -209,8 +208,8 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
 
     def statistics(self) -> KernelStatistics:
         """Return the counters of this kernel."""
-        queued = self._posted - self._handed_out
-        return KernelStatistics(self.now_us, self._turns, self._steps, self._posted, queued)
+        queued = len(self._lanes) + sum(map(len, self._instants.values()))
+        return KernelStatistics(self.now_us, self._turns, self._steps, self._handed_out + queued, queued)
 
     # What trio calls
 

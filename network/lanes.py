@@ -60,6 +60,9 @@ class Lanes:
         # One event of each validator, by number: lanes have the order in which their first event came.
         return [lane.popleft() for _, lane in sorted(self.by_node.items(), key=itemgetter(0)) if lane]
 
+    def __len__(self) -> int:
+        return len(self.joined) + sum(map(len, self.by_node.values()))
+
     def __bool__(self) -> bool:
         return bool(self.joined) or any(self.by_node.values())
 

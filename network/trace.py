@@ -45,35 +45,30 @@ class UnknownNodeError(LookupError):
 
 
 class EventChain:
-    """The writing end of one node's events."""
+    """The writing end of one node's events.
 
-    __slots__ = ("_events", "_is_open", "_records", "node")
+    Attributes:
+        note: appends a record to the log; whoever calls it has the event shown as well.
+        is_shown: whether somebody looks at events.
+    """
 
-    def __init__(self, node: NodeId, records: list[Record] | None, events: list[Event] | None) -> None:
+    __slots__ = ("_events", "is_shown", "node", "note")
+
+    def __init__(self, node: NodeId, note: Callable[[Record], object], events: list[Event] | None) -> None:
         self.node = node
-        self._is_open = True
-        self._records = records
-        self._events = events
+        self.note = note
+        self.is_shown = events is not None
+        self._events: list[Event] = [] if events is None else events
 
     def add(self, at_us: Micros, body: TraceEvent) -> None:
-        """Append an event. After `close` nothing is appended: a stopped run has no further events."""
-        if self._is_open:
-            if self._records is not None:
-                self._records.append((at_us, self.node, body.kind, *astuple(body)))
-            if self._events is not None:
-                self._events.append(Event(at_us, self.node, body))
+        """Append an event."""
+        self.note((at_us, self.node, body.kind, *astuple(body)))
+        if self.is_shown:
+            self._events.append(Event(at_us, self.node, body))
 
-    def add_record(self, record: Record, kind: type[TraceEvent]) -> None:
-        """Append an event that is a record already; it gets its type only if somebody looks at it."""
-        if self._is_open:
-            if self._records is not None:
-                self._records.append(record)
-            if self._events is not None:
-                self._events.append(Event(record[0], record[1], kind(*record[3:])))
-
-    def close(self) -> None:
-        """Ignore whatever is added from now on."""
-        self._is_open = False
+    def show(self, record: Record, kind: type[TraceEvent]) -> None:
+        """Have the event shown that has been noted as a record."""
+        self._events.append(Event(record[0], record[1], kind(*record[3:])))
 
 
 class Trace:
@@ -97,9 +92,9 @@ class Trace:
         self._records: list[Record] = []
         self._folded = 0
         self._events: list[Event] = []
-        records = self._records if recording else None
+        note = self._records.append if recording else _ignore
         events = self._events if sinks else None
-        self._chains = {node: EventChain(node, records, events) for node in (SUPERVISOR, *nodes)}
+        self._chains = {node: EventChain(node, note, events) for node in (SUPERVISOR, *nodes)}
 
     def chain(self, node: NodeId) -> EventChain:
         """Return the chain of a node, or of `SUPERVISOR`.
@@ -136,8 +131,8 @@ class Trace:
         """Fold what is there and ignore whatever is added from now on."""
         self.fold()
         self.fold()  # what the sinks themselves added while the first fold showed them the end
-        for chain in self._chains.values():
-            chain.close()
+        # What the chains append from now on goes to lists that nobody reads.
+        self._records, self._events = self._records[:], []
 
     @property
     def count(self) -> int:
@@ -190,3 +185,7 @@ class Trace:
         with memoryview(encoded)[head:] as view:
             self._hasher.update(view)
             self._written.append(view)
+
+
+def _ignore(_record: Record) -> None:
+    pass
