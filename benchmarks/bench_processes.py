@@ -39,7 +39,7 @@ _FIRST_EVENT: Final = """
 import gc, os, sys
 gc.disable()
 from network.trace import EventChain
-EventChain.add = EventChain.add_record = lambda *_: os._exit(0)
+EventChain.add = EventChain.show = lambda *_: os._exit(0)
 from stampede_testbed._command import main
 sys.argv = ["stampede", "run", "calm", "--runs", sys.argv[1]]
 main()

@@ -53,11 +53,11 @@ class Inbox(Generic[T]):
         "_caller",
         "_drain_all",
         "_handler",
-        "_served_by",
         "_is_called",
         "_is_paused",
         "_items",
         "_refill",
+        "_served_by",
         "_waiting",
         "held",
     )

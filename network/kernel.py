@@ -27,14 +27,13 @@ import math
 from collections.abc import Awaitable, Callable
 from functools import partial
 from heapq import heappop, heappush
-from operator import itemgetter
 from typing import Final, Literal, TypeAlias, TypeVarTuple
 
 import trio
 
 from network.collector import rare_collections
 from network.inbox import Caller, Drain
-from network.lanes import Lanes, QueuedEvent
+from network.lanes import DESTINATION, Lanes, QueuedEvent, has_one_each
 from network.outcome import (
     KernelError,
     KernelOutcome,
@@ -53,8 +52,6 @@ PULLS_PER_TURN: Final = 10_000
 
 EVENTS_PER_PASS: Final = 1_024
 """Events after which trio's loop is entered although nothing needs it: an interrupt may wait there."""
-
-_DESTINATION: Final = itemgetter(0)
 
 Delivery: TypeAlias = Literal["direct", "direct, now and then in reverse", "by tasks"]
 """The caller of handlers: the kernel, in the order of nodes or not, or the tasks that serve their mailboxes."""
@@ -259,7 +256,7 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
         if self._ending is not None:
             self._end_stuck_tasks()
         elif self._lanes:
-            self._hand_out_turn(self._lanes.next_of_each(self.now_us))
+            self._hand_out(self._lanes.next_of_each(self.now_us))
         elif deadline != math.inf and (not self._instant_heap or deadline <= self._instant_heap[0]):
             self._move_to_deadline(math.ceil(deadline))
         elif self._instant_heap:
@@ -283,10 +280,9 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
             if at_us > limit_us:
                 return
             if len(events) > 1:
-                destinations = {event[0]: None for event in events}
-                if len(destinations) < len(events) or not destinations.keys() <= served.keys():
+                if not has_one_each(events, served):
                     return
-                events.sort(key=_DESTINATION)
+                events.sort(key=DESTINATION)
             elif events[0][0] not in served:
                 return
             heappop(heap)
@@ -294,7 +290,8 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
             by_node.clear()
             self.now_us = at_us
             self._may_pull = True
-            self._hand_out(events, is_served=True)
+            self._act(events)
+            self._call_handlers()
 
     def _begin_instant(self, at_us: Micros) -> None:
         if at_us > self._time_limit_us:
@@ -304,15 +301,19 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
         self.now_us = at_us
         events = self._instants.pop(at_us)
         self._lanes.begin(at_us, events)
-        self._hand_out_turn(self._lanes.next_of_each(at_us))
+        self._hand_out(self._lanes.next_of_each(at_us))
 
-    def _hand_out_turn(self, events: list[QueuedEvent]) -> None:
+    def _hand_out(self, events: list[QueuedEvent]) -> None:
         self._was_idle = False
         self._may_pull = events[0][0] != SUPERVISOR
-        self._hand_out(events, is_served=all(event[0] in self._served for event in events))
+        is_served = all(event[0] in self._served for event in events)
+        self._act(events)
+        if is_served or self._called:
+            self._call_handlers()
+            self._may_go_on = self._may_go_on and is_served
 
-    def _hand_out(self, events: list[QueuedEvent], *, is_served: bool) -> None:
-        """Call the actions of a turn; `is_served` says whether all its destinations have a handler."""
+    def _act(self, events: list[QueuedEvent]) -> None:
+        """Call the actions of a turn."""
         self._turns += 1
         self._handed_out += len(events)
         if self._pulls:
@@ -323,24 +324,22 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
             except Exception as error:  # noqa: BLE001  # see deadline_to_sleep_time
                 self._fail(error, f"event {event[1].name} from {event[2]} to {event[0]}")
                 break
-        if is_served or self._called:
-            self._call_handlers(is_served=is_served)
 
-    def _call_handlers(self, *, is_served: bool) -> None:
+    def _call_handlers(self) -> None:
         """Have the mailboxes of this turn drained."""
         # As before the tasks of a turn: a run that ends at its step limit ends before they do anything.
         self._steps += 1
         if self._steps > self._step_limit or self._ending is not None:
             self._check_end()
         self._is_counted = True
-        called = self._called
+        called, is_drained = self._called, True
         if self._is_reversing and self._turns % 3 == 0:
             called.reverse()
         for drain in called:
             if not drain():
-                is_served = False
+                is_drained = False
         called.clear()
-        self._may_go_on = is_served and self._ending is None
+        self._may_go_on = is_drained and self._ending is None
 
     def _move_to_deadline(self, deadline_us: Micros) -> None:
         if deadline_us > self._time_limit_us:

@@ -2,16 +2,24 @@
 
 from bisect import insort
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Container, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from network.outcome import EventOrderError
 from network.types import SUPERVISOR, EventKind, Micros, NodeId
 
 QueuedEvent: TypeAlias = tuple[NodeId, EventKind, NodeId, int, Callable[..., None], tuple[Any, ...]]
 """Destination, kind, source and ordinal, which are the canonical order, and the action with its arguments."""
+
+DESTINATION: Final = itemgetter(0)
+
+
+def has_one_each(events: Sequence[QueuedEvent], destinations: Container[NodeId]) -> bool:
+    """Whether every event is for one of these destinations, and no two are for the same."""
+    found = {event[0]: None for event in events}
+    return len(found) == len(events) and all(destination in destinations for destination in found)
 
 
 class Lanes:
@@ -36,7 +44,7 @@ class Lanes:
             events.sort()
         except TypeError as error:
             raise EventOrderError(f"two events at {at_us} us share (destination, kind, source, ordinal)") from error
-        for destination, lane in groupby(events, key=itemgetter(0)):
+        for destination, lane in groupby(events, key=DESTINATION):
             self.by_node[destination] = deque(lane)
 
     def join(self, at_us: Micros, event: QueuedEvent) -> None:
@@ -58,7 +66,7 @@ class Lanes:
             # Alone in its turn: what it does to machines and links must be done before any validator runs.
             return [supervisor.popleft()]
         # One event of each validator, by number: lanes have the order in which their first event came.
-        return [lane.popleft() for _, lane in sorted(self.by_node.items(), key=itemgetter(0)) if lane]
+        return [lane.popleft() for _, lane in sorted(self.by_node.items(), key=DESTINATION) if lane]
 
     def __len__(self) -> int:
         return len(self.joined) + sum(map(len, self.by_node.values()))

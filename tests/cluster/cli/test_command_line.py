@@ -420,7 +420,7 @@ def test_a_run_loads_what_its_end_needs_at_its_end(tmp_path):
     """They were an eighth of the time to its first event."""
     script = (
         "import os, sys; from network.trace import EventChain\n"
-        "EventChain.add = EventChain.add_record = lambda *_: (print(*sys.modules, flush=True), os._exit(0))\n"
+        "EventChain.add = EventChain.show = lambda *_: (print(*sys.modules, flush=True), os._exit(0))\n"
         "from cluster.cli.main import main; main(sys.argv[1:])"
     )
     command = [sys.executable, "-c", script, "run", "calm", "--quiet", "--runs", str(tmp_path)]
