@@ -80,3 +80,6 @@ class Run {
 }
 
 function seconds(t) { return (t / 1e6).toFixed(6).replace(/0{3}$/, '') + ' s'; }
+
+// For columns, in which points stand below each other.
+function exactly(t) { return (t / 1e6).toFixed(6); }

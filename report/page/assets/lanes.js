@@ -6,9 +6,11 @@ function lanesPane(run, root) {
   const LEFT = 52, LANE = run.replicas > 16 ? 24 : 40, BAND = 18, AXIS = 22, MESSAGES = 900;
   const STYLE = { enter: ['dim', 4], vote: ['f3', 11], certificate: ['f2', 17], executed: ['f4', 24], finalized: ['fired', 31], boot: ['good', 36], restart: ['good', 36] };
   const deep = (kind) => (STYLE[kind] || ['', 35])[1] * LANE / 40;
-  let bands = [], top = 0, drag = null;
+  let bands = [], top = 0, drag = null, wide = 0;
+  const kept = {};
 
-  const width = () => box.clientWidth;
+  // Asked once a picture: the browser may lay the page out for each answer.
+  const width = () => wide;
   const x = (t, [from, to]) => LEFT + (width() - LEFT - 8) * (t - from) / (to - from);
   const time = (px, [from, to]) => from + (to - from) * Math.min(1, Math.max(0, (px - LEFT) / (width() - LEFT - 8)));
   const laneY = (node) => top + node * LANE;
@@ -37,12 +39,26 @@ function lanesPane(run, root) {
   }
 
   function draw() {
+    wide = box.clientWidth;
     const win = windowOf(run);
     const probe = canvas.getContext('2d');
     probe.font = '11px system-ui, sans-serif';
     pack(probe, win);
     const high = top + run.replicas * LANE + AXIS;
-    const pen = sized(canvas, width(), high);
+    const pen = sized(canvas, wide, high);
+    filtered(run);
+    backed(canvas, pen, kept, [win, run.filterKey, colours.bg].join(), (under) => still(under, win, high));
+    selected(pen, win);
+    if (state.t !== null && state.t >= win[0] && state.t <= win[1]) {
+      pen.strokeStyle = colours.sel; pen.lineWidth = 1;
+      pen.beginPath(); pen.moveTo(x(state.t, win), 0); pen.lineTo(x(state.t, win), high - AXIS); pen.stroke();
+    }
+    if (drag) { pen.fillStyle = colours.sel; pen.globalAlpha = .18; pen.fillRect(Math.min(drag[0], drag[1]), 0, Math.abs(drag[1] - drag[0]), high); pen.globalAlpha = 1; }
+    canvas.dataset.cursor = String(state.t);
+  }
+
+  // The picture without cursor and selection.
+  function still(pen, win, high) {
     shade(pen, win);
     for (const band of bands) {
       pen.fillStyle = faultColour(band.fault);
@@ -56,12 +72,6 @@ function lanesPane(run, root) {
     axis(pen, win, high);
     messages(pen, win);
     marks(pen, win);
-    if (state.t !== null && state.t >= win[0] && state.t <= win[1]) {
-      pen.strokeStyle = colours.sel; pen.lineWidth = 1;
-      pen.beginPath(); pen.moveTo(x(state.t, win), 0); pen.lineTo(x(state.t, win), high - AXIS); pen.stroke();
-    }
-    if (drag) { pen.fillStyle = colours.sel; pen.globalAlpha = .18; pen.fillRect(Math.min(drag[0], drag[1]), 0, Math.abs(drag[1] - drag[0]), high); pen.globalAlpha = 1; }
-    canvas.dataset.cursor = String(state.t);
   }
 
   function shade(pen, win) {
@@ -115,6 +125,9 @@ function lanesPane(run, root) {
       if (STYLE[kind]) pen.fillRect(x(t, win) - size / 2, laneY(node) + y - size / 2, size, size);
       else { pen.beginPath(); pen.moveTo(x(t, win), laneY(node) + LANE - 10); pen.lineTo(x(t, win) - 4, laneY(node) + LANE - 2); pen.lineTo(x(t, win) + 4, laneY(node) + LANE - 2); pen.fill(); }
     }
+  }
+
+  function selected(pen, win) {
     const i = state.e;
     if (i !== null && state.run === run.index && i < run.count && run.mark_node[i] < run.replicas) {
       const y = deep(run.kinds[run.mark_kind[i]]);

@@ -2,30 +2,45 @@
 function listPane(run, root) {
   const box = root.querySelector('[data-pane=list]');
   const count = root.querySelector('[data-count]');
-  const ROWS = 120;
-  let shown = '';
+  const ROWS = 120, MARGIN = 12;
+  let key = '', first = 0, last = 0, lit = null, middle = -1;
 
   function draw() {
     const events = filtered(run), [from, to] = windowOf(run);
     const inside = state.w ? events.filter((i) => run.mark_at[i] >= from && run.mark_at[i] <= to) : events;
-    count.textContent = `${events.length.toLocaleString('en')} of ${run.count.toLocaleString('en')} events pass the filter` + (state.w ? `, ${inside.length.toLocaleString('en')} of them in the window` : '');
-    count.dataset.passing = String(events.length);
-    const is_ours = state.run === run.index;
-    let middle = is_ours && state.e !== null ? inside.indexOf(state.e) : -1;
-    if (middle < 0 && state.t !== null) middle = inside.findIndex((i) => run.mark_at[i] >= state.t);
-    const first = Math.max(0, Math.min(inside.length - ROWS, middle - ROWS / 2)), last = Math.min(inside.length, first + ROWS);
-    const key = [run.filterKey, first, last, is_ours ? state.e : '', state.w].join();
-    if (key === shown) return;
-    shown = key;
-    const made = table(['time', 'replica', 'height', 'event'], inside.slice(first, last).map((i) => [seconds(run.mark_at[i]), run.who(i), run.height(i) ?? '', run.text(i)]));
-    made.querySelectorAll('tbody tr').forEach((row, place) => {
-      const i = inside[first + place];
-      row.dataset.event = String(i);
-      if (is_ours && i === state.e) row.setAttribute('aria-selected', 'true');
-    });
+    const said = `${events.length.toLocaleString('en')} of ${run.count.toLocaleString('en')} events pass the filter` + (state.w ? `, ${inside.length.toLocaleString('en')} of them in the window` : '');
+    if (count.textContent !== said) count.textContent = said;
+    const selected = state.run === run.index && state.e !== null ? inside.indexOf(state.e) : -1;
+    const now = selected >= 0 ? selected : atCursor(inside);
+    const wanted = [run.filterKey, state.w].join();
+    // Rows that have the place of the cursor well inside stay: to make them anew is the dearest part of a step.
+    const isInside = wanted === key && now >= (first ? first + MARGIN : 0) && now < (last < inside.length ? last - MARGIN : last);
+    if (!isInside) fill(inside, now);
+    if (isInside && now === middle && Number(lit?.dataset.event ?? -1) === (inside[selected] ?? -1)) return;
+    key = wanted;
+    middle = now;
+    lit?.removeAttribute('aria-selected');
+    const row = box.querySelector('tbody').rows[now - first];
+    lit = selected >= 0 ? row : null;
+    lit?.setAttribute('aria-selected', 'true');
+    if (row && now > 0) box.scrollTop = row.offsetTop - box.clientHeight / 2;
+  }
+
+  // The first event at or after the cursor; the last one where all are before it.
+  function atCursor(inside) {
+    if (state.t === null) return 0;
+    const found = inside.findIndex((i) => run.mark_at[i] >= state.t);
+    return found < 0 ? inside.length - 1 : found;
+  }
+
+  function fill(inside, now) {
+    first = Math.max(0, Math.min(inside.length - ROWS, now - ROWS / 2));
+    last = Math.min(inside.length, first + ROWS);
+    const made = table(['time, s', 'replica', 'height', 'event'], inside.slice(first, last).map((i) => [exactly(run.mark_at[i]), run.who(i), run.height(i) ?? '', run.text(i)]));
+    const rows = made.tBodies[0].rows;
+    for (let place = 0; place < rows.length; place++) rows[place].dataset.event = String(inside[first + place]);
     box.replaceChildren(made);
-    const selected = box.querySelector('[aria-selected]');
-    if (selected) box.scrollTop = selected.offsetTop - box.clientHeight / 2;
+    lit = null;
   }
 
   box.addEventListener('click', (event) => { const row = event.target.closest('tr[data-event]'); if (row) selectEvent(run, Number(row.dataset.event)); });

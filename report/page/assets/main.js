@@ -19,10 +19,11 @@ async function begin() {
   let last = null;
   onChange(() => {
     if (state.h !== last) { last = state.h; for (const pane of panes) if (pane.reveal && state.h) pane.reveal(state.h); }
-    for (const pane of panes) pane.draw();
+    const where = [state.t === null ? '' : seconds(state.t), state.h ? 'height ' + state.h : ''].filter(Boolean).join(', ');
+    if ($('where').textContent !== where) $('where').textContent = where;
     showFilter();
     showLines();
-    $('where').textContent = [state.t === null ? '' : seconds(state.t), state.h ? 'height ' + state.h : ''].filter(Boolean).join(', ');
+    for (const pane of panes) pane.draw();
   });
   const current = () => runs[state.run] || runs[0];
   Object.assign(state, decode(location.hash));
@@ -44,7 +45,7 @@ async function begin() {
     const link = event.target.closest('[data-height]');
     if (link) { event.preventDefault(); selectHeight(current(), Number(link.dataset.height)); goTo('roots'); }
   });
-  addEventListener('popstate', () => { Object.assign(state, decode(location.hash)); if (!runs[state.run]) state.run = 0; announce(); });
+  addEventListener('popstate', () => { forget(); Object.assign(state, decode(location.hash)); if (!runs[state.run]) state.run = 0; announce(); });
   dark.addEventListener('change', () => { readColours(); announce(); });
   // Paper is light; the class comes before the browser asks what to print, the medium may come after.
   const paint = (isPaper) => {
@@ -88,8 +89,11 @@ function showFilter() {
 }
 
 // The lines of the drill-down are filtered by text too, and by a name its keys and the checks: timers stand there.
+let lastText = '';
 function showLines() {
   const q = state.q.toLowerCase();
+  if (q === lastText) return;
+  lastText = q;
   const hide = (selector, text) => { for (const each of document.querySelectorAll(selector)) each.classList.toggle('gone', text !== '' && !each.textContent.toLowerCase().includes(text)); };
   hide('ol.chain li', q);
   hide('.keyval, tr.check', named());

@@ -10,18 +10,18 @@ function matrixPane(run, root) {
 
   function draw() {
     const width = box.clientWidth;
-    wide = Math.max(6, Math.min(16, width / Math.max(1, columns)));
+    // Paper does not scroll.
+    wide = Math.max(document.documentElement.classList.contains('printing') ? 2 : 6, Math.min(16, width / Math.max(1, columns)));
     if (!spacer) { spacer = document.createElement('div'); box.append(spacer); box.addEventListener('scroll', announce); }
     const whole = Math.ceil(wide * columns);
-    spacer.style.width = whole + 'px';
-    spacer.style.height = '1px';
-    const pen = sized(canvas, Math.min(width, Math.max(whole, 1)), TOP + ROW * run.rows.length);
-    const first = Math.floor(box.scrollLeft / wide), last = Math.min(columns, Math.ceil((box.scrollLeft + width) / wide) + 1);
-    const at = (column) => column * wide - box.scrollLeft;
+    if (spacer.style.width !== whole + 'px') spacer.style.cssText = `width:${whole}px;height:1px`;
+    const shown = Math.min(width, Math.max(whole, 1)), pen = sized(canvas, shown, TOP + ROW * run.rows.length);
+    const left = box.scrollLeft, first = Math.floor(left / wide), last = Math.min(columns, Math.ceil((left + width) / wide) + 1);
+    const at = (column) => column * wide - left;
     for (let column = first; column < last; column++) {
       if (heightOf(column) % Math.ceil(10 * run.perTile) === (run.perTile > 1 ? 1 : 0) || columns <= 12) {
         pen.fillStyle = colours.dim;
-        const word = String(heightOf(column)), room = canvas.clientWidth - pen.measureText(word).width - 2;
+        const word = String(heightOf(column)), room = shown - pen.measureText(word).width - 2;
         pen.fillText(word, Math.min(at(column), Math.max(room, 0)), 9);
       }
       for (let row = 0; row < run.rows.length; row++) cell(pen, run.cells[row * columns + column], at(column), TOP + row * ROW);

@@ -13,14 +13,27 @@ function sized(canvas, width, height) {
   const scale = window.devicePixelRatio || 1;
   const [w, h] = [Math.max(1, Math.round(width * scale)), Math.max(1, Math.round(height * scale))];
   if (canvas.width !== w || canvas.height !== h) { canvas.width = w; canvas.height = h; }
-  canvas.style.width = width + 'px';
-  canvas.style.height = height + 'px';
+  // What is written anew, were it the same, makes the browser lay the page out again.
+  if (canvas.style.width !== width + 'px') canvas.style.width = width + 'px';
+  if (canvas.style.height !== height + 'px') canvas.style.height = height + 'px';
   const pen = canvas.getContext('2d');
   pen.setTransform(scale, 0, 0, scale, 0, 0);
   pen.clearRect(0, 0, width, height);
   pen.font = '11px system-ui, sans-serif';
   pen.textBaseline = 'middle';
   return pen;
+}
+
+// What does not follow the cursor is painted once for each key, and copied from then on.
+function backed(canvas, pen, kept, key, paint) {
+  const [width, height] = [canvas.width, canvas.height];
+  if (kept.key !== key || kept.width !== width || kept.height !== height) {
+    const scale = window.devicePixelRatio || 1;
+    kept.canvas = kept.canvas || document.createElement('canvas');
+    paint(sized(kept.canvas, width / scale, height / scale));
+    Object.assign(kept, { key, width, height });
+  }
+  pen.save(); pen.setTransform(1, 0, 0, 1, 0, 0); pen.drawImage(kept.canvas, 0, 0); pen.restore();
 }
 
 function faultColour(index) { return colours['f' + (index % 6)]; }

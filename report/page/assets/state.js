@@ -1,15 +1,29 @@
 // One cursor, one selection, one filter for all panes, kept in the address, so that a view can be linked.
 const state = { t: null, h: null, e: null, run: 0, from: null, to: null, node: null, kind: '', q: '', w: null };
 const listeners = [];
-let due = 0;
+let due = 0, resting = 0;
 
 function onChange(listener) { listeners.push(listener); }
 
 function change(patch, keep) {
+  if (keep) rest();
   Object.assign(state, patch);
-  const address = '#' + encode();
-  if (address !== location.hash) history[keep ? 'pushState' : 'replaceState'](null, '', address);
+  // A cursor that is dragged changes a hundred times a second, and browsers refuse so many addresses.
+  if (keep) write('pushState'); else if (!resting) resting = setTimeout(rest, 200);
   announce();
+}
+
+function rest() {
+  if (!resting) return;
+  forget();
+  write('replaceState');
+}
+
+function forget() { clearTimeout(resting); resting = 0; }
+
+function write(how) {
+  const address = '#' + encode();
+  if (address !== location.hash) history[how](null, '', address);
 }
 
 function announce() {

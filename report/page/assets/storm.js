@@ -4,6 +4,8 @@ function stormPane(run, root) {
   if (!box || !run.storm_height) return { draw() {} };
   const times = Array.from(run.storm_time_ms, (each) => each / 1000);
   const STACK = [['fired', 'fired'], ['expired', 'dead'], ['insolvent', 'g2'], ['cancelled', 'g4'], ['deferred', 'g1']];
+  // Counts and prices are whole numbers, and so are the figures at an axis.
+  const WHOLE = Array.from({ length: 16 }, (_, power) => [1, 2, 2.5, 5].map((each) => each * 10 ** power)).flat().filter(Number.isInteger);
   let plots = [], scheme = null;
   const waits = run.waits.map((_, i) => Array.from(run['wait_' + i], (value) => value < 0 ? null : value));
 
@@ -16,23 +18,32 @@ function stormPane(run, root) {
   const steps = uPlot.paths.stepped({ align: 1 });
   const plain = (u, value) => value === null || value === undefined ? '' : value.toLocaleString('en');
 
+  // Faults at work together share the height: colours over each other would be those of no fault.
   function bandsOf(u) {
-    const pen = u.ctx;
+    const pen = u.ctx, rows = [], bands = [];
     run.faults.forEach(([, , , windows], fault) => {
-      pen.globalAlpha = .14; pen.fillStyle = faultColour(fault);
       for (const [start, stop] of windows) {
         const from = u.valToPos(start / 1e6, 'x', true), to = Math.max(from + 2, u.valToPos(stop / 1e6, 'x', true));
         const [left, right] = [Math.max(u.bbox.left, from), Math.min(u.bbox.left + u.bbox.width, to)];
-        if (right > left) pen.fillRect(left, u.bbox.top, right - left, u.bbox.height);
+        if (right <= left) continue;
+        let row = rows.findIndex((taken) => taken.every(([a, b]) => right <= a || left >= b));
+        if (row < 0) row = rows.push([]) - 1;
+        rows[row].push([left, right]);
+        bands.push([fault, left, right, row]);
       }
     });
+    pen.globalAlpha = .14;
+    for (const [fault, left, right, row] of bands) {
+      const high = u.bbox.height / rows.length;
+      pen.fillStyle = faultColour(fault); pen.fillRect(left, u.bbox.top + row * high, right - left, high);
+    }
     pen.globalAlpha = 1;
   }
 
   function plot(title, series, data, height, scales) {
-    const axis = (scale, side) => ({ scale, side, stroke: colours.dim, grid: { stroke: colours.line, show: side !== 1 }, ticks: { stroke: colours.line }, size: 62, values: (u, values) => values.map((value) => value.toLocaleString('en')) });
+    const axis = (scale, side) => ({ scale, side, stroke: colours.dim, grid: { stroke: colours.line, show: side !== 1 }, ticks: { stroke: colours.line }, size: 62, incrs: WHOLE, values: (u, values) => values.map((value) => value.toLocaleString('en')) });
     const made = new uPlot({
-      title, width: Math.max(200, box.clientWidth), height, padding: Object.keys(scales).length > 1 ? undefined : [null, 70, null, null], scales: { x: { time: false }, ...scales },
+      title, width: Math.max(200, box.clientWidth), height, padding: [null, Object.keys(scales).length > 1 ? 8 : 70, null, null], scales: { x: { time: false }, ...scales },
       cursor: { y: false, drag: { x: true, y: false }, sync: { key: 'stampede' + run.index } },
       axes: [{ stroke: colours.dim, grid: { stroke: colours.line }, ticks: { stroke: colours.line }, values: (u, values) => values.map((value) => value + ' s') }, ...Object.keys(scales).map((scale, i) => axis(scale, i ? 1 : 3))],
       series: [{ label: 'virtual time', value: (u, value) => value === null || value === undefined ? '' : value + ' s' }, ...series.map((each) => ({ value: plain, points: { show: false }, ...each }))],
@@ -49,14 +60,14 @@ function stormPane(run, root) {
     plots.forEach((each) => each.destroy());
     const sums = stacked();
     const piles = STACK.map(([name, colour], i) => ({ label: name, scale: 'timers', stroke: colours[colour], fill: colours[colour], paths: bars(30), value: (u, value, s, idx) => idx === null || idx === undefined ? '' : plain(u, run['storm_' + name][idx]), pile: sums[i] })).reverse();
-    const predicted = Array.from(run.storm_predicted, (value) => value < 0 ? null : value);
+    const predicted = Array.from(run.storm_predicted, (value) => value < 0 ? null : value), isPredicted = predicted.some((value) => value !== null);
     const live = Array.from(run.storm_waiting_live), dead = Array.from(run.storm_waiting_dead);
     plots = [plot('timers of each block (left), timers left waiting after it (right)', [
       ...piles.map(({ pile, ...each }) => each),
       { label: 'dead waiting', scale: 'waiting', stroke: colours.fg, width: 2, paths: steps },
-      { label: 'live waiting', scale: 'waiting', stroke: colours.g4, width: 1.5, paths: steps },
-      { label: 'predicted', scale: 'waiting', stroke: colours.sel, width: 2, dash: [6, 4], paths: steps },
-    ], [...piles.map((each) => each.pile), dead, live, predicted], 260, { timers: { range: (u, low, high) => [0, Math.max(1, high) * 1.05] }, waiting: { range: (u, low, high) => [0, Math.max(1, high) * 1.05] } })];
+      { label: 'live waiting', scale: 'waiting', stroke: colours.f5, width: 1.5, paths: steps },
+      ...(isPredicted ? [{ label: 'predicted', scale: 'waiting', stroke: colours.sel, width: 2, dash: [6, 4], paths: steps }] : []),
+    ], [...piles.map((each) => each.pile), dead, live, ...(isPredicted ? [predicted] : [])], 260, { timers: { range: (u, low, high) => [0, Math.max(1, high) * 1.05] }, waiting: { range: (u, low, high) => [0, Math.max(1, high) * 1.05] } })];
     const share = (name, budget) => Array.from(run['storm_' + name], (value) => budget ? 100 * value / budget : 0);
     plots.push(plot('use of the budgets, in per cent (left), and basefees (right)', [
       { label: 'timer lane %', scale: 'per cent', stroke: colours.fired, width: 2, paths: steps }, { label: 'clean-up lane %', scale: 'per cent', stroke: colours.dead, width: 2, paths: steps },

@@ -10,11 +10,14 @@ function treePane(run, root) {
   spacer.style.width = wide + 'px'; spacer.style.height = '1px';
   box.append(spacer);
   box.addEventListener('scroll', announce);
-  const X = (place) => (run.block_height[place] - least + 1) * WIDE - box.scrollLeft;
+  // Asked once a picture: the browser may lay the page out for each answer.
+  let left = 0;
+  const X = (place) => (run.block_height[place] - least + 1) * WIDE - left;
   const Y = (place) => TOP + run.block_lane[place] * DEEP;
 
   function draw() {
-    const width = Math.min(box.clientWidth, Math.max(wide, 60));
+    const width = box.clientWidth, about = run.heightsAbout(named());
+    left = box.scrollLeft;
     const high = TOP + run.treeLanes * DEEP + 6;
     const pen = sized(canvas, width, high);
     const is_seen = (place) => X(place) > -40 && X(place) < width + 40;
@@ -34,14 +37,15 @@ function treePane(run, root) {
     const labels = [];
     for (const { place, low, depth, what, times } of drawn.values()) {
       if (place === undefined) continue;
-      const to = (low - least) * WIDE - box.scrollLeft;
+      const to = (low - least) * WIDE - left;
       // A deep one is wider than the window: it is drawn as long as any part of it is there.
       if (X(place) < -40 || to > width + 40) continue;
       pen.strokeStyle = what === 'undone' ? colours.g3 : colours.bad; pen.setLineDash([3, 3]);
       pen.beginPath(); pen.moveTo(X(place), Y(place) - 7); pen.bezierCurveTo(X(place), 14, to, 14, to, TOP - 8); pen.stroke(); pen.setLineDash([]);
-      const at = Math.min(X(place) + 8, Math.max(to, width - 150));
+      const text = `${what} by ${times}, depth ${depth}`;
+      const at = Math.max(2, Math.min(X(place) + 8, width - pen.measureText(text).width - 6));
       const line = labels.filter((other) => Math.abs(other.at - at) < 150).length;
-      labels.push({ at, line, text: `${what} by ${times}, depth ${depth}` });
+      labels.push({ at, line, text });
     }
     for (let place = 0; place < run.block_number.length; place++) {
       if (!is_seen(place)) continue;
@@ -49,7 +53,7 @@ function treePane(run, root) {
       pen.beginPath(); pen.arc(X(place), Y(place), 5, 0, 7);
       pen.fillStyle = run.block_final[place] ? colours.g1 : colours.bg; pen.fill();
       pen.strokeStyle = is_refused ? colours.bad : run.block_final[place] ? colours.g1 : colours.g2; pen.lineWidth = 2; pen.stroke();
-      if (run.heightsAbout(named()).has(height)) { pen.strokeStyle = colours.fg; pen.beginPath(); pen.arc(X(place), Y(place), 8, 0, 7); pen.stroke(); }
+      if (about.has(height)) { pen.strokeStyle = colours.fg; pen.beginPath(); pen.arc(X(place), Y(place), 8, 0, 7); pen.stroke(); }
       if (height === state.h) { pen.strokeStyle = colours.sel; pen.beginPath(); pen.arc(X(place), Y(place), 9, 0, 7); pen.stroke(); }
     }
     // Words last and on a ground of their own, so that no arc and no branch runs through them.
@@ -58,7 +62,7 @@ function treePane(run, root) {
     }
     for (const { at, line, text } of labels) if (line < 3) worded(pen, text, at, 8 + 11 * line, colours.fg, 'left');
     const now = state.t === null ? null : run.heightAt(state.t);
-    if (now !== null) { pen.fillStyle = colours.sel; pen.fillRect((now - least + 1) * WIDE - box.scrollLeft - 1, high - 6, 3, 6); }
+    if (now !== null) { pen.fillStyle = colours.sel; pen.fillRect((now - least + 1) * WIDE - left - 1, high - 6, 3, 6); }
     canvas.dataset.cursor = String(now);
   }
 

@@ -14,6 +14,14 @@ from tests.support.pages import made_rows
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
 SHOWN = "(selector) => [...document.querySelectorAll(selector)].filter((each) => each.offsetParent).length"
 PAINTED = "() => document.querySelector('[data-pane=tree] canvas').toDataURL()"
+LANES = "() => document.querySelector('[data-pane=lanes] canvas').toDataURL()"
+IN_SIGHT = """() => {
+  const list = document.querySelector('[data-pane=list]'), box = list.getBoundingClientRect();
+  return [...list.querySelectorAll('tr[data-event]')].filter((row) => {
+    const place = row.getBoundingClientRect();
+    return place.top >= box.top && place.bottom <= box.bottom;
+  }).map((row) => Number(row.cells[0].textContent));
+}"""
 CANVASES = (
     "[data-pane=matrix] canvas",
     "[data-pane=lanes] canvas",
@@ -97,6 +105,40 @@ def test_a_chain_of_slots_has_slots_in_its_list_and_its_tables():
         assert "slot 3" in page.text("[data-pane=list]")
         assert "view" not in page.text("[data-pane=list]")
         assert "slot" in page.text("[data-table=tree] tr")
+
+
+@pytest.mark.parametrize(
+    "chosen", ["h=1&t=1000000", "t=2000000&e=2", "t=2000000&w=1000000-4000000", "t=2000000&node=1"]
+)
+def test_the_lanes_follow_all_that_is_chosen(content, chosen):
+    """The part that does not follow the cursor is painted once, and anew with another window or filter."""
+    with opened(content, address="#t=2000000") as page:
+        before = page.run(LANES)
+        page.run("(address) => { location.hash = address; }", chosen)
+        page.drawn()
+
+        assert page.run(LANES) != before
+
+
+def test_the_list_shows_the_event_at_the_cursor():
+    with opened(run_page([made_rows(events=600)]), address="#t=400000000") as page:
+        seen = []
+        for key in ("", "k", "j", "j"):
+            page.press(*filter(None, [key]))
+            seen.append(page.run(IN_SIGHT))
+
+    assert [400.0 in times for times in seen] == [True] * 4
+    assert all(len(times) < 30 for times in seen)
+
+
+def test_the_address_has_the_cursor_once_it_rests(page):
+    page.tab.locator("[data-pane=lanes] canvas").hover(position={"x": 300, "y": 40})
+    page.drawn()
+    moving = page.run("() => location.hash")
+    page.tab.wait_for_timeout(250)
+
+    assert page.text("#where").split(",")[0].removesuffix(" s") != "5.000"
+    assert (moving, "t=" in page.run("() => location.hash")) == ("", True)
 
 
 def test_the_filter_can_be_typed_and_cleared(page):
