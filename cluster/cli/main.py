@@ -108,7 +108,11 @@ class _Version(argparse.Action):
 def main(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code."""
     typed = current_names(arguments) or ["run", DEFAULT_SCENARIO]
-    options = _parser(typed).parse_args(typed)
+    try:
+        options = _parser(typed).parse_args(typed)
+    except OSError as error:
+        # Options look at the paths that they are given, and the file system may refuse to: exit code 1 means safety.
+        return _complain_of(error, typed)
     # A run that is asked to end leaves nothing half-written, from whichever process.
     signal.signal(signal.SIGTERM, _interrupt)
     try:

@@ -150,6 +150,14 @@ def parse_runs(text: str) -> Path:
     return path
 
 
+def parse_folder(text: str) -> Path:
+    """Return a directory that is there: plans in a mistyped one would pass unseen."""
+    path = parse_runs(text)
+    if not path.exists():
+        raise argparse.ArgumentTypeError(f"{text!r} is no directory")
+    return path
+
+
 def parse_seed(text: str) -> int:
     """Return a seed."""
     try:

@@ -62,6 +62,9 @@ def test_a_sweep_runs_failing_plans_first_and_takes_their_exit_code(tmp_path, ca
     assert (code, answer["exit_code"], again["seed"], again["verdict"]) == (1, 0, 2, "safety")
     assert ET.parse(junit).getroot().get("tests") == "1"
 
+    assert main(["sweep", "calm", *small, "--failing", str(plans), "--quiet"]) == 1
+    assert "refund.toml seed 2: fails again: " in capsys.readouterr().err
+
 
 class TestWorkflow:
     """The sample workflow file, whose commands are those of the command line."""
@@ -96,10 +99,10 @@ class TestWorkflow:
         assert self.commands()[0] == "pip install ."
 
 
-@pytest.mark.parametrize("value", ["runs.txt"])
-def test_a_file_for_the_folder_of_plans_is_refused(tmp_path, capsys, value):
-    (tmp_path / value).touch()
+@pytest.mark.parametrize("name", ["file", "missing"])
+def test_what_is_no_folder_of_plans_is_refused(tmp_path, capsys, name):
+    (tmp_path / "file").touch()
 
     with pytest.raises(SystemExit):
-        main(["sweep", "calm", "--failing", str(tmp_path / value)])
+        main(["sweep", "calm", "--failing", str(tmp_path / name)])
     assert "is no directory" in capsys.readouterr().err

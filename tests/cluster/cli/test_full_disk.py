@@ -138,6 +138,20 @@ def test_a_file_is_written_whole_or_not(tmp_path, monkeypatch):
     assert [each.name for each in tmp_path.iterdir()] == ["shrunk.toml"]
 
 
+@pytest.mark.parametrize("command", [("export", "perfetto"), ("export", "shiviz"), ("prove", "1", "burned")])
+def test_what_is_made_of_a_record_is_written_whole_or_not(tmp_path, command):
+    """A file of before stays, and a new one is not begun."""
+    stampede(tmp_path, "run", *CALM)
+    name, *arguments = command
+    stampede(tmp_path, name, "runs/calm-0", *arguments, "--out", "old")
+    before = (tmp_path / "old").read_bytes()
+    refused = [stampede(tmp_path, name, "runs/calm-0", *arguments, "--out", out, blocks=1) for out in ("new", "old")]
+
+    assert [done.returncode for done in refused] == [6, 6], refused
+    assert (tmp_path / "old").read_bytes() == before
+    assert not (tmp_path / "new").exists()
+
+
 def test_a_disk_keeps_the_first_refusal(tmp_path, monkeypatch):
     """With the path in its cause."""
     disk = DirectoryDisk(tmp_path / "disk")

@@ -66,6 +66,12 @@ def test_a_path_that_no_file_can_have_is_bad_input(capsys):
     refused(capsys, "verify", "x" * 5_000)
 
 
+@pytest.mark.parametrize("arguments", [("run", "calm"), ("serve",), ("sweep", "calm")])
+def test_an_option_with_such_a_path_is_bad_input_too(arguments, capsys):
+    """Exit code 1, which an error of the parser would be, means safety."""
+    assert "too long" in refused(capsys, *arguments, "--runs", "x" * 300)
+
+
 # -- results files -----------------------------------------------------------------------------
 
 

@@ -1,6 +1,7 @@
 """The command `export`, over a recorded run; Parquet with a library that stands in for the real one."""
 
 import json
+import os
 import sys
 from types import ModuleType
 
@@ -48,6 +49,38 @@ def test_a_moment_that_is_none_is_refused(recorded, capsys, option, value):
     with pytest.raises(SystemExit) as left:
         main(["export", str(recorded), "shiviz", option, value])
     assert left.value.code == 2
+
+
+@pytest.mark.parametrize(("form", "window"), [("shiviz", (5, 4)), ("perfetto", (5, 5)), ("parquet", (0, 9))])
+def test_a_window_that_can_hold_nothing_is_refused(recorded, tmp_path, capsys, form, window):
+    first, last = map(str, window)
+    out = tmp_path / "out"
+
+    assert main(["export", str(recorded), form, "--from-ms", first, "--to-ms", last, "--out", str(out)]) == 2
+    assert "-ms" in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_a_window_after_the_run_says_that_it_has_no_event(recorded, tmp_path, capsys):
+    assert main(["export", str(recorded), "shiviz", "--from-ms", "9000000", "--out", str(tmp_path / "x")]) == 0
+    assert capsys.readouterr().out.endswith("x: 0 events\n")
+
+
+@pytest.mark.parametrize("name", ["events.msgpack", "new.txt", "."])
+def test_an_export_goes_into_no_run_directory(recorded, capsys, name):
+    before = {path.name: path.read_bytes() for path in recorded.iterdir()}
+
+    assert main(["export", str(recorded), "shiviz", "--out", str(recorded / name)]) == 2
+    assert "run directory" in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in recorded.iterdir()} == before
+
+
+def test_an_export_replaces_no_device(recorded, tmp_path, capsys):
+    os.mkfifo(tmp_path / "pipe")
+
+    assert main(["export", str(recorded), "perfetto", "--out", str(tmp_path / "pipe")]) == 2
+    assert "no file" in capsys.readouterr().err
+    assert (tmp_path / "pipe").is_fifo()
 
 
 class TestParquet:

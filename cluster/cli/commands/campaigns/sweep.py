@@ -10,16 +10,14 @@ from typing import Final, NamedTuple
 
 from rich.table import Table
 
-from checker.coverage.registry import CELLS, ROOMS
+from checker.coverage.registry import ROOMS
 from checker.record.fingerprint import show_fingerprint, this_code
 from checker.record.plugins import code_with
 from cluster.authoring.fault_levels import with_faults
 from cluster.campaign.corpus.folder import Corpus, failed_plan
 from cluster.campaign.corpus.rounds import CorpusPlans, is_varied
 from cluster.campaign.coverage import (
-    FAULT_PLACE,
     NO_PROMISES,
-    RULE_PLACE,
     Place,
     Promises,
     promise_of,
@@ -40,6 +38,7 @@ from cluster.cli.options import (
     add_settings,
     command_line,
     describe_command,
+    parse_folder,
     parse_runs,
     parse_seeds,
     print_json,
@@ -48,6 +47,7 @@ from cluster.cli.options import (
     read_shrunk_plan,
     run_command,
 )
+from cluster.cli.sweep_result import reach_lines, sweep_as_json, verdict_line
 from cluster.page.campaign import sweep_rows
 from cluster.page.index import write_campaign
 from cluster.scenario.load import encode_scenario, load_scenario
@@ -68,9 +68,6 @@ COVERAGE_SEEDS: Final = 1_000
 
 RULES_SEEDS: Final = 2_000
 """A sweep of the swarm over so many seeds has to reach every cell of the rules that the swarm promises."""
-
-CONFIDENCE_SEEDS: Final = 3
-"""Rule of three: no failure in n seeds means a rate below 3/n with 95 % confidence."""
 
 
 def fill_parser(parser: Parser) -> None:
@@ -125,7 +122,7 @@ def _add_tools(parser: Parser) -> None:
     parser.add_argument("--annotate", action="store_true", help="also print what failed as annotations for GitHub")
     parser.add_argument(
         "--failing",
-        type=parse_runs,
+        type=parse_folder,
         default=FOLDER,
         metavar="DIR",
         help=f"first run the plans in DIR, which failed once (default {FOLDER}, if it is there)",
@@ -170,9 +167,11 @@ def run_sweep(options: argparse.Namespace) -> int:
         lines = [annotation_of(name, each, repeat_of(options, each)) for each in _examples(tally)]
         (print_notes if options.json else print_lines)(lines)
     if options.json:
-        print_json(_as_json(tally, name, path, seconds) | {"failing_plans": [plan_as_json(plan) for plan in again]})
+        print_json(
+            sweep_as_json(tally, name, path, seconds) | {"failing_plans": [plan_as_json(plan) for plan in again]}
+        )
     elif options.quiet:
-        print_lines([*_verdict_lines(tally), *_repeat_lines(tally, options)])
+        print_lines([verdict_line(tally), *_repeat_lines(tally, options)])
     else:
         _print(tally, options, path, seconds)
         print_lines([page])
@@ -185,7 +184,9 @@ def _run_failing_plans(options: argparse.Namespace) -> list[FailingPlan]:
     for plan in run_plans(options.failing, runs=options.runs, jobs=options.jobs):
         found.append(plan)
         said = f"fails again: {plan.result.headline}" if plan.result.exit_code else "passes"
-        print_notes([] if options.json or options.quiet else [f"{plan.path} seed {plan.result.seed}: {said}"])
+        # Also a quiet sweep says why its exit code is not that of its seeds.
+        is_silent = options.json or (options.quiet and not plan.result.exit_code)
+        print_notes([] if is_silent else [f"{plan.path} seed {plan.result.seed}: {said}"])
     return sorted(found)
 
 
@@ -303,26 +304,8 @@ def _print(tally: SweepTally, options: argparse.Namespace, path: Path, seconds: 
         tables.append(_table_of_rules(tally))
     print_tables(tables)
     fresh = tally.done - tally.resumed
-    lines = [*_verdict_lines(tally), *([] if options.swarm else untried_lines(tally.rules))]
-    if tally.verdict == "passed" and tally.done > CONFIDENCE_SEEDS:
-        lines.append(
-            f"no failure in {tally.done:,} seeds: fewer than {CONFIDENCE_SEEDS} in {tally.done:,} fail, "
-            "with 95 % confidence"
-        )
-    if coverage.promised:
-        reached = len(coverage.promised) - len(coverage.empty)
-        lines.append(f"coverage: {reached} of {len(coverage.promised)} promised cells reached")
-        lines += [f"never reached: {kind} on a {role} while {phase}" for kind, phase, role in coverage.empty]
-    idle = {name: counts for name, counts in sorted(tally.workloads.items()) if counts[1]}
-    if idle:
-        shown = ", ".join(f"{name} {lacking:,} of {runs:,}" for name, (runs, lacking) in idle.items())
-        lines.append(f"workloads without effect, in runs: {shown}")
-    if tally.rules.promised:
-        reached = len(tally.rules.promised) - len(tally.rules.empty)
-        lines.append(f"rules: {reached} of {len(tally.rules.promised)} promised cells reached")
-        empty = [CELLS[label] for (label,) in tally.rules.empty]
-        lines += [f"never reached: {cell.label} ({cell.code}): {cell.sentence}" for cell in empty]
-    lines += [f"unseen {sort}: {unseen.describe()}" for sort, unseen in tally.unseen.items() if unseen.observations]
+    untried = [] if options.swarm else untried_lines(tally.rules)
+    lines = [verdict_line(tally), *untried, *reach_lines(tally)]
     lines.append(
         f"{fresh:,} seeds in {seconds:.1f} s, {seeds_per_hour(fresh, seconds):,} seeds/h; {tally.resumed:,} were there"
     )
@@ -332,11 +315,6 @@ def _print(tally: SweepTally, options: argparse.Namespace, path: Path, seconds: 
     ]
     lines += [str(this_code()), f"results {path}", *_repeat_lines(tally, options)]
     print_lines(lines)
-
-
-def _verdict_lines(tally: SweepTally) -> list[str]:
-    verdicts = ", ".join(f"{count:,} {verdict}" for verdict, count in tally.verdicts.items())
-    return [f"{tally.verdict}: {tally.done:,} seeds: {verdicts}"]
 
 
 def _repeat_lines(tally: SweepTally, options: argparse.Namespace) -> list[str]:
@@ -375,26 +353,3 @@ def repeat_of(options: argparse.Namespace, result: SeedResult) -> str:
         runs=options.runs,
         is_repeated="determinism" in result.failed.split(),
     )
-
-
-def _as_json(tally: SweepTally, name: str, path: Path, seconds: float) -> dict[str, object]:
-    return {
-        "scenario": name,
-        "verdict": tally.verdict,
-        "exit_code": tally.exit_code,
-        "seeds": tally.done,
-        "resumed": tally.resumed,
-        "judged_again": tally.outdated,
-        "code": this_code()._asdict(),
-        "verdicts": tally.verdicts,
-        "seeds_per_hour": seeds_per_hour(tally.done - tally.resumed, seconds),
-        "groups": {
-            signature: [{"seed": each.seed, "headline": each.headline, "directory": each.directory} for each in group]
-            for signature, group in tally.groups.items()
-        },
-        "coverage": tally.coverage.as_json(FAULT_PLACE),
-        "rules": tally.rules.as_json(RULE_PLACE),
-        "unseen": {sort: unseen.as_json() for sort, unseen in tally.unseen.items()},
-        "workloads": {name: {"runs": runs, "idle": idle} for name, (runs, idle) in sorted(tally.workloads.items())},
-        "results": str(path),
-    }

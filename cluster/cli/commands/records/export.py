@@ -5,6 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from checker.record.errors import ReportedError
+from checker.record.manifest import MANIFEST
+from checker.record.places import write_whole
 from checker.record.run_directory import SUMMARIES, RecordReader, read_events, read_summaries
 from cluster.cli.options import Parser, describe_command, print_json, print_lines, print_notes
 from cluster.exports.parquet import write_tables
@@ -14,6 +17,10 @@ from cluster.exports.window import ExportWindow, first_difference_of_roots
 from cluster.scenario.load import decode_scenario
 from network.types import MILLISECOND_US
 from validators.consensus.registry import ENGINES
+
+
+class ExportError(ReportedError):
+    """An export that cannot be meant: a window without a moment, or a place that holds something else."""
 
 
 def fill_parser(parser: Parser) -> None:
@@ -41,22 +48,42 @@ def _milliseconds(text: str) -> int:
 
 def run_export(options: argparse.Namespace) -> int:
     """Write the export, say where, and return 0."""
+    window = _window(options)
     reader = RecordReader(options.directory)
     suffix, write = FORMS[options.form]
     out = options.out or options.directory.with_name(f"{options.directory.name}{suffix}")
+    _refuse_evidence(out)
     out.parent.mkdir(parents=True, exist_ok=True)
-    written = write(reader, out, _window(options))
+    written = write(reader, out, window)
     if options.json:
         print_json({"form": options.form, "out": str(out), **written})
     else:
-        figures = ", ".join(f"{value:,} {name.replace('_', ' ')}" for name, value in written.items() if value)
+        figures = ", ".join(
+            f"{value:,} {name.replace('_', ' ')}" for name, value in written.items() if value or "left" not in name
+        )
         print_lines([f"written to {out}: {figures}"])
     return 0
 
 
+def _refuse_evidence(out: Path) -> None:
+    """Raise ExportError where the export would be, or be in, a run directory, or replace what is no file."""
+    if any((place / MANIFEST).exists() for place in (out, out.parent)):
+        raise ExportError(f"--out {out}: a run directory holds nothing but its record; give another place")
+    if out.exists() and not (out.is_file() or out.is_dir()):
+        raise ExportError(f"--out {out}: is there and no file that could be written anew")
+
+
 def _window(options: argparse.Namespace) -> ExportWindow:
+    """Return the window that was asked for; raises ExportError where no event could be in it."""
+    is_whole = options.from_ms == 0 and options.to_ms is None
+    if options.form == "parquet" and not is_whole:
+        raise ExportError("--from-ms, --to-ms: parquet has the whole run; perfetto and shiviz take a window")
     window = ExportWindow(options.from_ms * MILLISECOND_US)
-    return window if options.to_ms is None else window._replace(to_us=options.to_ms * MILLISECOND_US)
+    if options.to_ms is None:
+        return window
+    if options.to_ms <= options.from_ms:
+        raise ExportError(f"--to-ms {options.to_ms}: must be above --from-ms, {options.from_ms}")
+    return window._replace(to_us=options.to_ms * MILLISECOND_US)
 
 
 def _write_perfetto(reader: RecordReader, out: Path, window: ExportWindow) -> dict[str, int]:
@@ -67,14 +94,14 @@ def _write_perfetto(reader: RecordReader, out: Path, window: ExportWindow) -> di
     summaries = list(read_summaries(reader.path)) if has_summaries else []
     trace = PerfettoTrace(names, summaries, window, view_word=word)
     encoded = trace.encode(read_events(reader.path))
-    out.write_bytes(encoded)
+    write_whole(out, encoded)
     return {"bytes": len(encoded), f"events_left_out_of_more_than_{EVENTS_MAX}": trace.left_out}
 
 
 def _write_shiviz(reader: RecordReader, out: Path, window: ExportWindow) -> dict[str, int]:
     events = [event for event in shown(read_events(reader.path)) if window.holds(event.at_us)]
     part = part_around(events, first_difference_of_roots(events))
-    out.write_text("".join(f"{line}\n" for line in lines_of(part)), encoding="utf-8")
+    write_whole(out, "".join(f"{line}\n" for line in lines_of(part)).encode())
     return {"events": len(part), "events_left_out": len(events) - len(part)}
 
 

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from checker.record.host import naming
+from checker.record.places import write_whole
 from checker.record.program import program_name
 from cluster.cli.options import Parser, describe_command, print_json, print_lines
 from cluster.inspect.proofs import Proof, ProofError, encode_proof, prove, read_proof, show_key, show_value
@@ -40,8 +40,7 @@ def run_prove(options: argparse.Namespace) -> int:
     proof = prove(options.directory, options.height, key)
     path: Path = options.out or Path(f"proof-{proof.height}-{key.hex()[:16]}.json")
     _refuse_foreign(path)
-    with naming(path):
-        path.write_bytes(encode_proof(proof))
+    write_whole(path, encode_proof(proof))
     if options.json:
         print_json({"file": str(path), **describe(proof)})
         return 0
