@@ -1,10 +1,12 @@
 """The column log: one symbol an event, one column a replica, one line for what several replicas do alike.
 
 A line is open until each replica has its symbol in it, another line of its sort begins, or a second has passed. So a
-view and a height have one line each where all is well, and whoever is late has a symbol in a line of its own. The log
+view and a height have one line each where all is well, and whoever is late has a symbol in a line of its own. Lines are
+written in the order in which they began. The log
 is a function of the run: the same run writes the same lines, so that two logs can be compared with diff.
 """
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
@@ -80,11 +82,12 @@ class _Key(NamedTuple):
 
 @dataclass(slots=True)
 class _Line:
-    """A line that is open: what it is about, since when, and its symbols."""
+    """A line that is not yet written: what it is about, since when, its symbols, and whether it takes more of them."""
 
     key: _Key
     at_us: int
     symbols: list[str]
+    is_open: bool = True
 
 
 @dataclass(slots=True)
@@ -101,6 +104,7 @@ class ColumnLog:
     write: Callable[[str], None]
     handlers: Handlers = field(init=False)
     _open: dict[str, _Line] = field(init=False, default_factory=dict)
+    _unwritten: deque[_Line] = field(init=False, default_factory=deque)
 
     def __post_init__(self) -> None:
         self.handlers = {
@@ -171,13 +175,17 @@ class ColumnLog:
         if line is None:
             self._close_all(before_us=at_us - OPEN_US)
             line = self._open[line_key.sort] = _Line(line_key, at_us, [NOTHING] * len(self.replicas.states))
+            self._unwritten.append(line)
         line.symbols[node] = symbol
         if NOTHING not in line.symbols:
             self._close(line_key.sort)
 
     def _close(self, sort: str) -> None:
-        line = self._open.pop(sort)
-        self._write(line.at_us, line.symbols, line.key.words)
+        self._open.pop(sort).is_open = False
+        # A line waits for those that began before it, so that the times of the log never go back.
+        while self._unwritten and not self._unwritten[0].is_open:
+            line = self._unwritten.popleft()
+            self._write(line.at_us, line.symbols, line.key.words)
 
     def _close_all(self, before_us: int | None = None) -> None:
         """Write the lines that are open, or those that were opened before a moment."""

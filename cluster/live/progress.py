@@ -23,7 +23,7 @@ from network.events import Event, EventRouter
 DRAW_SECONDS: Final = 0.25
 """A picture is drawn this often at most."""
 
-DRAW_SHARE: Final = 60
+DRAW_SHARE: Final = 40
 """And so that drawing takes one part in this many of the processor time, however much a machine has to do besides."""
 
 NOTE_SECONDS: Final = 2.0
@@ -59,6 +59,7 @@ class LiveProgress:
         self._started = time.perf_counter()
         self._next_draw = self._started
         self._next_work_s = 0.0
+        self._picture_s = float("inf")
         self._spent: dict[str, float] = {}
         self._replicas: Replicas | None = None
         self._router = EventRouter()
@@ -66,6 +67,7 @@ class LiveProgress:
         self._estimate: Estimate | None = None
         self._latest: ProgressView | None = None
         self._stage = ""
+        self._is_over = False
         self.drawing_s = 0.0
         """Processor time that pictures took, for the benchmark."""
 
@@ -91,6 +93,7 @@ class LiveProgress:
         if self._is_quiet:
             return
         self._replicas = Replicas(scenario)
+        self._is_over = False
         self._estimate = Estimate(scenario.chain.block_interval_ms)
         if self._live is not None:
             self._router = EventRouter(self._replicas.handlers)
@@ -137,6 +140,7 @@ class LiveProgress:
         """Say what goes on besides the run itself."""
         seconds = time.perf_counter() - self._started
         if self._live is not None:
+            self._is_over = True
             self._draw(message)
         elif self._log is not None and seconds > NOTE_SECONDS:
             self._log.end()
@@ -152,13 +156,17 @@ class LiveProgress:
         took_s = time.process_time() - before_s
         self.drawing_s += took_s
         self._next_draw = started + DRAW_SECONDS
-        self._next_work_s = before_s + DRAW_SHARE * took_s
+        # Not by the latest one: the first pictures load code, and would keep a short run without a second one.
+        self._picture_s = min(self._picture_s, took_s)
+        self._next_work_s = before_s + DRAW_SHARE * self._picture_s
 
     def _picture(self, aim: str, now: float) -> RenderableType:
         if self._latest is None or self._replicas is None or self._estimate is None:
             return Text(f"{self._title}: {aim}", no_wrap=True, overflow="ellipsis")
         real_s = now - self._started
         done, left_s = self._estimate.progress(self._latest, real_s)
+        # Of what follows a run nobody knows how long it takes.
+        left_s = None if self._is_over else left_s
         moment = LiveFigures(self._title, self._latest.now_us / 1e6, real_s, done, left_s, aim)
         return picture(moment, self._replicas, lines=self._console.height)
 

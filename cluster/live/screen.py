@@ -16,10 +16,10 @@ GROUP_LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
 
 STATE_STYLES: Final = {"up": "", "down": "red", "paused": "yellow", "cut off": "yellow", "halted": "bold red"}
 
-LINES_BESIDE: Final = 9
+LINES_BESIDE: Final = 6
 """Lines of the picture that are no replica's."""
 
-BAR_CHARACTERS: Final = 28
+BAR_CHARACTERS: Final = 20
 
 
 class LiveFigures(NamedTuple):
@@ -41,7 +41,7 @@ def picture(moment: LiveFigures, replicas: Replicas, *, lines: int) -> Renderabl
     shown, hidden = _chosen(replicas, max(4, lines - LINES_BESIDE))
     parts.append(_table(replicas, shown))
     if hidden:
-        parts.append(Text(f"and {hidden} more like most of these"))
+        parts.append(Text(_others(replicas, hidden)))
     return Group(*parts)
 
 
@@ -53,21 +53,33 @@ def _head(moment: LiveFigures) -> Text:
 
 def _bar(moment: LiveFigures) -> Table:
     bar = Table.grid(padding=(0, 1))
-    left = "" if moment.left_s is None else f"about {moment.left_s:.0f} s left, "
+    left = "" if moment.left_s is None else f"{_about(moment.left_s)} left, "
     words = Text(f"{moment.done_permille // 10:>3} %  {left}{moment.aim}", no_wrap=True, overflow="ellipsis")
     bar.add_row(ProgressBar(total=1_000, completed=moment.done_permille, width=BAR_CHARACTERS), words)
     return bar
 
 
-def _chosen(replicas: Replicas, room: int) -> tuple[list[ReplicaState], int]:
-    """Return the replicas that have a row, in their order, and how many have none."""
+def _about(seconds: float) -> str:
+    return f"about {seconds:.0f} s" if seconds >= 1 else "under 1 s"
+
+
+def _chosen(replicas: Replicas, room: int) -> tuple[list[ReplicaState], list[ReplicaState]]:
+    """Return the replicas that have a row, in their order, and those that have none."""
     states = replicas.states
     if len(states) <= room:
-        return states, 0
+        return states, []
     # Whoever is as most are can be left out: its state is up and its root is the first one's.
     ranked = sorted(states, key=lambda each: (replicas.state_of(each) == "up", not each.group, each.node))
     kept = sorted(ranked[: room - 1], key=lambda each: each.node)
-    return kept, len(states) - len(kept)
+    return kept, ranked[room - 1 :]
+
+
+def _others(replicas: Replicas, hidden: list[ReplicaState]) -> str:
+    """Return how many replicas have no row, and whether anything is the matter with one of them."""
+    words = "all up" if all(replicas.state_of(state) == "up" for state in hidden) else "not all up"
+    if replicas.groups > 1:
+        words += ", not all of root a" if any(state.group for state in hidden) else ", all of root a"
+    return f"and {len(hidden)} more, {words}"
 
 
 def _table(replicas: Replicas, states: list[ReplicaState]) -> Table:

@@ -37,8 +37,7 @@ class Progress:
     def aim(self) -> str:
         """When the stage will be over; a height is named only once it can no longer rise."""
         if self.healed_us is None:
-            edge = f" ({self.fault_edge})" if self.fault_edge else ""
-            return f"faults until {self.faults_end_us / 1_000_000:.1f} s{edge}"
+            return f"faults until {self.faults_end_us / 1_000_000:.1f} s"
         if self.until_drained and self.drained_height is None:
             return f"draining, {self.waiting_dead:,} dead timers left"
         return f"to height {self.target_height:,}"

@@ -66,6 +66,16 @@ def test_whoever_is_late_stands_on_a_line_of_its_own(log):
     ]
 
 
+def test_the_times_of_the_log_never_go_back(log):
+    late = [(1.0, node, BlockFinalized(1, 1, DIGEST, ROOT)) for node in (0, 1, 3)]
+    views = [(1.2, node, Entered(3, 2)) for node in range(4)]
+
+    assert log(*late, *views, (1.3, 2, BlockFinalized(1, 1, DIGEST, ROOT))) == [
+        f"     1.000  # # # #  final 1 root {ROOT.hex()[:6]} waiting 0 dead 0",
+        "     1.200  v v L v  view 3",
+    ]
+
+
 def test_another_root_of_one_block_stands_out(log):
     executed = [(1.0, node, BlockExecuted(5, 6, DIGEST, root, "speculative")) for node, root in ((0, ROOT), (2, OTHER))]
 

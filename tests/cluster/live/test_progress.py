@@ -68,6 +68,20 @@ def test_a_long_line_is_not_wrapped(clock, capsys, monkeypatch):
     assert "x" * 100 in capsys.readouterr().err
 
 
+def test_nothing_is_said_of_the_time_that_judging_takes(clock):
+    out = StringIO()
+    with LiveProgress(title="calm", console=Console(file=out, force_terminal=True, width=80, height=24)) as progress:
+        progress.begin(load_scenario("calm", ()))
+        clock[0] = 9.0
+        progress.show(figures())
+        running = out.getvalue()
+        progress.note("judging")
+
+    assert "left, to height 9" in running
+    assert "left, judging" not in out.getvalue()
+    assert "judging" in out.getvalue()
+
+
 def test_a_costly_picture_is_drawn_less_often(clock, monkeypatch):
     drawn = []
 

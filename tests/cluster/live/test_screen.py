@@ -42,7 +42,7 @@ def test_the_picture_has_time_ratio_aim_and_a_row_a_replica(replicas):
     shown = drawn(replicas).splitlines()
 
     assert shown[0] == "outage-storm seed 0  181.4 s virtual in 6.2 s, 29.3 times real time"
-    assert shown[1].endswith(" 62 %  about 4 s left, draining, 14,300 dead timer…")
+    assert shown[1].endswith(" 62 %  about 4 s left, draining, 14,300 dead timers left")
     assert shown[2] == "faults at work: none"
     assert shown[3].split() == ["no", "view", "height", "final", "root", "mode", "state", "waiting", "dead"]
     assert shown[5].split() == ["1", "94", "63", "0", "84b6e4", "finalized", "up", "14,650", "14,300"]
@@ -98,8 +98,16 @@ def test_a_low_terminal_shows_the_replicas_that_stand_out():
     shown = drawn(replicas, lines=15)
 
     assert "13 " in shown
-    assert "and 11 more like most of these" in shown
-    assert len(shown.splitlines()) == 10
+    assert "and 8 more, all up" in shown
+    assert len(shown.splitlines()) == 13
+
+
+def test_what_has_no_row_is_summed_up_in_truth():
+    replicas = Replicas(load_scenario("calm", ("cluster.validators=16",)))
+    other = [(node, BlockExecuted(5, 6, b"d", bytes([node > 1]), "x")) for node in range(15)]
+    see(replicas, *((SUPERVISOR, Crashed(node, 0)) for node in range(12)), *other)
+
+    assert "and 9 more, not all up, not all of root a" in drawn(replicas, lines=14)
 
 
 class TestEstimate:
