@@ -5,7 +5,10 @@
 `--quick` runs those that take seconds, a name that one, and `--full` the sizes that take long or much memory besides.
 `--peers` names an interpreter that has requirements/peers.txt; without it it is that of .venv-peers, if there is one.
 `--out` writes a page with what was printed, the machine, and of each section the commit, the command and how long it
-took; sections of other benchmarks stay as the page has them.
+took; sections of other benchmarks stay as the page has them. The whole takes some twenty minutes on two quiet cores.
+
+A benchmark that fails, or takes longer than LIMIT_S, ends none of the others: its section stays as it was, and the head
+of the page names it.
 """
 
 import argparse
@@ -15,6 +18,7 @@ import re
 import shlex
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -63,11 +67,14 @@ ROWS: Final = (
 )
 """Rows of the head table: name, what is measured, aim, and the benchmark that prints its figure."""
 
-FULL: Final = ("bench_scheduler", "bench_storm")
+FULL: Final = ("bench_scheduler",)
 """Benchmarks that have more than `make bench` runs."""
 
 PEERS: Final = ".venv-peers/bin/python"
 """The interpreter that `make bench` sets up for the peers."""
+
+LIMIT_S: Final = 1_200
+"""A benchmark that runs longer is ended, unless `--full` asks for it."""
 
 QUICK: Final = ("bench_peers", "bench_validators", "bench_chain", "bench_engines", "bench_checks")
 
@@ -77,7 +84,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Run the benchmarks.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"only these: {', '.join(BENCHMARKS)}")
     parser.add_argument("--quick", action="store_true", help="only those that take seconds")
-    parser.add_argument("--full", action="store_true", help=f"all sizes of {' and '.join(FULL)}: an hour, 18 GiB")
+    parser.add_argument("--full", action="store_true", help=f"all sizes of {' and '.join(FULL)}, in an hour")
     parser.add_argument("--peers", metavar="PATH", help="an interpreter that has requirements/peers.txt")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write a page, as docs/performance.md")
     options = parser.parse_args()
@@ -86,19 +93,22 @@ def main() -> int:
     if unknown := [name for name in options.names if name not in BENCHMARKS]:
         parser.error(f"no benchmark is called {unknown[0]!r}; there are {', '.join(BENCHMARKS)}")
     sections = _sections_of(options.out) if options.out is not None and options.out.exists() else {}
+    failed: dict[str, int] = {}
     for name in options.names or (QUICK if options.quick else BENCHMARKS):
         more = ["--python", options.peers] if name == "bench_peers" and options.peers else []
         more += ["--full"] if name in FULL and options.full else []
         started = time.perf_counter()
-        printed, code = _run(name, more)
+        printed, code = _run(name, more, limit_s=None if options.full else LIMIT_S)
         if code:
-            return code
-        sections[BENCHMARKS[name]] = _section(name, more, printed, time.perf_counter() - started)
+            failed[name] = code
+            sys.stderr.write(f"{name} failed with exit code {code}; the others go on\n")
+        else:
+            sections[BENCHMARKS[name]] = _section(name, more, printed, time.perf_counter() - started)
         if options.out is not None:
             # After each, because the whole takes minutes: a page has what was measured until it was stopped.
             kept = [sections[title] for title in BENCHMARKS.values() if title in sections]
-            options.out.write_text("\n".join([_head(head_figures("\n".join(kept))), *kept]))
-    return 0
+            options.out.write_text("\n".join([_head(head_figures("\n".join(kept)), failed), *kept]))
+    return next(iter(failed.values()), 0)
 
 
 def _sections_of(page: Path) -> dict[str, str]:
@@ -107,17 +117,24 @@ def _sections_of(page: Path) -> dict[str, str]:
     return {part.partition("\n")[0]: f"## {part.rstrip()}\n" for part in parts}
 
 
-def _run(name: str, arguments: Sequence[str]) -> tuple[str, int]:
+def _run(name: str, arguments: Sequence[str], *, limit_s: int | None) -> tuple[str, int]:
     """Run one benchmark, show what it prints as it comes, and return that with the exit code."""
-    command = [sys.executable, "-u", "-m", f"benchmarks.{name}", *arguments]
     lines = []
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - our own modules
+    with subprocess.Popen(_command(name, arguments), stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - our own modules
         assert process.stdout is not None
+        watch = threading.Timer(limit_s or threading.TIMEOUT_MAX, process.kill)
+        watch.daemon = True
+        watch.start()
         for line in process.stdout:
             sys.stdout.write(line)
             sys.stdout.flush()
             lines.append(line)
+        watch.cancel()
     return "".join(lines), process.returncode
+
+
+def _command(name: str, arguments: Sequence[str]) -> list[str]:
+    return [sys.executable, "-u", "-m", f"benchmarks.{name}", *arguments]
 
 
 def _section(name: str, arguments: Sequence[str], printed: str, seconds: float) -> str:
@@ -129,7 +146,9 @@ def _section(name: str, arguments: Sequence[str], printed: str, seconds: float) 
     return "\n".join([f"## {BENCHMARKS[name]}", "", "\n\n".join(paragraphs), "", "```", printed.rstrip(), "```", ""])
 
 
-def _head(figures: Mapping[str, str]) -> str:
+def _head(figures: Mapping[str, str], failed: Mapping[str, int]) -> str:
+    words = [f"{name} (exit code {code})" for name, code in failed.items()]
+    failures = [f"- Failed, so that their sections are of an earlier time or missing: {', '.join(words)}"] * bool(words)
     rows = [
         f"| {what} | {figures.get(row, 'not measured')} | {aim} | {benchmark} |" for row, what, aim, benchmark in ROWS
     ]
@@ -141,6 +160,7 @@ def _head(figures: Mapping[str, str]) -> str:
             "their peer or their aim; MISSED marks an aim that is not met. They hold for one machine.",
             "",
             f"- Machine: {_processor()}, Python {platform.python_version()}",
+            *failures,
             "",
             "| what | measured | aim | benchmark |",
             "|---|---|---|---|",
