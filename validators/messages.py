@@ -1,7 +1,7 @@
 """Messages between validators besides those of consensus: blocks, transactions, snapshots, and requests for them.
 
 Consensus carries digests only; the bytes of a block travel over the same bus as the votes, under the same faults
-(specification of Simplex, section 1.1: the application's relay disseminates bytes). Tags from 16 on are of this file,
+(docs/simplex.md: the application's relay disseminates bytes). Tags from 16 on are of this file,
 those below of the consensus engine.
 """
 

@@ -2,7 +2,7 @@
 
 Every part comes from a factory of the validator's own, so that one validator of a cluster can be
 given another part, a mutant or another apply mode, without touching the rest
-(DESIGN section 3, rule 6).
+(docs/design.md: validators share nothing but the bus).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -49,7 +49,7 @@ CYCLES_PER_COST: Final = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Costs:
-    """Virtual time that work takes, in whole microseconds (DESIGN section 3, rule 7), and what a peer gets of it."""
+    """Virtual time that work takes, in whole microseconds (docs/scenarios.md), and what a peer gets of it."""
 
     verify_signature_us: int = 60
     execute_us: int = 20

@@ -1,4 +1,4 @@
-"""The failure report of the design, section 7: from a differing root to key, timer, write and cause.
+"""The failure report (docs/explain.md): from a differing root to key, timer, write and cause.
 
 It reads the outcomes of each validator's executions, the log and the checks' results; running anything again is the
 business of its driver (cluster/inspect). `divergence.py` finds the place, `writes.py` and `origins.py` the write,

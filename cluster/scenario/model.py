@@ -61,7 +61,7 @@ class HotstuffSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 class ConsensusSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The consensus engine, and the timeouts of Simplex (specification of Simplex, section 1.2)."""
+    """The consensus engine, and the timeouts of Simplex (docs/simplex.md)."""
 
     engine: Annotated[EngineName, means("The consensus engine.")] = "simplex"
     leader_timeout_ms: Annotated[

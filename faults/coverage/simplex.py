@@ -1,4 +1,4 @@
-"""The phases of a view in Simplex (specification of Simplex, section 1.2)."""
+"""The phases of a view in Simplex (docs/simplex.md)."""
 
 from typing import Final
 

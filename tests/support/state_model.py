@@ -1,4 +1,4 @@
-"""The state database restated over lists and dicts (qmdb specification, sections 1 to 3).
+"""The state database restated over lists and dicts (docs/state.md).
 
 It imports nothing of the project, keeps no tree and hashes every root from the whole log: slow, plain, and written
 apart from what it is compared with.

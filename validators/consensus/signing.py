@@ -1,6 +1,6 @@
 """Signature schemes of validators.
 
-Signed bytes are varint(length of namespace) || namespace || message (specification of Simplex, section 1.1): a vote of
+Signed bytes are varint(length of namespace) || namespace || message (docs/simplex.md): a vote of
 one kind can never pass for one of another. Schemes sign deterministically, because a restarted validator signs again
 what its journal says it has signed.
 

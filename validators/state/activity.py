@@ -1,4 +1,4 @@
-"""Activity bitmap, grafted tree and canonical root (qmdb specification, section 3).
+"""Activity bitmap, grafted tree and canonical root (docs/state.md).
 
 One bit per operation, lowest first in each byte, is set if it is the latest update of a live key or the latest
 commit. 256 bits are a chunk. Over each full chunk stands a grafted leaf, which is the tree's node over the same

@@ -1,4 +1,4 @@
-"""The state database: QMDB, unordered, over an MMR (qmdb specification).
+"""The state database: QMDB, unordered, over an MMR (docs/state.md).
 
 It has two roots: that over the operation log alone (`root`, QMDB "Any"), and the canonical one, which also says which
 operations are active (`canonical_root`, QMDB "Current"). The second costs nothing until it is asked for.

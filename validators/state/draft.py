@@ -1,4 +1,4 @@
-"""From writes to operations: what a batch appends to the log (qmdb specification, section 2).
+"""From writes to operations: what a batch appends to the log (docs/state.md).
 
 The order is fixed by the specification and by nothing else: changed and deleted keys by their old location, created
 keys by key, the operations that the floor raise moves, the commit. The order in which keys were written is forgotten.

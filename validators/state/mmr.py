@@ -1,4 +1,4 @@
-"""Merkle mountain range with the roots of generation 3 (qmdb specification, section 1).
+"""Merkle mountain range with the roots of generation 3 (docs/state.md).
 
 Nodes are numbered in post-order: leaf i stands at 2i - popcount(i), and n leaves take 2n - popcount(n) positions, so an
 append only ever adds nodes at the end and a shorter range is a prefix of a longer one. Every hash covers the node's own

@@ -1,4 +1,4 @@
-"""Encodings of the operation log's three operations (qmdb specification, section 2).
+"""Encodings of the operation log's three operations (docs/state.md).
 
 An operation is kept and hashed as its bytes; nothing in the database holds a decoded form. The two encodings differ
 in layout, so each is a class with the interface `OperationCodec`:

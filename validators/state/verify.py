@@ -1,4 +1,4 @@
-"""Verification of the proofs of proofs.py against a root alone (qmdb specification, sections 1 to 3).
+"""Verification of the proofs of proofs.py against a root alone (docs/state.md).
 
 It imports nothing of the project: a verifier that shared the prover's code would share its mistakes. A proof is bytes
 from an untrusted peer; for any error in it the answer is False and never an exception.

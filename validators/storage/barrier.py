@@ -6,7 +6,7 @@ certifications reported and finalized blocks applied through here, so no vote le
 that could forget it.
 
 One sync is under way at a time; what is appended meanwhile is covered by the next (one coalesced
-sync, specification of Simplex, section 1.4). A sync per action was rejected: with 4 validators it
+sync, docs/simplex.md). A sync per action was rejected: with 4 validators it
 multiplies the virtual disk's work by the number of votes in a view.
 """
 

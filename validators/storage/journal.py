@@ -1,4 +1,4 @@
-"""The write-ahead journal of votes, kept in two copies (specification of Simplex, section 1.4).
+"""The write-ahead journal of votes, kept in two copies (docs/storage.md).
 
 Both copies, `journal-a` and `journal-b`, hold the same payloads at the same offsets, and every sync covers both.
 The first record is the head: the journal's owner, and the floor below which it was pruned. A disk without it is a

@@ -8,7 +8,7 @@ from validators.consensus.interface import ConfigError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimplexConfig:
-    """Local policy (specification of Simplex, section 1.2); times are virtual microseconds.
+    """Local policy (docs/simplex.md); times are virtual microseconds.
 
     Raises:
         ConfigError: a value is not positive, or the times are not in the order that the specification demands.

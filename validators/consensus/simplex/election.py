@@ -1,6 +1,6 @@
 """Leaders of views, and whether the leader of one is worth waiting for.
 
-Leaders take turns (RoundRobin of the specification of Simplex, section 1.3): leader = (epoch + term) mod n, where a
+Leaders take turns (RoundRobin; docs/simplex.md): leader = (epoch + term) mod n, where a
 term is one view and genesis is term 0. The leader depends on the view alone, so that every certificate that can unlock
 a view names the same one.
 

@@ -1,4 +1,4 @@
-"""The Simplex state machine of one validator (specification of Simplex, section 1), term length 1.
+"""The Simplex state machine of one validator (docs/simplex.md), with terms of one view.
 
 Three things never happen, in whatever order events come and however often it is restarted:
 

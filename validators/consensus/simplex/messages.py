@@ -2,10 +2,10 @@
 
 Every record is a frozen msgspec Struct in array form with an int tag of its own, so that one tagged union holds them
 all and decoding is total: what does not match a type is refused before any rule is asked. The tags of votes and
-certificates are those of the specification of Simplex, section 1.1, certificates moved up by three to share one union.
+certificates are those of docs/simplex.md, certificates moved up by three to share one union.
 
 Signed bytes are not the wire bytes. Notarize and Finalize sign `encode_proposal`, Nullify signs `encode_round`: LEB128
-varints as the specification gives them, which no codec setting can change.
+varints, which no codec setting can change.
 """
 
 from typing import Annotated, ClassVar, Final, TypeAlias
@@ -117,7 +117,7 @@ class Finalization(msgspec.Struct, tag=5, array_like=True, frozen=True, forbid_u
 
 
 class CertificateRequest(msgspec.Struct, tag=6, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """Asks one peer for whatever certificate lets the sender get past `view` (section 1.2, Fetch)."""
+    """Asks one peer for whatever certificate lets the sender get past `view` (docs/simplex.md, Fetching)."""
 
     traced_name: ClassVar[str] = "CertificateRequest"
     view: View

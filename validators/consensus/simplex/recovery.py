@@ -3,7 +3,7 @@
 Artifacts at or below the highest finalization of the journal, its floor included, are skipped. The current view becomes
 the one after the best certificate, and never one below an own vote, which stays cast. Own
 votes count again towards certificates, because after a power loss of all validators no other may hold them; votes of
-others were never written (specification of Simplex, section 1.4).
+others were never written (docs/simplex.md).
 """
 
 from collections.abc import Sequence

@@ -105,7 +105,7 @@ def serve(views: Views, peer: NodeId, view: int) -> list[Effect]:
 
 
 def _find_held(views: Views, view: int) -> list[Certificate]:
-    """Return what answers a request for `view`, the best first (specification of Simplex, section 1.2, Fetch).
+    """Return what answers a request for `view`, the best first (docs/simplex.md).
 
     A view may be both certified and nullified here. Then both are given: the peer may need either, and with only the
     first a validator that needs the nullification could ask everybody in vain. An uncertified notarization is

@@ -1,6 +1,6 @@
 """One view as one validator knows it: the proposal, own votes, certificates, and the result of certification.
 
-The proposal slot follows the specification of Simplex, section 1.5: empty, unverified, verified; besides, it is
+The proposal slot is that of the public implementation: empty, unverified, verified; besides, it is
 *equivocated* as soon as two payloads of one leader and view are known, by vote or by certificate. An equivocated slot
 stays so and suppresses our notarize and finalize, but neither certification nor the way to the next view.
 """

@@ -1,4 +1,4 @@
-"""Bytes that Simplex' votes sign: a namespace for each kind, and the round or the proposal (section 1.1)."""
+"""Bytes that Simplex' votes sign: a namespace for each kind, and the round or the proposal (docs/simplex.md)."""
 
 from typing import Final
 

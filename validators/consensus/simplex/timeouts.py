@@ -20,7 +20,7 @@ TIMED_OUT: Final = "TimedOut"
 
 
 class TimeoutReason(StrEnum):
-    """Reasons to leave a view (specification of Simplex, section 1.2); only the first in a view counts."""
+    """Reasons to leave a view (docs/simplex.md); only the first in a view counts."""
 
     INACTIVITY = "Inactivity"
     LEADER_NULLIFY = "LeaderNullify"

@@ -2,7 +2,7 @@
 
 Only verified votes come here. A signer's first vote of a kind counts; a second one for another proposal is evidence
 against the signer and counts for nothing, so that no signer can stand in two certificates of one kind and view.
-Evidence is best effort (specification of Simplex, section 1.5): votes that come after their certificate are not kept.
+Evidence is best effort (docs/simplex.md): votes that come after their certificate are not kept.
 """
 
 from collections.abc import Mapping
