@@ -14,13 +14,13 @@ instants, one turn of the kernel, one call of the receiver. A turn that has one 
 no lists; records are encoded some hundred at a time; draws are made for eight messages at once. At 4 validators a
 fifth of the turns belong to timers that were set anew and find nothing to do.
 
-Counted at 64 validators (CPython 3.11, steps of the interpreter a message): 650, where there were 790 at `1c0bc6d`. The
-bus sends in 81 and delivers in 62, the kernel takes 170 for queue and turns, the mailbox 100, the log 36, chance 90, the
-toy itself 70; simpy's callbacks have no log, no bytes, no mailbox and no keyed chance, which are half of it. Done since
-`1c0bc6d`, with equal digests: one list for all chains of the log, sorted by node at a turn's end, instead of one each;
-the bus appends to it without a call; turns of several mailboxes need no lanes; no keywords in calls of a turn. Tried
-and left: a calendar of milliseconds instead of the heap of instants (a tenth less at 4,000 messages on their way, twice
-the price at 12), and single flags for the state of a mailbox (nothing).
+Counted at 64 validators, steps of the interpreter a message (CPython 3.11): 654, where there were 812 at `1c0bc6d`.
+The bus sends in 81 and delivers in 62, kernel and queue take 180, the mailbox 100, the log 28, chance 90, the toy
+itself 70. simpy's callbacks have no log, no checksums, no mailbox and no keyed chance. Done since `1c0bc6d`, with
+equal digests: one list for all chains of the log, sorted by node at the end of a turn, instead of one each; the bus
+appends to it by itself; turns of several mailboxes need no lanes; calls of a turn have no keywords. Tried and left: a
+calendar of milliseconds instead of the heap of instants (a tenth less at 4,000 messages on their way, nearly twice
+the price at 12), and a mailbox that notes in one flag whether its handler may be called (nothing).
 """
 
 import argparse
