@@ -11,6 +11,8 @@ from cluster.scenario.load import scenario_paths
 
 CITED = re.compile(r"(?<![\w-])([ABCDEFXKQ]-\d{1,2})(?![\w-])")
 DEFINED = re.compile(r"^- \*\*([A-Z]-\d+)\*\* ", re.MULTILINE)
+PAGE = re.compile(r"\bdocs/[a-z/-]+\.md\b")
+SECTION = re.compile(r"\bsections? \d")
 LINKED = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 
@@ -38,6 +40,17 @@ def test_every_rule_that_is_cited_is_defined():
 
 def test_no_rule_is_defined_twice():
     assert len(rules()) == len(set(rules())) > 100
+
+
+def test_code_cites_documents_that_are_here():
+    """Sections are those of the two public proposals, and other documents are pages of `docs`."""
+    sources = [path for path in tracked(".py", ".toml") if path.name != "test_fingerprint.py"]
+    texts = [path.read_text(encoding="utf-8") for path in sources]
+    missing = {page for text in texts for page in PAGE.findall(text) if not (PROJECT_ROOT / page).exists()}
+    lines = [line.strip() for text in texts for line in text.splitlines() if SECTION.search(line)]
+
+    assert missing == set()
+    assert [line for line in lines if "CIP-" not in line] == []
 
 
 @pytest.mark.parametrize("page", tracked(".md"), ids=lambda page: page.name)

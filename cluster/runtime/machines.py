@@ -2,7 +2,7 @@
 
 Invariant: at most one incarnation of a validator is alive, and a crash cuts it off before it can
 notice: first its handles to bus, disk and kernel are revoked, then unsynced writes are lost, and only
-then is its task cancelled (DESIGN section 3, rule 3).
+then is its task cancelled (docs/design.md, Restart).
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -51,7 +51,7 @@ class Model:
         return COMMIT + option + varint(floor)
 
     def after(self, writes, metadata=None):
-        """Return the model after a batch: section 2, step by step."""
+        """Return the model after a batch, step by step."""
         log, content, where = list(self.log), dict(self.content), dict(self.where)
         changed = {key: value for key, value in writes.items() if content.get(key) != value}
         existing = sorted((key for key in changed if key in where), key=where.get)

@@ -44,7 +44,7 @@ class TestPublishedRoots:
             assert (any_root, current_root) == tuple(root.hex() for root in roots_of(int(seed), encoding))
 
     def test_the_fixed_roots_aggregate_to_the_published_hash(self):
-        """The conformance value of the specification, section 5."""
+        """The conformance value of the public implementation."""
         aggregate = sha256()
         for seed in range(200):
             root = roots_of(seed, "fixed")[1]

@@ -42,7 +42,7 @@ class TestPublishedRoots:
             assert (root, root) == (database.root.hex(), chained.root.hex())
 
     def test_the_fixed_roots_aggregate_to_the_published_hash(self):
-        """The hash over all 200 roots is the conformance value of the specification, section 5."""
+        """The hash over all 200 roots is the conformance value of the public implementation."""
         aggregate = sha256()
         for seed in range(200):
             database = Database(encoding="fixed")
