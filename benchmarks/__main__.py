@@ -43,6 +43,7 @@ BENCHMARKS: Final = {
     "bench_live": "The live view: its share of a run",
     "bench_page": "The page: its first paint, and its longest task while it is walked",
     "bench_swarm": "The swarm: seeds an hour, and the digest's share",
+    "bench_tutorial": "The tutorial's bug: sweep, explanation and shrinking",
 }
 ROWS: Final = (
     (
@@ -64,6 +65,14 @@ ROWS: Final = (
         "8,700 a core; 10 % of a sweep",
         "bench_swarm",
     ),
+    ("tutorial", "the tutorial's bug, swept, explained and shrunk", "60 s on two cores", "bench_tutorial"),
+    (
+        "page",
+        "the page of 4 / 16 / 64 validators and 2,000 heights: painted, usable, longest task",
+        "1 s, 2 s, 100 ms",
+        "bench_page",
+    ),
+    ("live", "live view, share of a run at 4 / 16 / 64 validators", "5 %", "bench_live"),
 )
 """Rows of the head table: name, what is measured, aim, and the benchmark that prints its figure."""
 
