@@ -158,6 +158,14 @@ def parse_folder(text: str) -> Path:
     return path
 
 
+def parse_result_file(text: str) -> Path:
+    """Return a file that is written when all is over; a place where none can be is refused before hours of runs."""
+    path = Path(text)
+    if path.is_dir() or not next(parent for parent in path.absolute().parents if parent.exists()).is_dir():
+        raise argparse.ArgumentTypeError(f"{text!r}: no file can be written there")
+    return path
+
+
 def parse_seed(text: str) -> int:
     """Return a seed."""
     try:

@@ -72,6 +72,19 @@ def test_an_option_with_such_a_path_is_bad_input_too(arguments, capsys):
     assert "too long" in refused(capsys, *arguments, "--runs", "x" * 300)
 
 
+@pytest.mark.parametrize("option", [("sweep", "calm", "--junit"), ("mutants", "--out"), ("scan", "--out")])
+@pytest.mark.parametrize("place", [".", "file/out"])
+def test_a_place_for_a_late_file_is_refused_before_any_run(option, place, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+
+    with pytest.raises(SystemExit) as left:
+        main([*option, place])
+    assert left.value.code == 2
+    assert "no file can be written there" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
 # -- results files -----------------------------------------------------------------------------
 
 

@@ -21,6 +21,7 @@ from cluster.cli.options import (
     Parser,
     add_jobs,
     describe_command,
+    parse_result_file,
     parse_runs,
     parse_seed,
     parse_seeds,
@@ -72,7 +73,7 @@ def fill_parser(parser: Parser) -> None:
     add_jobs(parser)
     parser.add_argument("--runs", type=parse_runs, default=RUNS, help="where results go (default runs)")
     parser.add_argument("--equivalents", type=Path, default=EQUIVALENTS_FILE, metavar="FILE", help="what is left out")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write the page docs/mutation-scan.md")
+    parser.add_argument("--out", type=parse_result_file, metavar="FILE", help="write the page docs/mutation-scan.md")
     kept = "finished mutants are kept under --runs, and the same command goes on with the others"
     parser.set_defaults(when_interrupted=kept)
 

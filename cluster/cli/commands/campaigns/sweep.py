@@ -39,6 +39,7 @@ from cluster.cli.options import (
     command_line,
     describe_command,
     parse_folder,
+    parse_result_file,
     parse_runs,
     parse_seeds,
     print_json,
@@ -118,7 +119,9 @@ def fill_parser(parser: Parser) -> None:
 
 def _add_tools(parser: Parser) -> None:
     """Add what a sweep does for the tools of those who run it."""
-    parser.add_argument("--junit", type=Path, metavar="FILE", help="also write a JUnit file, a test case a seed")
+    parser.add_argument(
+        "--junit", type=parse_result_file, metavar="FILE", help="also write a JUnit file, a test case a seed"
+    )
     parser.add_argument("--annotate", action="store_true", help="also print what failed as annotations for GitHub")
     parser.add_argument(
         "--failing",
