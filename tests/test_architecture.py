@@ -78,12 +78,12 @@ def test_the_oracle_shares_nothing_with_what_it_judges():
 KNOWS_SIMPLEX = (
     "validators/consensus/simplex/",
     "validators/consensus/registry.py",
+    "checker/checks/rules/kept_votes.py",
     "checker/checks/rules/simplex.py",
     "checker/checks/rules/simplex_calm_views.py",
     "checker/checks/rules/simplex_cells.py",
     "checker/checks/rules/simplex_duties.py",
     "checker/checks/rules/simplex_insistence.py",
-    "checker/checks/rules/simplex_restart.py",
     "checker/checks/rules/simplex_traffic.py",
     "checker/checks/rules/simplex_votes.py",
     "checker/mutants/",

@@ -56,7 +56,7 @@ from checker.checks.rules.longest_chain_heads import FollowedHeads
 from checker.checks.rules.simplex_calm_views import CalmViews
 from checker.checks.rules.simplex_duties import Duties
 from checker.checks.rules.simplex_insistence import Insistence
-from checker.checks.rules.simplex_restart import KeptVotes
+from checker.checks.rules.kept_votes import KeptVotes
 from checker.checks.rules.simplex_traffic import Traffic
 from checker.checks.rules.simplex_votes import Certificates, NoDoubleVote
 from checker.checks.spread import MempoolSpread

@@ -3,7 +3,7 @@
 import pytest
 
 from checker.checks.observations import DiskFaults
-from checker.checks.rules.simplex_restart import KeptVotes
+from checker.checks.rules.kept_votes import KeptVotes
 from faults.events import Restarted
 from network.events import Event, Sent
 from network.types import SUPERVISOR
@@ -68,6 +68,16 @@ class TestOfHotStuff:
         assert self.judge(view, sent("BlockVote", 7)).summary == (
             "validator 2 restarted after its vote in view 5 and sent a BlockVote of view 7 first"
         )
+
+    def test_a_vote_that_only_the_journal_knows_may_go_in_its_place(self):
+        """The crash came between its sync and its sending."""
+        recorded = [Event(2, 2, Voted("vote", view, b"p")) for view in (5, 6)]
+        events = (self.VOTED, Event(2, SUPERVISOR, Restarted(2)), *recorded, Event(3, 2, Entered(6, 1)))
+
+        for view, status in ((5, "passed"), (6, "passed"), (7, "failed")):
+            check = KeptVotes(make_run(engine="hotstuff"))
+            show(check, *events, sent("BlockVote", view))
+            assert finish(check).status == status
 
     def test_nothing_is_owed_where_the_block_may_be_gone(self):
         touched = DiskFaults(touched=[2])

@@ -4,7 +4,7 @@ A crash can come between the sync of a vote and its sending. The journal has the
 send it; where it does not, the view waits for a timeout, and another quorum makes up for it.
 
 HotStuff sends its last vote, of the view in which the new life begins or the one before, as its disk gives the block
-back. A vote that only the journal knows is left out there: the crash may have lost its block.
+back. A vote that only the journal knows may leave in its place, and need not: the crash may have lost its block.
 """
 
 from typing import ClassVar
@@ -34,6 +34,7 @@ class KeptVotes(Check):
         self._votes = (HOTSTUFF_VOTE,) if self._is_hotstuff else _VOTES
         self._notarized: dict[tuple[int, int], None] = {}
         self._last: dict[int, int] = {}
+        self._recorded: dict[int, int] = {}
         self._restarted: dict[int, None] = {}
         self._owed: dict[int, int] = {}
 
@@ -57,14 +58,15 @@ class KeptVotes(Check):
     def restart(self, _event: Event, restarted: Restarted) -> None:
         """A new life begins."""
         self._restarted[restarted.machine] = None
+        self._recorded.pop(restarted.machine, None)
         self._owed.pop(restarted.machine, None)
 
     def vote(self, event: Event, vote: Voted) -> None:
         """Remember a notarize that was sent, or found in a journal."""
         if vote.vote == "notarize":
             self._notarized[event.node, vote.view] = None
-        elif vote.vote == HOTSTUFF_VOTE_WORD and event.node not in self._restarted:
-            self._last[event.node] = vote.view
+        elif vote.vote == HOTSTUFF_VOTE_WORD:
+            (self._recorded if event.node in self._restarted else self._last)[event.node] = vote.view
 
     def stopped(self, event: Event, _stopped: StoppedVoting) -> None:
         """A validator without its journal has no vote to send."""
@@ -89,7 +91,7 @@ class KeptVotes(Check):
         if sent.label in self._votes and event.node in self._owed:
             view = self._owed.pop(event.node)
             self.tally.compared += 1
-            if (sent.label, sent.view) != (self._votes[0], view):
+            if sent.label != self._votes[0] or sent.view not in (view, self._recorded.get(event.node)):
                 when = "after its vote in view" if self._is_hotstuff else "in view"
                 deed = "" if self._is_hotstuff else ", which it had notarized,"
                 self.tally.fail(
