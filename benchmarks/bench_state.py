@@ -6,6 +6,13 @@ They are then hashed by themselves, in the same process and in turns with the bl
 the design sets a target for. Of several rounds the fastest counts, on both sides: other work on the machine can
 only make a round slower. A figure that misses its target says so.
 
+A profile of blocks of 10,000 among 300,000 keys: 70 % merkleizes, of which 32 parts of a hundred grow the tree and 27
+write into the draft; 9 % applies. Of blocks of 100: 46 % is the grafted tree, whose paths above the touched chunks
+are hashed one level after the other, and 35 % merkleizes. Among more keys each update touches a chunk and a path of
+its own, which is why the ratio grows there and only for small blocks: the hashes of the paths are counted on both
+sides, the look-ups of their nodes, in dicts larger than any cache of the processor, on ours alone. Rewinding was not
+profiled.
+
     python -m benchmarks.bench_state [--trie-keys 1000000]
 
 HexaryTrie takes 300 us for each key, so that it is built with 10,000 keys unless the option asks for more.
