@@ -52,11 +52,11 @@ from checker.checks.repairs import Repairs
 from checker.checks.reports import ExpectedReports
 from checker.checks.rules.hotstuff_certificates import QuorumCertificates
 from checker.checks.rules.hotstuff_views import ViewChanges
+from checker.checks.rules.kept_votes import KeptVotes
 from checker.checks.rules.longest_chain_heads import FollowedHeads
 from checker.checks.rules.simplex_calm_views import CalmViews
 from checker.checks.rules.simplex_duties import Duties
 from checker.checks.rules.simplex_insistence import Insistence
-from checker.checks.rules.kept_votes import KeptVotes
 from checker.checks.rules.simplex_traffic import Traffic
 from checker.checks.rules.simplex_votes import Certificates, NoDoubleVote
 from checker.checks.spread import MempoolSpread
