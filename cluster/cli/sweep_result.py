@@ -8,6 +8,7 @@ from checker.record.fingerprint import this_code
 from cluster.campaign.coverage import FAULT_PLACE, RULE_PLACE
 from cluster.campaign.sweep import SweepTally
 from report.campaign import seeds_per_hour
+from report.words import counted
 
 CONFIDENCE_SEEDS: Final = 3
 """Rule of three: no failure in n seeds means a rate below 3/n with 95 % confidence."""
@@ -16,7 +17,7 @@ CONFIDENCE_SEEDS: Final = 3
 def verdict_line(tally: SweepTally) -> str:
     """Return the verdict with the number of seeds that have each."""
     verdicts = ", ".join(f"{count:,} {verdict}" for verdict, count in tally.verdicts.items())
-    return f"{tally.verdict}: {tally.done:,} seeds: {verdicts}"
+    return f"{tally.verdict}: {counted(tally.done, 'seeds')}: {verdicts}"
 
 
 def reach_lines(tally: SweepTally) -> list[str]:

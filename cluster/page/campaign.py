@@ -12,6 +12,7 @@ from cluster.campaign.results_db import SeedResult
 from cluster.campaign.sweep import SweepTally
 from faults import PHASES, ROLES
 from report.page.campaign_rows import CampaignRows, Group, SeedCell, Table
+from report.words import counted
 
 CELLS_MAX: Final = 10_000
 """The most seeds of a grid."""
@@ -49,7 +50,7 @@ def sweep_rows(
     return CampaignRows(
         title=title,
         verdict=tally.verdict,
-        headline=f"{tally.done:,} seeds: {verdicts}",
+        headline=f"{counted(tally.done, 'seeds')}: {verdicts}",
         facts=(*facts, ("first failure", _first_failure(results))),
         cells=tuple(
             SeedCell(

@@ -13,6 +13,7 @@ from checker.results import EXPECTED, EXPECTED_FAILURES, CheckResult, Evidence
 from cluster.scenario.model import Scenario
 from faults import PHASES, ROLES, kind_of
 from report.page.rows import CheckLine, CoverageGrid, FaultRow, Promise, VerdictPane
+from report.words import counted
 
 MEANINGS: Final[Mapping[str, str]] = {
     "passed": "every check compared something and found nothing wrong",
@@ -99,7 +100,7 @@ def make_faults(
         if not fault.enabled:
             continue
         count = figures.get(f"fault_{name}")
-        effect = "it never began" if count is None else _counted(count, type(fault).counts)
+        effect = "it never began" if count is None else counted(count, type(fault).counts or "times")
         rows.append(
             FaultRow(name, kind_of(fault), fault.sentence(), effect, fault.targets(), tuple(windows.get(name, ())))
         )
@@ -132,12 +133,6 @@ def make_coverage(document: Mapping[str, Any]) -> CoverageGrid:
     kinds = dict.fromkeys(kind for kind, _, _ in hits)
     rows = tuple((kind, tuple(hits.get((kind, *column), 0) for column in columns)) for kind in kinds)
     return CoverageGrid(tuple(f"{phase}, {role}" for phase, role in columns), rows)
-
-
-def _counted(count: int, what: str) -> str:
-    """Return an effect with its unit, a single word in the singular for one."""
-    unit = what or "times"
-    return f"1 {unit.removesuffix('s')}" if count == 1 and " " not in unit else f"{count:,} {unit}"
 
 
 def _shown(value: Evidence) -> str:
@@ -180,7 +175,7 @@ def _promises(document: Mapping[str, Any], checks: Sequence[CheckResult], scenar
         if fault.enabled:
             count = int(figures.get(f"fault_{name}", 0))
             promised = "may be idle" if fault.may_be_idle else "takes effect"
-            happened = _counted(count, type(fault).counts)
+            happened = counted(count, type(fault).counts or "times")
             yield Promise(f"fault {name}", promised, happened, "yes" if count or fault.may_be_idle else "no")
     workloads = document.get("workloads")
     for name, count in (workloads if isinstance(workloads, dict) else {}).items():

@@ -134,7 +134,7 @@ def _find(reference: str) -> Path:
     path = Path(reference)
     if path.suffix == ".toml" or "/" in reference:
         if not path.is_file():
-            raise ScenarioError(reference, "no such scenario file")
+            raise ScenarioError(reference, "is a folder, no scenario" if path.is_dir() else "no such scenario file")
         return path
     path = SCENARIO_DIRECTORY / f"{reference}.toml"
     if not path.is_file():

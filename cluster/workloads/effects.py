@@ -1,7 +1,5 @@
 """The effect of each workload of a run: fires of its actors that succeeded, or transactions that did."""
 
-from collections.abc import Iterable
-
 from cluster.scenario.model import Scenario
 from cluster.workloads.planned import sites_of, transactions_of
 from scheduler import TimerFired
@@ -37,11 +35,3 @@ class WorkloadEffects:
                 name = self._senders.get(receipt.transaction, "")
                 if name in self.counts:
                     self.counts[name] += 1
-
-
-def effects_of(scenario: Scenario, chain: Iterable[Executed]) -> dict[str, int]:
-    """Return by the name of each workload that is on what it did in the blocks of a chain."""
-    effects = WorkloadEffects(scenario)
-    for executed in chain:
-        effects.add(executed)
-    return effects.counts

@@ -56,16 +56,6 @@ def peak_heights(leaf_count: int) -> list[int]:
     return [height for height in range(leaf_count.bit_length() - 1, -1, -1) if leaf_count >> height & 1]
 
 
-def peak_positions(leaf_count: int) -> list[int]:
-    """Return the positions of the peaks, tallest first."""
-    positions: list[int] = []
-    end = 0
-    for height in peak_heights(leaf_count):
-        end += (2 << height) - 1
-        positions.append(end - 1)
-    return positions
-
-
 def count_inactive_peaks(leaf_count: int, floor: int) -> int:
     """Return the number of leading peaks that stand entirely over leaves below `floor`."""
     covered = 0

@@ -249,6 +249,7 @@ def test_a_bad_scenario_is_one_clear_line_and_nothing_is_written(what, tmp_path)
     [
         (("run", "no-such"), "no such scenario; there are activation-pairs, activation-reorg, advance-undo"),
         (("run", "./no-such.toml"), "no such scenario file"),
+        (("run", "/"), "is a folder, no scenario"),
         (("run", "calm", "--seed", "-1"), "--seed"),
         (("run", "calm", "--seed", "x"), "--seed"),
         (("run", "calm", "--set", "run"), "must read key=value"),

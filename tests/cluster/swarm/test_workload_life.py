@@ -6,7 +6,7 @@ from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.scenario.load import convert_scenario
 from cluster.swarm.generator import draw_scenario
 from cluster.swarm.life import AGENT_CYCLES, NEEDS, ceiling_of, exact_cost, mend, opening_price
-from cluster.workloads.effects import effects_of
+from cluster.workloads.effects import WorkloadEffects
 
 SHAPES = {
     "heartbeats": {"actors": 2},
@@ -36,7 +36,10 @@ def effects_with(gas_limits, cells):
     cluster, chain = Cluster(convert_scenario(raw, "it"), 0), {}
     cluster.hooks = RunHooks(on_applied=lambda _node, executed: chain.setdefault(executed.header.height, executed))
     run = cluster.run()
-    return effects_of(run.scenario, chain.values())
+    effects = WorkloadEffects(run.scenario)
+    for executed in chain.values():
+        effects.add(executed)
+    return effects.counts
 
 
 class TestMending:

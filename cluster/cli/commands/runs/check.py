@@ -11,6 +11,7 @@ from cluster.scenario.cost import cost_warnings, estimate_cost, refuse_impossibl
 from cluster.scenario.load import load_scenario
 from cluster.scenario.model import Scenario
 from faults import kind_of
+from report.words import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +72,7 @@ def check(options: argparse.Namespace) -> int:
         lines.append(f"  {each.name} ({', '.join([each.kind, *notes])}): {each.sentence}")
     lines += [f"  needs the workload {name} to take effect" for name in scenario.requires if name in scenario.workload]
     lines += [f"estimate: {cost.describe()}", *(f"warning: {warning}" for warning in warnings)]
-    counts = ((len(explained), "fault"), (len(scenario.workload), "workload"))
-    lines.append(f"plan ok: {', '.join(_counted(count, what) for count, what in counts)}")
+    counts = ((len(explained), "faults"), (len(scenario.workload), "workloads"))
+    lines.append(f"plan ok: {', '.join(counted(count, what) for count, what in counts)}")
     print_lines(lines)
     return 0
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'s' * (count != 1)}"
