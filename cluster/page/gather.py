@@ -17,6 +17,7 @@ from checker.record.run_directory import (
     read_waits,
 )
 from checker.results import CheckResult
+from cluster.page.apart import TimesApart
 from cluster.page.events import Collector, read_log
 from cluster.page.explained import finding_of, finding_of_checks
 from cluster.page.matrix import ExecutionMarks, Who, make_matrix
@@ -62,7 +63,9 @@ def gather(
     headers = [decode_block(block).header for _, _, block in chain]
     blocks = Blocks(record for _, record in read_branches(directory))
     executions, arcs, collector = ExecutionMarks(), ReorgArcs(blocks.numbers), _collector(document, scenario, blocks)
-    timeline = read_log(read_events(directory), collector, executions.handlers, arcs.handlers)
+    apart = TimesApart(scenario)
+    timeline = read_log(read_events(directory), collector, executions.handlers, arcs.handlers, apart.handlers)
+    timeline = timeline._replace(apart=apart.times(timeline.end_us))
     matrix = make_matrix(
         [(digest, root) for digest, root, _ in chain],
         read_roots(directory),

@@ -169,6 +169,7 @@ class Timeline(NamedTuple):
     lives: Sequence[tuple[int, int, int]]
     density: "array[int]"
     end_us: int
+    apart: Sequence[tuple[int, int, int, str]] = ()
 
 
 class RunRows(NamedTuple):

@@ -19,7 +19,7 @@ function lanesPane(run, root) {
   function pack(pen, win) {
     const rows = [];
     bands = [];
-    run.faults.forEach(([name, kind, targets, windows], fault) => {
+    run.faults.forEach(([name, sentence, targets, windows], fault) => {
       let isNamed = false;
       for (const [start, stop] of windows) {
         if (stop < win[0] || start > win[1]) continue;
@@ -31,7 +31,7 @@ function lanesPane(run, root) {
         let row = rows.findIndex((taken) => taken.every(([a, b]) => right < a || left > b));
         if (row < 0) row = rows.push([]) - 1;
         rows[row].push([left, right]);
-        bands.push({ fault, from, to, left, row, label, kind, targets });
+        bands.push({ fault, from, to, left, row, label, sentence, targets });
         isNamed = true;
       }
     });
@@ -91,7 +91,13 @@ function lanesPane(run, root) {
       }
       pen.globalAlpha = 1;
       pen.fillStyle = colours.fg;
-      pen.fillText(run.rows[node][0].replace('validator ', 'val. ').slice(0, 9), 2, laneY(node) + LANE / 2 - 1);
+      pen.fillText(run.rows[node][0].replace('validator ', 'val. ').replace('observer ', '').slice(0, 9), 2, laneY(node) + LANE / 2 - 1);
+    }
+    for (const [node, since, until, word] of run.apart) {
+      const from = Math.max(LEFT, x(since, win)), to = Math.min(width() - 8, x(until, win));
+      if (to <= from) continue;
+      pen.fillStyle = colours.down; pen.globalAlpha = .4; pen.fillRect(from, laneY(node) + 2, to - from, LANE - 6); pen.globalAlpha = 1;
+      if (to - from > pen.measureText(word).width + 8) { pen.fillStyle = colours.fg; pen.fillText(word, from + 4, laneY(node) + LANE / 2 - 1); }
     }
     for (const [machine, since, until] of run.lives) {
       const from = Math.max(LEFT, x(since, win)), to = Math.min(width() - 8, x(until, win));
@@ -114,6 +120,7 @@ function lanesPane(run, root) {
   function marks(pen, win) {
     const passes = passing(run);
     const px = (width() - LEFT) / (win[1] - win[0]);
+    const last = {};
     for (let i = 0; i < run.count; i++) {
       const t = run.mark_at[i], node = run.mark_node[i];
       if (t < win[0] || t > win[1] || node >= run.replicas || !passes[i]) continue;
@@ -122,6 +129,12 @@ function lanesPane(run, root) {
       const leads = kind === 'enter' && run.titles[run.mark_words[i]] === 'led by ' + node;
       pen.fillStyle = leads ? colours.f0 : colours[colour];
       const size = leads || !STYLE[kind] ? 5 : px > 2e-4 ? 4 : 2;
+      // A mark on top of one of its kind is not seen, and thousands of them take a tenth of a second.
+      if (STYLE[kind] && !leads) {
+        const at = kind + node;
+        if (x(t, win) - last[at] < 1) continue;
+        last[at] = x(t, win);
+      }
       if (STYLE[kind]) pen.fillRect(x(t, win) - size / 2, laneY(node) + y - size / 2, size, size);
       else { pen.beginPath(); pen.moveTo(x(t, win), laneY(node) + LANE - 10); pen.lineTo(x(t, win) - 4, laneY(node) + LANE - 2); pen.lineTo(x(t, win) + 4, laneY(node) + LANE - 2); pen.fill(); }
     }
@@ -189,7 +202,7 @@ function lanesPane(run, root) {
     change({ t: Math.round(time(px, win)) });
     const band = bands.find((each) => py >= each.row * BAND && py < (each.row + 1) * BAND && px >= each.from && px <= each.to);
     const found = band ? null : nearest(px, py, win);
-    canvas.title = band ? `${run.faults[band.fault][0]} (${band.kind})` : found === null ? '' : `${seconds(run.mark_at[found])} ${run.who(found)}: ${run.text(found)}`;
+    canvas.title = band ? `${run.faults[band.fault][0]}: ${band.sentence}` : found === null ? '' : `${seconds(run.mark_at[found])} ${run.who(found)}: ${run.text(found)}`;
   });
   canvas.addEventListener('pointerup', (event) => {
     const win = windowOf(run), [px, py] = place(event, canvas);

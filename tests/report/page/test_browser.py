@@ -120,6 +120,19 @@ def test_the_lanes_follow_all_that_is_chosen(content, chosen):
         assert page.run(LANES) != before
 
 
+def test_times_apart_are_drawn_in_the_lane_of_their_replica(content):
+    rows = made_rows()
+    apart = rows._replace(timeline=rows.timeline._replace(apart=((0, 6_000_000, 9_000_000, "cut off"),)))
+    seen = []
+    for page_content in (content, run_page([apart])):
+        with opened(page_content) as page:
+            seen.append([page.pixel("[data-pane=lanes] canvas", 1_000, y) for y in (50, 90)])
+
+    (without, other_lane), (within, other_lane_too) = seen
+    assert within != without
+    assert other_lane == other_lane_too
+
+
 def test_the_list_shows_the_event_at_the_cursor():
     with opened(run_page([made_rows(events=600)]), address="#t=400000000") as page:
         seen = []
