@@ -26,7 +26,7 @@ README = PROJECT_ROOT / "README.md"
 
 COMMAND = "python -m tests.picture"
 
-WIDTH, SCALE = 860, 2
+WIDTH, SCALE = 900, 2
 
 SHOWN = ("verdict", "roots", "lanes", "storm")
 """Panes in the picture; of them the tables, lists and tools are left out, and the plots below the first."""

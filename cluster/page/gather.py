@@ -17,7 +17,7 @@ from checker.record.run_directory import (
     read_waits,
 )
 from checker.results import CheckResult
-from cluster.page.apart import TimesApart
+from cluster.live.apart import TimesApart
 from cluster.page.events import Collector, read_log
 from cluster.page.explained import finding_of, finding_of_checks
 from cluster.page.matrix import ExecutionMarks, Who, make_matrix
@@ -26,7 +26,8 @@ from cluster.page.tree import Blocks, ReorgArcs, make_tree
 from cluster.page.words import is_explicable, make_checks, make_coverage, make_faults, make_verdict
 from cluster.scenario.model import Scenario
 from cluster.scenario.shape import tag_of
-from report.page.rows import Finding, RunRows, StormRows
+from network.events import Handlers
+from report.page.rows import Finding, RunRows, StormRows, Timeline
 from validators.consensus.registry import ENGINES
 from validators.execution.blocks import Header, decode_block
 
@@ -63,9 +64,7 @@ def gather(
     headers = [decode_block(block).header for _, _, block in chain]
     blocks = Blocks(record for _, record in read_branches(directory))
     executions, arcs, collector = ExecutionMarks(), ReorgArcs(blocks.numbers), _collector(document, scenario, blocks)
-    apart = TimesApart(scenario)
-    timeline = read_log(read_events(directory), collector, executions.handlers, arcs.handlers, apart.handlers)
-    timeline = timeline._replace(apart=apart.times(timeline.end_us))
+    timeline = _timeline(directory, scenario, collector, executions.handlers, arcs.handlers)
     matrix = make_matrix(
         [(digest, root) for digest, root, _ in chain],
         read_roots(directory),
@@ -95,6 +94,12 @@ def _finding(
     checks: Sequence[CheckResult], scenario: Scenario, explanation: tuple[Explanation, str] | None
 ) -> Finding | None:
     return finding_of_checks(checks, scenario.expect.fails) if explanation is None else finding_of(*explanation)
+
+
+def _timeline(directory: Path, scenario: Scenario, collector: Collector, *others: Handlers) -> Timeline:
+    apart = TimesApart(scenario)
+    timeline = read_log(read_events(directory), collector, *others, apart.handlers)
+    return timeline._replace(apart=apart.times(timeline.end_us))
 
 
 def _collector(document: Mapping[str, Any], scenario: Scenario, blocks: Blocks) -> Collector:

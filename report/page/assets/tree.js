@@ -81,11 +81,24 @@ function treePane(run, root) {
     return best;
   }
 
-  const words = (each) => `block ${run.digests[run.block_number[each]]}, height ${run.block_height[each]}, ${run.viewWord} ${run.block_view[each]}, by ${run.block_proposer[each]}${run.block_final[each] ? ', final' : ', not final'}${run.refusals[run.block_number[each]] ? ', refused: ' + run.refusals[run.block_number[each]] : ''}`;
+  // The certificates that the log has of each block, in words; asked only when a person looks.
+  let known = null;
+  function certificates(number) {
+    if (!known) {
+      known = new Map();
+      for (let i = 0; i < run.count; i++) {
+        if (run.kinds[run.mark_kind[i]] !== 'certificate' || run.mark_block[i] === NONE) continue;
+        known.set(run.mark_block[i], (known.get(run.mark_block[i]) || new Set()).add(run.titles[run.mark_words[i]]));
+      }
+    }
+    return [...(known.get(number) || [])].sort().join(', ') || 'no certificate';
+  }
+
+  const words = (each) => `block ${run.digests[run.block_number[each]]}, height ${run.block_height[each]}, ${run.viewWord} ${run.block_view[each]}, by ${run.block_proposer[each]}${run.block_final[each] ? ', final' : ', not final'}, ${certificates(run.block_number[each])}${run.refusals[run.block_number[each]] ? ', refused: ' + run.refusals[run.block_number[each]] : ''}`;
   canvas.addEventListener('click', (event) => { const found = nearest(event); if (found !== null) selectHeight(run, run.block_height[found]); });
   canvas.addEventListener('mousemove', (event) => { const found = nearest(event); canvas.title = found === null ? '' : words(found); });
-  tableOnDemand(root, 'tree', () => table(['height', run.viewWord, 'leader', 'digest', 'parent', 'final', 'refused'], Array.from(run.block_number, (number, each) => [
-    run.block_height[each], run.block_view[each], run.block_proposer[each], run.digests[number], run.digests[run.block_parent[each]] || '', run.block_final[each] ? 'yes' : 'no', run.refusals[number] || '',
+  tableOnDemand(root, 'tree', () => table(['height', run.viewWord, 'leader', 'digest', 'parent', 'final', 'certificates', 'refused'], Array.from(run.block_number, (number, each) => [
+    run.block_height[each], run.block_view[each], run.block_proposer[each], run.digests[number], run.digests[run.block_parent[each]] || '', run.block_final[each] ? 'yes' : 'no', certificates(number), run.refusals[number] || '',
   ])));
   return { draw, reveal };
 }

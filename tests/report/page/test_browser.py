@@ -205,6 +205,17 @@ def test_tables_stand_behind_the_pictures(page):
     assert rows == [5, 5, 5]
 
 
+def test_the_table_of_blocks_has_their_certificates():
+    rows = made_rows(text="notarization")
+    rows = rows._replace(timeline=rows.timeline._replace(kinds=("certificate", "vote")))
+    with opened(run_page([rows])) as page:
+        page.run("() => { document.querySelector('[data-table=tree]').open = true; }")
+        page.tab.wait_for_selector("[data-table=tree] td", state="attached")
+        cells = [row.text_content() for row in page.tab.query_selector_all("[data-table=tree] td:nth-child(7)")]
+
+    assert cells == ["notarization"] * 3 + ["no certificate"]
+
+
 def test_hostile_names_run_nothing(page):
     with opened(run_page([made_rows(HOSTILE, text=HOSTILE)])) as hostile:
         hostile.press("j", "]", "d")
