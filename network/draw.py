@@ -29,6 +29,11 @@ class Draw:
         """Return one of the values."""
         return values[self.between(name, 0, len(values) - 1)]
 
+    def dealt(self, name: str, cards: Sequence[_Value]) -> _Value:
+        """Return one of the cards: of as many successive seeds as there are cards, each is dealt another one."""
+        turn, place = divmod(self._chance.seed, len(cards))
+        return Draw(turn).some_of(name, cards, len(cards))[place]
+
     def some_of(self, name: str, values: Sequence[_Value], count: int) -> list[_Value]:
         """Return `count` different values, in an order that is drawn as well."""
         keyed = [(self._chance.draw(SWARM, name, place), value) for place, value in enumerate(values)]

@@ -5,7 +5,7 @@ the other validators applied the same is the write-sets check's question.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -15,6 +15,18 @@ from validators.execution.blocks import Header
 from validators.execution.phases import PhaseEntry
 from validators.execution.receipts import ChainEvent, TimerReceipt, TransactionReceipt
 from validators.execution.summary import BlockSummary
+
+HAS_LANE_BUDGET: Final[Mapping[str, bool]] = {
+    "fifo": True,
+    "fifo-free": False,
+    "eip1559": True,
+    "gba-auction": True,
+    "bias-auction": True,
+    "aptos": False,
+}
+"""Whether the lane bounds the fires of a block, by policy, as docs/spec.md has it: what a policy says of itself may be
+the mistake. One of another package is believed.
+"""
 
 
 class SettledBlock(NamedTuple):

@@ -15,7 +15,7 @@ from checker.checks import CHECKS
 from checker.checks.check import Check
 from checker.checks.context import RunContext, RunEnd
 from checker.checks.majority import hear_the_oracle
-from checker.checks.mirror import Mirror, SettledBlock
+from checker.checks.mirror import HAS_LANE_BUDGET, Mirror, SettledBlock
 from checker.checks.observations import AppliedBlock
 from checker.results import CheckResult
 from network.events import Event, EventRouter, Handlers
@@ -157,7 +157,7 @@ class Suite:
             summary=block.summary,
             lane=own if isinstance(own, LaneConfig) else None,
             guarantees=policy.guarantees(own),
-            has_lane_budget=policy.has_budget,
+            has_lane_budget=HAS_LANE_BUDGET.get(policy.name, policy.has_budget),
             phases=block.phases,
             own=own,
         )

@@ -11,12 +11,14 @@ from faults.byzantine.catalogue import behaviours_of, forms_of
 from faults.kinds.drawing import FAULTS_FROM_MS, FAULTS_UNTIL_MS, Plain
 from network.draw import Draw
 
-PERCENT: Final = 22
+PERCENT: Final = 28
 """Percentage of drawn scenarios with such an attack, where the plan can bear one more Byzantine validator."""
 
 BEHAVIOURS: Final = (
     "forge-header",
     "forge-header",
+    "forge-header",
+    "forge-body",
     "forge-body",
     "forge-body",
     "odd-encoding",
@@ -48,6 +50,7 @@ def draw_attack(draw: Draw, validators: int, engine: DrawnEngine) -> dict[str, P
         return {}
     node = draw.between("attacks.validator", 0, validators - 1)
     behaviour = draw.one_of("attacks.behaviour", behaviours)
+    forms = forms_of(engine.name, behaviour)
     start_ms = draw.between("attacks.start_ms", FAULTS_FROM_MS, FAULTS_UNTIL_MS - 6_000)
     attack: Plain = {
         "kind": "byzantine",
@@ -56,7 +59,8 @@ def draw_attack(draw: Draw, validators: int, engine: DrawnEngine) -> dict[str, P
         "start_ms": start_ms,
         "stop_ms": draw.between("attacks.stop_ms", start_ms + 5_000, FAULTS_UNTIL_MS),
         "every": draw.one_of("attacks.every", (1, 1, 2)),
-        "what": draw.one_of("attacks.what", ("", *forms_of(engine.name, behaviour))),
+        # Without a form all have their turn.
+        "what": draw.one_of("attacks.what", forms) if draw.chance("attacks.has_form", 50) and forms else "",
     }
     return {f"{behaviour}-{node}": attack}
 

@@ -7,7 +7,8 @@ workloads are fitted to it; what else it takes is a workload beside the drawn on
 from collections.abc import Sequence
 from typing import Final
 
-from cluster.swarm.life import ceiling_of, cycles_of, may_be_precise
+from cluster.swarm.life import NEEDS, ceiling_of, cycles_of, may_be_precise
+from cluster.swarm.policies.aptos import CELL_GAS
 from cluster.swarm.workloads import NARROW_GAS_LIMIT, NARROW_LANE_CYCLES
 from faults.kinds.drawing import Plain
 from network.draw import Draw
@@ -26,6 +27,9 @@ WATCHED_PERCENT: Final = 60
 
 TINY_PERCENT: Final = 25
 """Percentage of the chains with the lane with timers at the ends of the range of gas limits."""
+
+SHORT_PERCENT: Final = 25
+"""Percentage of the queues with entries whose gas pays for their cycles and not for all of their cells."""
 
 TINY_LIMITS: Final = (1, 7, 8, 0, 0)
 """Gas limits, in cycles, around the first class of the books of bids; 0 stands for the greatest there is."""
@@ -72,6 +76,8 @@ def draw_combined(draw: Draw, chain: Plain) -> dict[str, Plain]:
         found["tiny"] = _draw_tiny(draw, chain)
     if may_be_precise(chain) and draw.chance("precise.is_on", PRECISE_PERCENT):
         found["precise"] = _draw_precise(draw, chain)
+    if chain["policy"] == "aptos" and draw.chance("short.is_on", SHORT_PERCENT):
+        found["short"] = _draw_short(draw, chain)
     if _has_triggers(chain) and draw.chance("watchers.is_on", WATCHED_PERCENT):
         found["watchers"] = _draw_watchers(draw, chain)
     return found
@@ -116,6 +122,14 @@ def _draw_precise(draw: Draw, chain: Plain) -> Plain:
     if "bias_lambda" in chain.get("policy_parameters", {}):
         precise["bid"] = max(draw.one_of("precise.bid", (700, 4_000)), chain["policy_parameters"]["reserve"])
     return precise
+
+
+def _draw_short(draw: Draw, chain: Plain) -> Plain:
+    """A heartbeat that runs out of gas as it writes, or just behind its last cell."""
+    need, base_gas = NEEDS["heartbeats"], chain["policy_parameters"].get("base_gas", 100)
+    gas_limit = cycles_of("heartbeats", chain) + base_gas + draw.between("short.more", 0, CELL_GAS * need.cells)
+    start_ms = draw.between("short.start_ms", 500, 4_000)
+    return {"kind": "heartbeats", "actors": 1, "gas_limit": min(gas_limit, ceiling_of(chain)), "start_ms": start_ms}
 
 
 def _draw_watchers(draw: Draw, chain: Plain) -> Plain:

@@ -22,7 +22,7 @@ from cluster.swarm.engines.registry import DRAWN_ENGINES, draw_engine
 from cluster.swarm.fault_sequences import draw_fault_sequence
 from cluster.swarm.faults import draw_faults
 from cluster.swarm.policies.policy import draw_calendar, draw_parameters
-from cluster.swarm.policies.registry import DRAWN_POLICIES
+from cluster.swarm.policies.registry import DRAWN_POLICIES, draw_policy
 from cluster.swarm.prefixes.prefix import Prefix
 from cluster.swarm.prefixes.registry import PREFIXES, VALIDATORS, draw_prefix, with_prefix
 from cluster.swarm.replicas import draw_apply_modes, draw_observer_fault, draw_observers
@@ -56,11 +56,10 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
     """
     draw, stated = Draw(seed), _stated(settings, POLICY_KEY, POLICIES)
     engine = draw_engine(draw, _stated(settings, ENGINE_KEY, DRAWN_ENGINES))
-    # A script states what it needs of a chain: it would not get there under every policy.
     scripted = "" if stated else draw_prefix(draw, engine.without_prefixes)
     validators = VALIDATORS.get(scripted, draw.one_of("cluster.validators", (4, 4, 4, 4, 5, 6, 7)))
     prefix = PREFIXES[scripted](draw, validators) if scripted else None
-    chain, observers = _draw_chain(draw, stated=stated, is_scripted=prefix is not None), draw_observers(draw)
+    chain, observers = _draw_chain(draw, stated or draw_policy(draw)), draw_observers(draw)
     chain = chain if scripted else combine(draw, chain)
     disturbed = _draw_disturbances(draw, engine, prefix, validators=validators, observers=len(observers))
     raw: Plain = {
@@ -165,9 +164,8 @@ def _flatten(prefix: str, value: object) -> Iterator[str]:
 # -- chain, apply modes, network ---------------------------------------------------------------------
 
 
-def _draw_chain(draw: Draw, *, stated: str, is_scripted: bool) -> Plain:
+def _draw_chain(draw: Draw, policy: str) -> Plain:
     """Lanes that are full and empty, blocks that are full and empty: what waits, dies and moves prices."""
-    policy = stated or _draw_policy(draw, is_scripted=is_scripted)
     drawn = DRAWN_POLICIES.get(policy)
     timebase = draw.one_of("chain.timebase", ("slot", "slot", "height"))
     if timebase not in POLICIES[policy].timebases:
@@ -190,14 +188,6 @@ def _draw_chain(draw: Draw, *, stated: str, is_scripted: bool) -> Plain:
         "mailbox_cycles": draw.one_of("chain.mailbox_cycles", (NARROW_MAILBOX, 2_000_000)),
         "timers": timers if drawn is None else {**timers, **draw_parameters(draw, policy, drawn.timers)},
     }
-
-
-def _draw_policy(draw: Draw, *, is_scripted: bool) -> str:
-    """Return the policy; a script states what it needs of one with parameters of its own, or does not mind."""
-    policy: str = draw.one_of("chain.policy", ("fifo", "fifo", "fifo", "fifo-free", *["eip1559"] * 4))
-    if is_scripted:
-        return policy
-    return next((name for name, own in DRAWN_POLICIES.items() if draw.chance(own.purpose, own.percent)), policy)
 
 
 def _draw_timers(draw: Draw, *, is_narrow: bool) -> Plain:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from cluster.swarm.life import exact_cost, may_be_exact, mend
+from cluster.swarm.policies.policy import COUNCIL_PERCENT
 from cluster.swarm.policies.registry import DRAWN_POLICIES
 from cluster.workloads.kinds.edge_cases import CASES
 from faults.kinds.drawing import Plain
@@ -38,8 +39,8 @@ def draw_workloads(draw: Draw, chain: Plain) -> dict[str, Plain]:
         # Longer lives than the chain allows would be refused, and there would be no storm.
         for key in ("ttl_slots", "unfunded_ttl_slots"):
             found["storm"][key] = min(found["storm"][key], SHORT_TTL_SLOTS)
-    if draw.chance("council.is_on", 50):
-        policy = DRAWN_POLICIES.get(chain["policy"])
+    policy = DRAWN_POLICIES.get(chain["policy"])
+    if draw.chance("council.is_on", COUNCIL_PERCENT if policy is None else policy.council_percent):
         is_known = policy is None or policy.knows_identifiers(chain)
         found["council"] = _draw_council(draw, chain, found.get("storm") if is_known else None)
     return found
@@ -317,7 +318,8 @@ def _draw_bots(draw: Draw) -> Plain:
         "positions": 5,
         "debt_step": draw.one_of("bots.debt_step", (1_000, 2_000)),
         "gas_limit": 40_000,
-        "interval_slots": 2,
+        # One that looks in every slot has nothing to hurry for when a position is near its limit.
+        "interval_slots": draw.one_of("bots.interval_slots", (1, 2, 2, 3)),
         "every_ms": 2_500,
     }
 

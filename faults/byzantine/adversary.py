@@ -101,6 +101,10 @@ class Behaviour:
         """Return the next draw of this fault's own chance, below `bound`."""
         return self.adversary.draw(self.name, bound)
 
+    def take_turn(self, subject: str, bound: int) -> int:
+        """Return the next place below `bound` in turn, from a drawn one on: so a few occasions differ."""
+        return self.adversary.take_turn(f"{self.name} {subject}", bound)
+
 
 class Adversary:
     """One Byzantine validator, over all its incarnations.
@@ -242,3 +246,9 @@ class Adversary:
         ordinal = self._draws.get(subject, 0)
         self._draws[subject] = ordinal + 1
         return below(self._chance.draw("lie", subject, ordinal), bound)
+
+    def take_turn(self, subject: str, bound: int) -> int:
+        """Return the next place of a subject in turn, below `bound`; the first one is drawn."""
+        ordinal = self._draws.get(subject, 0)
+        self._draws[subject] = ordinal + 1
+        return (below(self._chance.draw("lie", subject, 0), bound) + ordinal) % bound

@@ -13,7 +13,7 @@ from validators.execution.blocks import decode_header, decode_sealed, encode_hea
 from validators.messages import BlockResponse, Message, SnapshotChunk, SnapshotOffer
 
 TRUE_OFFERS: Final = 4
-"""Choices of a forgery of an offer that leave it as it is."""
+"""Chances of an offer, beside one for each way to forge it, to be left as it is."""
 
 
 class ForgeAnswers(Behaviour):
@@ -54,7 +54,7 @@ class ForgeAnswers(Behaviour):
         return BlockResponse((encode_sealed(Block(header, block.transactions), seal),))
 
     def _forge_offer(self, message: SnapshotOffer[Finality]) -> Message | None:
-        """Return a forged offer; None now and then, so that a joiner asks for the pieces, which are forged then."""
+        """Return an offer forged in the way whose turn it is; None now and then, so that its pieces are asked for."""
         outline, certificate = message.outline, message.certificate
         header = decode_header(message.header)
         offers: tuple[dict[str, Any], ...] = (
@@ -68,8 +68,9 @@ class ForgeAnswers(Behaviour):
             {"outline": replace(outline, floor=outline.floor + (1, 1 << 20)[self.draw(2)])},
             {"outline": replace(outline, peaks=(*outline.peaks, outline.root))},
         )
-        choice = self.draw(len(offers) + TRUE_OFFERS)
-        return replace(message, **offers[choice]) if choice < len(offers) else None
+        if self.draw(len(offers) + TRUE_OFFERS) >= len(offers):
+            return None
+        return replace(message, **offers[self.take_turn("offer", len(offers))])
 
     def _forge_chunk(self, message: SnapshotChunk) -> Message:
         first, *others = message.operations
@@ -79,5 +80,7 @@ class ForgeAnswers(Behaviour):
             tuple(others),
             (first, first, *others),
             (),
-        )[self.draw(5)]
+            # As many as before, and no log: the last one is no commit.
+            (*others, first),
+        )[self.take_turn("piece", 6)]
         return replace(message, operations=operations)

@@ -108,7 +108,7 @@ class SilentLeader(Behaviour):
 
 
 class ForgeBlock(_OtherBlock):
-    """Claims for its block what executing it does not give; which claim, `what` says, or chance for each block."""
+    """Claims for its block what executing it does not give; which claim, `what` says, or all have their turn."""
 
     CLAIMS: ClassVar[tuple[str, ...]] = (
         *("state-root", "receipts-root", "height", "parent", "body"),
@@ -132,7 +132,7 @@ class ForgeBlock(_OtherBlock):
         self._claim = ""
         if not self.is_time():
             return None
-        self._claim = self.fault.what or self.CLAIMS[self.draw(len(self.CLAIMS))]
+        self._claim = self.fault.what or self.CLAIMS[self.take_turn("claim", len(self.CLAIMS))]
         tampering = self._TAMPERINGS.get(self._claim)
         if tampering is None:
             return None
@@ -187,7 +187,8 @@ class ForgeBlock(_OtherBlock):
 
     def other_height(self, height: int) -> int:
         """Return a height that a block of this height must not claim: the next one, its parent's, or one before."""
-        return max(0, height + (1, -1, -2)[self.draw(3)])
+        # One above is refused for that alone; the others may be too old to be looked at.
+        return max(0, height + (1, -1, 1, -2)[self.take_turn("height", 4)])
 
 
 class DragTime(Behaviour):

@@ -81,7 +81,7 @@ def behaviours_of(engine: str) -> Mapping[str, BehaviourMaker]:
 def forms_of(engine: str, behaviour: str) -> tuple[str, ...]:
     """Return the forms of a behaviour, for `what`.
 
-    Without one chance chooses, `drag-time` means `latest`, others all.
+    Without one all have their turn, or chance chooses; `drag-time` means `latest`.
     """
     own = ADVERSARIES[engine].forms if engine in ADVERSARIES else {}
     return {**_GENERAL_FORMS, **own}.get(behaviour, ())

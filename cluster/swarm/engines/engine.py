@@ -19,9 +19,7 @@ class DrawnEngine(NamedTuple):
 
     Attributes:
         name: Its name.
-        percent: Percentage of the scenarios that have it, of those that no engine before it took; the first one of
-            the registry has the rest.
-        purpose: The name of that draw.
+        cards: Its share, in cards of the deck that all engines make together.
         section: Draws the keys of `[consensus]` that are its own.
         messages: For each message of the draws, those of its own that do the same work.
         behaviours: Its own behaviours of Byzantine validators, drawn beside those of every engine.
@@ -30,8 +28,7 @@ class DrawnEngine(NamedTuple):
     """
 
     name: str
-    percent: int = 0
-    purpose: str = ""
+    cards: int
     section: Callable[[Draw], Plain] = lambda _draw: {}
     messages: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     behaviours: tuple[str, ...] = ()

@@ -28,8 +28,7 @@ def _draw_section(draw: Draw) -> Plain:
 
 DRAWN_HOTSTUFF: Final = DrawnEngine(
     HOTSTUFF.name,
-    percent=14,
-    purpose="engine.hotstuff",
+    cards=6,
     section=_draw_section,
     messages={
         **dict.fromkeys((*VOTES, *LAST_VOTES), _VOTES),

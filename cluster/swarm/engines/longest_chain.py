@@ -17,7 +17,7 @@ from validators.messages import BlockRelay
 _HEADS: Final = (Announcement.traced_name, BlockRelay.traced_name)
 
 
-LOTTERY_PERCENT: Final = 45
+LOTTERY_PERCENT: Final = 30
 """Percentage of its scenarios whose leaders a lottery draws."""
 
 LOTTERY_SLOT_MS: Final = 1_000
@@ -39,8 +39,7 @@ def _draw_section(draw: Draw) -> Plain:
 
 DRAWN_LONGEST_CHAIN: Final = DrawnEngine(
     LONGEST_CHAIN.name,
-    percent=10,
-    purpose="engine.is_longest_chain",
+    cards=4,
     section=_draw_section,
     messages={
         # Whatever carries a block, or its header, is all that is ever said of it.

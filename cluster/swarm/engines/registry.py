@@ -12,11 +12,14 @@ from network.draw import Draw
 DRAWN_ENGINES: Final[Mapping[str, DrawnEngine]] = {
     each.name: each for each in (DRAWN_SIMPLEX, DRAWN_HOTSTUFF, DRAWN_LONGEST_CHAIN)
 }
-"""By name, in the order in which they are drawn: the first one has the seeds that no other takes."""
+"""By name, in the order of the deck."""
+
+DECK: Final = tuple(each for each in DRAWN_ENGINES.values() for _ in range(each.cards))
+"""A card a seed. Dealt, and not drawn, so that even a few dozen seeds in a row have each engine at its share."""
 
 
 def draw_engine(draw: Draw, stated: str = "") -> DrawnEngine:
     """Return the engine of a seed, or the one that is stated."""
     if stated:
         return DRAWN_ENGINES[stated]
-    return next((each for each in DRAWN_ENGINES.values() if draw.chance(each.purpose, each.percent)), DRAWN_SIMPLEX)
+    return draw.dealt("engine", DECK)

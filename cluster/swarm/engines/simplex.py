@@ -20,4 +20,4 @@ def _draw_section(draw: Draw) -> Plain:
     }
 
 
-DRAWN_SIMPLEX: Final = DrawnEngine(SIMPLEX.name, section=_draw_section)
+DRAWN_SIMPLEX: Final = DrawnEngine(SIMPLEX.name, cards=10, section=_draw_section)

@@ -102,13 +102,13 @@ def knows_identifiers(chain: Plain) -> bool:
 def draw_service(draw: Draw) -> list[Plain]:
     """Return what a council does to the queue's service: a pause, a shutdown in batches and a restart, or nothing."""
     at_ms = draw.between("service.at_ms", 5_000, 9_000)
-    story = draw.one_of("service.story", ("", "", "pause", "pause", "shutdown"))
+    story = draw.one_of("service.story", ("", "pause", "shutdown", "shutdown"))
     if not story:
         return []
     later_ms = at_ms + draw.between("service.for_ms", 1_500, 4_000)
     if story == "pause":
         return [_tell("pause", at_ms), _tell("unpause", later_ms)]
-    batch = draw.one_of("service.batch", (0, 3))
+    batch = draw.one_of("service.batch", (0, 3, 300))
     batches = [_tell("continue_shutdown", at_ms + 600 * turn) | {"batch": batch} for turn in range(1, 6)]
     return [_tell("start_shutdown", at_ms), *batches, _tell("re_initialize", at_ms + 4_000)]
 

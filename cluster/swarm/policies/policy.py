@@ -10,29 +10,32 @@ from network.draw import Draw
 QUOTING: Final = ("heartbeats", "storm")
 """Kinds of workloads that may offer something for their timers."""
 
+COUNCIL_PERCENT: Final = 50
+"""Percentage of drawn scenarios that have a council, where nothing depends on it alone."""
+
 
 class DrawnPolicy(NamedTuple):
     """A policy of drawn chains.
 
     Attributes:
-        percent: Percentage of the scenarios without a script that have it, of those that no policy before it took.
-        purpose: The name of that draw.
+        cards: Its share, in cards of the deck that all policies make together.
         draw: Returns the keys of the chain that are its own.
         fit: Returns a drawn workload, by its name, as it can live on the chain; None where it cannot.
         timers: Values of the timers' limits, of which one is drawn in the place of the chain's.
         changes: Its parameters by their governance keys, and values that a council may give them.
         actions: Draws what a council does besides.
+        council_percent: Percentage of its scenarios that have a council.
         knows_identifiers: Returns whether the timers of a storm can be named in advance.
         may_be_narrow: Whether timers compete for a lane, which may then have room for a few only.
     """
 
-    percent: int
-    purpose: str
+    cards: int
     draw: Callable[[Draw], Plain]
     fit: Callable[[Draw, str, Plain, Plain], Plain | None]
     timers: Mapping[str, Sequence[Any]] = MappingProxyType({})
     changes: Mapping[str, Sequence[Any]] = MappingProxyType({})
     actions: Callable[[Draw], list[Plain]] = lambda _draw: []
+    council_percent: int = COUNCIL_PERCENT
     knows_identifiers: Callable[[Plain], bool] = lambda _chain: True
     may_be_narrow: bool = True
 

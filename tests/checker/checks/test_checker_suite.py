@@ -4,8 +4,10 @@ import re
 
 from checker.checks import CHECKS
 from checker.checks.faults_effective import FaultsEffective
+from checker.checks.mirror import HAS_LANE_BUDGET
 from checker.record.root import PROJECT_ROOT
 from checker.results import verdict_of
+from scheduler import POLICIES
 from tests.support.checker_history import (
     OF_A_HISTORY,
     RULES,
@@ -82,3 +84,8 @@ class TestSoundHistory:
         listed = re.findall(r"^### `([a-z-]+)`$", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE)
 
         assert listed == [check.name for check in CHECKS[: CHECKS.index(FaultsEffective) + 1]]
+
+
+def test_the_checks_know_themselves_which_policies_have_a_lane_budget():
+    """A policy that says the other thing of itself would have its fires judged by its own mistake."""
+    assert {name: policy.has_budget for name, policy in POLICIES.items()} == HAS_LANE_BUDGET

@@ -5,7 +5,7 @@ from cluster.swarm.generator import draw_scenario
 
 LANE = [draw_scenario(seed, ["chain.policy=eip1559"]) for seed in range(120)]
 BIAS = [draw_scenario(seed, ["chain.policy=bias-auction"]) for seed in range(40)]
-NAMES = ("hurried", "tiny", "precise", "watchers")
+NAMES = ("hurried", "tiny", "precise", "short", "watchers")
 
 
 def having(scenarios, workload):
@@ -55,3 +55,13 @@ def test_a_seed_with_a_script_has_no_combination():
 
     assert scripted
     assert [scenario.title for scenario in scripted if {*NAMES} & {*scenario.workload}] == []
+
+
+def test_some_entries_of_a_queue_run_out_of_gas_at_a_cell():
+    drawn = [draw_scenario(seed, ["chain.policy=aptos"]) for seed in range(120)]
+    short = having(drawn, "short")
+
+    assert 15 <= len(short) <= 45
+    for scenario in short:
+        # Enough for the cycles of a beat, and not for both prices of all of its cells.
+        assert 700 <= scenario.workload["short"].gas_limit < 700 + 150 + 100 + 2 * 330 + 1

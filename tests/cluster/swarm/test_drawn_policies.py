@@ -7,7 +7,7 @@ from cluster.swarm.generator import draw_scenario
 from cluster.swarm.policies.aptos import fit_to_queue
 from cluster.swarm.policies.bias_auction import BIDS, fit_to_bias
 from cluster.swarm.policies.gba_auction import fit_to_auction
-from cluster.swarm.policies.registry import DRAWN_POLICIES
+from cluster.swarm.policies.registry import DECK, DRAWN_POLICIES
 from network.draw import Draw
 from scheduler import POLICIES
 
@@ -48,7 +48,7 @@ def test_each_is_drawn_often_with_every_parameter_off_its_default(name):
     stated = [each for chain in (*chains, *more) for each in chain.policy_parameters.items()]
     changed = {key for key, value in stated if msgspec.json.encode(defaults[key]) != msgspec.json.encode(value)}
 
-    assert 20 <= len(chains) <= 70
+    assert len(chains) == len(SEEDS) * DRAWN_POLICIES[name].cards // len(DECK)
     assert changed == {*defaults} - UNCHANGED.get(name, set())
 
 
@@ -121,3 +121,11 @@ class TestUnderTheQueue:
         storm = fit_to_queue(Draw(0), "storm", STORM, chain_of())
 
         assert (storm["payer"], storm["unfunded_actors"]) == ("actor", 0)
+
+    def test_most_queues_have_a_council_and_some_are_shut_down(self):
+        drawn = [draw_scenario(seed, ["chain.policy=aptos"]).workload for seed in range(60)]
+        councils = [workload["council"] for workload in drawn if "council" in workload]
+        told = [getattr(action, "action", "") for council in councils for action in council.actions]
+
+        assert len(councils) > 45
+        assert told.count("start_shutdown") > 8

@@ -1,5 +1,7 @@
 """Scripted prefixes and drawn anchors: whom they change, what they get to, what is drawn after them."""
 
+import re
+
 import msgspec
 import pytest
 
@@ -33,14 +35,22 @@ def arrival_of(seed):
 
 
 def first_seed_of(prefix):
-    """Return the first seed that begins with a prefix and draws a fault after it."""
-    return next(seed for seed in range(1_000) if draw_prefix(Draw(seed)) == prefix and anchored_in(draw_scenario(seed)))
+    """Return the first seed that begins with a prefix and draws a crash, a partition or a pause after it.
+
+    Other faults may be idle by chance.
+    """
+    begun = (draw_scenario(seed) for seed in range(2_000) if draw_prefix(Draw(seed)) == prefix)
+    return next(
+        int(re.findall(r"\d+", scenario.title)[0])
+        for scenario in begun
+        if prefix in scenario.title and {kind_of(scenario.faults[name]) for name in anchored_in(scenario)} & {*KINDS}
+    )
 
 
-def test_one_seed_in_four_begins_with_a_prefix_and_each_is_drawn():
+def test_one_seed_in_five_begins_with_a_prefix_and_each_is_drawn():
     drawn = [draw_prefix(Draw(seed)) for seed in range(400)]
 
-    assert 80 <= len([name for name in drawn if name]) <= 120
+    assert 65 <= len([name for name in drawn if name]) <= 95
     assert min(drawn.count(name) for name in PREFIXES) >= 10
 
 

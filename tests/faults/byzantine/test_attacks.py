@@ -77,3 +77,16 @@ def test_a_block_that_leaves_out_a_view_gets_no_honest_vote():
     assert result.verdict == "passed", result.headline
     assert {each.label for each in tampered} == {"BlockRelay"}
     assert dict(result.rules)["left-by-invalid-proposal"] > 0
+
+
+def test_forms_of_a_forger_have_their_turn():
+    """A few blocks of one leader meet different guards."""
+    attack = f'kind="byzantine", validator=1, behaviour="forge-header", {SPAN}'
+    result = result_of("calm", "run.until_height=10", f"faults.attack={{{attack}}}")
+
+    tampered = [each for _, each in events_of_type(iterate_events(bytes(result.log)), Tampered)]
+    forms = list(dict.fromkeys(each.label for each in tampered))
+    claims = [f"BlockRelay {claim}" for claim in ForgeHeader.CLAIMS]
+    first = claims.index(forms[0])
+    assert len(forms) >= 2
+    assert forms == [*claims[first:], *claims[:first]][: len(forms)]
