@@ -16,7 +16,7 @@ def test_as_many_seeds_as_cards_are_dealt_every_card_once():
         assert Counter(dealt(range(first, first + len(DECK)))) == Counter(DECK)
 
 
-def test_the_order_of_a_deck_differs_from_turn_to_turn_and_from_name_to_name():
+def test_the_order_of_a_deck_differs_by_turn_and_by_name():
     turns = [tuple(dealt(range(first, first + len(DECK)))) for first in range(0, 100, len(DECK))]
 
     assert len(dict.fromkeys(turns)) > 5
