@@ -21,17 +21,24 @@ def without_defaults(plain: Mapping[str, Any]) -> dict[str, Any]:
     named = plain.get("chain", {})
     chain = ChainSection(profile=named.get("profile", "default"))
     policy = named.get("policy", chain.policy)
+    chain = msgspec.structs.replace(chain, policy=policy)
+    # A policy's profile has defaults of its own, so that it is written wherever it is not the usual one.
+    profile = {key: value for key, value in named.get("policy_parameters", {}).items() if key == "profile"}
+    usual = msgspec.json.decode(msgspec.json.encode(chain.resolved_parameters()))
+    profile = {key: value for key, value in profile.items() if usual[key] != value}
     defaults: dict[str, object] = {
         "timers": chain.timers.resolved(policy),
         "calendar": chain.calendar.resolved(chain.profile),
         "lane": chain.lane.resolved(chain.profile),
-        "policy_parameters": msgspec.structs.replace(chain, policy=policy).resolved_parameters(),
+        "policy_parameters": msgspec.structs.replace(chain, policy_parameters=profile).resolved_parameters(),
     }
     for name, resolved in defaults.items():
         written_out = msgspec.json.decode(msgspec.json.encode(resolved))
         section = stated.get("chain", {}).get(name, {})
         for key in [key for key, value in section.items() if written_out[key] == value]:
             del section[key]
+    if profile:
+        stated["chain"]["policy_parameters"] = {**profile, **stated["chain"].get("policy_parameters", {})}
     return kept | _without_empty(stated)
 
 

@@ -134,7 +134,8 @@ def test_what_makes_timers_die_and_move_prices_is_drawn_often():
     storms = [scenario.workload["storm"] for scenario in DRAWN if "storm" in scenario.workload]
 
     assert len(storms) > 140
-    assert sum(storm.unfunded_actors > 0 for storm in storms) > 60
+    # Under an auction or in a queue who has nothing gets nothing in.
+    assert sum(storm.unfunded_actors > 0 for storm in storms) > 50
     assert sum(storm.payer == "sender" for storm in storms) > 20
     assert sum(storm.handler != "" for storm in storms) > 60
     assert sum("council" in scenario.workload for scenario in DRAWN) > 40
@@ -188,7 +189,7 @@ def test_every_parameter_of_the_chain_is_drawn_off_its_default():
 def test_councils_reach_for_every_key_that_they_know():
     actions = [
         action
-        for scenario in DRAWN
+        for scenario in (*DRAWN, *map(draw_scenario, range(200, 400)))
         for workload in scenario.workload.values()
         if workload.__struct_config__.tag == "governance"
         for action in workload.actions
@@ -216,7 +217,7 @@ def test_the_banner_tells_every_drawn_parameter():
 
 def test_a_drawn_scenario_written_for_a_person_reads_back_as_it_was(tmp_path):
     """Settings that a shrunk scenario file leaves out have their defaults."""
-    for seed, scenario in enumerate(DRAWN[:30]):
+    for seed, scenario in enumerate(DRAWN[:40]):
         write_scenario_file(tmp_path / "drawn.toml", scenario, seed, "safety: oracle: height #", runs=1)
 
         assert load_scenario(str(tmp_path / "drawn.toml")) == scenario
