@@ -10,7 +10,7 @@ from faults.events import Tampered
 from network.events import events_of_type
 from tests.support.cluster_runs import result_of
 
-SPAN = "start_ms=1_500, stop_ms=8_000"
+SPAN = "start_ms=1_500, stop_ms=11_000"
 
 
 def attacked(behaviour, what):
@@ -18,7 +18,7 @@ def attacked(behaviour, what):
     attack = f'kind="byzantine", validator=1, behaviour="{behaviour}", what="{what}", {SPAN}'
     return result_of(
         "calm",
-        *("run.until_height=8", "run.time_limit_ms=40_000", f"faults.attack={{{attack}}}", 'requires=["attack"]'),
+        *("run.until_height=11", "run.time_limit_ms=40_000", f"faults.attack={{{attack}}}", 'requires=["attack"]'),
         'workload.payments={kind="transfers", accounts=4, count=60, every_ms=150}',
     )
 
@@ -85,7 +85,7 @@ def test_forms_of_a_forger_have_their_turn():
     result = result_of("calm", "run.until_height=10", f"faults.attack={{{attack}}}")
 
     tampered = [each for _, each in events_of_type(iterate_events(bytes(result.log)), Tampered)]
-    forms = list(dict.fromkeys(each.label for each in tampered))
+    forms = list(dict.fromkeys(each.label for each in tampered if each.label.startswith("BlockRelay ")))
     claims = [f"BlockRelay {claim}" for claim in ForgeHeader.CLAIMS]
     first = claims.index(forms[0])
     assert len(forms) >= 2
