@@ -39,7 +39,8 @@ class OddEncoding(Behaviour):
         else:
             return (outgoing,)
         self.note(f"{outgoing.label.kind} inside", outgoing.to)
-        return (outgoing._replace(message=odd), outgoing)
+        # As bytes: another behaviour would read the block, and this one cannot be read.
+        return (outgoing._replace(message=self.adversary.codec.encode(odd)), outgoing)
 
 
 def _in_long_form(encoded: bytes) -> bytes:

@@ -238,6 +238,13 @@ def test_what_makes_no_sense_no_other_behaviour_reads():
     assert check_named(result, "faults-effective").summary == "required: forged had no effect"
 
 
+def test_a_block_in_an_odd_encoding_no_other_behaviour_reads():
+    odd = lie("odd", 1, "odd-encoding", 'what="inside"')
+    result = short_run(odd, *two_faced(1), 'requires=["odd", "blocks1"]')
+
+    assert check_named(result, "faults-effective").status == "passed"
+
+
 def test_an_adversary_whose_own_code_breaks_makes_the_run_inconclusive(monkeypatch):
     monkeypatch.setattr(Garbage, "make", lambda _garbage: 1 // 0)
     result = short_run(lie("noise", 1, "garbage"), lie("late", 1, "replay"), 'requires=["late"]')
