@@ -6,7 +6,7 @@ from checker.checks.mirror import SettledBlock
 from checker.checks.rules.registry import RULES
 from checker.results import CheckResult
 from network.events import Event, Handlers, Sent
-from validators.events import Entered
+from validators.events import Booted, Entered
 
 
 class Leaders(Check):
@@ -28,8 +28,8 @@ class Leaders(Check):
 
     @property
     def handlers(self) -> Handlers:
-        """Views that are entered, and blocks that are proposed in them."""
-        return {Entered: self.entered, Sent: self.sent}
+        """Views that are entered, blocks that are proposed in them, and starts."""
+        return {Entered: self.entered, Sent: self.sent, Booted: self.booted}
 
     def leader_of(self, view: int) -> int | None:
         """Return the leader of a view."""
@@ -62,6 +62,11 @@ class Leaders(Check):
                 validator=event.node,
                 view=sent.view,
             )
+
+    def booted(self, event: Event, booted: Booted) -> None:
+        """Forget blocks of views that the disk knows nothing of: no vote for them can have left, and others may follow."""
+        known = self._relayed.items()
+        self._relayed = {key: sent for key, sent in known if key[0] != event.node or key[1] <= booted.view}
 
     def settle(self, block: SettledBlock) -> None:
         """Check the proposer of a final block."""

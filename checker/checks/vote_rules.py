@@ -85,6 +85,8 @@ class JournalAudit:
         self._fail = fail
         self.proposals: dict[Proposed, None] = {}
         """Proposals that its entries accept."""
+        self.given_up_view = -1
+        """The floor's view to which a start may go back, because its disk may not show a pruning that a crash cut short."""
         self._view_retention = view_retention
         self._judged = 0
         self.forget()
@@ -100,6 +102,7 @@ class JournalAudit:
         self._floor_view = 0
         self._unwatched = 0
         self._kept: list[Record] = []
+        self._before: list[Record] = []
         self._expected: deque[Record] = deque()
 
     def begin_anew(self, floor: Finality | None = None, *, carried: int = 0) -> None:
@@ -109,17 +112,23 @@ class JournalAudit:
             floor: The finality in its head, None in a journal that was never pruned.
             carried: Entries that the pruning left.
         """
+        floor_view = 0 if floor is None else floor.view
+        if self.given_up_view == floor_view < self._floor_view:
+            # All that the pruning dropped is back, and what was appended after it, if anything, has to be there as well.
+            appended = [record for record in self._kept if record not in self._before]
+            self._kept, self._floor_view = [*self._before, *appended], floor_view
         if floor is not None and not self._kept:
             # Written by a process that was not watched: the entries that led to the floor are gone.
             self._rules.begin_after(floor)
             self._unwatched = carried
         elif floor is not None and floor not in self._kept:
             self._fail_floor(floor.view, "a finality that it had not")
-        floor_view = 0 if floor is None else floor.view
         if floor_view < self._floor_view:
             self._fail_floor(floor_view, f"below the one before, view {self._floor_view}")
         elif floor_view > self._floor_view and self._kept and not self._unwatched:
             self._judge_pruning(floor_view)
+        if floor_view > self._floor_view:
+            self._before = self._kept
         self._floor_view = floor_view
         lowest_view = floor_view - self._view_retention
         self._kept = [record for record in self._kept if self._view_of(record) >= lowest_view]

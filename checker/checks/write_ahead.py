@@ -99,6 +99,7 @@ class DurableView:
         self._block_file = _Durable(disk, "blocks")
         self._reported = self._copies[0]
         self._observes: str | None = None
+        self._older_view = -1
         self._said: list[dict[Said, None]] = [{} for _ in self._copies]
         self._final: dict[bytes, None] = {}
         self._blocks: dict[bytes, None] = {}
@@ -120,13 +121,18 @@ class DurableView:
         self._blocks.update((_digest_of(payload), None) for _, payload in self._block_file.news())
         return digest in self._blocks
 
-    def reopen(self) -> int:
-        """Read the whole disk again for a start, and return the view in which the validator has to go on."""
+    def reopen(self, *, may_misread: bool = False) -> int:
+        """Read the whole disk again for a start, and return the view in which the validator has to go on.
+
+        Where the disk `may_misread`, it may not show the start a pruning that a crash cut short, which is then given up.
+        """
         self._final.clear()
         self._blocks.clear()
         self._block_file.begin_anew()
         self.cut_logs()
+        self._audit.given_up_view = self._older_view if may_misread else -1
         self.next_view = self._engine.find_next_view(self._reread_journal(is_start=True))
+        self._audit.given_up_view = -1
         return self.next_view
 
     def cut_logs(self) -> None:
@@ -149,6 +155,10 @@ class DurableView:
             self._audit.forget()
         self._observes = None if head is None else head.observes
         floor = None if head is None else _floor_of(head, self._codec)
+        older = min(heads, key=_generation_of)
+        is_older = older is not None and _generation_of(older) < _generation_of(head)
+        older_floor = _floor_of(older, self._codec) if older is not None else None
+        self._older_view = -1 if not is_older else 0 if older_floor is None else older_floor.view
         self._audit.begin_anew(floor, carried=0 if head is None else head.carried)
         if head is not None and head.carried != carried[newest]:
             self._audit.refuse_head(f"{head.carried} entries, and pruning has carried {carried[newest]} over")
@@ -231,7 +241,7 @@ class WriteAhead(Check):
         """Reread the disk after a restart: from now on only its contents count."""
         node = restarted.machine
         if node in self._honest:
-            self._views[node].reopen()
+            self._views[node].reopen(may_misread=node in self._touched)
             self._is_starting[node] = True
 
     def booted(self, event: Event, booted: Booted) -> None:

@@ -223,4 +223,5 @@ class DragTime(Behaviour):
         if self.fault.what == "earliest":
             parent = engine.executed(context.parent)
             return (engine.finalized if parent is None else parent.header).timestamp_ms + 1
-        return self.adversary.wire.wall_us // 1_000 + self.adversary.max_skew_ms
+        # With a clock far behind, no later than an honest block would be: an earlier one could not be built.
+        return max(self.adversary.wire.wall_us // 1_000 + self.adversary.max_skew_ms, context.timestamp_ms)

@@ -8,7 +8,7 @@ from checker.checks.leaders import Leaders
 from network.events import Event, Sent
 from tests.support.chain_harness import advance, make_engine
 from tests.support.checks import make_run, show
-from validators.events import Entered
+from validators.events import Booted, Entered
 
 
 def enter(node, view, leader):
@@ -49,10 +49,13 @@ def test_a_final_block_of_somebody_else_fails():
 
 
 def test_a_leader_that_proposes_two_blocks_in_a_view_is_named():
-    """To two peers the same one is one block, and an honest leader has no second one after a restart."""
+    """To two peers the same one is one block; after a restart in its view an honest leader has no second one."""
 
     def relay(peer, checksum, view=7):
         return Event(1, 3, Sent(peer, 0, "BlockRelay", 500, checksum, view, 4))
 
     assert judge(enter(3, 7, 3), relay(0, b"a"), relay(1, b"a"), relay(0, b"b", view=11)).status == "passed"
     assert "validator 3 proposed two blocks in view 7" in judge(relay(0, b"a"), relay(1, b"b")).summary
+    knows = [Event(1, 3, Booted(1, view, 0, b"")) for view in (6, 7)]
+    assert judge(enter(3, 7, 3), relay(0, b"a"), knows[0], relay(0, b"b")).status == "passed"
+    assert judge(enter(3, 7, 3), relay(0, b"a"), knows[1], relay(0, b"b")).status == "failed"

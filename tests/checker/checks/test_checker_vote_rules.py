@@ -1,5 +1,7 @@
 """The check `vote-rules`: each entry of a journal is allowed by those before it, over all lives."""
 
+from pathlib import Path
+
 import msgspec
 import pytest
 from nacl.signing import SigningKey
@@ -7,6 +9,7 @@ from nacl.signing import SigningKey
 from checker.checks.vote_rules import VoteRules
 from network.events import Event
 from tests.support.checks import make_run, show
+from tests.support.cluster_runs import check_named, result_of
 from validators.consensus.signing import signed_bytes
 from validators.consensus.simplex import (
     Certification,
@@ -251,6 +254,28 @@ class TestPruning:
         audit.begin_anew(finalized(5, 4))
 
         assert "has the floor view 5, below the one before, view 6" in rules.finish().summary
+
+    @pytest.mark.parametrize(("given_up", "after", "status"), [(5, FINALS, "passed"), (5, FINALS[:9], "failed")])
+    def test_a_pruning_may_be_given_up_with_all_entries_back(self, given_up, after, status):
+        """Both copies differ, and the disk shows a start the older one alone."""
+        rules = VoteRules(make_run(view_retention=1))
+        audit = rules.audit(0)
+        audit.read(FINALS)
+        audit.begin_anew(finalized(5, 4), carried=6)
+        audit.read(FINALS[6:])
+        audit.begin_anew(finalized(6, 5), carried=4)
+        audit.read(FINALS[8:])
+        audit.given_up_view = given_up
+        audit.begin_anew(finalized(5, 4), carried=6)
+        audit.read(after[6:])
+        audit.end_rereading()
+
+        assert rules.finish().status == status
+
+    def test_a_pruning_that_a_stale_read_hides_from_the_start_is_given_up(self):
+        result = result_of(str(Path(__file__).with_name("given-up-pruning.toml")), seed=456)
+
+        assert check_named(result, "vote-rules").status == "passed"
 
     def test_a_journal_that_another_process_pruned_is_judged_above_its_floor(self):
         """Entries that led to the floor are gone; those above follow from the floor and from each other."""

@@ -245,6 +245,13 @@ def test_a_block_in_an_odd_encoding_no_other_behaviour_reads():
     assert check_named(result, "faults-effective").status == "passed"
 
 
+def test_an_adversary_with_a_slow_clock_drags_no_block_before_its_parent():
+    behind = 'faults.clock={kind="clock-offset", validators=[1], offset_ms=-64_000, start_ms=1_500, stop_ms=20_000}'
+    result = short_run(behind, lie("latest", 1, "drag-time"), 'requires=["clock"]')
+
+    assert "stopped" not in check_named(result, "faults-effective").summary
+
+
 def test_an_adversary_whose_own_code_breaks_makes_the_run_inconclusive(monkeypatch):
     monkeypatch.setattr(Garbage, "make", lambda _garbage: 1 // 0)
     result = short_run(lie("noise", 1, "garbage"), lie("late", 1, "replay"), 'requires=["late"]')

@@ -257,6 +257,19 @@ def test_a_restart_keeps_what_was_final():
     assert again.head == chain[4]
 
 
+def test_an_own_slot_that_was_pruned_away_is_no_stale_memory():
+    """A leader of few slots: the entry of its last one is far below the final block, and no disk has it any more."""
+    final = block_on(None, 30)
+    burial = Burial((SealedHeader(final.header, seal_of(final)),))
+    lone = Lone(me=1, records=[Announcement(sealed(block_on(None, 5))), burial])
+
+    derived = lone.engine.derived([], burial)
+    assert derived.kept == derived.rebuilt
+    above = Announcement(sealed(block_on(final, 33)))
+    derived = Lone(me=1, records=[burial, above]).engine.derived([], burial)
+    assert derived.kept != derived.rebuilt
+
+
 def test_a_record_that_is_none_is_corrupt():
     with pytest.raises(CorruptRecordError):
         LONGEST_CHAIN.records.decode(b"\x00")

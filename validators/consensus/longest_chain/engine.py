@@ -140,11 +140,13 @@ class LongestChain:
             me=self._me, validators=self._validators, scheme=self._scheme, config=self._config, genesis=b""
         )
         fresh.replay(records, floor)
-        slots = max(self._slots.current - self._tree.floor.view, 0) + 2
+        final, fresh_final = self._tree.floor.view, fresh._tree.floor.view
+        slots = max(self._slots.current - final, 0) + 2
         return Derived(
             part="longest chain",
-            kept={"final slot": self._tree.floor.view, "last own slot": self._slots.last_own},
-            rebuilt={"final slot": fresh._tree.floor.view, "last own slot": fresh._slots.last_own},
+            # Of an own slot below the final one pruning may have dropped the entry: no block can be proposed there.
+            kept={"final slot": final, "last own slot": max(self._slots.last_own, final)},
+            rebuilt={"final slot": fresh_final, "last own slot": max(fresh._slots.last_own, fresh_final)},
             sizes=(
                 DerivedSize("own blocks under way", len(self._parents), 1, "one a slot"),
                 DerivedSize("sealed slots", len(self._slots.sealed), slots, "slots above the final block"),
