@@ -64,7 +64,7 @@ class Leaders(Check):
             )
 
     def booted(self, event: Event, booted: Booted) -> None:
-        """Forget blocks of views that the disk knows nothing of: no vote for them can have left, and others may follow."""
+        """Forget blocks of views that the disk knows nothing of: no vote for them has left, and others may follow."""
         known = self._relayed.items()
         self._relayed = {key: sent for key, sent in known if key[0] != event.node or key[1] <= booted.view}
 

@@ -86,7 +86,7 @@ class JournalAudit:
         self.proposals: dict[Proposed, None] = {}
         """Proposals that its entries accept."""
         self.given_up_view = -1
-        """The floor's view to which a start may go back, because its disk may not show a pruning that a crash cut short."""
+        """The floor's view to which a start may go back: its disk may not show a pruning that a crash cut short."""
         self._view_retention = view_retention
         self._judged = 0
         self.forget()
@@ -114,7 +114,7 @@ class JournalAudit:
         """
         floor_view = 0 if floor is None else floor.view
         if self.given_up_view == floor_view < self._floor_view:
-            # All that the pruning dropped is back, and what was appended after it, if anything, has to be there as well.
+            # All that the pruning dropped is back, and what was appended after it has to be there as well.
             appended = [record for record in self._kept if record not in self._before]
             self._kept, self._floor_view = [*self._before, *appended], floor_view
         if floor is not None and not self._kept:

@@ -124,7 +124,7 @@ class DurableView:
     def reopen(self, *, may_misread: bool = False) -> int:
         """Read the whole disk again for a start, and return the view in which the validator has to go on.
 
-        Where the disk `may_misread`, it may not show the start a pruning that a crash cut short, which is then given up.
+        Where the disk `may_misread`, it may not show a pruning that a crash cut short, which is then given up.
         """
         self._final.clear()
         self._blocks.clear()
