@@ -6,7 +6,8 @@ PAGES = {
     "Begin": ("tutorial", "scenarios", "scenarios-by-policy", "scenarios-by-engine", "page", "live", "explain"),
     "How to": ("campaigns", "tools", "exports", "replicas", "extend/README"),
     "Reference": ("commands", "reference", "faults", "workloads", "events", "invariants", "mutants", "rules"),
-    "The chain": ("chain", "spec", "programs", "state", "storage", "simplex", "hotstuff", "byzantine"),
+    "The chain": ("chain", "spec", "programs", "state", "storage"),
+    "Agreement": ("simplex", "hotstuff", "longest-chain", "byzantine"),
     "The design": ("design", "glossary", "dependencies", "performance", "comparison", "not-verified"),
     "Findings": ("findings", "scenario-notes", "faults-at-work", "fault-catalogues", "rule-coverage", "mutation-scan"),
 }

@@ -1,4 +1,4 @@
-"""The longest chain of one validator: slots by the wall clock, fork choice, finality by depth.
+"""The longest chain of one validator (docs/longest-chain.md): slots, fork choice, finality by depth.
 
 Three things never happen, in whatever order events come and however often it is restarted:
 
