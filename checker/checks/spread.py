@@ -179,7 +179,10 @@ class MempoolSpread(Check):
             self._compare(self._sampled, self.run.state)
         for node in list(self._due):
             self._end_part(node)
-        return self.tally.result(f"{self._spread:,} transactions came to mempools that had lacked them")
+        return self.tally.result(
+            f"{self.tally.compared:,} times mempools were held against parts, clients and each other; "
+            f"{self._spread:,} transactions came to one that had lacked them"
+        )
 
     def _owe_part(self, event: Event) -> None:
         """Work out what a part of this instant has to hold: what is in the mempool now, and was at the last timer."""

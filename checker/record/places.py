@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from checker.record.errors import ReportedError
 from checker.record.host import naming
 from checker.record.locks import held, holds_on, is_held
 from checker.record.manifest import REOPENED, SCENARIO, Manifest, read_manifest
@@ -37,6 +38,10 @@ class RecordExistsError(DamagedRecordError):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, "run directory", "exists and holds no run; give another path or remove it")
+
+
+class ForeignFileError(ReportedError):
+    """A file that is not of the kind that would be written in its place."""
 
 
 @contextmanager
@@ -76,6 +81,22 @@ def write_whole(path: Path, content: bytes) -> None:
     with naming(path), work_directory(path.parent, path.name) as aside:
         (aside / path.name).write_bytes(content)
         (aside / path.name).replace(path)
+
+
+def refuse_other_file(path: Path, beginning: bytes, what: str) -> None:
+    """Raise ForeignFileError where a path holds anything but a file that begins so, as all of `what` do."""
+    if not os.path.lexists(path):
+        return
+    with naming(path):
+        # A device is not opened: reading one may wait for ever.
+        is_own = path.is_file() and _begins_with(path, beginning)
+    if not is_own:
+        raise ForeignFileError(f"{path} exists and is no {what}; give another --out or remove it")
+
+
+def _begins_with(path: Path, beginning: bytes) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(beginning)) == beginning
 
 
 def put_in_place(source: Path, wanted: Path) -> Path:

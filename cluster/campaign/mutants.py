@@ -27,6 +27,7 @@ from cluster.campaign.tasks import Task, TaskRunner, run_task
 from cluster.scenario.load import decode_scenario, encode_scenario
 from cluster.scenario.model import Scenario
 from cluster.swarm.generator import draw_scenario
+from report.words import counted
 
 HOLDERS: Final = 4
 """A mutant of one validator is given to one of the first four in turn, so that the smallest cluster has it too."""
@@ -211,7 +212,7 @@ def shrink_task(task: Task) -> SeedResult:
         is_thorough=task.is_thorough,
     ).shrink()
     write_scenario_file(Path(task.runs), shrunk.scenario, task.seed, first.signature, runs=shrunk.runs)
-    return first._replace(headline=f"shrunk in {shrunk.runs} runs to {task.runs}")
+    return first._replace(headline=f"shrunk in {counted(shrunk.runs, 'runs')} to {task.runs}")
 
 
 def size_of(scenario: Scenario) -> Size:

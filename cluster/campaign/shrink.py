@@ -31,6 +31,7 @@ from cluster.campaign.tasks import Task
 from cluster.scenario.defaults import TABLES, without_defaults
 from cluster.scenario.load import convert_scenario, decode_scenario, encode_scenario
 from cluster.scenario.model import NAME_CHARACTERS_MAX, RunSection, Scenario
+from report.words import counted
 
 Reduction: TypeAlias = tuple[str, Plain]
 """A description of a step, and the plan after it."""
@@ -48,6 +49,11 @@ TAG_CHARACTERS: Final = 6
 
 STOPS: Final = 4
 """Parts of a run at whose ends it is tried to stop."""
+
+_SHRUNK: Final = "Shrunk in"
+
+BEGINNING: Final = f"# {_SHRUNK} "
+"""The beginning of every file that shrinking writes."""
 
 _NEEDED: Final = ("cluster", "mutants")
 """Sections that are no weather: how many validators there are, and what is wrong with them."""
@@ -274,7 +280,7 @@ def named_after(scenario: Scenario, seed: int, signature: str) -> Scenario:
 def write_scenario_file(path: Path, scenario: Scenario, seed: int, signature: str, *, runs: int) -> None:
     """Write a scenario with what is not as by default, under a comment that says what it shows; in one move."""
     comment = [
-        f"Shrunk in {runs} runs. With --seed {seed} it shows:",
+        f"{_SHRUNK} {counted(runs, 'runs')}. With --seed {seed} it shows:",
         f"  {signature[:COMMENT_CHARACTERS_MAX]}",
     ]
     write_plan(path, scenario, seed, comment)

@@ -1,6 +1,7 @@
 """A run as four Parquet files for notebooks: events, blocks, timers, and roots."""
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from itertools import islice, repeat
@@ -11,12 +12,19 @@ import msgspec
 
 from checker.record.cold_replay import open_engine, replay_blocks
 from checker.record.errors import ReportedError, on_one_line
+from checker.record.places import ForeignFileError, refuse_other_file, work_directory
 from checker.record.run_directory import SUMMARIES, read_blocks, read_events, read_roots, read_summaries
 from cluster.timers.lives import TimerLives
 from network.events import Event
 from validators.execution.blocks import decode_block
 
 REQUIREMENTS: Final = "requirements/parquet.txt"
+
+TABLES: Final = ("events", "blocks", "timers", "roots")
+"""The names of the tables, a file each."""
+
+MAGIC: Final = b"PAR1"
+"""The first bytes of every Parquet file."""
 
 ROWS_AT_ONCE: Final = 50_000
 """Rows of a group: a log need not fit in memory."""
@@ -40,20 +48,30 @@ def library() -> tuple[Any, Any]:
 
 def tables_of(directory: Path, refusals: list[str]) -> dict[str, Iterator[Row]]:
     """Return the rows of each table of a run directory by name; `refusals` gets what keeps it from all timers."""
-    return {
-        "events": _events(read_events(directory)),
-        "blocks": _blocks(directory),
-        "timers": _timers(directory, refusals),
-        "roots": _roots(directory),
-    }
+    rows = _events(read_events(directory)), _blocks(directory), _timers(directory, refusals), _roots(directory)
+    return dict(zip(TABLES, rows, strict=True))
 
 
 def write_tables(directory: Path, out: Path, refusals: list[str]) -> dict[str, int]:
     """Write the tables of a run directory into a folder, a file each, and return their numbers of rows."""
     arrow, parquet = library()
-    out.mkdir(parents=True, exist_ok=True)
-    tables = tables_of(directory, refusals)
-    return {name: _write(out / f"{name}.parquet", rows, arrow, parquet) for name, rows in tables.items()}
+    with work_directory(out.parent, out.name) as aside:
+        tables = tables_of(directory, refusals)
+        counts = {name: _write(aside / f"{name}.parquet", rows, arrow, parquet) for name, rows in tables.items()}
+        out.mkdir(exist_ok=True)
+        for name, count in counts.items():
+            place = out / f"{name}.parquet"
+            # A table of another run must not stay beside these.
+            (aside / place.name).replace(place) if count else place.unlink(missing_ok=True)
+    return counts
+
+
+def refuse_other_tables(out: Path) -> None:
+    """Raise ForeignFileError where a table would replace what is none."""
+    if os.path.lexists(out) and not out.is_dir():
+        raise ForeignFileError(f"{out} exists and is no folder; give another --out or remove it")
+    for name in TABLES:
+        refuse_other_file(out / f"{name}.parquet", MAGIC, "Parquet file")
 
 
 def _write(path: Path, rows: Iterator[Row], arrow: Any, parquet: Any) -> int:  # noqa: ANN401 - an optional library

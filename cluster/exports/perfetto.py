@@ -194,8 +194,7 @@ class PerfettoTrace:
         return True
 
     def _describe_process(self, pid: int, name: str) -> None:
-        process = message((PID, pid), (PROCESS_NAME, name))
-        self._add((DESCRIPTOR, message((UUID, pid * 16), (NAME, name), (PROCESS, process))))
+        self._packets += _process_packet(pid, name)
 
     def _describe(self, uuid: int, name: str, parent: int, *, is_counter: bool = False) -> None:
         counter: list[Field] = [(COUNTER, b"")] if is_counter else []
@@ -209,7 +208,17 @@ def _track(node: int, track: int) -> int:
     return (node + 1) * 16 + track
 
 
+def _process_packet(pid: int, name: str) -> bytes:
+    process = message((PID, pid), (PROCESS_NAME, name))
+    descriptor = message((UUID, pid * 16), (NAME, name), (PROCESS, process))
+    return message((PACKET, message((DESCRIPTOR, descriptor))))
+
+
 def names_of(validators: int, observers: Iterable[str]) -> Iterator[str]:
     """Yield the names of the replicas, in the order of their numbers."""
     yield from (f"validator {node}" for node in range(validators))
     yield from (f"observer {name}" for name in observers)
+
+
+BEGINNING: Final = _process_packet(1, "validator 0")
+"""The first packet of every trace."""

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from report.words import counted
 from scheduler import MAX_U63
 from validators.execution.schema import (
     BURNED,
@@ -37,7 +38,7 @@ def parse_state_key(text: str) -> bytes:
         raise ValueError(f"{_shorten(text)} names no table; a key is {KEY_FORMS}")
     names, make_key = _FORMS[table]
     if len(parts) != len(names):
-        raise ValueError(f"{_shorten(text)} has {len(parts)} parts after the table; write {_form(table)}")
+        raise ValueError(f"{_shorten(text)} has {counted(len(parts), 'parts')} after the table; write {_form(table)}")
     return make_key(*(_parse_part(part, name) for part, name in zip(parts, names, strict=True)))
 
 

@@ -49,6 +49,12 @@ def test_show_without_a_name_is_refused(capsys):
     assert "needs the name of a scenario" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("more", [[], ["--schema"], ["--json"]])
+def test_a_setting_is_refused_where_no_scenario_is_shown(capsys, more):
+    assert main(["scenarios", *more, "--set", "run.until_height=7"]) == 2
+    assert "scenarios show NAME --set KEY=VALUE" in capsys.readouterr().err
+
+
 class TestSchema:
     """The JSON schema of scenario files."""
 

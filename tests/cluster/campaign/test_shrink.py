@@ -168,6 +168,15 @@ def runs(tmp_path_factory):
     return [run.directory for run in (passed, mutated, strange)]
 
 
+def test_the_command_replaces_no_scenario_that_it_has_not_written(runs, tmp_path, capsys):
+    own = tmp_path / "own.toml"
+    own.write_text('name = "own"\n')
+
+    assert main(["shrink", str(runs[1]), "--out", str(own), "--jobs", "1", "--limit", "1"]) == 2
+    assert f"{own} exists and is no plan that shrink wrote; give another --out" in capsys.readouterr().err
+    assert own.read_text() == 'name = "own"\n'
+
+
 def test_the_command_writes_a_scenario_with_the_same_failure_and_its_cost(runs, tmp_path, capsys):
     out = tmp_path / "smallest.toml"
     code = main(["shrink", str(runs[1]), "--out", str(out), "--jobs", "1", "--limit", "2", "--json"])

@@ -79,8 +79,28 @@ def test_an_export_replaces_no_device(recorded, tmp_path, capsys):
     os.mkfifo(tmp_path / "pipe")
 
     assert main(["export", str(recorded), "perfetto", "--out", str(tmp_path / "pipe")]) == 2
-    assert "no file" in capsys.readouterr().err
+    assert "exists and is no Perfetto trace of a run; give another --out" in capsys.readouterr().err
     assert (tmp_path / "pipe").is_fifo()
+
+
+@pytest.mark.parametrize("form", ["perfetto", "shiviz", "parquet"])
+def test_an_export_replaces_its_own_kind_of_file_alone(recorded, tmp_path, capsys, form):
+    notes = tmp_path / "notes"
+    notes.write_text("mine")
+
+    assert main(["export", str(recorded), form, "--out", str(notes)]) == 2
+    assert f"{notes} exists and is no " in capsys.readouterr().err
+    assert notes.read_text() == "mine"
+
+
+@pytest.mark.parametrize("form", ["perfetto", "shiviz"])
+def test_an_export_replaces_an_older_one(recorded, tmp_path, form):
+    out, sizes = tmp_path / "out", []
+    for last_ms in ("1200", "1400"):
+        assert main(["export", str(recorded), form, "--to-ms", last_ms, "--out", str(out)]) == 0
+        sizes.append(out.stat().st_size)
+
+    assert sizes[0] < sizes[1]
 
 
 class TestParquet:
@@ -97,7 +117,9 @@ class TestParquet:
         ]
         assert len(tables["roots"]) >= 4 * 3
 
-    def test_each_is_written_in_groups_of_one_schema(self, recorded, tmp_path, capsys, monkeypatch):
+    @pytest.fixture
+    def written(self, monkeypatch):
+        """The groups of each file, by a library that stands in for pyarrow."""
         written = {}
 
         class Table:
@@ -112,6 +134,7 @@ class TestParquet:
             def __init__(self, path, schema):
                 self.name, self.schema = path.name, schema
                 written[self.name] = []
+                path.write_bytes(b"PAR1")
 
             def write_table(self, table):
                 assert table.schema == self.schema
@@ -124,6 +147,9 @@ class TestParquet:
         arrow.Table, parquet.ParquetWriter = Table, ParquetWriter
         monkeypatch.setitem(sys.modules, "pyarrow", arrow)
         monkeypatch.setitem(sys.modules, "pyarrow.parquet", parquet)
+        return written
+
+    def test_each_is_written_in_groups_of_one_schema(self, recorded, tmp_path, capsys, monkeypatch, written):
         monkeypatch.setattr("cluster.exports.parquet.ROWS_AT_ONCE", 100)
 
         assert main(["export", str(recorded), "parquet", "--out", str(tmp_path / "out"), "--json"]) == 0
@@ -132,6 +158,24 @@ class TestParquet:
         assert sorted(written) == ["blocks.parquet", "events.parquet", "roots.parquet", "timers.parquet"]
         assert sum(written["events.parquet"]) == answer["events"] > 100
         assert max(written["events.parquet"]) == 100
+
+    def test_a_file_of_another_kind_in_the_folder_stays(self, recorded, tmp_path, capsys, written):
+        (tmp_path / "timers.parquet").write_text("mine")
+
+        assert main(["export", str(recorded), "parquet", "--out", str(tmp_path)]) == 2
+        assert "timers.parquet exists and is no Parquet file" in capsys.readouterr().err
+        assert ([path.name for path in tmp_path.iterdir()], written) == (["timers.parquet"], {})
+
+    def test_a_table_without_rows_leaves_none_of_another_run(self, recorded, tmp_path, monkeypatch, written):
+        assert main(["export", str(recorded), "parquet", "--out", str(tmp_path / "out")]) == 0
+        monkeypatch.setattr("cluster.exports.parquet._timers", lambda *_: iter(()))
+
+        assert main(["export", str(recorded), "parquet", "--out", str(tmp_path / "out")]) == 0
+        assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+            "blocks.parquet",
+            "events.parquet",
+            "roots.parquet",
+        ]
 
 
 def test_timers_of_a_known_bug_end_where_sound_code_differs(tmp_path):

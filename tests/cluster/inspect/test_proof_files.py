@@ -102,6 +102,7 @@ class TestProving:
             ("3", "long-storage", "KEY 'long-storage' is not 64 hexadecimal digits; a key is 64"),
             ("3", 64 * "f", "this table is empty then, others are not: account, actor"),
             ("3", "account", "has 0 parts after the table; write account:ADDRESS"),
+            ("3", "burned:1", "'burned:1' has 1 part after the table; write burned"),
             ("3", "bucket:-1", "DUE '-1' is not a whole number from 0 to 2^63 - 1"),
             ("3", "bucket:9223372036854775808", "is not a whole number"),
             ("3", "storage:" + 40 * "a" + ":abc", "BYTES 'abc' is not an even number of hexadecimal digits"),

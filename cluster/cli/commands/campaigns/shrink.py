@@ -5,9 +5,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from checker.record.places import refuse_other_file
 from checker.record.run_directory import RecordReader
 from checker.results import deciding_check
 from cluster.campaign.shrink import (
+    BEGINNING,
     RUNS_MAX,
     Shrinker,
     Shrunk,
@@ -32,6 +34,7 @@ from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import Scenario
 from cluster.verdict.replay import recorded_scenario
 from report.campaign import ShrinkProgress
+from report.words import counted
 
 LIMIT_MAX: Final = 100_000
 
@@ -83,6 +86,7 @@ def run_shrink(options: argparse.Namespace) -> int:
     out = options.out or shrunk_plan_of(options.directory, runs)
     if out.suffix != ".toml":
         raise ScenarioError(str(out), "a scenario file's name ends in .toml")
+    refuse_other_file(out, BEGINNING.encode(), "plan that shrink wrote")
     out.parent.mkdir(parents=True, exist_ok=True)
     with (
         Workers(options.jobs) as workers,
@@ -144,7 +148,7 @@ def _print(before: Scenario, shrunk: Shrunk, signature: str, where: Sequence[str
     ]
     lines = [
         signature,
-        f"{', '.join(sizes)} ({shrunk.runs} runs{limit})",
+        f"{', '.join(sizes)} ({counted(shrunk.runs, 'runs')}{limit})",
         *where,
     ]
     print_lines(lines)

@@ -7,12 +7,12 @@ from typing import Final
 
 from checker.record.errors import ReportedError
 from checker.record.manifest import MANIFEST
-from checker.record.places import write_whole
+from checker.record.places import refuse_other_file, write_whole
 from checker.record.run_directory import SUMMARIES, RecordReader, read_events, read_summaries
 from cluster.cli.options import Parser, describe_command, print_json, print_lines, print_notes
-from cluster.exports.parquet import write_tables
-from cluster.exports.perfetto import EVENTS_MAX, PerfettoTrace, names_of
-from cluster.exports.shiviz import lines_of, part_around, shown
+from cluster.exports.parquet import refuse_other_tables, write_tables
+from cluster.exports.perfetto import BEGINNING, EVENTS_MAX, PerfettoTrace, names_of
+from cluster.exports.shiviz import PATTERN, lines_of, part_around, shown
 from cluster.exports.window import ExportWindow, first_difference_of_roots
 from cluster.scenario.load import decode_scenario
 from network.types import MILLISECOND_US
@@ -20,7 +20,7 @@ from validators.consensus.registry import ENGINES
 
 
 class ExportError(ReportedError):
-    """An export that cannot be meant: a window without a moment, or a place that holds something else."""
+    """An export that cannot be meant: a window without a moment, or a place in a run directory."""
 
 
 def fill_parser(parser: Parser) -> None:
@@ -53,7 +53,7 @@ def run_export(options: argparse.Namespace) -> int:
     suffix, write = FORMS[options.form]
     out = options.out or options.directory.with_name(f"{options.directory.name}{suffix}")
     _refuse_evidence(out)
-    out.parent.mkdir(parents=True, exist_ok=True)
+    _refuse_foreign(options.form, out)
     written = write(reader, out, window)
     if options.json:
         print_json({"form": options.form, "out": str(out), **written})
@@ -66,11 +66,19 @@ def run_export(options: argparse.Namespace) -> int:
 
 
 def _refuse_evidence(out: Path) -> None:
-    """Raise ExportError where the export would be, or be in, a run directory, or replace what is no file."""
+    """Raise ExportError where the export would be, or be in, a run directory."""
     if any((place / MANIFEST).exists() for place in (out, out.parent)):
         raise ExportError(f"--out {out}: a run directory holds nothing but its record; give another place")
-    if out.exists() and not (out.is_file() or out.is_dir()):
-        raise ExportError(f"--out {out}: is there and no file that could be written anew")
+
+
+def _refuse_foreign(form: str, out: Path) -> None:
+    """Raise ForeignFileError where something else than an export of the same form would be overwritten."""
+    if form == "parquet":
+        refuse_other_tables(out)
+    elif form == "perfetto":
+        refuse_other_file(out, BEGINNING, "Perfetto trace of a run")
+    else:
+        refuse_other_file(out, f"{PATTERN}\n".encode(), "ShiViz log of a run")
 
 
 def _window(options: argparse.Namespace) -> ExportWindow:

@@ -24,6 +24,8 @@ def fill_parser(parser: Parser) -> None:
 
 def list_scenarios(options: argparse.Namespace) -> int:
     """Print every scenario with its title, one of them resolved, or the schema, and return 0."""
+    if options.settings and options.what != "show":
+        raise ScenarioError("scenarios --set", "changes a scenario that is shown: scenarios show NAME --set KEY=VALUE")
     if options.schema:
         print_json(scenario_schema())
         return 0
