@@ -19,7 +19,7 @@ from network.draw import Draw
 from validators.consensus.quorum import faults_of
 
 PERCENT: Final = 55
-"""Percentage of seeds with a sequence."""
+"""Percentage of the seeds without an idle guard's sequence that have one of the two lists here."""
 
 RARE_PERCENT: Final = 35
 """Percentage of sequences that are of the second list, so that the others are as old as the seeds."""
@@ -316,7 +316,7 @@ _SEQUENCES: Final[Sequence[Callable[[Draw, int], FaultSequence]]] = (
     _lost_certificates,
     _noise,
 )
-"""Every sequence; one with many sides is drawn twice as often."""
+"""The first list; a sequence with many sides is drawn twice as often."""
 
 _RARE_SEQUENCES: Final[Sequence[Callable[[Draw, int], FaultSequence]]] = (
     _misdirected,
