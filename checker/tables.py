@@ -110,7 +110,6 @@ TABLE_NAMES: Final[dict[int, str]] = {
 """Name of each table by the first byte of its keys."""
 
 FEE_MARKET_KEY: Final = bytes((FEE_MARKET,)).ljust(32, b"\0")
-LANE_CONFIG_KEY: Final = bytes((LANE_CONFIG,)).ljust(32, b"\0")
 LANE_MARKET_KEY: Final = bytes((LANE_MARKET,)).ljust(32, b"\0")
 MAILBOX_KEY: Final = bytes((MAILBOX,)).ljust(32, b"\0")
 BURNED_KEY: Final = bytes((BURNED,)).ljust(32, b"\0")

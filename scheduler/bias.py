@@ -93,12 +93,3 @@ def growth(waited: int, lambda_: int, blocks: int = 1) -> int:
 def outgrows_values(waited: int, lambda_: int, value_decay: tuple[int, int], blocks: int = 1) -> bool:
     """Say whether the bias grows by more than a value loses in the same blocks: the constraint of D-3 is broken."""
     return value_decay[0] * blocks * SCALE < growth(waited, lambda_, blocks) * value_decay[1]
-
-
-def lambda_bound(value_decay: tuple[int, int], blocks: int = 1) -> int:
-    """Return the greatest lambda that keeps the constraint from the first block on, `ln(1 + Y * dn) / dn` (D-3).
-
-    It is in 10^-18, as the bias is.
-    """
-    decay, parts = value_decay
-    return log_floor(parts + decay * blocks, parts) // blocks

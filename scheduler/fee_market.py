@@ -25,11 +25,6 @@ def basefee_delta(used: int, lane: int, config: LaneConfig) -> Fraction:
     return max(-limit, min(limit, excess))
 
 
-def exact_basefee(basefee: Fraction, used: int, lane: int, config: LaneConfig) -> Fraction:
-    """Return the basefee after a block as the text has it, unrounded and without bounds: for analysis (Q-2)."""
-    return basefee * (1 + basefee_delta(used, lane, config))
-
-
 def next_lane_basefee(basefee: int, used: int, lane: int, config: LaneConfig) -> int:
     """Return the lane basefee after a block whose fired handlers used `used` cycles; an empty block used none (Q-7)."""
     delta = basefee_delta(used, lane, config)

@@ -142,8 +142,6 @@ def fallible(checks: Iterable[type[Check]]) -> tuple[str, ...]:
     return tuple(check.name for check in checks if check.exit_class != "inconclusive")
 
 
-FALLIBLE: Final = fallible(CHECKS)
-
 OF_ONE_PROCESS: Final = tuple(check.name for check in CHECKS if check.counts_one_process)
 """Names of the checks that count the acts of replicas in one process, and cannot count those of an earlier one."""
 

@@ -4,13 +4,13 @@ from fractions import Fraction
 from typing import get_args
 
 from scheduler import TimerFired
-from scheduler.bias import MILLION, SCALE, bias, growth, lambda_bound, n_max, outgrows_values, waits_at_most
-from scheduler.bias_order import sort_by_score
+from scheduler.bias import MILLION, SCALE, bias, growth, log_floor, n_max, outgrows_values, waits_at_most
 from scheduler.bias_selection import PaymentRule, Walk, payment, price, scaled_score, walk_all
 from scheduler.bias_waits import WaitClock
 from tests.conformance.lane_adapters import RICH
 from tests.support.auction_bench import deferred
 from tests.support.bias_bench import bias_bench
+from tests.support.bias_order import sort_by_score
 
 HEIGHT = 1_000
 """The height of the block in which the timers of a case compete."""
@@ -51,8 +51,10 @@ def constraint(inputs, system):
 
 
 def lambda_max(inputs, system):
+    """Return the greatest lambda that keeps the constraint from the first block on, `ln(1 + Y * dn) / dn` (D-3)."""
     pairs = zip(map(Fraction, inputs["Y"]), inputs["dn"], strict=True)
-    return [decimals(lambda_bound((decay.numerator, decay.denominator), blocks), 12) for decay, blocks in pairs]
+    bounds = [(1 + decay * blocks, blocks) for decay, blocks in pairs]
+    return [decimals(log_floor(grown.numerator, grown.denominator) // blocks, 12) for grown, blocks in bounds]
 
 
 REASONS = {"lane_full": "budget", "block_cap": "block_cap", "actor_cap": "actor_cap"}

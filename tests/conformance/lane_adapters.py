@@ -18,7 +18,7 @@ from scheduler import (
     WaitingPool,
 )
 from scheduler.fairness import open_window, read_weights
-from scheduler.fee_market import basefee_delta, doubled_median, exact_basefee, median_tip, next_lane_basefee
+from scheduler.fee_market import basefee_delta, doubled_median, median_tip, next_lane_basefee
 from scheduler.pool import PoolRules
 from scheduler.quotes import freeze_quote, tip_of_tier
 from scheduler.ranking import Ranking, Scale
@@ -48,7 +48,7 @@ def basefee(inputs, system):
     value, exact = inputs["basefee0"], Fraction(inputs["basefee0"])
     found = {"exact": [], "recommended": []}
     for used in inputs["cycles_used_per_block"]:
-        exact = exact_basefee(exact, used, inputs["lane"], config)
+        exact *= 1 + basefee_delta(used, inputs["lane"], config)
         value = next_lane_basefee(value, used, inputs["lane"], config)
         found["exact"].append(text_of(exact))
         found["recommended"].append(value)

@@ -3,11 +3,11 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler.bias_order import sort_by_score
 from scheduler.bias_pool import BiasPoolRules
 from scheduler.bias_selection import Walk, walk_all
 from scheduler.bias_waits import WaitClock
 from scheduler.types import MAX_U63, Moment, Timer
+from tests.support.bias_order import sort_by_score
 
 CAP = 12
 ACTORS = [bytes([number]) * 20 for number in range(3)]

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from checker.checks.lane import median, next_basefee
-from checker.tables import FEE_MARKET_KEY, LANE_CONFIG_KEY, LANE_MARKET_KEY
+from checker.tables import FEE_MARKET_KEY, LANE_CONFIG, LANE_MARKET_KEY
 from scheduler import LaneConfig
 from scheduler.fee_market import median_tip as production_median
 from scheduler.fee_market import next_lane_basefee as production_next
@@ -14,6 +14,8 @@ from tests.support.chain_harness import policies_of
 from tests.support.checker_history import ACTOR, FIRES, RULES, assert_only, failing, fired, pack, planned, write_history
 from validators.execution import PolicyEntry
 from validators.execution.receipts import TimerReceipt
+
+LANE_CONFIG_KEY = bytes((LANE_CONFIG,)).ljust(32, b"\0")
 
 CONFIG = LaneConfig(fairness_window_blocks=2)
 FIRE = fired(FIRES, 3, cycles=300)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from checker.checks import FALLIBLE
+from checker.checks import CHECKS, fallible
 from checker.record.root import PROJECT_ROOT
 from checker.results import CheckResult, deciding_check, judge_expected, verdict_of
 from cluster.campaign.results_db import ResultsFile
@@ -70,7 +70,7 @@ def test_what_the_checks_of_a_run_are_called_can_be_expected():
         check.name for check in result_of("calm", "run.until_height=2").checks if check.exit_class != "inconclusive"
     ]
 
-    assert [name for name in names if name not in FALLIBLE] == []
+    assert [name for name in names if name not in fallible(CHECKS)] == []
 
 
 def test_an_unknown_check_is_refused_with_those_that_there_are():

@@ -1,4 +1,4 @@
-"""The order of the bias auction: greatest score first, equal ones in waiting order (D-2)."""
+"""The order of the bias auction as a plain sort: greatest score first, equal ones in waiting order (D-2)."""
 
 from collections.abc import Callable, Sequence
 
