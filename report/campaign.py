@@ -176,8 +176,8 @@ def coverage_table(
 ) -> Table:
     """Return in how many runs each kind of fault hit each role in each phase; a promised cell that is empty stands out.
 
-    ``runs`` and ``empty`` are by kind, phase and role; a phase that nothing reached or promised has no column. Where
-    the columns of all phases need more than ``width``, each row names its phases instead.
+    `runs` and `empty` are by kind, phase and role; a phase that nothing reached or promised has no column. Where
+    the columns of all phases need more than `width`, each row names its phases instead.
     """
     places = [*runs, *empty]
     shown = [phase for phase in phases if any(place[1] == phase for place in places)]
@@ -205,7 +205,7 @@ def coverage_table(
 def rules_table(rooms: Mapping[str, Sequence[str]], runs: Mapping[str, int], empty: Collection[str]) -> Table:
     """Return how many cells of the rules were reached, room by room, with the rarest and the empty ones by name.
 
-    ``runs`` says in how many runs a cell was reached; ``empty`` are the promised cells that none reached.
+    `runs` says in how many runs a cell was reached; `empty` are the promised cells that none reached.
     """
     table = Table(title="cells of the rules, and the runs that reached them", title_justify="left")
     table.add_column("rules of", no_wrap=True)

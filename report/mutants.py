@@ -79,8 +79,9 @@ def mutants_table(rows: Sequence[MutantRow], width: int) -> Table:
 def mutants_totals(rows: Sequence[MutantRow]) -> Iterator[str]:
     """Yield the totals of the matrix, in lines."""
     killed = [row for row in rows if row.is_killed]
-    percent = 100 * len(killed) / max(len(rows), 1)
-    yield f"{len(killed)} of {len(rows)} mutants killed ({percent:.0f} %), each by a check that names what is wrong"
+    # Rounded down: one that survives must not be rounded away.
+    percent = 100 * len(killed) // max(len(rows), 1)
+    yield f"{len(killed)} of {len(rows)} mutants killed ({percent} %), each by a check that names what is wrong"
     if killed:
         seeds = sorted(row.seeds for row in killed)
         yield f"seeds it took: {seeds[len(seeds) // 2]} in the median, {seeds[-1]} at most"

@@ -63,7 +63,7 @@ from scheduler.governance import (
     require_deployer,
 )
 from scheduler.height_tree import HeightTree
-from scheduler.identifiers import height_key_of, keccak256, store_key_of, timer_id_of
+from scheduler.identifiers import keccak256, timer_id_of
 from scheduler.lane import Lane, LaneConfig, note_used_cycles, read_market
 from scheduler.lane_state import FireCounts, GcCursor, RecentFires
 from scheduler.lifecycle import (
@@ -256,7 +256,6 @@ __all__ = [
     "decode_timer_config",
     "decode_update",
     "destroy",
-    "height_key_of",
     "is_expired",
     "keccak256",
     "max_cost",
@@ -268,7 +267,6 @@ __all__ = [
     "require_deployer",
     "schedule",
     "settle",
-    "store_key_of",
     "tables_of",
     "timer_id_of",
     "unheard",

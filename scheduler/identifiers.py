@@ -59,13 +59,3 @@ def timer_id_of(actor: bytes, due: int, payload: bytes, nonce: int, *, counter: 
     """
     preimage = actor + due.to_bytes(8, "big") + payload + nonce.to_bytes(8, "big")
     return keccak256(preimage if counter is None else preimage + counter.to_bytes(8, "big"))
-
-
-def store_key_of(timer_id: bytes) -> bytes:
-    """Return the key of a timer in the specification's timer store (C-2)."""
-    return keccak256(timer_id)
-
-
-def height_key_of(due: int) -> bytes:
-    """Return the key of a height in the specification's height index (C-2)."""
-    return keccak256(due.to_bytes(8, "big"))

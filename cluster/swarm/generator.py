@@ -49,7 +49,7 @@ KINDS_SEEDS: Final = 400
 
 
 def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
-    """Return the scenario of a seed, changed by ``key=value`` settings; raises ScenarioError for a bad one.
+    """Return the scenario of a seed, changed by `key=value` settings; raises ScenarioError for a bad one.
 
     A policy that they state is drawn as if chance had chosen it, with its parameters, and workloads that it admits; so
     is an engine, with faults that it can have.
@@ -148,7 +148,7 @@ def drawn_kinds() -> tuple[str, ...]:
 
 
 def banner(scenario: Scenario) -> Iterator[str]:
-    """Yield every drawn parameter as ``key = value``, in the order of the scenario file."""
+    """Yield every drawn parameter as `key = value`, in the order of the scenario file."""
     plain: Plain = msgspec.to_builtins(scenario)
     yield from _flatten("", plain)
 

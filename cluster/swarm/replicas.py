@@ -38,7 +38,7 @@ def draw_observers(draw: Draw) -> dict[str, Plain]:
 
 
 def draw_observer_fault(draw: Draw, faults: Mapping[str, Plain], first: int, observers: int) -> dict[str, Plain]:
-    """Now and then something is done to the machine, the disk or the links of one of them, ``first`` the lowest."""
+    """Now and then something is done to the machine, the disk or the links of one of them, `first` the lowest."""
     if not observers or len(faults) >= FAULTS_MAX or not draw.chance("observer-fault.is_on", 40):
         return {}
     node = first + draw.between("observer-fault.node", 0, observers - 1)

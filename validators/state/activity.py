@@ -78,7 +78,7 @@ class Activity:
 
     Attributes:
         rows: Everything from the pruned location on, and the left siblings that paths from there meet.
-        stale: Numbers of the chunks, ascending or not, that must be made again from the flags.
+        stale: Numbers of the chunks that must be made again from the flags, sorted where they are read.
         grafted_root: Root of the grafted tree; as of the last refresh.
         root: The canonical root; as of the last refresh.
     """

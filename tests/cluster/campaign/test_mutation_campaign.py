@@ -124,6 +124,12 @@ def test_the_page_tells_the_share_the_matrix_and_what_each_does():
     assert "| `a-bug` | what it does |" in page
 
 
+def test_a_survivor_is_not_rounded_away():
+    rows = [*[row("a-bug", is_killed=True)] * 224, row("another", is_killed=False)]
+
+    assert next(iter(mutants_totals(rows))).startswith("224 of 225 mutants killed (99 %)")
+
+
 def test_a_new_page_keeps_the_record_of_clean_campaigns():
     rows = [row("a-bug", is_killed=True)]
     before = f"{mutants_page(rows, 9)}\n{CLEAN_HEADING}\n\n2,000 seeds passed.\n"
