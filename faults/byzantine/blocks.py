@@ -10,7 +10,16 @@ from faults.byzantine.adversary import Adversary, Behaviour, Orders, Outgoing
 from faults.byzantine.policy import TamperingKind
 from faults.byzantine.votes import other_digest
 from network.types import NodeId
-from validators.execution import Block, Engine, Executed, InvalidBlockError, ProposalContext, Transaction
+from validators.execution import (
+    Block,
+    Engine,
+    Executed,
+    InvalidBlockError,
+    InvalidEncodingError,
+    ProposalContext,
+    Transaction,
+    UnknownParentError,
+)
 from validators.execution.blocks import block_digest, decode_sealed, decode_transaction, encode_sealed
 from validators.messages import BlockRelay, BlockRequest, BlockResponse, Message, block_label
 from validators.state import mmr_root
@@ -84,7 +93,8 @@ class Equivocate(_OtherBlock):
         )
         try:
             return engine.propose(context, [decode_transaction(each) for each in block.transactions]).block
-        except InvalidBlockError:
+        except (InvalidBlockError, InvalidEncodingError, UnknownParentError):
+            # Another behaviour has forged the block before: it has no twin that is valid.
             return None
 
     def _split_vote(self, outgoing: Outgoing, pair: tuple[Block, Block]) -> Iterator[Outgoing]:

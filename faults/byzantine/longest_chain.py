@@ -9,7 +9,7 @@ from faults.byzantine.longest_chain_votes import LongestChainVotes
 from validators.consensus.longest_chain import HeadResponse
 from validators.consensus.longest_chain.kind import LONGEST_CHAIN
 from validators.consensus.longest_chain.messages import facts_of
-from validators.execution import Engine, Executed, InvalidBlockError, ProposalContext, Transaction
+from validators.execution import Engine, Executed, InvalidBlockError, ProposalContext, Transaction, UnknownParentError
 from validators.execution.blocks import block_digest, decode_sealed, encode_sealed
 from validators.messages import BlockRelay, block_label
 
@@ -88,7 +88,8 @@ class Usurp(Behaviour):
         )
         try:
             block = engine.propose(context, ()).block
-        except InvalidBlockError:
+        except (InvalidBlockError, UnknownParentError):
+            # Nothing can be built on a block that another behaviour has forged before.
             return (outgoing,)
         seal = votes.seal_for(block.header, b"")
         self.adversary.keep(block, seal)

@@ -12,6 +12,7 @@ content leaves no more often than once for each timeout, and once more each time
 
 Of the requests of one kind that come from one peer in a second of the replica's own, undamaged, no more than the limit
 are taken and not refused. Its second begins with a request and ends with a timer, set when one for a block comes.
+A request for a snapshot that the asked replica has none for is passed over in silence, and counts for nothing.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,7 +27,7 @@ from faults.events import ClockSet, Crashed, TransactionSubmitted
 from network.clock import MILLION
 from network.events import Delivered, Event, Handlers, Sent, TimerElapsed
 from network.types import Micros, NodeId
-from validators.events import Booted, Entered, Halted, MessageRefused
+from validators.events import BlockFinalized, Booted, Entered, Halted, MessageRefused, SnapshotJoined
 from validators.sync.snapshots import ATTEMPTS
 
 VOTES: Final = ("Notarize", "Nullify", "Finalize")
@@ -81,6 +82,7 @@ class Traffic(Check):
         self._refused: dict[tuple[int, str], int] = {}
         self._seconds: dict[NodeId, _Second] = {}
         self._halted: dict[NodeId, None] = {}
+        self._finalized: dict[NodeId, int] = {}
         self._ends: dict[NodeId, tuple[Micros, Micros]] = {}
         self._slow = {node: None for fault in run.plan.faults if fault.pauses for node in fault.nodes}
         self._asked: dict[tuple[int, str, bytes], int] = {}
@@ -102,6 +104,8 @@ class Traffic(Check):
             Delivered: self.delivered,
             Entered: self.entered,
             Booted: self.booted,
+            BlockFinalized: self.finalized,
+            SnapshotJoined: self.finalized,
             TransactionSubmitted: self.submitted,
             ClockSet: self.clock_set,
             MessageRefused: self.refused,
@@ -141,10 +145,21 @@ class Traffic(Check):
             self._close(event.node, second)
             second.last, second.last_us = None, event.at_us
             # A damaged one may ask for what no peer has: it is passed over in silence, and counts for no limit.
-            if self._on_way.get((delivered.source, event.node, delivered.ordinal & ORDINALS)) == delivered.checksum:
+            sent = self._on_way.get((delivered.source, event.node, delivered.ordinal & ORDINALS))
+            if sent == delivered.checksum and self._may_have(event.node, delivered.source, delivered.label):
                 second.last = delivered.source, delivered.label
             if delivered.label == "BlockRequest" and event.node not in self._slow:
                 self._ends.setdefault(event.node, (event.at_us, event.at_us + SECOND_US + 1))
+
+    def _may_have(self, node: NodeId, peer: NodeId, kind: str) -> bool:
+        """Return whether a replica has what an honest peer asks for: a snapshot above the peer's own height."""
+        if kind != "SnapshotRequest":
+            return True
+        return peer in self._given and self._finalized.get(node, 0) > self._finalized.get(peer, 0)
+
+    def finalized(self, event: Event, reached: BlockFinalized | SnapshotJoined) -> None:
+        """Note the finalized height."""
+        self._finalized[event.node] = reached.height
 
     def refused(self, event: Event, refused: MessageRefused) -> None:
         """Leave out a request that was refused as it came; one that was understood begins a second all the same."""
@@ -211,6 +226,7 @@ class Traffic(Check):
         self._ends.pop(event.node, None)
         self._halted.pop(event.node, None)
         given.view = max(given.view, booted.view)
+        self._finalized[event.node] = booted.finalized_height
         if self._first_us is None:
             self._first_us = event.at_us
 

@@ -8,7 +8,7 @@ from faults.events import TransactionSubmitted
 from network.events import Delivered, Event, Sent, TimerElapsed
 from network.types import SUPERVISOR
 from tests.support.checks import finish, make_run, show
-from validators.events import Booted, Entered, Halted, MessageRefused
+from validators.events import Booted, Entered, Halted, MessageRefused, SnapshotJoined
 
 PLAN = PlannedRun(timeout_retry_us=4_000_000, fetch_timeout_us=1_000_000, regossip_us=2_000_000)
 
@@ -85,10 +85,10 @@ class TestAnswers:
 
     limit = PLAN.costs.answers_per_second
 
-    def ask(self, count, peer=1, *, came=b""):
+    def ask(self, count, peer=1, *, came=b"", kind="BlockRequest"):
         """Requests that were sent with an empty checksum, and came with another if they are damaged."""
-        sent = [Event(2, peer, Sent(0, each, "BlockRequest", 40, b"")) for each in range(count)]
-        return sent + [Event(10 + each, 0, Delivered(peer, each, "BlockRequest", 40, came)) for each in range(count)]
+        sent = [Event(2, peer, Sent(0, each, kind, 40, b"")) for each in range(count)]
+        return sent + [Event(10 + each, 0, Delivered(peer, each, kind, 40, came)) for each in range(count)]
 
     def test_more_than_the_limit_fails(self):
         assert judge(*self.ask(self.limit), *self.ask(self.limit, peer=2)).status == "passed"
@@ -99,6 +99,13 @@ class TestAnswers:
         refused = Event(last.at_us, 0, MessageRefused("BlockRequest", "TooManyAnswers"))
 
         assert judge(*taken, last, refused, *self.ask(1, peer=2)).status == "passed"
+
+    @pytest.mark.parametrize(("height", "counts"), [(0, False), (1, True)])
+    def test_snapshots_count_where_there_is_one_above_the_peer(self, height, counts):
+        joined = Event(3, 0, SnapshotJoined(height, b"", b""))
+        asked = self.ask(self.limit + 2, kind="SnapshotRequest")
+
+        assert ("in a second" in judge(joined, *asked, honest=(0, 1)).summary) is counts
 
     def test_damaged_ones_do_not_count(self):
         assert judge(*self.ask(self.limit, peer=2), *self.ask(self.limit + 2, came=b"damaged")).status == "passed"

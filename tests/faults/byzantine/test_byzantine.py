@@ -245,6 +245,18 @@ def test_a_block_in_an_odd_encoding_no_other_behaviour_reads():
     assert check_named(result, "faults-effective").status == "passed"
 
 
+@pytest.mark.parametrize(
+    ("engine", "forger", "what", "builder"),
+    [("hotstuff", "forge-body", "encoding", "equivocate"), ("longest-chain", "forge-header", "", "usurp")],
+)
+def test_a_forged_block_stops_no_behaviour_that_builds_on_blocks(engine, forger, what, builder):
+    forged = lie("forged", 1, forger, f'what="{what}"')
+    on_it = lie("on_it", 1, builder, span_ms=(3_000, 9_000))
+    result = short_run(f'consensus.engine="{engine}"', forged, on_it, 'requires=["forged"]')
+
+    assert "stopped" not in check_named(result, "faults-effective").summary
+
+
 def test_an_adversary_with_a_slow_clock_drags_no_block_before_its_parent():
     behind = 'faults.clock={kind="clock-offset", validators=[1], offset_ms=-64_000, start_ms=1_500, stop_ms=20_000}'
     result = short_run(behind, lie("latest", 1, "drag-time"), 'requires=["clock"]')
