@@ -10,7 +10,7 @@ TRANSACTION_CYCLES: Final = 1_000
 TRANSACTION_BYTE_CELLS: Final = 1
 """Each byte of an encoded transaction; paid whatever becomes of it."""
 CALL_CYCLES: Final = 200
-"""Calling a handler, from a transaction or a timer."""
+"""Calling a handler, from a transaction, a timer or a message."""
 SYSTEM_INSTRUCTION_CYCLES: Final = 200
 """A system instruction, whether or not its sender may give it."""
 STORAGE_GET_CYCLES: Final = 50

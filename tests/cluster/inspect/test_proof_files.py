@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cluster.cli.main import main
+from cluster.cli.options import command_line
 from cluster.inspect.proofs import ProofError, decode_proof, encode_proof, find_difference, find_flaw, prove, show_value
 from cluster.inspect.state_keys import parse_state_key
 from tests.support.cluster_runs import result_of
@@ -74,7 +75,8 @@ class TestProving:
     def test_the_command_writes_a_file_that_verify_accepts(self, run, tmp_path, capsys):
         """Both say what is proved, decoded; verify says what it compared with."""
         path = tmp_path / "fees.json"
-        assert say(capsys, "prove", run, HEIGHT, "fee-market", "--out", path)[0] == 0
+        code, out, _ = say(capsys, "prove", run, HEIGHT, "fee-market", "--out", path)
+        assert (code, out.splitlines()[-1]) == (0, f"check it with: {command_line(['verify', str(path)])}")
         root = json.loads(say(capsys, "verify", path, "--json")[1])["state_root"]
 
         code, out, err = say(capsys, "verify", path, "--run", run, "--root", root.upper())

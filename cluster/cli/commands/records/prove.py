@@ -4,8 +4,7 @@ import argparse
 from pathlib import Path
 
 from checker.record.places import write_whole
-from checker.record.program import program_name
-from cluster.cli.options import Parser, describe_command, print_json, print_lines
+from cluster.cli.options import Parser, command_line, describe_command, print_json, print_lines
 from cluster.inspect.proofs import Proof, ProofError, encode_proof, prove, read_proof, show_key, show_value
 from cluster.inspect.state_keys import KEY_FORMS, parse_state_key
 
@@ -45,7 +44,7 @@ def run_prove(options: argparse.Namespace) -> int:
         print_json({"file": str(path), **describe(proof)})
         return 0
     lines = lines_of(proof)
-    print_lines([f"{path}: {lines[0]}", *lines[1:], f"check it with: {program_name()} verify {path}"])
+    print_lines([f"{path}: {lines[0]}", *lines[1:], f"check it with: {command_line(['verify', str(path)])}"])
     return 0
 
 
