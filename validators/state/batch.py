@@ -5,8 +5,9 @@ chain and fork: each knows its parent and the tip that it extends. That tip is a
 and root of siblings can be equal, their identity cannot.
 
 A batch is alive while the walk from it to its first applied ancestor meets no dropped batch and ends at the committed
-tip. The walk is made once per epoch, that is again only after something was applied or dropped, so that a drop costs
-nothing but the count, and a read costs one comparison of integers.
+tip. The walk is made once per epoch, that is again only after something was applied or dropped, and ends at the first
+ancestor that was found alive in the same epoch; so a drop costs nothing but the count, a read one comparison of
+integers, and a chain of batches that is asked from its first one on one step for each.
 """
 
 from collections.abc import Mapping
@@ -70,8 +71,8 @@ class Batch:
     """
 
     __slots__ = (
-        *("_canonical_root", "_changes", "_seen_epoch", "_value_bytes", "_view", "_writes", "base", "graft"),
-        *("outcome", "parent", "status", "store"),
+        *("_canonical_root", "_changes", "_value_bytes", "_view", "_writes", "base", "graft"),
+        *("outcome", "parent", "seen_epoch", "status", "store"),
     )
 
     def __init__(self, store: Store, parent: "Batch | None") -> None:
@@ -86,7 +87,7 @@ class Batch:
         self._writes: dict[bytes, bytes | None] = {}
         self._view = StateView(store) if parent is None else parent.view_from_child()
         self._value_bytes: Final = store.codec.value_bytes
-        self._seen_epoch = store.epoch
+        self.seen_epoch = store.epoch
 
     @property
     def result(self) -> BatchOutcome:
@@ -152,7 +153,7 @@ class Batch:
             DeadBranch: The batch, or one it stands on, was dropped or lost to an applied sibling.
             BadKey: The key is not 32 bytes long.
         """
-        if self._seen_epoch != self.store.epoch:
+        if self.seen_epoch != self.store.epoch:
             self.check_alive()
         require_key(key)
         if self.status is not BatchStatus.APPLIED and key in self._writes:
@@ -168,7 +169,7 @@ class Batch:
             BadKey: The key is not 32 bytes long.
             BadValue: The value has not the length that the database asks for.
         """
-        if self._seen_epoch != self.store.epoch or self.status is not BatchStatus.OPEN:
+        if self.seen_epoch != self.store.epoch or self.status is not BatchStatus.OPEN:
             self._check_open()
         if len(key) != KEY_BYTES:
             require_key(key)
@@ -262,28 +263,32 @@ class Batch:
     def is_alive(self) -> bool:
         """Return whether the batch can still be read, written or applied on the database as it is."""
         member: Batch | None = self
-        while member is not None:
+        while member is not None and member.seen_epoch != self.store.epoch:
             if member.status is BatchStatus.DROPPED:
                 return False
             if member.status is BatchStatus.APPLIED:
                 # By identity: after a rewind another tip may have the same size.
-                return member.outcome is not None and member.outcome.tip is self.store.tip
+                if member.outcome is None or member.outcome.tip is not self.store.tip:
+                    return False
+                break
             if member.base is self.store.tip:
-                return True
+                break
             member = member.parent
-        return False
+        if member is None:
+            return False
+        # Remembered, so that the walk over the ancestors is made once for each change of the store, and from a child
+        # ends here.
+        self.seen_epoch = self.store.epoch
+        return True
 
     def check_alive(self) -> None:
-        """Raise DeadBranch unless the batch is alive, and remember the epoch in which it was."""
+        """Raise DeadBranch unless the batch is alive."""
         if not self.is_alive():
             msg = (
                 f"the batch on {self.base.size} operations and root {self.base.root.hex()} is {self.status.value}, but "
                 f"its branch was dropped or lost to the tip with {self.store.tip.size} and {self.store.tip.root.hex()}"
             )
             raise DeadBranch(msg)
-        # Remembered, so that the walk over the ancestors is made once for each change of the store and not for each
-        # read.
-        self._seen_epoch = self.store.epoch
 
     def list_pending(self) -> list["Batch"]:
         """Return this batch and its ancestors down to the committed tip, oldest first."""

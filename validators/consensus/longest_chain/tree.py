@@ -94,7 +94,8 @@ class ForkTree:
         waiting = [block]
         while waiting:
             each = waiting.pop()
-            if each.state is BlockState.SOUND and self._is_ground(each.facts.parent):
+            # From one that can be followed on, all that are sound can be: a long branch is not walked again.
+            if each.state is BlockState.SOUND and not each.can_follow and self._is_ground(each.facts.parent):
                 each.can_follow = True
                 waiting += (self._blocks[child] for child in self._children.get(each.facts.digest, ()))
 
