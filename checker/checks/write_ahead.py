@@ -6,7 +6,7 @@ reads the bytes that a crash in this instant would leave on that validator's dis
 a start it requires the view that the journal leads to, by its own computation.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -25,6 +25,7 @@ from validators.consensus.registry import ENGINES
 from validators.events import BlockFinalized, Booted, CertificateHeld, SnapshotJoined, Voted
 from validators.storage import JOURNAL_FILES, Disk, JournalHead, RecordFile
 from validators.storage.records import HEAD_BYTES
+from validators.storage.records import Record as StoredRecord
 
 _LOGS: Final = ("operations-a", "operations-b")
 _SYNCED_BYTES: Final = 8
@@ -50,37 +51,25 @@ class _Durable:
         self._end = 0
         self._start = b""
 
-    def news(self) -> Iterator[tuple[int, bytes]]:
-        """Yield offset and payload of each record that has become durable since the last call."""
+    def news(self) -> list[StoredRecord]:
+        """Return the records that have become durable since the last call."""
         synced_bytes = self._disk.synced_bytes(self._file.name)
-        while self._end < synced_bytes:
-            record = self._file.read_record(self._end)
-            if record is None or record.end > synced_bytes:
-                return
-            if not record.offset:
+        if self._end >= synced_bytes:
+            return []
+        records = self._file.read_span(self._end, synced_bytes)
+        if records:
+            if not self._end:
                 self._start = self._read_start()
-            self._end = record.end
-            yield record.offset, record.payload
+            self._end = records[-1].end
+        return records
 
     def begin_anew(self) -> None:
-        """Yield everything again: the file may have been cut, or be another one."""
+        """Return everything again: the file may have been cut, or be another one."""
         self._end = 0
 
     def is_rewritten(self) -> bool:
-        """Return whether the file begins with another record than the one that was yielded first."""
+        """Return whether the file begins with another record than the one that was returned first."""
         return bool(self._end) and self._read_start() != self._start
-
-    def read_head(self) -> tuple[JournalHead | None, int]:
-        """Return the durable head of a copy of the journal that holds all it carried over, and the entries carried."""
-        reader = _Durable(self._disk, self._file.name)
-        payloads = [payload for _, payload in reader.news()]
-        try:
-            head = msgspec.msgpack.decode(payloads[0], type=JournalHead) if payloads else None
-        except msgspec.MsgspecError:
-            return None, 0
-        # What is appended is behind a durable head, so that some bytes were durable by then.
-        carried = sum(payload[_GENERATION_BYTES:_SYNCED_BYTES] == _NOTHING_DURABLE for payload in payloads[1:])
-        return (head if head is not None and len(payloads) > head.carried else None), carried
 
     def _read_start(self) -> bytes:
         """Return the frame before the first record's body, with its checksums."""
@@ -113,12 +102,12 @@ class DurableView:
     def has_final(self, digest: bytes) -> bool:
         """Return whether the log of the finalized state holds the block."""
         for log in self._logs:
-            self._final.update((_digest_of(payload), None) for _, payload in log.news())
+            self._final.update((_digest_of(record.payload), None) for record in log.news())
         return digest in self._final
 
     def has_block(self, digest: bytes) -> bool:
         """Return whether the block file holds the block."""
-        self._blocks.update((_digest_of(payload), None) for _, payload in self._block_file.news())
+        self._blocks.update((_digest_of(record.payload), None) for record in self._block_file.news())
         return digest in self._blocks
 
     def reopen(self, *, may_misread: bool = False) -> int:
@@ -145,7 +134,8 @@ class DurableView:
         for copy, held in zip(self._copies, self._said, strict=True):
             copy.begin_anew()
             held.clear()
-        heads, carried = zip(*(copy.read_head() for copy in self._copies), strict=True)
+        news = [copy.news() for copy in self._copies]
+        heads, carried = zip(*map(_read_head, news), strict=True)
         # A crash in the middle of a pruning leaves one copy whole; the newer one counts.
         newest = max(range(len(heads)), key=lambda place: _generation_of(heads[place]))
         head = heads[newest]
@@ -162,7 +152,7 @@ class DurableView:
         self._audit.begin_anew(floor, carried=0 if head is None else head.carried)
         if head is not None and head.carried != carried[newest]:
             self._audit.refuse_head(f"{head.carried} entries, and pruning has carried {carried[newest]} over")
-        found = self._read_news()
+        found = self._take(news)
         self._audit.end_rereading()
         return found if floor is None else [floor, *found]
 
@@ -171,15 +161,16 @@ class DurableView:
         if any(copy.is_rewritten() for copy in self._copies):
             self._reread_journal(is_start=False)
         else:
-            self._read_news()
+            self._take([copy.news() for copy in self._copies])
 
-    def _read_news(self) -> list[Record]:
+    def _take(self, news: Sequence[Sequence[StoredRecord]]) -> list[Record]:
+        """Take in the new records of both copies, and return the entries in them."""
         found: list[Record] = []
         # The second copy has the bytes of the first, which need not be decoded twice.
         known: dict[bytes, tuple[Record, Said]] = {}
-        for copy, held in zip(self._copies, self._said, strict=True):
+        for copy, held, stored in zip(self._copies, self._said, news, strict=True):
             # The record at the start of the file is its head.
-            entries = list(self._decode((payload for offset, payload in copy.news() if offset), known))
+            entries = list(self._decode((record.payload for record in stored if record.offset), known))
             held.update((said, None) for _, said in entries)
             records = [record for record, _ in entries]
             if copy is self._reported:
@@ -296,6 +287,17 @@ class WriteAhead(Check):
         self.tally.compared += 1
         if not is_durable:
             self.tally.fail(f"validator {node} {deed} before it was durable on its disk", validator=node)
+
+
+def _read_head(records: Sequence[StoredRecord]) -> tuple[JournalHead | None, int]:
+    """Return the head of a copy of the journal that holds all it carried over, and the entries carried."""
+    try:
+        head = msgspec.msgpack.decode(records[0].payload, type=JournalHead) if records else None
+    except msgspec.MsgspecError:
+        return None, 0
+    # What is appended is behind a durable head, so that some bytes were durable by then.
+    carried = sum(record.payload[_GENERATION_BYTES:_SYNCED_BYTES] == _NOTHING_DURABLE for record in records[1:])
+    return (head if head is not None and len(records) > head.carried else None), carried
 
 
 def _generation_of(head: JournalHead | None) -> int:

@@ -26,9 +26,6 @@ _BROKEN: Final = _START + b"\x00"
 HEAD_BYTES: Final = 16
 """Mark, length, checksum of the body and checksum of these before each body."""
 
-_LIKELY_BYTES: Final = 496
-"""Bodies are seldom longer: most records are votes and certificates."""
-
 TORN: Final = "torn tail"
 DAMAGED: Final = "damaged record"
 
@@ -54,6 +51,7 @@ class RecordFile:
     def __init__(self, disk: Disk, name: str) -> None:
         self._disk = disk
         self.name = name
+        self._checksum = zlib.crc32(name.encode())
 
     @property
     def size(self) -> int:
@@ -81,21 +79,19 @@ class RecordFile:
             return None
         return self._payload(offset, head, self._disk.read(self.name, offset + HEAD_BYTES, _body_bytes(head)))
 
-    def read_record(self, offset: int) -> Record | None:
-        """Return the record framed at `offset`, None where it is damaged; raises DiskError.
+    def read_span(self, offset: int, end: int) -> list[Record]:
+        """Return the intact records from `offset` on that end by `end`, as far as none is damaged; raises DiskError.
 
-        It reads ahead of the head what most records have, which on a disk with faults would age other sectors than
-        `read_at` does: it is for those who look at a disk from outside.
+        It reads everything in one go, which on a disk with faults would age other sectors than `read_at` does: it is
+        for those who look at a disk from outside.
         """
-        data = self._disk.read(self.name, offset, HEAD_BYTES + _LIKELY_BYTES)
-        head = data[:HEAD_BYTES]
-        if not self._is_head(offset, head):
-            return None
-        end = HEAD_BYTES + _body_bytes(head)
-        if end > len(data):
-            data += self._disk.read(self.name, offset + len(data), end - len(data))
-        payload = self._payload(offset, head, data[HEAD_BYTES:end])
-        return None if payload is None else Record(offset, offset + end, payload)
+        data = self._disk.read(self.name, offset, end - offset)
+        records: list[Record] = []
+        start = offset
+        while start < end and (record := self._parse(data, start, offset)) is not None:
+            records.append(record)
+            start = record.end
+        return records
 
     def read(self) -> Contents:
         """Return every intact record, oldest first, and name what lies between; raises DiskError."""
@@ -150,13 +146,15 @@ class RecordFile:
         )
         return TORN if ends_inside else DAMAGED
 
-    def _parse(self, data: bytes, offset: int) -> Record | None:
-        head = data[offset : offset + HEAD_BYTES]
+    def _parse(self, data: bytes, offset: int, first: int = 0) -> Record | None:
+        """Return the record framed at `offset` of the file, None where it is damaged; `data` begins at `first`."""
+        start = offset - first + HEAD_BYTES
+        head = data[start - HEAD_BYTES : start]
         if not self._is_head(offset, head):
             return None
-        end = offset + HEAD_BYTES + _body_bytes(head)
-        payload = self._payload(offset, head, data[offset + HEAD_BYTES : end])
-        return None if payload is None else Record(offset, end, payload)
+        end = start + _body_bytes(head)
+        payload = self._payload(offset, head, data[start:end])
+        return None if payload is None else Record(offset, end + first, payload)
 
     def _is_head(self, offset: int, head: bytes) -> bool:
         return (
@@ -172,7 +170,8 @@ class RecordFile:
         return body.replace(_BROKEN, _START)
 
     def _seed(self, offset: int) -> int:
-        return zlib.crc32(self.name.encode() + offset.to_bytes(8, "big"))
+        # The checksum of the name and the offset behind it.
+        return zlib.crc32(offset.to_bytes(8, "big"), self._checksum)
 
 
 def _body_bytes(head: bytes) -> int:

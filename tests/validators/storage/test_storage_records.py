@@ -32,16 +32,19 @@ def test_every_payload_reads_back(payloads):
 
     assert [record.payload for record in contents.records] == payloads
     assert [file.read_at(offset) for offset in offsets] == payloads
-    assert [file.read_record(offset) for offset in offsets] == contents.records
     assert contents.damages == []
 
 
-@pytest.mark.parametrize("length", [0, 479, 480, 481, 496, 497, 5_000])
-def test_a_record_longer_than_what_is_read_ahead_is_whole(length):
-    """The bytes read with the head end somewhere in the next record, or before the end of this one."""
-    _, file, offsets = written([bytes(length), b"next", b"\xa5\x5a\xc3" * length])
+@given(payloads=PAYLOADS, data=st.data())
+def test_a_span_has_the_records_that_begin_and_end_in_it(payloads, data):
+    """Whole records alone, from any of them on: one that reaches beyond the end is not durable."""
+    _, file, offsets = written(payloads)
+    first = data.draw(st.sampled_from([*offsets, file.size]))
+    end = data.draw(st.integers(first, file.size))
 
-    assert [file.read_record(offset) for offset in offsets] == file.read().records
+    records = [record for record in file.read().records if record.offset >= first and record.end <= end]
+
+    assert file.read_span(first, end) == records
 
 
 @given(payloads=PAYLOADS, cut=st.integers(0, 400))
@@ -74,7 +77,7 @@ def test_a_flipped_bit_costs_one_record_and_is_named(payloads, data):
     assert [record.payload for record in records] == payloads[:hit] + payloads[hit + 1 :]
     assert [(damage.offset, damage.what in {DAMAGED, TORN}) for damage in damages] == [(offsets[hit], True)]
     assert file.read_at(offsets[hit]) is None
-    assert file.read_record(offsets[hit]) is None
+    assert [record.payload for record in file.read_span(0, file.size)] == payloads[:hit]
 
 
 def test_a_record_at_another_place_is_not_read():
