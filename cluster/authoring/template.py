@@ -3,8 +3,10 @@
 from string import Template
 from typing import Final
 
+from checker.record.program import program_name
+
 _TEMPLATE: Final = Template("""\
-name = "$name"                     # also the name of the run directory
+$named # also the name of the run directory
 title = "four validators, one of them away for a while"
 requires = ["away"]                # without effect of these the run is inconclusive
 
@@ -29,12 +31,16 @@ restart_ms = 8_000
 [run]
 until_height = 14                  # over when every validator has finalized this height and no fault is at work
 
-# stampede check $file             what the faults will do, in sentences, and what the run costs
-# stampede run $file --seed 7
-# stampede sweep $file --seeds 0..99
+# $program check $file             what the faults will do, in sentences, and what the run costs
+# $program run $file --seed 7
+# $program sweep $file --seeds 0..99
 """)
+
+
+_COMMENT_COLUMN: Final = 34
 
 
 def template_of(name: str, file: str) -> str:
     """Return the text of a new scenario of this name, to be written to this file."""
-    return _TEMPLATE.substitute(name=name, file=file)
+    named = f'name = "{name}"'.ljust(_COMMENT_COLUMN)
+    return _TEMPLATE.substitute(named=named, program=program_name(), file=file)

@@ -21,6 +21,7 @@ def test_new_writes_a_file_that_can_be_run_and_is_commented(tmp_path, capsys):
 
     assert (code, load_scenario(str(path)).name) == (0, "my-outage")
     assert path.read_text().count("# ") > 10
+    assert f"# run_cluster.py check {path} " in path.read_text()
     assert f"check {path}" in capsys.readouterr().out
 
 
