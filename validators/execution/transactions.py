@@ -1,7 +1,7 @@
 """One transaction in a block: its admission, its execution and its fees.
 
 Admission checks everything before it writes anything. Fees are charged at the limits and the maximum fees, and the
-unused part comes back; the basefee part is burned, the tip goes to the proposer (docs/chain.md, fees).
+unused part comes back; the basefee part is burned, the tip goes to the proposer (docs/chain.md, transactions).
 """
 
 import hashlib
@@ -92,7 +92,7 @@ def admit(transaction: Transaction, encoded: bytes, *, ledger: StateLedger, base
     """Check everything but the signature, and write nothing.
 
     Raises:
-        InvalidTransactionError: DerivedSize, limits, fees, nonce or balance are wrong here.
+        InvalidTransactionError: Size, limits, fees, nonce or balance are wrong here.
     """
     _check_limits(transaction, len(encoded), room)
     _check_fees(transaction, basefees)
