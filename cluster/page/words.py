@@ -68,7 +68,10 @@ def make_verdict(
         ("scenario", f"{scenario.name}: {scenario.title}"),
         ("seed", str(document.get("seed", ""))),
         ("digest", str(document.get("digest", ""))),
-        ("replicas", f"{scenario.cluster.validators} validators, {len(scenario.observers)} observers"),
+        (
+            "replicas",
+            f"{counted(scenario.cluster.validators, 'validators')}, {counted(len(scenario.observers), 'observers')}",
+        ),
         (
             "chain",
             f"{scenario.consensus.engine}, policy {scenario.chain.policy}, timers count in {_timebase(scenario)}",

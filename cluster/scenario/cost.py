@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import Scenario
 from cluster.workloads.submission import Volume
+from report.words import counted
 
 SECONDS_WARNED: Final = 600
 """A run that may take longer than this is warned of."""
@@ -58,7 +59,8 @@ class PlanCost(NamedTuple):
     def describe(self) -> str:
         """Return the estimate as one line."""
         memory = f"{self.memory_bytes / (1 << 20):,.0f} MiB"
-        plan = f"{self.blocks:,} blocks, {self.transactions:,} transactions, {self.timers:,} timers"
+        named = ((self.blocks, "blocks"), (self.transactions, "transactions"), (self.timers, "timers"))
+        plan = ", ".join(counted(*each) for each in named)
         return f"{plan}; about {self.events:,} events, {memory} and {self.seconds:,} s"
 
 

@@ -29,6 +29,7 @@ from checker.results import CheckResult
 from cluster.runtime.cluster import Cluster
 from cluster.scenario.load import decode_scenario, encode_scenario
 from cluster.verdict.pipeline import PipelineResult
+from report.words import counted
 
 REPEAT_HASH_SEED: Final = 4_021
 REPEAT_SHUFFLE: Final = 77
@@ -90,7 +91,7 @@ class RepeatWorker(RequestProcess):
         log = self.ask(msgspec.msgpack.encode(request))
         check = compare_logs(bytes(result.log), log)
         earlier, self._runs = self._runs, self._runs + 1
-        return replace(check, summary=f"{check.summary}, in a process with {earlier:,} runs before")
+        return replace(check, summary=f"{check.summary}, in a process with {counted(earlier, 'runs')} before")
 
 
 def answer_request(encoded: bytes) -> bytes:

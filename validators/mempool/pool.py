@@ -18,7 +18,7 @@ from validators.execution.blocks import Transaction
 from validators.mempool.rules import PoolRule
 
 BYTES_MAX: Final = 64 * 1024 * 1024
-"""Beyond this a mempool takes nothing more from the same giver; who wants to may try again."""
+"""Most bytes that a mempool holds of one giver, which may try again later."""
 
 CLIENTS: Final = -1
 """The giver of what clients submit here."""

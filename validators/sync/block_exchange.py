@@ -23,7 +23,7 @@ from validators.sync.seals import Seals
 from validators.sync.serving import Answer, Serving
 
 RESPONSE_BYTES_MAX: Final = 8 * 1024 * 1024
-"""An answer takes on no further ancestor from here on; with the last one it is inside the wire's limit."""
+"""Ancestors are added while an answer stays within this; the block that was asked for goes out whatever its size."""
 
 _REQUEST_LABEL: Final = Label(BlockRequest.traced_name)
 

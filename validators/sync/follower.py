@@ -25,7 +25,7 @@ from validators.execution import Engine, Executed, InvalidBlockError
 from validators.execution.blocks import Block, Header
 
 PEER_BYTES_MAX: Final = 64 * 1024 * 1024
-"""So much of each peer's unfinalized blocks a validator keeps; beyond that only those that a goal waits for."""
+"""Most bytes of one peer's unfinalized blocks that are kept; beyond it only blocks that a goal waits for."""
 
 PEER_BLOCK_BYTES_MIN: Final = 16 * 1024
 """A block counts for no less, so that tiny ones do not add up either."""

@@ -152,7 +152,7 @@ class SnapshotSource:
 
 
 def cut_operations(operations: Sequence[bytes], chunk_bytes: int) -> Iterator[tuple[bytes, ...]]:
-    """Yield the operations in pieces; each takes on no further one once it has `chunk_bytes`."""
+    """Yield the operations in pieces; a piece closes once it has `chunk_bytes`."""
     piece: list[bytes] = []
     room_bytes = chunk_bytes
     for operation in operations:

@@ -289,7 +289,7 @@ def test_a_sweep_says_which_seeds_are_judged_again_and_by_which_code(tmp_path):
 
     assert done.returncode == 0, done.stderr
     assert "judged again: 1 seeds that code abababababab had judged" in done.stdout
-    assert f"{tmp_path / 'r.sqlite'}: 1 seeds were judged by code abababababab; they are judged again" in done.stderr
+    assert f"{tmp_path / 'r.sqlite'}: judged by code abababababab, and judged again: 1 seed" in done.stderr
     assert str(this_code()) in done.stdout
     assert read_rows(tmp_path / "r.sqlite")[0][9] == this_code().fingerprint
 

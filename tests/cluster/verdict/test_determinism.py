@@ -158,7 +158,7 @@ def test_one_process_repeats_one_run_after_another(repeater):
     checks = [repeater.compare(recorded(seed)) for seed in (1, 2)]
 
     assert [check.status for check in checks] == ["passed", "passed"]
-    assert checks[1].summary.endswith("in a process with 1 runs before")
+    assert checks[1].summary.endswith("in a process with 1 run before")
 
 
 def test_a_repetition_that_differs_names_the_first_event(repeater):

@@ -60,6 +60,7 @@ from network.draw import SWARM
 from report.campaign import SweepProgress, coverage_table, group_table, rules_table, seeds_per_hour
 from report.console import print_tables
 from report.layout import output_console
+from report.words import counted
 
 CORPUS: Final = RUNS / "corpus"
 """The corpus of `--corpus` without a folder."""
@@ -229,7 +230,7 @@ def _say_outdated(tally: SweepTally, path: Path) -> None:
     """Say before the first run why it takes as long as a new sweep; standard output is the verdict's."""
     count = sum(tally.outdated.values())
     codes = " and ".join(map(show_fingerprint, tally.outdated))
-    sys.stderr.write(f"{path}: {count:,} seeds were judged by {codes}; they are judged again\n")
+    sys.stderr.write(f"{path}: judged by {codes}, and judged again: {counted(count, 'seeds')}\n")
 
 
 def _describe_interrupt(results: ResultsFile, options: argparse.Namespace, plugins: tuple[str, ...]) -> str:
@@ -310,7 +311,8 @@ def _print(tally: SweepTally, options: argparse.Namespace, path: Path, seconds: 
     untried = [] if options.swarm else untried_lines(tally.rules)
     lines = [verdict_line(tally), *untried, *reach_lines(tally)]
     lines.append(
-        f"{fresh:,} seeds in {seconds:.1f} s, {seeds_per_hour(fresh, seconds):,} seeds/h; {tally.resumed:,} were there"
+        f"{counted(fresh, 'seeds')} in {seconds:.1f} s, {seeds_per_hour(fresh, seconds):,} seeds/h; "
+        f"{tally.resumed:,} were there"
     )
     lines += [
         f"judged again: {count:,} seeds that {show_fingerprint(fingerprint)} had judged"
