@@ -174,7 +174,7 @@ class ThinCertificates(SimplexBehaviour):
         choice, validators = self.draw(3), self.adversary.validators
         if choice == 0:
             return thinned(certificate, validators)
-        return padded(certificate, validators) if choice == 1 else strayed(certificate, validators)
+        return padded(certificate, validators) if choice == 1 else strayed(certificate)
 
     def _add(self, outgoing: Outgoing, vote: Notarize) -> Iterator[Outgoing]:
         """Claim that all have made final what this validator alone has voted for."""

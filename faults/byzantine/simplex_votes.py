@@ -162,9 +162,9 @@ def padded(certificate: Certificate, validators: int) -> Certificate:
     )
 
 
-def strayed(certificate: Certificate, validators: int) -> Certificate:
+def strayed(certificate: Certificate) -> Certificate:
     """Return a certificate that names a signer who does not exist."""
-    bits = int.from_bytes(certificate.signers, "little") | 1 << (8 * len(certificate.signers) - 1)
-    length = (validators + 7) // 8
+    length = len(certificate.signers)
+    bits = int.from_bytes(certificate.signers, "little") | 1 << (8 * length - 1)
     signatures = (*certificate.signatures, certificate.signatures[0])
     return msgspec.structs.replace(certificate, signers=bits.to_bytes(length, "little"), signatures=signatures)

@@ -247,9 +247,13 @@ def test_a_block_in_an_odd_encoding_no_other_behaviour_reads():
 
 @pytest.mark.parametrize(
     ("engine", "forger", "what", "builder"),
-    [("hotstuff", "forge-body", "encoding", "equivocate"), ("longest-chain", "forge-header", "", "usurp")],
+    [
+        ("simplex", "misshape", "signers", "thin-certificates"),
+        ("hotstuff", "forge-body", "encoding", "equivocate"),
+        ("longest-chain", "forge-header", "", "usurp"),
+    ],
 )
-def test_a_forged_block_stops_no_behaviour_that_builds_on_blocks(engine, forger, what, builder):
+def test_what_one_behaviour_has_forged_stops_no_other(engine, forger, what, builder):
     forged = lie("forged", 1, forger, f'what="{what}"')
     on_it = lie("on_it", 1, builder, span_ms=(3_000, 9_000))
     result = short_run(f'consensus.engine="{engine}"', forged, on_it, 'requires=["forged"]')
