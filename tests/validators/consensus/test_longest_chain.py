@@ -327,6 +327,16 @@ def test_a_new_replica_trusts_the_greatest_head_that_it_hears_of():
     assert lone.final == long[-4]
 
 
+@pytest.mark.parametrize(("headers", "reason"), [(4, ""), (3, "too few headers on the final block")])
+def test_a_final_block_that_is_not_deep_enough_is_refused(headers, reason):
+    """One validator alone seals a block of its own slot, and would be trusted."""
+    lone = Lone(3, slot=1)
+    chain = chain_on(None, range(1, 9))
+    answer = HeadResponse(sealed(chain[-1]), burial_of(*chain[-headers:]))
+
+    assert lone.engine.check(1, answer).reason == reason
+
+
 def test_a_replica_with_a_final_block_trusts_no_other():
     own, foreign = chain_on(None, range(1, 6)), chain_on(None, range(1, 25), salt=5)
     lone = Lone(slot=30, depth=3)

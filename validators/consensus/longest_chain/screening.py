@@ -11,7 +11,7 @@ from validators.consensus.longest_chain.messages import (
     SealedHeader,
     facts_of,
 )
-from validators.consensus.longest_chain.sealing import MALFORMED, find_burial_fault, find_seal_fault
+from validators.consensus.longest_chain.sealing import MALFORMED, SHALLOW, find_burial_fault, find_seal_fault
 from validators.consensus.signing import Scheme
 
 USELESS = MessageCheck(ok=False, reason=STALE, signatures_verified=0)
@@ -45,12 +45,20 @@ def check_message(
     elif isinstance(message, HeadResponse):
         if not is_asked:
             return USELESS
-        reason = _find_fault(scheme, message.head, validators, config)
-        if not reason and message.final is not None:
-            reason = find_burial_fault(scheme, message.final, validators, config)
+        reason = _find_answer_fault(scheme, message, validators, config)
     else:
         reason = ""
     return MessageCheck(ok=not reason, reason=reason, signatures_verified=scheme.verified - before)
+
+
+def _find_answer_fault(scheme: Scheme, answer: HeadResponse, validators: int, config: LongestChainConfig) -> str:
+    """Return why an answer is of no use, or an empty string."""
+    final = answer.final
+    # A joiner trusts on first sight, but no validator may make it do so by one block of its own.
+    if final is not None and len(final.chain) <= config.finality_depth:
+        return SHALLOW
+    fault = _find_fault(scheme, answer.head, validators, config)
+    return fault or ("" if final is None else find_burial_fault(scheme, final, validators, config))
 
 
 def _find_fault(scheme: Scheme, sealed: SealedHeader, validators: int, config: LongestChainConfig) -> str:

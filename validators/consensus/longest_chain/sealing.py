@@ -19,6 +19,7 @@ SEAL_NAMESPACE: Final = b"stampede_SLOT"
 MALFORMED: Final = "malformed header"
 WRONG_LEADER: Final = "wrong leader"
 UNSIGNED: Final = "invalid seal"
+SHALLOW: Final = "too few headers on the final block"
 
 
 def make_seal(scheme: Scheme, digest: bytes) -> bytes:
