@@ -9,7 +9,7 @@ and no reader asks for all. Structs rather than named tuples: building one costs
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, ClassVar, Final, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, TypeAlias, TypeVar, final
 
 import msgspec
 
@@ -95,14 +95,40 @@ def events_of_type(events: Iterable[Event], expected: type[AnyEvent]) -> Iterato
             yield event, body
 
 
+@final
+class OfLabels:
+    """A handler of messages, sent or delivered, that gets those of some labels; a router does not call it for others.
+
+    Most messages are votes, and most of those who look at messages are after another kind.
+
+    Args:
+        is_wanted: Says of a label whether messages with it are handled, always the same.
+        handle: Is called with the event and its typed values.
+    """
+
+    __slots__ = ("handle", "is_wanted")
+
+    def __init__(self, is_wanted: Callable[[str], object], handle: Callable[[Event, Any], None]) -> None:
+        self.is_wanted = is_wanted
+        self.handle = handle
+
+    def __call__(self, event: Event, body: Any) -> None:  # noqa: ANN401 - any type of event that has a label
+        """Handle an event that came without a router, if its label is wanted."""
+        if self.is_wanted(body.label):
+            self.handle(event, body)
+
+
 class EventRouter:
     """Hands each event to the handlers of its type, in the order given; one of another type costs a look-up."""
 
     def __init__(self, *handlers: Handlers) -> None:
         self._routes: dict[str, tuple[type[TraceEvent], list[Callable[[Event, Any], None]]]] = {}
+        self._by_label: dict[str, dict[str, list[Callable[[Event, Any], None]]]] = {}
         for each in handlers:
             for expected, handler in each.items():
                 self._routes.setdefault(expected.kind, (expected, []))[1].append(handler)
+                if isinstance(handler, OfLabels):
+                    self._by_label[expected.kind] = {}
 
     @property
     def kinds(self) -> frozenset[str]:
@@ -115,15 +141,31 @@ class EventRouter:
         Raises:
             MalformedEventError: its values are not those of its kind.
         """
-        body: TraceEvent | LoggedValues | None = event.body
-        found = self._routes.get(event.body.kind)
+        body: Any = event.body
+        kind = body.kind
+        found = self._routes.get(kind)
         if found is None:
             return
         expected, handlers = found
         if type(body) is not expected:
             body = read_event(event, expected)
+        by_label = self._by_label.get(kind)
+        if by_label is not None:
+            chosen = by_label.get(body.label)
+            handlers = self._choose(kind, body.label) if chosen is None else chosen
         for handler in handlers:
             handler(event, body)
+
+    def _choose(self, kind: str, label: str) -> list[Callable[[Event, Any], None]]:
+        """Return the handlers of messages with a label, and remember them."""
+        chosen: list[Callable[[Event, Any], None]] = []
+        for handler in self._routes[kind][1]:
+            if not isinstance(handler, OfLabels):
+                chosen.append(handler)
+            elif handler.is_wanted(label):
+                chosen.append(handler.handle)
+        self._by_label[kind][label] = chosen
+        return chosen
 
 
 def _as_logged(value: Value) -> Value:

@@ -16,7 +16,7 @@ from checker.checks.context import RunContext
 from checker.checks.observations import ORDINALS
 from checker.results import CheckResult, ExitClass
 from faults.events import Crashed
-from network.events import Delivered, Event, Handlers, Sent
+from network.events import Delivered, Event, Handlers, OfLabels, Sent
 from network.types import Micros, NodeId
 from validators.consensus.registry import ENGINES
 from validators.events import BlockFinalized, Booted, MessageRefused, SnapshotJoined
@@ -26,6 +26,9 @@ BLOCKS: Final = "BlockRequest"
 SNAPSHOT: Final = "SnapshotRequest"
 ANSWERED: Final = {"BlockResponse": BLOCKS, "SnapshotOffer": SNAPSHOT}
 """Answers, and the request that each is to."""
+
+_REQUESTS: Final = (BLOCKS, SNAPSHOT)
+_WATCHED: Final = (*_REQUESTS, *ANSWERED)
 
 ATTEMPTS: Final = 3
 """Requests for a snapshot that one peer gets at most, until the replica that asks applies a block."""
@@ -86,8 +89,8 @@ class NeededAnswers(Check):
             BlockFinalized: self.finalized,
             SnapshotJoined: self.joined,
             Crashed: self.crashed,
-            Sent: self.sent,
-            Delivered: self.delivered,
+            Sent: OfLabels(_WATCHED.__contains__, self.sent),
+            Delivered: OfLabels(_REQUESTS.__contains__, self.delivered),
             MessageRefused: self.refused,
         }
 
@@ -119,7 +122,7 @@ class NeededAnswers(Check):
     def sent(self, event: Event, sent: Sent) -> None:
         """Note a request, or compare an answer with the one that it is to."""
         node, label = event.node, sent.label
-        if label in {BLOCKS, SNAPSHOT}:
+        if label in _REQUESTS:
             asked = _Asked(self._heights.get(node, 0), sent.checksum)
             self._on_way[node, sent.destination, label, sent.ordinal] = asked
             if label == SNAPSHOT:
@@ -129,7 +132,7 @@ class NeededAnswers(Check):
                     validator=node,
                 )
                 self._count_attempt(node, sent.destination)
-        elif label in ANSWERED and sent.height is not None and node not in self._paused:
+        elif sent.height is not None and node not in self._paused:
             taken = self._taken.pop((node, sent.destination, ANSWERED[label]), None)
             if taken is not None and label == "BlockResponse":
                 self._answers.append(_Answer(node, sent.height, taken.asker_height, sent.length, sent.checksum))

@@ -5,7 +5,7 @@ from checker.checks.context import RunContext
 from checker.checks.mirror import SettledBlock
 from checker.checks.rules.registry import RULES
 from checker.results import CheckResult
-from network.events import Event, Handlers, Sent
+from network.events import Event, Handlers, OfLabels, Sent
 from validators.events import Booted, Entered
 
 
@@ -29,7 +29,8 @@ class Leaders(Check):
     @property
     def handlers(self) -> Handlers:
         """Views that are entered, blocks that are proposed in them, and starts."""
-        return {Entered: self.entered, Sent: self.sent, Booted: self.booted}
+        relays = OfLabels(lambda label: label == "BlockRelay", self.sent)
+        return {Entered: self.entered, Sent: relays, Booted: self.booted}
 
     def leader_of(self, view: int) -> int | None:
         """Return the leader of a view."""
@@ -53,7 +54,7 @@ class Leaders(Check):
 
     def sent(self, event: Event, sent: Sent) -> None:
         """Compare a proposed block with what its leader relayed in the view before, in an earlier life as well."""
-        if sent.label != "BlockRelay" or sent.view is None:
+        if sent.view is None:
             return
         earlier = self._relayed.setdefault((event.node, sent.view), sent.checksum)
         if earlier != sent.checksum:

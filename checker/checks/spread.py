@@ -25,7 +25,7 @@ from checker.checks.mirror import SettledBlock
 from checker.results import CheckResult, ExitClass
 from faults.events import Crashed, TransactionSubmitted
 from network.clock import MILLION
-from network.events import Delivered, Event, Handlers, Sent, TimerElapsed
+from network.events import Delivered, Event, Handlers, OfLabels, Sent, TimerElapsed
 from network.types import Micros, NodeId
 from validators.events import Booted, Halted
 from validators.mempool.pool import Pooled
@@ -98,8 +98,8 @@ class MempoolSpread(Check):
         """The timers, parts that leave and arrive, and mempools that are lost."""
         return {
             TimerElapsed: self.elapsed,
-            Sent: self.sent,
-            Delivered: self.delivered,
+            Sent: OfLabels(_is_gossip, self.sent),
+            Delivered: OfLabels(_is_gossip, self.delivered),
             Booted: self.booted,
             Crashed: self.crashed,
             Halted: self.halted,
@@ -122,10 +122,9 @@ class MempoolSpread(Check):
     def sent(self, event: Event, sent: Sent) -> None:
         """Follow a part; what goes to several in the instant of a timer may be a client's, and is not followed."""
         node, is_timers = event.node, self._timer_us.get(event.node) == event.at_us
-        if sent.label == GOSSIP:
-            # One that is paused gets its timers late: a part of it may leave in any instant.
-            self._handed_in.send(node, event.at_us, sent, may_be_timers=is_timers or node in self._hindered)
-        if sent.label != GOSSIP or not is_timers:
+        # One that is paused gets its timers late: a part of it may leave in any instant.
+        self._handed_in.send(node, event.at_us, sent, may_be_timers=is_timers or node in self._hindered)
+        if not is_timers:
             return
         if node in self._due and self._due[node].at_us == event.at_us:
             self._due[node].lengths.append(sent.length)
@@ -138,10 +137,9 @@ class MempoolSpread(Check):
 
     def delivered(self, event: Event, delivered: Delivered) -> None:
         """Count a part that arrives as it was sent."""
-        if delivered.label == GOSSIP:
-            part = self._on_way.pop((delivered.source, event.node, delivered.ordinal), None)
-            if part is not None and part.checksum == delivered.checksum:
-                self._arrived.setdefault((delivered.source, event.node), []).append((part.sent_us, event.at_us))
+        part = self._on_way.pop((delivered.source, event.node, delivered.ordinal), None)
+        if part is not None and part.checksum == delivered.checksum:
+            self._arrived.setdefault((delivered.source, event.node), []).append((part.sent_us, event.at_us))
 
     def booted(self, event: Event, _booted: Booted) -> None:
         """A validator that starts has an empty mempool."""
@@ -264,6 +262,10 @@ class MempoolSpread(Check):
             transaction=digest.hex(),
             validator=peer,
         )
+
+
+def _is_gossip(label: str) -> bool:
+    return label == GOSSIP
 
 
 def _count_parts(pool: Mapping[bytes, Pooled]) -> int:

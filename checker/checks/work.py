@@ -26,7 +26,7 @@ from checker.checks.observations import short
 from checker.checks.rules.registry import RULES
 from checker.results import CheckResult, ExitClass
 from network.clock import MILLION
-from network.events import Event, Handlers, Sent, WorkFinished
+from network.events import Event, Handlers, OfLabels, Sent, WorkFinished
 from network.types import Micros, NodeId
 from validators.events import BlockExecuted, BlockFinalized, Voted
 from validators.messages import BLOCKS_PER_RESPONSE
@@ -43,6 +43,7 @@ DIVERGED: Final = "diverged"
 """The mode of an execution that says nothing about the block's validity here."""
 
 TIMED: Final = ("propose", "verify")
+_PRICED: Final = ("BlockResponse", "SnapshotChunk")
 """Modes of executions that are reported as their time is over."""
 
 
@@ -78,7 +79,7 @@ class PricedWork(Check):
             BlockExecuted: self.executed,
             Voted: self.voted,
             BlockFinalized: self.finalized,
-            Sent: self.sent,
+            Sent: OfLabels(_PRICED.__contains__, self.sent),
         }
 
     @property
@@ -138,7 +139,7 @@ class PricedWork(Check):
             each_us = self._costs.serve_block_us
             allowed = range(each_us, each_us * BLOCKS_PER_RESPONSE + 1, each_us) if each_us else (0,)
             self._require_price(event, sent.label, allowed)
-        elif sent.label == "SnapshotChunk":
+        else:
             self._require_price(event, sent.label, (self._costs.block_us,))
 
     def finish(self) -> CheckResult:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from faults.events import Crashed
-from network.events import Event, Handlers, Sent, TimerElapsed
+from network.events import Event, Handlers, OfLabels, Sent, TimerElapsed
 from network.types import NodeId
 from scheduler import Reach, RuleCell
 from validators.events import (
@@ -29,6 +29,8 @@ _OF_LABEL: Final[Mapping[str, RuleCell]] = {
     "BlockResponse": SyncRule.BLOCK_SERVED,
     "SnapshotRequest": SyncRule.SNAPSHOT_REQUESTED,
 }
+
+PIECE_REQUEST: Final = "SnapshotChunkRequest"
 
 _OF_REFUSAL: Final[Mapping[str, RuleCell]] = {
     "TooManyAnswers": SyncRule.ANSWERS_LIMITED,
@@ -122,7 +124,7 @@ class SyncCells:
         self._asked: dict[NodeId, NodeId] = {}
         self._last_final: dict[NodeId, tuple[int, int]] = {}
         self.handlers: Final[Handlers] = {
-            Sent: self._send,
+            Sent: OfLabels(lambda label: label in _OF_LABEL or label == PIECE_REQUEST, self._send),
             TimerElapsed: self._elapse,
             MessageRefused: self._refuse,
             SnapshotJoined: self._join,
@@ -136,7 +138,7 @@ class SyncCells:
             self._pieces[event.node] = 0
             if cell is SyncRule.SNAPSHOT_REQUESTED:
                 self._asked[event.node] = sent.destination
-        elif sent.label == "SnapshotChunkRequest":
+        else:
             pieces = self._pieces[event.node] = self._pieces.get(event.node, 0) + 1
             if pieces > 1:
                 self._reach(SyncRule.SNAPSHOT_IN_PIECES)

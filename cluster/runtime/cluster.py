@@ -48,6 +48,9 @@ from validators.storage import Disk, DiskHandle, SimulatedDisk, provision
 
 BLOCKS_AFTER_HEALING = 2
 
+_HEEDED: Final = (BlockFinalized.kind, Booted.kind, Halted.kind, BlockUndone.kind, BlockRolledBack.kind)
+"""Kinds of events that show a reorganization, or move an observer on; nine of ten are messages and work."""
+
 RECORDING: Final = (*WATCHED, FaultEdge.kind)
 """Events after which a data directory records the effects of the faults."""
 
@@ -108,7 +111,6 @@ class Cluster:
     _injector: Injector = field(init=False)
     _observers: ObserverController = field(init=False)
     _router: EventRouter = field(init=False)
-    _heeded: frozenset[str] = field(init=False)
     _reported_height: int = field(init=False, default=0)
     _adversaries: dict[int, Adversary] = field(init=False)
     _reorganizing: dict[int, None] = field(init=False, default_factory=dict)
@@ -239,8 +241,6 @@ class Cluster:
         }
         self._injector.watch_phases(lambda node, status: self.hooks.on_leave(kernel.now_us, node, status))
         self._router = EventRouter(handlers, *self._injector.handlers)
-        # All others, nine of ten, are sends, deliveries and work, which only hooks look at.
-        self._heeded = self._router.kinds | {BlockUndone.kind, BlockRolledBack.kind}
         self._observers = ObserverController(
             scenario.observers_by_number,
             kernel=kernel,
@@ -284,8 +284,8 @@ class Cluster:
         progress.now_us = event.at_us
         progress.events += 1
         kind = event.body.kind
-        if kind in self._heeded:
-            self._router.route(event)
+        self._router.route(event)
+        if kind in _HEEDED:
             self._show_reorg(event)
             self._observers.observe(event, is_wanted=not self._has_its_goal(progress.finalized_heights[event.node]))
         elif self._reorganizing:

@@ -11,7 +11,7 @@ from typing import Final
 
 from faults.coverage.engine_phases import EnginePhases, Phase, PhaseStatus
 from faults.events import Crashed, Restarted
-from network.events import Delivered, Event, Handlers, Sent
+from network.events import Delivered, Event, Handlers, OfLabels, Sent
 from validators.events import (
     BlockExecuted,
     Booted,
@@ -38,7 +38,7 @@ class Phases:
         self._engine = engine
         self._waiting = ("awaiting-proposal", *engine.waiting, "fetching")
         """Phases that a leader's proposal ends."""
-        self._requests = (BlockRequest.traced_name, *engine.requests)
+        asking = (SnapshotRequest.traced_name, BlockRequest.traced_name, *engine.requests)
         self._statuses = [PhaseStatus() for _ in range(validators)]
         self._on_leave = on_leave
         self.handlers: Final[Handlers] = {
@@ -47,8 +47,8 @@ class Phases:
             Entered: self._enter,
             Voted: self._vote,
             CertificateHeld: self._certify,
-            Delivered: self._deliver,
-            Sent: self._send,
+            Delivered: OfLabels(lambda label: label == engine.proposal, self._deliver),
+            Sent: OfLabels(lambda label: label in asking, self._send),
             BlockExecuted: self._execute,
             Booted: self._boot,
             StoppedVoting: self._observe_only,
@@ -99,14 +99,13 @@ class Phases:
 
     def _deliver(self, event: Event, delivered: Delivered) -> None:
         status = self._statuses[event.node]
-        is_proposal = delivered.label == self._engine.proposal and delivered.source == status.leader
-        if is_proposal and status.phase in self._waiting:
+        if delivered.source == status.leader and status.phase in self._waiting:
             self._go(event.node, "verifying")
 
     def _send(self, event: Event, sent: Sent) -> None:
         if sent.label == SnapshotRequest.traced_name:
             self._go(event.node, "joining")
-        elif sent.label in self._requests and self._statuses[event.node].phase not in {"joining", "proposing"}:
+        elif self._statuses[event.node].phase not in {"joining", "proposing"}:
             self._go(event.node, "fetching")
 
     def _execute(self, event: Event, _executed: BlockExecuted) -> None:

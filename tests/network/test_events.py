@@ -11,6 +11,7 @@ from network.events import (
     EventRouter,
     LoggedValues,
     MalformedEventError,
+    OfLabels,
     Sent,
     TimerElapsed,
     TraceEvent,
@@ -86,6 +87,28 @@ def test_a_router_calls_the_handlers_of_a_type_in_order():
     router.route(Event(2, 4, TimerElapsed("any")))
 
     assert seen == [("first", 4, 3), ("second", 4, 3)]
+
+
+def test_a_router_calls_handlers_of_labels_for_these_alone():
+    seen = []
+    some = {Sent: OfLabels(lambda label: label.startswith("V"), lambda _event, sent: seen.append(("some", sent.label)))}
+    every = {Sent: lambda _event, sent: seen.append(("every", sent.label))}
+    router = EventRouter(some, every)
+    for label in ("Vote", "Block", "Vote"):
+        router.route(Event(1, 0, Sent(1, 0, label, 9, b"sum")))
+    router.route(logged(2, 0, "send", 1, 0, "View", 9, b"sum"))
+
+    assert [label for who, label in seen if who == "some"] == ["Vote", "Vote", "View"]
+    assert [label for who, label in seen if who == "every"] == ["Vote", "Block", "Vote", "View"]
+
+
+def test_a_handler_of_labels_passes_over_others_without_a_router():
+    seen = []
+    handler = OfLabels(("Vote",).__contains__, lambda _event, sent: seen.append(sent.label))
+    for label in ("Vote", "Block"):
+        handler(Event(1, 0, Sent(1, 0, label, 9, b"sum")), Sent(1, 0, label, 9, b"sum"))
+
+    assert seen == ["Vote"]
 
 
 def test_every_kind_has_one_type():

@@ -133,8 +133,12 @@ class AuditedLink:
             self._streams[purpose] = self._chance.stream(purpose, self._subject)
         return self._streams[purpose]
 
-    def _is_hit(self, purpose: str, ordinal: int, ppm: int) -> bool:
-        return bool(ppm) and share_of(self._stream(purpose).at(ordinal), _MILLION) < ppm
+    def _is_hit(self, purpose: str, ordinal: int, ppm: int, name: str = "") -> bool:
+        """Whether the link's own draw, or that of the condition of a name, is below a rate; most rates are 0."""
+        if not ppm:
+            return False
+        stream = self._stream(f"{purpose} {name}" if name else purpose)
+        return share_of(stream.at(ordinal), _MILLION) < ppm
 
     def own_us(self, ordinal: int) -> int:
         """Return the time on its way of a message that nothing changes."""
@@ -150,8 +154,8 @@ class AuditedLink:
         if self._is_hit("loss", ordinal, self.loss_ppm):
             return ForeseenFate(dropped="loss")
         for each in there:
-            is_lost = self._is_hit(f"loss {each.name}", ordinal, each.loss_ppm)
-            if is_lost or self._is_hit(f"burst {each.name}", now_us // each.burst_us, each.burst_ppm):
+            is_lost = self._is_hit("loss", ordinal, each.loss_ppm, each.name)
+            if is_lost or self._is_hit("burst", now_us // each.burst_us, each.burst_ppm, each.name):
                 return ForeseenFate(dropped="loss", by=each.name)
         rules = [each for each in there if each.action and each.admits(sent)]
         for action in ("drop", "hold"):
@@ -168,9 +172,9 @@ class AuditedLink:
         flips, doubled = 0, []
         for each in there:
             latency = each.latency or latency
-            late_us += each.reorder_us if self._is_hit(f"reorder {each.name}", ordinal, each.reorder_ppm) else 0
-            flips += self._is_hit(f"corrupt {each.name}", ordinal, each.corrupt_ppm)
-            if self._is_hit(f"duplicate {each.name}", ordinal, each.duplicate_ppm):
+            late_us += each.reorder_us if self._is_hit("reorder", ordinal, each.reorder_ppm, each.name) else 0
+            flips += self._is_hit("corrupt", ordinal, each.corrupt_ppm, each.name)
+            if self._is_hit("duplicate", ordinal, each.duplicate_ppm, each.name):
                 doubled.append(each.name)
         through_us = self._pass_lines(sent, now_us, there) + late_us
         purposes = ["latency", *(f"latency of copy {name}" for name in doubled)]

@@ -27,7 +27,7 @@ from checker.checks.context import RunContext
 from checker.results import CheckResult, ExitClass
 from faults.events import ClockSet, Crashed
 from network.clock import MILLION
-from network.events import Delivered, Event, Handlers, Sent, TimerElapsed
+from network.events import Delivered, Event, Handlers, OfLabels, Sent, TimerElapsed
 from network.types import Micros, NodeId
 from validators.events import (
     Booted,
@@ -46,6 +46,7 @@ TICKS_PER_SKIP: Final = 4
 TIMED_OUT: Final = "TimedOut"
 INACTIVITY: Final = "Inactivity"
 LEADER_TIMEOUT: Final = "LeaderTimeout"
+GOSSIP: Final = "TransactionGossip"
 HEARD: Final = (
     "Notarize",
     "Nullify",
@@ -124,7 +125,7 @@ class Insistence(Check):
             Reported: self.reported,
             SnapshotJoined: self.joined,
             TimerElapsed: self.elapsed,
-            Sent: self.sent,
+            Sent: OfLabels(_is_asking, self.sent),
             Delivered: self.delivered,
             MessageRefused: self.refused,
             ClockSet: self.clock_set,
@@ -221,11 +222,11 @@ class Insistence(Check):
     def sent(self, event: Event, sent: Sent) -> None:
         """Compare whom a replica asks with whom it asked before."""
         label = sent.label
-        if label == "TransactionGossip":
+        if label == GOSSIP:
             life = self._lives.get(event.node)
             if life is not None and life.gossiped_us == event.at_us:
                 life.given.append(sent.destination)
-        elif label.endswith("Request"):
+        else:
             life = self._lives.get(event.node)
             if life is not None:
                 self._ask(event, life, sent)
@@ -393,3 +394,7 @@ class Insistence(Check):
         if peer != expected:
             text = f"validator {node} sent a {label} to validator {peer}; the turn was validator {expected}'s"
             self.tally.fail(text, validator=node, peer=peer)
+
+
+def _is_asking(label: str) -> bool:
+    return label == GOSSIP or label.endswith("Request")
