@@ -141,5 +141,6 @@ def explain_behaviour(behaviour: BehaviourName, fault: Orders, every_ms: int) ->
     if behaviour == "amnesia":
         return f"{does}, every {every_ms} ms"
     if behaviour == "private-branch":
-        return f"{does}, and publishes it with each {fault.every} blocks"
+        which = f"{fault.every} of its blocks" if fault.every > 1 else "of its blocks"
+        return f"{does}, and publishes it with each {which}"
     return f"{does}, one time in {fault.every}" if fault.every > 1 else does

@@ -307,6 +307,10 @@ def test_a_fault_is_explained_in_one_sentence(name):
             {"kind": "isolate-leader", "cut_ms": 1, "open_ms": 1, **SPAN},
             "for 0.001 s, then free for 0.001 s, and again.",
         ),
+        (
+            {"kind": "byzantine", "behaviour": "private-branch", "validator": 3, **SPAN},
+            "builds a branch in secret, and publishes it with each of its blocks.",
+        ),
     ],
 )
 def test_what_a_fault_may_say_besides_is_explained_as_well(fault, expected):
