@@ -14,7 +14,6 @@ from validators.state.activity import CHUNK_BITS, GRAFT_HEIGHT, Graft
 from validators.state.batch import BatchOutcome
 from validators.state.store import Store
 from validators.state.undo import Undo
-from validators.state.view import DELETED
 
 
 def append_outcome(store: Store, outcome: BatchOutcome, graft: Graft | None) -> None:
@@ -79,19 +78,11 @@ def rewind_store(store: Store, batches: int) -> None:
 
 def restore_locations(locations: dict[bytes, int], undos: Iterable[Undo]) -> None:
     """Restore each key's location before the oldest of some batches, given newest first."""
-    restored: dict[bytes, int] = {}
-    created = False
     for undo in undos:
-        # The commit's location at the end has no key.
-        restored.update(zip(undo.displaced, undo.superseded, strict=False))
-        restored.update(dict.fromkeys(undo.created, DELETED))
-        created = created or bool(undo.created)
-    if created:
-        for key in [key for key, location in restored.items() if location == DELETED]:
-            del restored[key]
-            locations.pop(key, None)
-    # One dict into the other: key by key, each waits for memory alone, which takes twice as long for a million keys.
-    locations.update(restored)
+        # The commit's location at the end has no key. By whole lists: key by key takes two fifths more.
+        locations.update(zip(undo.displaced, undo.superseded, strict=False))
+        for key in undo.created:
+            del locations[key]
 
 
 def restore_flags(store: Store, undo: Undo, size: int) -> None:
