@@ -4,7 +4,7 @@ msgspec says what it found; it does not say which entry of a table holds it, nor
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, Literal, get_args, get_origin
 
 import msgspec
@@ -17,6 +17,19 @@ _QUOTED: Final = re.compile(r"['`]([^'`]*)['`]")
 """The name that msgspec does not know stands between these."""
 
 
+_OF_NAME: Final = re.compile(r" - at `key` in `\$\.(\w+)`$")
+"""The end of msgspec's message on the name of an entry; the table stands between the last two."""
+
+_PATTERNS: Final = {
+    "name": "must be small letters, digits and hyphens, the first no hyphen",
+    "chain.id": "must be small letters, digits and hyphens, the first no hyphen; left out it is the name",
+    "title": "must be one line without control characters",
+}
+"""The rules in words that msgspec states as regular expressions, by key."""
+
+NAMES: Final = "a name has up to 64 letters, digits, `_`, `.`, `-` and blanks, the first a letter, a digit or `_`"
+
+
 class ScenarioError(ReportedError):
     """Bad input: ``place`` says where (file and key), ``reason`` what is wrong and what is allowed."""
 
@@ -26,11 +39,15 @@ class ScenarioError(ReportedError):
 
 def validation_message(message: str, raw: object, root: type[msgspec.Struct]) -> str:
     """Turn msgspec's message on converting `raw` to `root` into ``key: what is wrong; what is allowed``."""
+    if (found := _OF_NAME.search(message)) and isinstance(raw, dict):
+        return f"{found[1]}: {_wrong_name(raw[found[1]], found[1], root)} is no name; {NAMES}"
     reason, _, path = _name_entry(message, raw, root).partition(" - at `")
     key = path.rstrip("`").removeprefix("$").lstrip(".")
     *parents, last = key.split(".") if key else [""]
     allowed, words = [], ""
-    if "unknown field" in reason:
+    if "matching regex" in reason:
+        reason = _PATTERNS.get(key, reason)
+    elif "unknown field" in reason:
         allowed = _keys_of(_section_at([*parents, last] if key else [], raw, root))
         words = f"the keys are {', '.join(allowed)}"
     elif "Invalid value" in reason and last == "kind":
@@ -45,6 +62,17 @@ def validation_message(message: str, raw: object, root: type[msgspec.Struct]) ->
         name = _QUOTED.search(reason)
         reason += f"{did_you_mean(name[1], allowed) if name else ''}; {words}"
     return f"{key}: {reason}" if key else reason
+
+
+def _wrong_name(entries: Iterable[str], table: str, root: type[msgspec.Struct]) -> str:
+    """Return the first of some names that a table does not take."""
+    kind = next(field.type for field in msgspec.structs.fields(root) if field.encode_name == table)
+    for name in entries:
+        try:
+            msgspec.convert(name, get_args(kind)[0])
+        except msgspec.ValidationError:
+            return ascii(name)
+    raise AssertionError("msgspec refused one of them")
 
 
 def _name_entry(message: str, raw: object, root: type[msgspec.Struct]) -> str:

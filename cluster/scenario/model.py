@@ -181,7 +181,7 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     network: NetworkSection = NetworkSection()
     costs: CostsSection = CostsSection()
     validators: dict[str, ValidatorSection] = {}
-    observers: dict[str, Observer] = {}
+    observers: dict[EntryName, Observer] = {}
     workload: dict[EntryName, WorkloadKind] = {}
     faults: dict[EntryName, Fault] = {}
     expect: ExpectSection = ExpectSection()

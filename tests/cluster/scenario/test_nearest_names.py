@@ -57,8 +57,17 @@ def test_capitals_hide_no_name():
 @pytest.mark.parametrize("name", ["calm\n", "calm ", "Calm", ""])
 def test_a_name_is_refused_with_anything_after_it(name):
     """It becomes the name of a directory."""
-    with pytest.raises(ScenarioError, match="name"):
+    with pytest.raises(ScenarioError, match="name: must be small letters, digits and hyphens"):
         convert_scenario({"name": name, "title": ""}, "here")
+
+
+@pytest.mark.parametrize("table", ["faults", "observers", "workload"])
+@pytest.mark.parametrize("name", ["up\x1b[2K", ".a", "", "a" * 65])
+def test_the_name_of_an_entry_steers_no_terminal(table, name):
+    """It stands in tables and summaries."""
+    with pytest.raises(ScenarioError) as refused:
+        convert_scenario({"name": "x", "title": "", table: {name: {}}}, "here")
+    assert str(refused.value).startswith(f"here: {table}: {name!a} is no name; a name has up to 64 letters")
 
 
 @pytest.mark.parametrize(
