@@ -51,14 +51,17 @@ from checker.checks.reorg import Reorganizations
 from checker.checks.repairs import Repairs
 from checker.checks.reports import ExpectedReports
 from checker.checks.rules.hotstuff_certificates import QuorumCertificates
+from checker.checks.rules.hotstuff_duties import HotStuffDuties
 from checker.checks.rules.hotstuff_views import ViewChanges
 from checker.checks.rules.kept_votes import KeptVotes
+from checker.checks.rules.longest_chain_duties import LongestChainDuties
 from checker.checks.rules.longest_chain_heads import FollowedHeads
 from checker.checks.rules.simplex_calm_views import CalmViews
 from checker.checks.rules.simplex_duties import Duties
 from checker.checks.rules.simplex_insistence import Insistence
 from checker.checks.rules.simplex_traffic import Traffic
 from checker.checks.rules.simplex_votes import Certificates, NoDoubleVote
+from checker.checks.rules.verified_votes import VerifiedVotes
 from checker.checks.spread import MempoolSpread
 from checker.checks.storm import StormDrained
 from checker.checks.structures import Bitmap, Indexes, OperationLog
@@ -80,6 +83,7 @@ CHECKS: Final[tuple[type[Check], ...]] = (
     Certificates,
     QuorumCertificates,
     ViewChanges,
+    HotStuffDuties,
     BlockTimes,
     Budgets,
     TimerDelivery,
@@ -116,7 +120,9 @@ CHECKS: Final[tuple[type[Check], ...]] = (
     Insistence,
     Duties,
     KeptVotes,
+    VerifiedVotes,
     FollowedHeads,
+    LongestChainDuties,
     NeededAnswers,
     DoneOnce,
     TimerLengths,

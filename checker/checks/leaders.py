@@ -4,9 +4,11 @@ from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.checks.mirror import SettledBlock
 from checker.checks.rules.registry import RULES
+from checker.record.run_directory import read_branches
 from checker.results import CheckResult
 from network.events import Event, Handlers, OfLabels, Sent
 from validators.events import Booted, Entered
+from validators.execution.blocks import decode_block
 
 
 class Leaders(Check):
@@ -15,7 +17,7 @@ class Leaders(Check):
     The rule is restated in `checker/checks/rules/`, for Simplex: validator (epoch + view) mod n. Where a lottery gives
     a slot to nobody, nobody leads it and none of its blocks is final. A validator that waits
     for another leader than its peers do gives up views that are sound, and one that takes blocks from another leader
-    lets a wrong validator propose.
+    lets a wrong validator propose. A block of an honest leader, final or not, stands on one of an earlier view.
     """
 
     name = "leaders"
@@ -83,8 +85,28 @@ class Leaders(Check):
                 validator=header.proposer,
             )
 
+    def _judge_grounds(self) -> None:
+        """Compare the views of all blocks that were executed with those of the blocks below them."""
+        if self.run.end.record is None:
+            return
+        branches = (branch for _, branch in read_branches(self.run.end.record) if not branch.refusal)
+        headers = {branch.digest: decode_block(branch.block).header for branch in branches}
+        honest = dict.fromkeys(self.run.honest)
+        for header in headers.values():
+            below = headers.get(header.parent)
+            if below is not None and header.proposer in honest:
+                self.tally.compared += 1
+                if header.view <= below.view:
+                    self.tally.fail(
+                        f"validator {header.proposer} built a block of height {header.height} in view {header.view} "
+                        f"on one of view {below.view}",
+                        validator=header.proposer,
+                        view=header.view,
+                    )
+
     def finish(self) -> CheckResult:
         """Return the result."""
+        self._judge_grounds()
         return self.tally.result(
             f"{self.tally.compared:,} views entered and final blocks, {len(self._led)} validators had their turns"
         )

@@ -238,6 +238,9 @@ class Machines:
         if begun_us < machine.busy_until_us.get(work.lane, 0):
             self._fail(f"validator {node} did two pieces of work at once on its {work.lane} at {now_us:,} us")
         machine.busy_until_us[work.lane] = now_us
+        # Work that began before this instant is over before anything is delivered in it.
+        if begun_us < now_us == self._traffic.arrived[node][0]:
+            self._fail(f"work of validator {node} was over at {now_us:,} us, behind a message of that instant")
 
     def elapse(self, event: Event, timer: TimerElapsed) -> None:
         """Compare a timer's length and the clock's reading with the machine's clocks."""

@@ -112,6 +112,11 @@ def _try_readings(chance: Chance) -> Iterator[tuple[str, bool]]:
     disk.truncate(_FILE, 100)
     disk.append(_FILE, _BYTES[100:])
     yield "rot stays behind what was cut back", disk.read(_FILE) == _BYTES
+    disk = _disk_with(chance, BitFlip(_ALWAYS))
+    disk.read(_FILE)
+    disk.wipe()
+    disk.append(_FILE, _BYTES)
+    yield "a disk that was replaced has the rot of the one before", disk.read(_FILE) == _BYTES
     disk = _disk_with(chance, BitFlip(_ALWAYS), *JOURNAL_FILES)
     damaged = [disk.read(name) != _BYTES for name in JOURNAL_FILES]
     yield "rot hits no copy of a journal, or both at one place", damaged.count(True) == 1

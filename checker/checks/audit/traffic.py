@@ -67,6 +67,8 @@ class MessageLedger:
         self.is_on = [True] * nodes
         self.is_paused = [False] * nodes
         self.last_us = 0
+        self.arrived: list[tuple[int, int, int]] = [(-1, -1, -1)] * nodes
+        """By machine the time, sender and ordinal of what was delivered last."""
         self.counts = {"sent": 0, "delivered": 0, "dropped": 0, "held": 0, "copied": 0}
 
     @property
@@ -190,6 +192,11 @@ class MessageLedger:
         due = link.due.pop(ordinal, None)
         self.counts["delivered"] += 1
         self.last_us = now_us
+        # Of one instant by sender and ordinal, whatever was sent first: all of it was sent before the instant.
+        arrived = now_us, delivered.source, ordinal
+        if arrived < self.arrived[event.node]:
+            self._fail(f"message {_named(link, ordinal)} was delivered at {now_us:,} us behind one of a later place")
+        self.arrived[event.node] = arrived
         if due is None or due[0] != now_us:
             self._report_arrival(link, ordinal, now_us, due)
         elif not self.is_on[event.node]:

@@ -84,7 +84,7 @@ class HotStuffJournal:
             case NewView(signer, view, high):
                 return self._find_leaving_fault(signer, view - 1, high)
             case ViewTimeout(signer, view, high):
-                return self._find_leaving_fault(signer, view, high)
+                return self._find_leaving_fault(signer, view, high) or self._find_entry_fault(record)
             case QuorumCertificate(view):
                 return f"its highest certificate was of view {self._high}" if view <= self._high else ""
             case TimeoutCertificate(view):
@@ -154,6 +154,14 @@ class HotStuffJournal:
         if high.view != self._high:
             return f"it shows a certificate of view {high.view}, and its highest was of view {self._high}"
         return ""
+
+    def _find_entry_fault(self, timeout: ViewTimeout) -> str:
+        before = timeout.view - 1
+        # Where a block's certificate let it in, that is shown; f + 1 others, which let one in as well, are no proof.
+        is_needed = timeout.high.view != before and before in self._entries
+        if not is_needed or (timeout.entry is not None and timeout.entry.view == before):
+            return ""
+        return f"it shows no timeout certificate of view {before}, and had one"
 
     def _find_commit_fault(self, commit: Commit) -> str:
         chain = [msgspec.msgpack.decode(header) for header in commit.headers]

@@ -10,8 +10,8 @@ from checker.results import CheckResult
 from faults.events import Crashed
 from network.events import Event, Handlers, Sent, TimerElapsed
 from validators.consensus.hotstuff.kind import HOTSTUFF, NEW_VIEW_WORD, VOTE_WORD
-from validators.consensus.hotstuff.messages import BlockVote
-from validators.events import CertificateHeld, Entered, Reported, Voted
+from validators.consensus.hotstuff.messages import BlockVote, NewView, ViewTimeout
+from validators.events import CertificateHeld, Entered, Halted, Reported, StoppedVoting, Voted
 from validators.messages import BlockRelay
 
 _TIMER: Final = ("consensus", "view")
@@ -19,6 +19,13 @@ _TIMER: Final = ("consensus", "view")
 
 _PROOF_VIEWS: Final = (1, 2)
 """The certificate of a proof is so many views above the block that it makes final."""
+
+
+_LEAVINGS: Final = (NewView.traced_name, ViewTimeout.traced_name)
+
+_SYNCS: Final = 3
+_SPARE_US: Final = 200_000
+"""A message that leaves as a view expires waits for the sync under way and for its own."""
 
 
 class _Pace:
@@ -35,6 +42,8 @@ class _Pace:
         self.expired_us = -1
         self.reasons: list[tuple[str, int]] = []
         """Reasons to give a view up, and that view, whose messages have not left yet."""
+        self.owed: dict[int, int] = {}
+        """By view that expired, when that has to have been said, be it once more."""
 
 
 class ViewChanges(Check):
@@ -43,6 +52,9 @@ class ViewChanges(Check):
     A leader proposes with the certificate of the view before, or after a quorum gave that view up; a validator follows
     f + 1 others; the wait doubles with each view that expires, up to its cap, and is the first one again after a new
     certificate. A Byzantine validator can have said anything, so that it counts as one of the others.
+
+    Each time that a view expires its NEW-VIEW or TIMEOUT goes out, in two-chain the same one again: one that was lost
+    must not be the last word. Not judged by that are replicas that the plan pauses or slows, or whose disks it touches.
     """
 
     name = "view-changes"
@@ -59,6 +71,9 @@ class ViewChanges(Check):
         """Validators and views that they hold a certificate of."""
         self._proposed: dict[tuple[int, int], None] = {}
         self._paces = {node: _Pace() for node in self._honest}
+        hindered = {node: None for fault in run.plan.faults if fault.pauses or fault.slows for node in fault.nodes}
+        self._quiet = hindered | dict.fromkeys(run.disk_faults.touched)
+        """Validators that need not repeat anything in time."""
 
     @property
     def handlers(self) -> Handlers:
@@ -71,6 +86,8 @@ class ViewChanges(Check):
             Reported: self.reported,
             TimerElapsed: self.elapsed,
             Crashed: self.crashed,
+            Halted: self.silenced,
+            StoppedVoting: self.silenced,
         }
 
     @property
@@ -83,6 +100,8 @@ class ViewChanges(Check):
         node, view = event.node, sent.view
         if view is None or node not in self._paces:
             return
+        if sent.label in _LEAVINGS:
+            self._require_repeats(node, event.at_us, said_view=view)
         if sent.label == BlockVote.traced_name:
             leader = HOTSTUFF_RULES.leader_of(view + 1, self.run.validators, self.run.plan)
             self._require(
@@ -139,6 +158,7 @@ class ViewChanges(Check):
     def entered(self, event: Event, entered: Entered) -> None:
         """Note the view whose wait begins."""
         if (pace := self._paces.get(event.node)) is not None:
+            self._require_repeats(event.node, event.at_us)
             pace.view, pace.armed = entered.view, len(pace.elapsed)
             if pace.expired_us != event.at_us:
                 pace.reported = 0
@@ -163,17 +183,36 @@ class ViewChanges(Check):
         self._require(least_us <= timer.asked_us <= most_us, event.node, pace.view, deed)
         pace.elapsed.append(pace.view)
         pace.armed = len(pace.elapsed)
+        self._require_repeats(event.node, event.at_us)
+        if event.node not in self._quiet and self.run.validators > 1:
+            pace.owed[pace.view] = event.at_us + _SYNCS * self.run.plan.costs.sync_us + _SPARE_US
 
     def crashed(self, _event: Event, crashed: Crashed) -> None:
         """Forget what a validator had in memory."""
         if crashed.machine in self._paces:
             self._paces[crashed.machine] = _Pace()
 
+    def silenced(self, event: Event, _event: Halted | StoppedVoting) -> None:
+        """Expect nothing more of a validator that is gone, or says nothing any more."""
+        self._quiet[event.node] = None
+        if event.node in self._paces:
+            self._paces[event.node].owed.clear()
+
+    def _require_repeats(self, node: int, now_us: int, said_view: int = 0) -> None:
+        """Require that what was due by now was said in time; a NEW-VIEW names the view after the one that expired."""
+        owed = self._paces[node].owed
+        for view, due_us in list(owed.items()):
+            if now_us > due_us or view <= said_view:
+                del owed[view]
+                self._require(now_us <= due_us, node, view, f"expired, and that was not said by {due_us:,} us")
+
     def _require(self, holds: object, node: int, view: int, deed: str) -> None:
         self.tally.require(holds, f"validator {node} in view {view}: {deed}", validator=node, view=view)
 
     def finish(self) -> CheckResult:
         """Return the result."""
+        for node in self._paces:
+            self._require_repeats(node, self.run.end.now_us)
         return self.tally.result(
             f"{self.tally.compared:,} votes, proposals, views given up and waits were as they must be"
         )

@@ -1,18 +1,32 @@
 """Heads: every block that a validator follows is better than the one before, of its slot, and above its final block.
 
 Fork choice, slots and depth are restated from the specification. A *better* block has a greater height or, of equal
-heights, the lower digest; a start and a snapshot begin anew.
+heights, the lower digest; a start and a snapshot begin anew. A validator that takes a final block on trust has none of
+its own, and takes it from the peer that named the greatest head of those whose answers had come a while ago.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
-from checker.checks.observations import short
+from checker.checks.observations import ORDINALS, short
 from checker.results import CheckResult
-from network.events import AlarmElapsed, Event, Handlers
-from validators.events import BlockFinalized, Booted, Entered, HeadAdopted, SnapshotJoined
+from network.events import AlarmElapsed, Delivered, Event, Handlers, Sent
+from validators.events import (
+    BlockFinalized,
+    Booted,
+    Entered,
+    HeadAdopted,
+    Reported,
+    SnapshotJoined,
+    StoppedVoting,
+)
+
+TRUSTED: Final = "TrustedOnFirstSight"
+
+SPARE_US: Final = 200_000
+"""An answer waits so long besides its signatures before it counts."""
 
 SLOTS_AHEAD: Final = 1
 """A block of the slot after the validator's own may be followed."""
@@ -33,6 +47,9 @@ class _Life:
     digest: bytes = b""
     highest: int = 0
     floor: int = 0
+    has_final: bool = False
+    named: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """By peer the height of the head that it named, and when."""
 
 
 class FollowedHeads(Check):
@@ -46,6 +63,9 @@ class FollowedHeads(Check):
         super().__init__(run)
         self._depth = run.finality_depth
         self._lives: dict[int, _Life] = {}
+        self._on_way: dict[tuple[int, int, int], tuple[int, bytes]] = {}
+        self._lost: dict[int, None] = {}
+        self._is_timed = len(run.honest) >= len(run.disks)
         self._switches = 0
         self._abandoned = 0
 
@@ -59,13 +79,55 @@ class FollowedHeads(Check):
             Entered: self.entered,
             SnapshotJoined: self.begun,
             Booted: self.begun,
+            StoppedVoting: self.stopped,
+            Sent: self.sent,
+            Delivered: self.delivered,
+            Reported: self.reported,
         }
 
-    def begun(self, event: Event, _begun: Booted | SnapshotJoined) -> None:
+    def begun(self, event: Event, begun: Booted | SnapshotJoined) -> None:
         """Begin anew: what was followed has to be found again, but the slots of an earlier life have been."""
         before = self._life(event.node)
         # The journal may know of a final block that an earlier life had no time to apply.
-        self._lives[event.node] = _Life(before.slot, before.ahead_us, before.slot_us, highest=before.highest)
+        life = _Life(before.slot, before.ahead_us, before.slot_us, highest=before.highest)
+        life.has_final = isinstance(begun, SnapshotJoined) or begun.finalized_height > 0
+        self._lives[event.node] = life
+
+    def stopped(self, event: Event, _stopped: StoppedVoting) -> None:
+        """Note that a journal is lost, and with it what the validator knew of final blocks."""
+        self._lost[event.node] = None
+
+    def sent(self, event: Event, sent: Sent) -> None:
+        """Begin a round of questions for heads, or follow an answer."""
+        if sent.label == "HeadRequest":
+            self._life(event.node).named.clear()
+        elif sent.label == "HeadResponse" and sent.height is not None:
+            self._on_way[event.node, sent.destination, sent.ordinal] = sent.height, sent.checksum
+
+    def delivered(self, event: Event, delivered: Delivered) -> None:
+        """Note the first answer of a peer."""
+        if delivered.label == "HeadResponse":
+            key = delivered.source, event.node, delivered.ordinal & ORDINALS
+            height, checksum = self._on_way.get(key, (0, b""))
+            if checksum == delivered.checksum:
+                self._life(event.node).named.setdefault(delivered.source, (height, event.at_us))
+
+    def reported(self, event: Event, report: Reported) -> None:
+        """Compare whom a validator trusts with the others that answered, and with what it had itself."""
+        if report.activity != TRUSTED or event.node >= self.run.validators or event.node in self._lost:
+            return
+        life, peer = self._life(event.node), report.signer
+        place = f"validator {event.node} took the final block of validator {peer} on trust"
+        self._require(not life.has_final, event.node, f"{place}, and had one of its own")
+        if not self._is_timed or peer not in life.named:
+            return
+        costs = self.run.plan.costs
+        known_us = event.at_us - SPARE_US - (self._depth + 2) * self.run.validators * costs.verify_signature_us
+        greatest = max((height for height, at_us in life.named.values() if at_us <= known_us), default=0)
+        own = life.named[peer][0]
+        self._require(
+            own >= greatest, event.node, f"{place}, whose head was of height {own}; one of {greatest} was named"
+        )
 
     def reached(self, event: Event, alarm: AlarmElapsed) -> None:
         """Note the slot that a validator's clock has shown; an alarm's key ends with the slot that it was set to."""
@@ -102,6 +164,7 @@ class FollowedHeads(Check):
     def finalized(self, event: Event, block: BlockFinalized) -> None:
         """Require the depth of a final block under the greatest head, if it is above what the life began with."""
         life = self._life(event.node)
+        life.has_final = True
         if life.digest and life.highest > block.height > life.floor:
             self._require(
                 block.height <= life.highest - self._depth,

@@ -1,6 +1,7 @@
 """The audit of the test bed: no false alarm where all goes by the plan, and each way not to is named."""
 
 import re
+from collections import deque
 
 import msgspec
 import pytest
@@ -17,6 +18,7 @@ from faults.anchors.moments import MOMENTS
 from faults.events import FaultEdge, TransactionSubmitted
 from faults.kinds.registry import FAULTS
 from network.events import Delivered, Dropped, Event, Sent, TimerElapsed, WorkFinished
+from network.lanes import Lanes
 from network.types import SUPERVISOR
 from tests.frozen import small_settings
 from tests.support.audited import audit_of, audited, follow
@@ -132,6 +134,19 @@ LOGS = {
     ),
     "a timer too long": (lambda event: changed(event, TimerElapsed, extra_us=-5), "by its clock"),
 }
+
+
+def _begin_backwards(self, _at_us, events):
+    for event in sorted(events, key=lambda event: event[:4], reverse=True):
+        self.by_node.setdefault(event[0], deque()).append(event)
+
+
+def test_an_instant_out_of_its_order_is_named(monkeypatch):
+    monkeypatch.setattr(Lanes, "begin", _begin_backwards)
+
+    summary = audited("held-in-one-instant", *SHORT).summary
+
+    assert "behind a message of that instant" in summary or "behind one of a later place" in summary, summary
 
 
 @pytest.mark.parametrize("name", LOGS)

@@ -2,13 +2,16 @@
 
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 
 from checker.checks.leaders import Leaders
+from checker.record.run_directory import BRANCHES, BranchRecord
 from network.events import Event, Sent
 from tests.support.chain_harness import advance, make_engine
-from tests.support.checks import make_run, show
+from tests.support.checks import finish, make_run, show
 from validators.events import Booted, Entered
+from validators.execution.blocks import encode_block, header_digest
 
 
 def enter(node, view, leader):
@@ -59,3 +62,21 @@ def test_a_leader_that_proposes_two_blocks_in_a_view_is_named():
     knows = [Event(1, 3, Booted(1, view, 0, b"")) for view in (6, 7)]
     assert judge(enter(3, 7, 3), relay(0, b"a"), knows[0], relay(0, b"b")).status == "passed"
     assert judge(enter(3, 7, 3), relay(0, b"a"), knows[1], relay(0, b"b")).status == "failed"
+
+
+@pytest.mark.parametrize(("view", "status"), [(6, "passed"), (5, "failed"), (4, "failed")])
+def test_a_block_stands_on_one_of_an_earlier_view(view, status, tmp_path):
+    """Also one that never becomes final."""
+    block = advance(make_engine()).block
+    below = msgspec.structs.replace(block, header=msgspec.structs.replace(block.header, view=5))
+    header = msgspec.structs.replace(block.header, view=view, parent=header_digest(below.header))
+    records = [
+        BranchRecord(each.header.parent, header_digest(each.header), 0, "", encode_block(each))
+        for each in (below, msgspec.structs.replace(block, header=header))
+    ]
+    (tmp_path / BRANCHES).write_bytes(b"".join(map(msgspec.msgpack.encode, records)))
+
+    result = finish(Leaders(make_run()), record=tmp_path)
+
+    assert result.status == status, result.summary
+    assert (f"in view {view} on one of view 5" in result.summary) == (status == "failed")

@@ -3,8 +3,10 @@
 import pytest
 
 from checker.checks.rules.longest_chain_heads import FollowedHeads
+from network.events import Delivered, Event, Sent
 from tests.support.checks import make_run, show
 from tests.support.events import logged
+from validators.events import BlockFinalized, Reported, StoppedVoting
 
 DEPTH = 4
 SLOT_US = 1_000_000
@@ -39,3 +41,34 @@ def test_a_block_of_a_slot_that_no_clock_has_shown_is_not_to_be_followed():
 
     assert result.status == "failed"
     assert "its clock has shown slot 9" in result.summary
+
+
+def names(second, peer, height):
+    """Return a peer's answer to validator 0, on its way."""
+    at_us = second * SLOT_US
+    sent = Event(at_us, peer, Sent(0, 1, "HeadResponse", 99, b"sum", 9, height))
+    return [sent, Event(at_us, 0, Delivered(peer, 1, "HeadResponse", 99, b"sum"))]
+
+
+TRUST = Event(8 * SLOT_US, 0, Reported("TrustedOnFirstSight", 2, 5, "final block"))
+FINAL = Event(SLOT_US, 0, BlockFinalized(1, 1, bytes(32), bytes(32)))
+LOST = Event(SLOT_US, 0, StoppedVoting("the disk holds none"))
+
+TRUSTED = {
+    "the greatest head": ([*names(2, 1, 30), *names(2, 2, 31), TRUST], ""),
+    "a lesser head": ([*names(2, 1, 31), *names(2, 2, 30), TRUST], "was of height 30; one of 31 was named"),
+    "a lesser head than one that has just come": ([*names(2, 2, 30), *names(8, 1, 31), TRUST], ""),
+    "a head beside a final block": ([FINAL, *names(2, 2, 31), TRUST], "and had one of its own"),
+    "a head for a lost journal": ([FINAL, LOST, *names(2, 2, 31), TRUST], ""),
+}
+
+
+@pytest.mark.parametrize("name", TRUSTED)
+def test_the_greatest_head_is_trusted_where_no_block_was_final(name):
+    events, fault = TRUSTED[name]
+    check = FollowedHeads(make_run(engine="longest-chain", finality_depth=DEPTH))
+    show(check, *events)
+    result = check.finish()
+
+    assert (result.status == "failed") == bool(fault), result.summary
+    assert fault in result.summary

@@ -31,8 +31,8 @@ def timeouts(view, *high_views):
     return TimeoutCertificate(view, b"\x07", high_views, (b"",) * 3)
 
 
-def left(view, high_view):
-    return ViewTimeout(0, view, certificate(high_view), None, b"")
+def left(view, high_view, entry=None):
+    return ViewTimeout(0, view, certificate(high_view), entry, b"")
 
 
 def entering(view, high_view):
@@ -80,6 +80,11 @@ ALLOWED = {
         timeouts(3, 1, 1, 1),
         vote(4, 1),
     ],
+    "two-chain: a timeout that shows how the view was entered": [
+        certificate(1),
+        timeouts(2, 1, 1, 0),
+        left(3, 1, timeouts(2, 1, 1, 0)),
+    ],
     "a view that is given up after its vote": [certificate(1), vote(2, 1), entering(3, 1)],
     "three blocks of consecutive views": [commit(1, 2, 3)],
     "two-chain: two of them": [commit(1, 2)],
@@ -100,6 +105,10 @@ REFUSED = {
     "two-chain: a vote below what timeouts show": (
         [certificate(1), certificate(2), timeouts(3, 2, 1, 1), vote(4, 1)],
         "and a timeout shows view 2",
+    ),
+    "two-chain: a timeout that does not": (
+        [certificate(1), timeouts(2, 1, 1, 0), left(3, 1)],
+        "it shows no timeout certificate of view 2, and had one",
     ),
     "a view given up twice": ([certificate(1), entering(3, 1), entering(3, 1)], "it had given up view 2"),
     "a view given up with an old certificate": (

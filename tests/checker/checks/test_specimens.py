@@ -61,6 +61,7 @@ WRONG = {
     "a torn write that leaves all": (medium, "_torn", lambda tail, *_: tail, "every torn write leaves all"),
     "rot that changes nothing": (medium, "_flip", lambda content, _draw: content, "rot at its full rate"),
     "rot that stays": (Medium, "overwritten", lambda *_: None, "rot stays where it was overwritten"),
+    "rot of the disk before": (Medium, "forget", lambda _self: None, "has the rot of the one before"),
     "a write that is not misdirected": (Medium, "appended", lambda *_: None, "the place of a misdirected write has it"),
     "errors of reads for all": (Medium, "check", fail_at_reads_only, "an act that should not fail does"),
     "a disk without end": (Medium, "room", lambda _self, _used, wanted: wanted, "a full disk takes more"),

@@ -38,7 +38,7 @@ def enters_from(view, *seconds):
     for number, wait in enumerate(seconds, view):
         now += wait
         events += [at(now, expires(number, wait)), at(now, gives_up(number)), at(now, Entered(number + 1, 0))]
-        events.append(at(now, Voted("new-view", number + 1, b"")))
+        events += [at(now, Voted("new-view", number + 1, b"")), at(now, sends("NewView", number + 1))]
     return events
 
 
@@ -50,10 +50,30 @@ LATE_CERTIFICATE = [
     *enters_from(3, 3, 6),
     at(10, certified(3)),
     *(at(21, body) for body in (expires(5, 12), gives_up(5), Entered(6, 0), Voted("new-view", 6, b""))),
+    at(21, sends("NewView", 6)),
 ]
 """Two views are given up, then a certificate of the first one comes, and the third is given up."""
 
+
+def leaves_again(*seconds):
+    """Return a validator whose view expires at these times, and says so each time but the last."""
+    events = [at(0, Entered(3, 0))]
+    for number, second in enumerate(seconds):
+        events += [at(second, expires(3, min(3 << number, 12))), at(second, gives_up(3))] if not number else []
+        events += [at(second, expires(3, min(3 << number, 12)))] if number else []
+        events += [at(second, sends("ViewTimeout", 3))] if second != seconds[-1] else []
+    return events
+
+
 CASES = {
+    "a view that is given up at each expiry": (
+        [*leaves_again(3, 9), at(9, sends("ViewTimeout", 3)), at(12, Entered(4, 0))],
+        "",
+    ),
+    "a timeout that was the last word": (
+        [*leaves_again(3, 9), at(12, Entered(4, 0))],
+        "validator 0 in view 3: expired, and that was not said by 9,",
+    ),
     "a vote to the next leader": ([at(1, sends("BlockVote", 5, to=3))], ""),
     "a vote to this leader": ([at(1, sends("BlockVote", 5, to=2))], "sent its vote to 2, and 3 leads next"),
     "a proposal on the view before": ([at(1, certified(7)), at(2, sends("BlockRelay", 8))], ""),

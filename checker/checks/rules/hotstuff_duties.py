@@ -1,0 +1,226 @@
+"""Duties of HotStuff: certificates made of the votes and timeouts that came, and views in which others are.
+
+A leader that does not count what it got costs its view a wait, and another one makes the next block. So this check
+reads off the trace what comes to an honest validator, and what has to follow from it:
+
+| what comes | what has to follow |
+|---|---|
+| votes of a quorum for one block, its own counted | a certificate of that view or later, or the view after next |
+| timeouts of a quorum, each its signer's latest, of the own view or a later one | the view after it |
+| f + 1 others whose latest NEW-VIEW or TIMEOUT names a later view | the (f + 1)-th highest of these views |
+
+What follows is due when the dearest pieces of work and some syncs could have been done. A message counts if it is
+undamaged. Not judged are replicas that the plan pauses or slows, or whose disks it touches, nor runs with a Byzantine
+validator, which may take the others' processors with a flood.
+"""
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Final, NamedTuple
+
+from checker.checks.check import Check
+from checker.checks.context import RunContext
+from checker.checks.observations import ORDINALS
+from checker.results import CheckResult, ExitClass
+from faults.events import Crashed
+from network.clock import MILLION
+from network.events import Delivered, Event, Handlers, Sent, WorkFinished
+from network.types import Micros, NodeId
+from validators.consensus.hotstuff.kind import HOTSTUFF, TIMEOUT_WORD, VOTE_WORD
+from validators.consensus.hotstuff.messages import BlockVote, NewView, ViewTimeout
+from validators.events import CertificateHeld, Entered, Halted, StoppedVoting, Voted
+
+VOTE: Final = BlockVote.traced_name
+TIMEOUT: Final = ViewTimeout.traced_name
+COUNTED: Final = (VOTE, TIMEOUT, NewView.traced_name)
+PROCESSOR: Final = "cpu"
+WORKS: Final = 3
+SYNCS: Final = 10
+SPARE_US: Final = 200_000
+"""Time for messages and signatures that wait before what is due."""
+
+_PROOF_VIEWS: Final = 2
+"""The certificate of a proof is at most so many views above the block that it makes final."""
+
+_CERTIFICATE, _VIEW = "certificate", "view"
+
+
+class _OnWay(NamedTuple):
+    """A message on its way: its kind, view and payload, and its checksum."""
+
+    label: str
+    view: int
+    payload: bytes
+    checksum: bytes
+
+
+@dataclass(slots=True)
+class _Life:
+    """One life of a validator: its view, what came to it, and since when something is due."""
+
+    view: int = 0
+    votes: dict[tuple[int, bytes], dict[NodeId, None]] = field(default_factory=dict)
+    latest: dict[NodeId, tuple[int, str]] = field(default_factory=dict)
+    due: dict[tuple[str, int], tuple[Micros, str]] = field(default_factory=dict)
+
+
+class HotStuffDuties(Check):
+    """Votes and timeouts of a quorum make a certificate, and f + 1 others in later views are followed, in time."""
+
+    name = "counted-votes"
+    exit_class: ClassVar[ExitClass] = "liveness"
+    engines = (HOTSTUFF.name,)
+    sees_earlier_events = False
+
+    def __init__(self, run: RunContext) -> None:
+        super().__init__(run)
+        hindered = {node: None for fault in run.plan.faults if fault.pauses or fault.slows for node in fault.nodes}
+        left_out = hindered | dict.fromkeys(run.disk_faults.touched)
+        validators = [node for node in run.honest if node < run.validators]
+        is_timed = len(validators) == run.validators > 1
+        self._judged = {node: None for node in validators if is_timed and node not in left_out}
+        self._faults = (run.validators - 1) // 3
+        self._quorum = run.validators - self._faults
+        self._own: dict[tuple[NodeId, str, int], bytes] = {}
+        self._on_way: dict[tuple[NodeId, NodeId, int], _OnWay] = {}
+        self._lives: dict[NodeId, _Life] = {}
+        self._high: dict[NodeId, int] = {}
+        """By validator the view of its highest certificate over all lives, which its journal keeps."""
+        self._late: list[tuple[Micros, NodeId, Micros, str]] = []
+        self._cost_us = 0
+
+    @property
+    def handlers(self) -> Handlers:
+        """Votes on their way, and what comes of them."""
+        return {
+            Voted: self.voted,
+            Sent: self.sent,
+            Delivered: self.delivered,
+            Entered: self.entered,
+            CertificateHeld: self.held,
+            WorkFinished: self.worked,
+            Crashed: self.crashed,
+            Halted: self.gone,
+            StoppedVoting: self.gone,
+        }
+
+    @property
+    def is_asked(self) -> bool:
+        """Return whether votes of others came to a validator that is judged."""
+        return self.tally.compared > 0
+
+    def voted(self, event: Event, vote: Voted) -> None:
+        """Note what a validator signed: its message says no more than the view."""
+        self._own[event.node, vote.vote, vote.view] = vote.payload
+        life = self._lives.get(event.node)
+        if life is not None and vote.vote == VOTE_WORD:
+            self._owe_certificate(event, life, vote.view, vote.payload)
+        elif life is not None and vote.vote == TIMEOUT_WORD:
+            life.latest[event.node] = max(life.latest.get(event.node, (0, "")), (vote.view, TIMEOUT))
+            self._owe_end(event, life, vote.view)
+
+    def sent(self, event: Event, sent: Sent) -> None:
+        """Follow a message."""
+        if sent.label in COUNTED and self._judged:
+            view = sent.view or 0
+            payload = self._own.get((event.node, VOTE_WORD, view), b"") if sent.label == VOTE else b""
+            self._on_way[event.node, sent.destination, sent.ordinal] = _OnWay(sent.label, view, payload, sent.checksum)
+
+    def delivered(self, event: Event, delivered: Delivered) -> None:
+        """Count a message that came as it was sent."""
+        life = self._lives.get(event.node)
+        if life is None or delivered.label not in COUNTED:
+            return
+        message = self._on_way.get((delivered.source, event.node, delivered.ordinal & ORDINALS))
+        if message is None or message.checksum != delivered.checksum:
+            return
+        if message.label == VOTE:
+            if life.view - 1 <= message.view <= life.view + 1:
+                life.votes.setdefault((message.view, message.payload), {})[delivered.source] = None
+                self._owe_certificate(event, life, message.view, message.payload)
+        elif message.view >= life.view:
+            latest = life.latest.get(delivered.source, (0, ""))
+            life.latest[delivered.source] = max(latest, (message.view, message.label))
+            if message.label == TIMEOUT:
+                self._owe_end(event, life, message.view)
+            self._owe_following(event, life)
+
+    def entered(self, event: Event, entered: Entered) -> None:
+        """Begin a view: what was due in those before it has come, or is over."""
+        if event.node in self._judged:
+            life = self._lives.setdefault(event.node, _Life())
+            life.view = entered.view
+            self._close(event, life)
+            life.votes = {key: signers for key, signers in life.votes.items() if key[0] >= entered.view - 1}
+
+    def held(self, event: Event, held: CertificateHeld) -> None:
+        """Note the highest certificate of a block."""
+        if held.certificate != "timeout-certificate":
+            above = _PROOF_VIEWS if held.certificate == "commit" else 0
+            self._high[event.node] = max(self._high.get(event.node, 0), held.view + above)
+            if (life := self._lives.get(event.node)) is not None:
+                self._close(event, life)
+
+    def worked(self, _event: Event, work: WorkFinished) -> None:
+        """Note the dearest piece of work."""
+        if work.lane == PROCESSOR:
+            self._cost_us = max(self._cost_us, work.base_us)
+
+    def crashed(self, event: Event, crashed: Crashed) -> None:
+        """End a life."""
+        self._end(crashed.machine, event.at_us)
+
+    def gone(self, event: Event, _event: Halted | StoppedVoting) -> None:
+        """Expect nothing more of a validator that is gone, or without a vote."""
+        self._end(event.node, event.at_us)
+        self._judged.pop(event.node, None)
+
+    def finish(self) -> CheckResult:
+        """Return the result."""
+        for node in list(self._lives):
+            self._end(node, self.run.end.now_us)
+        allowed_us = WORKS * self._cost_us + SYNCS * self.run.plan.costs.sync_us + SPARE_US
+        for late_us, node, since_us, what in self._late:
+            if late_us > allowed_us:
+                text = f"validator {node} {what}, due at {since_us / MILLION:.3f} s, within {allowed_us // 1_000:,} ms"
+                self.tally.fail(text, validator=node, at_us=since_us)
+        return self.tally.result(f"{self.tally.compared:,} times a certificate was made, or others were followed")
+
+    def _owe_certificate(self, event: Event, life: _Life, view: int, payload: bytes) -> None:
+        own = self._own.get((event.node, VOTE_WORD, view)) == payload
+        signers = life.votes.get((view, payload), {})
+        if len(signers) + (own and event.node not in signers) >= self._quorum and view > self._high.get(event.node, 0):
+            self._owe(event, life, (_CERTIFICATE, view), f"made no certificate of {self._quorum} votes of view {view}")
+
+    def _owe_end(self, event: Event, life: _Life, view: int) -> None:
+        timeouts = sum(latest == (view, TIMEOUT) for latest in life.latest.values())
+        if timeouts >= self._quorum and view >= life.view:
+            self._owe(event, life, (_VIEW, view + 1), f"did not leave view {view} by {timeouts} timeouts")
+
+    def _owe_following(self, event: Event, life: _Life) -> None:
+        views = sorted((view for node, (view, _) in life.latest.items() if node != event.node), reverse=True)
+        if len(views) > self._faults and views[self._faults] > life.view:
+            view = views[self._faults]
+            self._owe(event, life, (_VIEW, view), f"did not follow {self._faults + 1} others to view {view}")
+
+    def _owe(self, event: Event, life: _Life, key: tuple[str, int], what: str) -> None:
+        if key not in life.due:
+            self.tally.compared += 1
+            life.due[key] = event.at_us, what
+
+    def _close(self, event: Event, life: _Life) -> None:
+        for what, view in list(life.due):
+            is_over = (
+                life.view >= view if what == _VIEW else self._high.get(event.node, 0) >= view or life.view > view + 1
+            )
+            if is_over:
+                self._note(event.node, life.due.pop((what, view)), event.at_us)
+
+    def _note(self, node: NodeId, due: tuple[Micros, str], now_us: Micros) -> None:
+        since_us, what = due
+        self._late.append((now_us - since_us, node, since_us, what))
+
+    def _end(self, node: NodeId, now_us: Micros) -> None:
+        life = self._lives.pop(node, None)
+        if life is not None:
+            for due in life.due.values():
+                self._note(node, due, now_us)

@@ -1,0 +1,84 @@
+"""The check of HotStuff's duties: what came to a validator has to have its consequence in time."""
+
+import pytest
+
+from checker.checks.rules.hotstuff_duties import HotStuffDuties
+from network.events import Delivered, Event, Sent
+from tests.support.checks import finish, make_run, show
+from validators.events import CertificateHeld, Entered, Voted
+
+SECOND_US = 1_000_000
+BLOCK = bytes([7]) * 32
+
+
+def at(second, body, node=0):
+    return Event(second * SECOND_US, node, body)
+
+
+def gives(second, node, label, view, *, checksum=b"sum"):
+    """Return a message to validator 0, as it is signed, sent and delivered."""
+    word = {"BlockVote": "vote", "ViewTimeout": "timeout", "NewView": "new-view"}[label]
+    return [
+        at(second, Voted(word, view, BLOCK if word == "vote" else b""), node),
+        at(second, Sent(0, view, label, 10, b"sum", view), node),
+        at(second, Delivered(node, view, label, 10, checksum)),
+    ]
+
+
+def all_give(second, nodes, label, view, **changes):
+    return [event for node in nodes for event in gives(second, node, label, view, **changes)]
+
+
+BEGUN = at(0, Entered(4, 0))
+CERTIFIED = CertificateHeld("quorum-certificate", 4, BLOCK, (1, 2, 3))
+
+CASES = {
+    "votes that make a certificate": ([BEGUN, *all_give(1, (1, 2, 3), "BlockVote", 4), at(1, CERTIFIED)], ""),
+    "votes that nobody counts": (
+        [BEGUN, *all_give(1, (1, 2, 3), "BlockVote", 4)],
+        "validator 0 made no certificate of 3 votes of view 4, due at 1.000 s",
+    ),
+    "two votes and the own one": (
+        [BEGUN, *all_give(1, (1, 2), "BlockVote", 4), at(1, Voted("vote", 4, BLOCK))],
+        "made no certificate of 3 votes",
+    ),
+    "votes of a view that is over": ([BEGUN, *all_give(1, (1, 2, 3), "BlockVote", 4), at(1, Entered(6, 0))], ""),
+    "damaged votes": (
+        [
+            BEGUN,
+            *all_give(1, (1, 2, 3), "BlockVote", 4, checksum=b"sun"),
+            *all_give(2, (1, 2), "NewView", 5),
+            at(2, Entered(5, 0)),
+        ],
+        "",
+    ),
+    "timeouts that end a view": ([BEGUN, *all_give(1, (1, 2, 3), "ViewTimeout", 4), at(1, Entered(5, 0))], ""),
+    "timeouts that do not": (
+        [BEGUN, *all_give(1, (1, 2, 3), "ViewTimeout", 4)],
+        "did not leave view 4 by 3 timeouts",
+    ),
+    "others that are followed": ([BEGUN, *all_give(1, (1, 2), "NewView", 7), at(1, Entered(7, 0))], ""),
+    "others that are not": ([BEGUN, *all_give(1, (1, 2), "NewView", 7)], "did not follow 2 others to view 7"),
+    "a step short of them": (
+        [BEGUN, *all_give(1, (1, 2), "NewView", 7), at(1, Entered(6, 0))],
+        "did not follow 2 others to view 7",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_check_tells_right_from_wrong(name):
+    events, fault = CASES[name]
+    check = HotStuffDuties(make_run(engine="hotstuff"))
+    show(check, *events)
+    result = finish(check, now_us=9 * SECOND_US)
+
+    assert result.status == ("failed" if fault else "passed"), result.summary
+    assert fault in result.summary
+
+
+def test_two_votes_of_four_make_nothing():
+    check = HotStuffDuties(make_run(engine="hotstuff"))
+    show(check, BEGUN, *all_give(1, (1, 2), "BlockVote", 4))
+
+    assert finish(check, now_us=9 * SECOND_US).compared == 0
