@@ -132,6 +132,16 @@ class BlockRun:
 
     def run(self, take_transactions: Callable[["BlockRun"], None]) -> BlockSummary:
         """Run the policy's phases in order and return the block in numbers."""
+        try:
+            self._run_phases(take_transactions)
+            self._carried = self._policy.carried()
+            return self._summarize()
+        finally:
+            self._reached = tuple(dict.fromkeys(self._policy.reached))
+            # It leads back to both: with it the block and all that it read would wait for the garbage collector.
+            del self._policy, self._world.policy
+
+    def _run_phases(self, take_transactions: Callable[["BlockRun"], None]) -> None:
         self._promote()
         for phase in self._phases:
             if phase is BlockPhase.TRANSACTIONS:
@@ -142,7 +152,6 @@ class BlockRun:
                 self._run_prologue()
             else:
                 self._end_block()
-        return self._summarize()
 
     def _note(self, phase: str, **counts: int) -> None:
         self.phases.append(PhaseEntry(phase, counts))
@@ -320,11 +329,11 @@ class BlockRun:
 
     def reached(self) -> tuple[RuleCell, ...]:
         """Return the rule cells that the block reached, each once."""
-        return tuple(dict.fromkeys(self._policy.reached))
+        return self._reached
 
     def waiting(self) -> Waiting:
         """Return the data beside the state from which this block's children start."""
-        return self._timers.waiting(self._rules.genesis.entry_at(self._moment.height).policy, self._policy.carried())
+        return self._timers.waiting(self._rules.genesis.entry_at(self._moment.height).policy, self._carried)
 
     def _record(self, receipt: TransactionReceipt) -> None:
         self.events.extend(receipt.events)

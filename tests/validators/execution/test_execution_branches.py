@@ -1,10 +1,13 @@
 """Ways to the same state: forks and losers, restart from the log, cold replay, indexes rebuilt from the state."""
 
+import gc
+
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scheduler import POLICIES
 from tests.support.branches import BLOCK, assert_state, build, derived, tight_genesis
 from tests.support.chain_harness import (
     BOB,
@@ -13,11 +16,14 @@ from tests.support.chain_harness import (
     advance,
     do,
     make_engine,
+    make_genesis,
     pay,
+    policies_of,
     propose,
 )
 from validators.execution import RootMismatchError, UnknownBlockError, UnknownParentError
 from validators.execution.heights import scan_buckets
+from validators.execution.run import BlockRun
 from validators.state import CorruptLog
 
 
@@ -211,3 +217,21 @@ def test_an_index_of_one_branch_does_not_show_in_another():
     assert engine.due_heights(100) == []
     engine.finalize(gone.digest)
     assert engine.due_heights(100) == []
+
+
+@pytest.mark.parametrize("policy", list(POLICIES))
+def test_a_block_that_was_run_waits_for_no_garbage_collector(policy):
+    """A run holds all that its block has read: freeing it would be left to walks over everything that is young."""
+    table = POLICIES[policy].config_table
+    own = None if table is None else table.record()
+    genesis = make_genesis(policies=policies_of(policy, lane=own), timebase="slot")
+    engine, replica = make_engine(genesis), make_engine(genesis)
+    gc.collect()
+    gc.disable()
+    try:
+        replica.execute(propose(engine, [pay(0, 0, BOB, 5)]).block)
+        kept = [each for each in gc.get_objects() if isinstance(each, BlockRun)]
+    finally:
+        gc.enable()
+
+    assert kept == []
