@@ -9,7 +9,7 @@ from cluster.scenario.fields import Milliseconds, NotNegative, Positive, means
 from cluster.workloads.identifiers import ids_problem
 from cluster.workloads.submission import Client, GenesisShare, Site, TimedTransaction, Volume, WorkloadKind
 from faults.nearest import did_you_mean
-from scheduler import InvalidInput, Parameters, TimerConfig, decode_update
+from scheduler import MAX_U63, InvalidInput, Parameters, TimerConfig, decode_update
 from validators.execution import SystemCancelTimer, SystemExtendTimer, SystemUpdateTimerConfig
 from validators.execution.blocks import SystemControlService, SystemInstruction
 
@@ -91,6 +91,11 @@ class Govern(Action, tag="govern", kw_only=True, frozen=True):
 
     def change(self, rules: Rules) -> Rules:
         """Return the rules as the chain will change them."""
+        for key, value in self.set.items():
+            numbers = value if isinstance(value, list) else [value]
+            # Before they are encoded: msgpack has no room for more than 64 bits.
+            if any(isinstance(number, int) and abs(number) > MAX_U63 for number in numbers):
+                raise InvalidInput(key, "a number is at most 2^63 - 1")
         return tuple(decode_update(self.encoded, rules))
 
     def instructions(self, rules: Rules, site: Site) -> Iterator[SystemInstruction]:

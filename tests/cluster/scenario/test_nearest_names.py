@@ -83,3 +83,13 @@ def test_a_file_where_run_directories_should_go_is_bad_input(tmp_path, capsys, c
 
     assert left.value.code == 2
     assert "file' is no directory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("value", [10**30, -(10**30), [1, 10**30]])
+def test_a_parameter_of_more_than_64_bits_is_bad_input(value):
+    """No encoding holds it: it is refused and does not break the test bed."""
+    change = {"do": "govern", "at_ms": 1, "set": {"timer_config.max_ttl_blocks": value}}
+    council = {"kind": "governance", "actions": [change]}
+
+    with pytest.raises(ScenarioError, match=r"actions\[0\]\.set: .*max_ttl_blocks: a number is at most 2\^63 - 1"):
+        convert_scenario({"name": "x", "title": "", "workload": {"council": council}}, "here")
