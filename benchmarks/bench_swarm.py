@@ -8,7 +8,9 @@ A profile of eight seeds: a third executes blocks, by all validators, of which a
 judges (see there); 3 % is consensus, 3 % signatures, 2 % keccak-256; the rest is spread over some hundred functions,
 none of which takes 2 %. Seeds of the longest chain, a fifth of all, take a third of the time: their validators execute
 each branch, and those that apply early write or execute blocks again as a branch returns, a seventh of such a seed.
-Until `4a3a937` every finality there walked all blocks above it from each of them: a seventh more.
+Until `4a3a937` every finality there walked all blocks above it from each of them: a seventh more. Until `29c22f8` an
+executed block, its policy and its world were a ring of references that only the garbage collector freed: 4 to 7 % of
+any seed. What is left of the collector, 1 to 3 %, frees the cluster of the seed before.
 """
 
 import gc
