@@ -157,10 +157,13 @@ def apply_settings(raw: dict[str, Any], settings: Sequence[str]) -> None:
         for setting in settings:
             apply_setting(raw, setting)
     keys = [rename_setting(setting.partition("=")[0].strip().split(".")) for setting in settings]
-    if ["consensus", "engine"] in keys and (engine := raw["consensus"]["engine"]) in ENGINES:
-        for time in unused_times(engine):
+    consensus = raw.get("consensus")
+    if ["consensus", "engine"] in keys and isinstance(consensus, dict):
+        # Whatever else a setting has put there is refused when the plan is read.
+        engine = consensus.get("engine")
+        for time in unused_times(engine) if isinstance(engine, str) and engine in ENGINES else ():
             if ["consensus", time] not in keys:
-                raw["consensus"].pop(time, None)
+                consensus.pop(time, None)
 
 
 def _lay_over(raw: dict[str, Any]) -> bool:

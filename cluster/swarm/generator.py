@@ -128,8 +128,8 @@ def _stated(settings: Sequence[str], key: str, known: Container[str]) -> str:
         if setting.partition("=")[0].strip() == key:
             apply_setting(raw, setting)
     section, _, name = key.partition(".")
-    stated: str = raw.get(section, {}).get(name, "")
-    return stated if stated in known else ""
+    stated = raw.get(section, {}).get(name)
+    return stated if isinstance(stated, str) and stated in known else ""
 
 
 def swarm_identity(settings: Sequence[str]) -> str:

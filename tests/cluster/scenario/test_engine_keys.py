@@ -4,6 +4,7 @@ import pytest
 
 from cluster.scenario.load import convert_scenario, decode_scenario, encode_scenario, load_scenario
 from cluster.scenario.messages import ScenarioError
+from cluster.swarm.generator import draw_scenario
 
 HOTSTUFF = "consensus.engine=hotstuff"
 CUT = {"action": "drop", "stop_ms": 5_000}
@@ -118,3 +119,11 @@ def test_tables_for_an_engine_are_laid_over_and_settings_over_them(tmp_path, set
 )
 def test_tables_for_no_engine_are_refused(tables, expected):
     assert expected in refusal_of("hotstuff", for_engine=tables)
+
+
+@pytest.mark.parametrize("settings", [['consensus.engine=["x"]'], ["consensus.engine=hotstuff", "consensus=3"]])
+def test_an_engine_that_is_no_word_is_bad_input(settings):
+    with pytest.raises(ScenarioError, match="consensus"):
+        load_scenario("calm", settings)
+    with pytest.raises(ScenarioError, match="consensus"):
+        draw_scenario(0, settings)
