@@ -130,6 +130,11 @@ class BlockTree:
         """The block whose state the database holds: the finalized one, or the last that was applied early."""
         return self._early[-1] if self._early else self.finalized
 
+    @property
+    def retain_blocks(self) -> int:
+        """The number of applied blocks that the database can take back."""
+        return self._apply_mode.retain_blocks
+
     def get(self, digest: bytes) -> Branch | None:
         """Return the finalized block, or one above it."""
         return self.finalized if digest == self.finalized.digest else self._branches.get(digest)

@@ -45,5 +45,7 @@ def derive_execution(tree: BlockTree, cache: DecodedCache) -> Derived:
             DerivedSize(
                 "blocks undone or executed again that nobody was told of", tree.unreported, 0, "0 between steps"
             ),
+            # More of them could not be taken back where another branch wins.
+            DerivedSize("blocks applied early", len(tree.early()), tree.retain_blocks, "retain_blocks"),
         ),
     )

@@ -44,3 +44,13 @@ def test_a_branch_that_lost_is_stale():
     derived = engine.derived()
 
     assert derived.kept.keys() - derived.rebuilt.keys() == {f"block {each.digest.hex()}" for each in (lost, above)}
+
+
+def test_blocks_applied_early_are_no_more_than_can_be_taken_back():
+    engine = make_engine(apply_mode=ApplyMode(apply="certified", retain_blocks=2))
+    parent = engine.finalized_digest
+    for nonce in range(3):
+        parent = propose(engine, [pay(0, nonce, ALICE, 1)], parent=parent).digest
+    engine.certify(parent)
+
+    assert [each[1:3] for each in engine.derived().sizes if each.what == "blocks applied early"] == [(2, 2)]
