@@ -4,12 +4,13 @@ Each has a share of the seeds that begin without a script, under a key of its ow
 workloads are fitted to it; what else it takes is a workload beside the drawn ones.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from cluster.swarm.life import NEEDS, ceiling_of, cycles_of, may_be_precise
 from cluster.swarm.policies.aptos import CELL_GAS
-from cluster.swarm.workloads import NARROW_GAS_LIMIT, NARROW_LANE_CYCLES
+from cluster.swarm.workloads import MISER_GAS_LIMIT, NARROW_GAS_LIMIT, NARROW_LANE_CYCLES
+from cluster.workloads.kinds.edge_queue import QUEUE_CASES
 from faults.kinds.drawing import Plain
 from network.draw import Draw
 
@@ -31,6 +32,27 @@ TINY_PERCENT: Final = 25
 SHORT_PERCENT: Final = 25
 """Percentage of the queues with entries whose gas pays for their cycles and not for all of their cells."""
 
+PINNED_PERCENT: Final = 16
+"""Percentage of the chains with the lane whose price stands still, with timers that offer just as much."""
+
+CLAMPED_PERCENT: Final = 70
+"""Percentage of the GBA auctions behind a lane to which it leaves timers with tips cut to the room of their fees."""
+
+BEGGARS_PERCENT: Final = 35
+"""Percentage of the chains on which some actors have the price of a fire's cycles, and not of its cells."""
+
+EDGES_PERCENT: Final = 60
+"""Percentage of the queues on which the refusals of their calls are tried."""
+
+CROWDED_PERCENT: Final = 50
+"""Percentage of the queues between whose transactions entries run that have small blocks and large entries."""
+
+CROWDED_CELLS: Final = 24_000
+"""The cells of a small block."""
+
+PINNED_PRICE: Final = 800
+"""The price of a lane that stands still, in units per cycle."""
+
 TINY_LIMITS: Final = (1, 7, 8, 0, 0)
 """Gas limits, in cycles, around the first class of the books of bids; 0 stands for the greatest there is."""
 
@@ -45,6 +67,8 @@ WATCH_LIMITS: Final[Sequence[Plain]] = (
 
 def combine(draw: Draw, chain: Plain) -> Plain:
     """Return a drawn chain on which certain rules can meet."""
+    if chain["policy"] == "aptos":
+        return _crowd_queue(draw, chain)
     if "lane" not in chain:
         return _limit_watches(draw, chain)
     if draw.chance("hurried.is_there", HURRIED_PERCENT):
@@ -56,6 +80,14 @@ def combine(draw: Draw, chain: Plain) -> Plain:
         }
         timers = {**chain["timers"], "lane_timer_cycles": NARROW_LANE_CYCLES}
         chain = {**chain, "lane": {**chain["lane"], **lane}, "timers": timers}
+    if draw.chance("pinned.is_on", PINNED_PERCENT):
+        lane = {
+            "min_lane_basefee": PINNED_PRICE,
+            "initial_lane_basefee": PINNED_PRICE,
+            "max_lane_basefee": PINNED_PRICE,
+        }
+        timers = {**chain["timers"], "lane_timer_cycles": NARROW_LANE_CYCLES}
+        chain = {**chain, "lane": {**chain["lane"], **lane, "lane_multiplier": (1, 1)}, "timers": timers}
     if draw.chance("combined.has_triggers", WATCHING_PERCENT):
         chain = {**chain, "state_triggers": True}
     return chain
@@ -63,7 +95,11 @@ def combine(draw: Draw, chain: Plain) -> Plain:
 
 def draw_combined(draw: Draw, chain: Plain) -> dict[str, Plain]:
     """Return the workloads of combinations, by name."""
-    found: dict[str, Plain] = {}
+    found = {
+        name: make(draw, chain)
+        for name, (percent, suits, make) in _COMBINED.items()
+        if suits(chain) and draw.chance(f"{name}.is_on", percent)
+    }
     if "lane" in chain and draw.chance("hurried.is_there", HURRIED_PERCENT):
         found["hurried"] = {
             "kind": "heartbeats",
@@ -72,14 +108,6 @@ def draw_combined(draw: Draw, chain: Plain) -> dict[str, Plain]:
             "gas_limit": NARROW_GAS_LIMIT,
             "agent": "sum",
         }
-    if "lane" in chain and draw.chance("tiny.is_on", TINY_PERCENT):
-        found["tiny"] = _draw_tiny(draw, chain)
-    if may_be_precise(chain) and draw.chance("precise.is_on", PRECISE_PERCENT):
-        found["precise"] = _draw_precise(draw, chain)
-    if chain["policy"] == "aptos" and draw.chance("short.is_on", SHORT_PERCENT):
-        found["short"] = _draw_short(draw, chain)
-    if _has_triggers(chain) and draw.chance("watchers.is_on", WATCHED_PERCENT):
-        found["watchers"] = _draw_watchers(draw, chain)
     return found
 
 
@@ -88,11 +116,59 @@ def _has_triggers(chain: Plain) -> bool:
     return bool(chain.get("state_triggers")) or "bias_lambda" in chain.get("policy_parameters", {})
 
 
+def _crowd_queue(draw: Draw, chain: Plain) -> Plain:
+    """Return a queue between whose transactions entries run, in some runs with hardly room for one of each."""
+    if chain["policy_parameters"].get("position") != "price" or not draw.chance("crowded.is_on", CROWDED_PERCENT):
+        return chain
+    timers = {**chain["timers"], "max_cells_per_fire": CROWDED_CELLS - 4_000}
+    return {**chain, "block_cells": CROWDED_CELLS, "timers": timers}
+
+
 def _limit_watches(draw: Draw, chain: Plain) -> Plain:
     if not _has_triggers(chain) or not draw.chance("watchers.is_on", WATCHED_PERCENT):
         return chain
     limits = draw.one_of("watchers.limits", WATCH_LIMITS)
     return {**chain, "policy_parameters": {**chain["policy_parameters"], **limits}}
+
+
+def _draw_pinned(draw: Draw, _chain: Plain) -> Plain:
+    return _draw_few(draw, "pinned", max_fee=PINNED_PRICE, tips=[0])
+
+
+def _draw_clamped(draw: Draw, _chain: Plain) -> Plain:
+    return _draw_few(draw, "clamped", max_fee=1_000, tips=[700])
+
+
+def _draw_few(draw: Draw, name: str, *, max_fee: int, tips: list[int]) -> Plain:
+    """Timers of one offer, of which a lane leaves some waiting."""
+    return {
+        "kind": "storm",
+        "actors": 1,
+        "timers_per_actor": draw.between(f"{name}.timers_per_actor", 6, 14),
+        "first_slot": draw.between(f"{name}.first_slot", 6, 9),
+        "spread_slots": 2,
+        "ttl_slots": 20,
+        "gas_limit": NARROW_GAS_LIMIT,
+        "max_fee": max_fee,
+        "tips": tips,
+    }
+
+
+def _draw_beggars(draw: Draw, chain: Plain) -> Plain:
+    """Heartbeats that can pay for all cycles of a fire and some of its cells; where they bid, for just the bid."""
+    gas_limit = min(MISER_GAS_LIMIT, ceiling_of(chain))
+    cells = chain["timers"]["max_cells_per_fire"] * draw.between("beggars.share", 1, 9) // 10
+    beggars: Plain = {
+        "kind": "heartbeats",
+        "actors": draw.between("beggars.actors", 1, 3),
+        "gas_limit": gas_limit,
+        "funds": (gas_limit + cells) * max(chain["min_basefee"], 800),
+        "start_ms": draw.between("beggars.start_ms", 1_500, 6_000),
+    }
+    if "bias_lambda" in chain.get("policy_parameters", {}):
+        bid = max(chain["policy_parameters"]["reserve"], 4_000)
+        beggars |= {"bid": bid, "funds": bid - draw.one_of("beggars.less", (0, 0, 1))}
+    return beggars
 
 
 def _draw_tiny(draw: Draw, chain: Plain) -> Plain:
@@ -132,6 +208,18 @@ def _draw_short(draw: Draw, chain: Plain) -> Plain:
     return {"kind": "heartbeats", "actors": 1, "gas_limit": min(gas_limit, ceiling_of(chain)), "start_ms": start_ms}
 
 
+def _draw_edges(draw: Draw, _chain: Plain) -> Plain:
+    """Calls that the queue refuses, a few groups of them."""
+    return {
+        "kind": "edge-cases",
+        "about": "queue",
+        "first": draw.one_of("edges.first", range(len(QUEUE_CASES))),
+        "count": draw.between("edges.count", 2, len(QUEUE_CASES)),
+        "start_ms": draw.between("edges.start_ms", 1_000, 5_000),
+        "every_ms": draw.one_of("edges.every_ms", (30, 100, 400)),
+    }
+
+
 def _draw_watchers(draw: Draw, chain: Plain) -> Plain:
     """Timers that wait for changes of a few values, and writes that come in time, at once or too late."""
     watchers: Plain = {
@@ -153,3 +241,32 @@ def _draw_watchers(draw: Draw, chain: Plain) -> Plain:
     if "lane" not in chain:
         watchers["bid"] = max(draw.one_of("watchers.bid", (12, 400, 4_000)), chain["policy_parameters"]["reserve"])
     return watchers
+
+
+def _has_lane(chain: Plain) -> bool:
+    return "lane" in chain
+
+
+def _has_queue(chain: Plain) -> bool:
+    return bool(chain["policy"] == "aptos")
+
+
+def _follows_lane(chain: Plain) -> bool:
+    return bool(chain["policy"] == "gba-auction" and chain["activation"]["previous"] == "eip1559")
+
+
+def _charges_poor(chain: Plain) -> bool:
+    return chain["policy"] in {"fifo", "gba-auction", "bias-auction"}
+
+
+_COMBINED: Final[Mapping[str, tuple[int, Callable[[Plain], bool], Callable[[Draw, Plain], Plain]]]] = {
+    "tiny": (TINY_PERCENT, _has_lane, _draw_tiny),
+    "pinned": (PINNED_PERCENT, _has_lane, _draw_pinned),
+    "clamped": (CLAMPED_PERCENT, _follows_lane, _draw_clamped),
+    "beggars": (BEGGARS_PERCENT, _charges_poor, _draw_beggars),
+    "precise": (PRECISE_PERCENT, may_be_precise, _draw_precise),
+    "short": (SHORT_PERCENT, _has_queue, _draw_short),
+    "edges": (EDGES_PERCENT, _has_queue, _draw_edges),
+    "watchers": (WATCHED_PERCENT, _has_triggers, _draw_watchers),
+}
+"""For how many seeds of a hundred each is on, of the chains that suit it, and how it is drawn."""

@@ -22,7 +22,7 @@ from cluster.swarm.engines.registry import DRAWN_ENGINES, draw_engine
 from cluster.swarm.fault_sequences import draw_fault_sequence
 from cluster.swarm.faults import draw_faults
 from cluster.swarm.policies.policy import draw_calendar, draw_parameters
-from cluster.swarm.policies.registry import DRAWN_POLICIES, draw_policy
+from cluster.swarm.policies.registry import DRAWN_POLICIES, draw_hand, draw_policy
 from cluster.swarm.prefixes.prefix import Prefix
 from cluster.swarm.prefixes.registry import PREFIXES, VALIDATORS, draw_prefix, with_prefix
 from cluster.swarm.replicas import draw_apply_modes, draw_observer_fault, draw_observers
@@ -59,8 +59,9 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
     scripted = "" if stated else draw_prefix(draw, engine.without_prefixes)
     validators = VALIDATORS.get(scripted, draw.one_of("cluster.validators", (4, 4, 4, 4, 5, 6, 7)))
     prefix = PREFIXES[scripted](draw, validators) if scripted else None
-    chain, observers = _draw_chain(draw, stated or draw_policy(draw)), draw_observers(draw)
-    chain = chain if scripted else combine(draw, chain)
+    policy = stated or draw_policy(draw)
+    hand, observers = draw_hand(draw, policy, stated), draw_observers(draw)
+    chain = _draw_chain(hand, policy) if scripted else combine(hand, _draw_chain(hand, policy))
     disturbed = _draw_disturbances(draw, engine, prefix, validators=validators, observers=len(observers))
     raw: Plain = {
         "name": SWARM,
@@ -77,7 +78,7 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
         "sync": {"snapshot_gap_blocks": draw.one_of("sync.snapshot_gap_blocks", (3, 256, 256))},
         "validators": draw_apply_modes(draw, validators),
         "observers": observers,
-        "workload": draw_workloads(draw, chain),
+        "workload": draw_workloads(hand, chain),
         "faults": disturbed.faults,
         "run": {
             "until_height": draw.between("run.until_height", 12, 22),
@@ -86,7 +87,7 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
         },
     }
     raw["workload"] |= draw_crowd(draw, raw["network"])
-    raw["workload"] |= {} if scripted else draw_combined(draw, chain)
+    raw["workload"] |= {} if scripted else draw_combined(hand, chain)
     if prefix is not None:
         raw = with_prefix(raw, prefix)
         # A policy that is activated needs blocks of its own to be judged in.

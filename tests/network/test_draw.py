@@ -25,3 +25,26 @@ def test_the_order_of_a_deck_differs_by_turn_and_by_name():
 
 def test_a_seed_is_dealt_the_same_card_again():
     assert dealt(range(40)) == dealt(range(40))
+
+
+class TestHand:
+    """The seeds of one card."""
+
+    def hands(self, card):
+        return [Draw(seed).hand("policy", DECK) for seed in range(200) if Draw(seed).dealt("policy", DECK) == card]
+
+    def test_successive_seeds_with_a_card_are_given_every_value_in_turn(self):
+        values = [hand.one_of("fee", (1, 2, 3)) for hand in self.hands("often")]
+        starts = [start for start in range(3) if all(len({*values[at : at + 3]}) == 3 for at in range(start, 117, 3))]
+
+        assert len(values) == 120
+        assert len(starts) == 1
+
+    def test_two_choices_of_two_values_meet_in_every_pair(self):
+        pairs = Counter((hand.one_of("fee", (1, 2)), hand.one_of("tip", (1, 2))) for hand in self.hands("often"))
+
+        assert min(pairs.values()) > 15
+        assert len(pairs) == 4
+
+    def test_what_is_not_chosen_from_a_list_is_drawn_as_without_a_hand(self):
+        assert Draw(3).hand("policy", DECK).between("height", 1, 99) == Draw(3).between("height", 1, 99)

@@ -8,8 +8,8 @@ from cluster.swarm.policies.policy import QUOTING, draw_calendar, draw_parameter
 from faults.kinds.drawing import Plain
 from network.draw import Draw
 
-_PROFILES: Final = ("aip", "early", "latest", "", "", "")
-"""A profile as it is, or no profile: each switch is drawn."""
+_PROFILES: Final = ("early", "latest", "", "", "")
+"""A profile as it is, or no profile: each switch is drawn, from what the text has as well."""
 
 _SWITCHES: Final[Mapping[str, Sequence[Any]]] = {
     "position": ("price", "before"),
@@ -30,7 +30,7 @@ _LIMITS: Final[Mapping[str, Sequence[Any]]] = {
     "expiry_ms": (10_000, 4_000, 2_500),
     "expire_limit": (3, 200),
     "min_price": (100, 100, 1_000),
-    "shutdown_batch": (200, 5),
+    "shutdown_batch": (200, 5, 2),
 }
 """Limits of every profile, so small that a run meets them."""
 
@@ -39,6 +39,12 @@ CHANGES: Final[Mapping[str, Sequence[Any]]] = {
     "system:aptos:expiry_ms": (1_000, 20_000),
     "system:aptos:expire_limit": (1, 50),
     "system:aptos:min_price": (50, 2_000),
+    "system:aptos:cancel_lead_ms": (0, 3_000),
+    "system:aptos:authorization": ("none", "token"),
+    "system:aptos:shutdown_batch": (1, 4),
+    "system:aptos:charge": ("others", "maximum"),
+    "system:aptos:position": ("price", "before"),
+    "system:aptos:ready_order": ("key", "price"),
 }
 """Parameters that a council may change by key, and their values."""
 
@@ -50,6 +56,9 @@ CELL_GAS: Final = 2
 
 UNCOUNTED_PERCENT: Final = 25
 """Percentage of these chains on which an entry that is inserted again has the identifier that it had."""
+
+_BATCHES: Final = (300, 0, 3, 300, 0)
+"""The most that a council asks each batch of a shutdown to remove: more than is allowed, all that is, or a few."""
 
 _UNUSED: Final = ("tips", "tier", "bid", "agent")
 
@@ -108,8 +117,10 @@ def draw_service(draw: Draw) -> list[Plain]:
     later_ms = at_ms + draw.between("service.for_ms", 1_500, 4_000)
     if story == "pause":
         return [_tell("pause", at_ms), _tell("unpause", later_ms)]
-    batch = draw.one_of("service.batch", (0, 3, 300))
-    batches = [_tell("continue_shutdown", at_ms + 600 * turn) | {"batch": batch} for turn in range(1, 6)]
+    batches = [
+        _tell("continue_shutdown", at_ms + 600 * turn) | {"batch": batch}
+        for turn, batch in enumerate(draw.some_of("service.batches", _BATCHES, len(_BATCHES)), 1)
+    ]
     return [_tell("start_shutdown", at_ms), *batches, _tell("re_initialize", at_ms + 4_000)]
 
 

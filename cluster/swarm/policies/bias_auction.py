@@ -30,6 +30,10 @@ CHANGES: Final[Mapping[str, Sequence[Any]]] = {
     "system:bias:max_fires_per_actor": (1, 5),
     "system:bias:payment": ("vcg-literal", "vcg-critical", "first-price"),
     "system:bias:lambda_window_blocks": (0, 2),
+    "system:bias:value_decay": ([1, 3], [4, 1]),
+    "system:bias:target_wait": (1, 3),
+    "system:bias:max_fires_per_block": (2, 256),
+    "system:bias:max_triggers_per_block": (1, 1_000),
 }
 """Parameters that a council may change by key, and their values."""
 

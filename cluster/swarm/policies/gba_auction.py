@@ -12,8 +12,9 @@ _PARAMETERS: Final[Mapping[str, Sequence[Any]]] = {
     "ema_lambda": ((1, 5), (1, 2), (1, 1)),
     "starvation_floor": ((4, 5), (3, 2)),
     "starvation_deferrals": (1, 3),
-    "reset_epoch": (0, 0, 3),
-    "rescale_epoch": (0, 0, 2),
+    "reset_epoch": (0, 0, 4),
+    # Behind the first epochs that are scored, and before the last ones.
+    "rescale_epoch": (0, 3, 5),
     "rescale": ((1, 2), (3, 1)),
     # Just what an agent of the workloads uses, and less than that.
     "gba_call_cycles": (10_000, 10_000, 750, 250),
@@ -23,6 +24,20 @@ _PARAMETERS: Final[Mapping[str, Sequence[Any]]] = {
     "timer_phase": ("after", "before"),
     "tie_break": ("id", "append"),
 }
+
+CHANGES: Final[Mapping[str, Sequence[Any]]] = {
+    "system:gba:ema_lambda": ([1, 3], [1, 1]),
+    "system:gba:max_gba_calls_per_block": (3, 1_000),
+    "system:gba:effective_tip": ("bid", "intro"),
+    "system:gba:budget": ("hard", "literal"),
+    "system:gba:tie_break": ("id", "append"),
+    "system:gba:starvation_deferrals": (1, 2),
+    # A weight that was above it before is cut when it is read.
+    "system:gba:weight_max": ([3, 2],),
+    "system:gba:reset_epoch": (4, 6),
+    "system:gba:rescale_epoch": (3, 5),
+}
+"""Parameters that a council may change by key, and their values."""
 
 _WEIGHTS: Final = (((1, 2), (2, 1)), ((1, 2), (5, 3)), ((1, 1), (1, 1)))
 """The least and the greatest weight."""
@@ -34,7 +49,7 @@ def draw_auction(draw: Draw) -> Plain:
     own = {name: draw.one_of(f"auction.{name}", values) for name, values in _PARAMETERS.items()}
     if own["starvation_floor"][0] * weight_max[1] > weight_max[0] * own["starvation_floor"][1]:
         own["starvation_floor"] = weight_max
-    height = draw.one_of("auction.activation", (1, 1, 4))
+    height = draw.one_of("auction.activation", (1, 4))
     # After the lane there are timers with fees of their own, which hold.
     previous = draw.one_of("auction.previous", ("fifo", "eip1559", "eip1559")) if height > 1 else "fifo"
     return {
@@ -47,9 +62,12 @@ def draw_auction(draw: Draw) -> Plain:
     }
 
 
-def fit_to_auction(_draw: Draw, _name: str, workload: Plain, chain: Plain) -> Plain:
+def fit_to_auction(_draw: Draw, name: str, workload: Plain, chain: Plain) -> Plain:
     """Return a workload whose timers the auction admits, and whose agent can answer within its cycles."""
     bidding = dict(workload)
+    if name == "rivals":
+        # Fees that a call states mean nothing here: without an agent of their own all rivals would bid the same.
+        bidding["agent"] = "sum"
     if AGENT_CYCLES.get(bidding.get("agent", ""), 0) > chain["policy_parameters"]["gba_call_cycles"]:
         bidding["agent"] = CHEAPEST_AGENT
     if "payer" in bidding:

@@ -5,19 +5,25 @@ from typing import Final
 
 from cluster.swarm.policies import aptos, bias_auction, gba_auction
 from cluster.swarm.policies.policy import DrawnPolicy
-from network.draw import Draw
+from network.draw import Draw, Hand
 
 DRAWN_POLICIES: Final[Mapping[str, DrawnPolicy]] = {
-    "gba-auction": DrawnPolicy(3, gba_auction.draw_auction, gba_auction.fit_to_auction),
+    "gba-auction": DrawnPolicy(
+        4,
+        gba_auction.draw_auction,
+        gba_auction.fit_to_auction,
+        changes=gba_auction.CHANGES,
+        council_percent=75,
+    ),
     "bias-auction": DrawnPolicy(
-        3,
+        4,
         bias_auction.draw_bias,
         bias_auction.fit_to_bias,
         timers=bias_auction.TIMERS,
         changes=bias_auction.CHANGES,
     ),
     "aptos": DrawnPolicy(
-        3,
+        4,
         aptos.draw_queue,
         aptos.fit_to_queue,
         timers=aptos.TIMERS,
@@ -32,14 +38,25 @@ DRAWN_POLICIES: Final[Mapping[str, DrawnPolicy]] = {
 """By name, in the order of the deck."""
 
 DECK: Final = (
-    *["eip1559"] * 7,
-    *["fifo"] * 3,
-    "fifo-free",
-    *(name for name, own in DRAWN_POLICIES.items() for _ in range(own.cards)),
+    *["eip1559"] * 5,
+    *("bias-auction", "aptos"),
+    *["fifo"] * 2,
+    *("gba-auction", "fifo-free"),
+    *(name for name, own in DRAWN_POLICIES.items() for _ in range(own.cards - 1)),
 )
-"""A card a seed, like those of the engines."""
+"""A card a seed, like those of the engines; the places of a policy's cards decide which seeds have it."""
 
 
 def draw_policy(draw: Draw) -> str:
     """Return the policy of a seed."""
     return draw.dealt("policy", DECK)
+
+
+def draw_hand(draw: Draw, policy: str, stated: str = "") -> Draw:
+    """Return the chance of a seed's chain and workloads, under its policy or the one that is stated.
+
+    A policy with parameters of its own has few seeds, and hardly two rules of it meet in one of them: they are dealt.
+    """
+    if policy not in DRAWN_POLICIES:
+        return draw
+    return Hand(draw.seed, draw.seed) if stated else draw.hand("policy", DECK)

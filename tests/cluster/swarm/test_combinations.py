@@ -2,10 +2,11 @@
 
 from cluster.swarm.combinations import TINY_LIMITS
 from cluster.swarm.generator import draw_scenario
+from cluster.workloads.kinds.edge_queue import QUEUE_CASES
 
 LANE = [draw_scenario(seed, ["chain.policy=eip1559"]) for seed in range(120)]
 BIAS = [draw_scenario(seed, ["chain.policy=bias-auction"]) for seed in range(40)]
-NAMES = ("hurried", "tiny", "precise", "short", "watchers")
+NAMES = ("hurried", "tiny", "precise", "short", "watchers", "pinned", "clamped", "beggars", "edges")
 
 
 def having(scenarios, workload):
@@ -65,3 +66,46 @@ def test_some_entries_of_a_queue_run_out_of_gas_at_a_cell():
     for scenario in short:
         # Enough for the cycles of a beat, and not for both prices of all of its cells.
         assert 700 <= scenario.workload["short"].gas_limit < 700 + 150 + 100 + 2 * 330 + 1
+
+
+def test_most_queues_refuse_calls_of_every_kind():
+    drawn = [draw_scenario(seed, ["chain.policy=aptos"]) for seed in range(60)]
+    edges = [scenario.workload["edges"] for scenario in having(drawn, "edges")]
+
+    assert len(edges) > 25
+    assert {each.about for each in edges} == {"queue"}
+    assert {each.first for each in edges} == {*range(len(QUEUE_CASES))}
+
+
+def test_some_timers_offer_just_the_price_of_a_lane_that_stands_still():
+    pinned = having(LANE, "pinned")
+
+    assert len(pinned) > 8
+    for scenario in pinned:
+        lane = scenario.chain.lane
+        prices = {lane.min_lane_basefee, lane.initial_lane_basefee, lane.max_lane_basefee}
+        assert prices == {scenario.workload["pinned"].max_fee}
+
+
+def test_an_auction_behind_a_lane_finds_tips_that_were_cut_to_their_room():
+    drawn = [draw_scenario(seed, ["chain.policy=gba-auction"]) for seed in range(60)]
+    clamped = having(drawn, "clamped")
+
+    assert len(clamped) > 4
+    assert {scenario.chain.activation.previous for scenario in clamped} == {"eip1559"}
+
+
+def test_beggars_bid_what_they_have_or_lack_a_unit():
+    less = {each.workload["beggars"].bid - each.workload["beggars"].funds for each in having(BIAS, "beggars")}
+
+    assert less == {0, 1}
+
+
+def test_other_beggars_can_pay_for_cycles_and_not_for_cells():
+    drawn = [draw_scenario(seed, ["chain.policy=fifo"]) for seed in range(120)]
+    beggars = [(each.workload["beggars"], each.chain) for each in having(drawn, "beggars")]
+
+    assert len(beggars) > 20
+    for workload, chain in beggars:
+        assert workload.gas_limit * 800 < workload.funds
+        assert workload.funds < (workload.gas_limit + chain.timers.max_cells_per_fire) * 800

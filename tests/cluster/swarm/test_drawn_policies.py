@@ -25,6 +25,7 @@ STORM = {
     "bid": 7,
 }
 BEATS = {"kind": "heartbeats", "actors": 2, "gas_limit": 3_000, "bid": 7, "agent": "alarmed"}
+CHARGES = ("others", "maximum")
 UNCHANGED = {
     "gba-auction": {"weight_initial"},
     # A heartbeat that may not insert again is dead from its first run on.
@@ -60,7 +61,18 @@ def test_a_stated_policy_is_that_of_every_seed(name):
     assert len({str(scenario.chain) for scenario in drawn}) == len(drawn)
 
 
+def test_few_seeds_of_a_policy_have_every_value_of_a_choice():
+    chains = [chain for chain in (draw_scenario(seed).chain for seed in range(200, 240)) if chain.policy == "aptos"]
+    choices = {key: {chain.policy_parameters[key] for chain in chains} for key in ("expiry", "position", "charge")}
+
+    assert len(chains) == 8
+    assert choices == {"expiry": {"apart", "counted", "at_run"}, "position": {"before", "price"}, "charge": {*CHARGES}}
+
+
 class TestUnderTheGbaAuction:
+    def test_rivals_bid_by_an_agent(self):
+        assert fit_to_auction(Draw(0), "rivals", {"kind": "heartbeats", "tips": [3, 7]}, chain_of())["agent"] == "sum"
+
     def test_only_the_owner_pays(self):
         assert fit_to_auction(Draw(0), "storm", STORM, chain_of())["payer"] == "actor"
 
