@@ -12,11 +12,15 @@ reported, or the answer to a peer goes out.
 | an answer with blocks | `serve_block_us` for each |
 | a piece of a snapshot | `block_us` |
 
+Reading is paid for as well: a message of 1 KiB or more, with blocks, transactions or a snapshot, that comes to a
+replica that serves is followed, before its processor rests again, by work of `decode_kib_us` for each whole KiB.
+
 A vote that takes a block for valid comes after its execution, over all lives, and so does the block's finality. Ends of
 work at replicas that the plan pauses are read later, and not judged. Only blocks that become final have a known price.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import ClassVar, Final, NamedTuple
 
 from checker.checks.check import Check
@@ -25,10 +29,11 @@ from checker.checks.mirror import SettledBlock
 from checker.checks.observations import short
 from checker.checks.rules.registry import RULES
 from checker.results import CheckResult, ExitClass
+from faults.events import Crashed
 from network.clock import MILLION
-from network.events import Event, Handlers, OfLabels, Sent, WorkFinished
+from network.events import Delivered, Event, Handlers, OfLabels, Sent, WorkFinished
 from network.types import Micros, NodeId
-from validators.events import BlockExecuted, BlockFinalized, Voted
+from validators.events import BlockExecuted, BlockFinalized, Booted, Halted, Voted
 from validators.messages import BLOCKS_PER_RESPONSE
 
 PROCESSOR: Final = "cpu"
@@ -43,8 +48,13 @@ DIVERGED: Final = "diverged"
 """The mode of an execution that says nothing about the block's validity here."""
 
 TIMED: Final = ("propose", "verify")
-_PRICED: Final = ("BlockResponse", "SnapshotChunk")
 """Modes of executions that are reported as their time is over."""
+
+_PRICED: Final = ("BlockResponse", "SnapshotChunk")
+
+KIB: Final = 1_024
+_LARGE: Final = ("BlockRelay", "BlockResponse", "TransactionGossip", "SnapshotOffer", "SnapshotChunk")
+"""Messages that may be as long as that with any engine."""
 
 
 class _Execution(NamedTuple):
@@ -52,6 +62,22 @@ class _Execution(NamedTuple):
 
     event: Event
     prices: tuple[Micros, ...]
+
+
+class _Read(NamedTuple):
+    """A message that came, and what reading it takes."""
+
+    at_us: Micros
+    label: str
+    price_us: Micros
+
+
+@dataclass(slots=True)
+class _Reader:
+    """One life of a replica that serves: when its processor was last at work, and what it still has to read."""
+
+    worked_us: Micros
+    unread: list[_Read] = field(default_factory=list)
 
 
 class PricedWork(Check):
@@ -70,6 +96,7 @@ class PricedWork(Check):
         self._ended: dict[NodeId, tuple[Micros, tuple[Micros, ...]]] = {}
         self._prices: dict[bytes, Micros] = {}
         self._open: dict[bytes, list[_Execution]] = {}
+        self._readers: dict[NodeId, _Reader] = {}
 
     @property
     def handlers(self) -> Handlers:
@@ -80,6 +107,10 @@ class PricedWork(Check):
             Voted: self.voted,
             BlockFinalized: self.finalized,
             Sent: OfLabels(_PRICED.__contains__, self.sent),
+            Delivered: OfLabels(_LARGE.__contains__, self.delivered),
+            Booted: self.booted,
+            Crashed: self.crashed,
+            Halted: self.halted,
         }
 
     @property
@@ -90,6 +121,7 @@ class PricedWork(Check):
     def finished(self, event: Event, work: WorkFinished) -> None:
         """Note a price of the processor; compare one of the disk."""
         if work.lane == PROCESSOR:
+            self._read(event, work)
             at_us, prices = self._ended.get(event.node, (-1, ()))
             # All of one instant: pieces without a price end with the one before them.
             self._ended[event.node] = event.at_us, (*prices, work.base_us) if at_us == event.at_us else (work.base_us,)
@@ -142,10 +174,49 @@ class PricedWork(Check):
         else:
             self._require_price(event, sent.label, (self._costs.block_us,))
 
+    def booted(self, event: Event, _booted: Booted) -> None:
+        """Begin to read; what came before was refused unread."""
+        if event.node not in self._paused:
+            self._readers.setdefault(event.node, _Reader(event.at_us))
+
+    def crashed(self, _event: Event, crashed: Crashed) -> None:
+        """End a life."""
+        self._readers.pop(crashed.machine, None)
+
+    def halted(self, event: Event, _halted: Halted) -> None:
+        """End a life."""
+        self._readers.pop(event.node, None)
+
+    def delivered(self, event: Event, delivered: Delivered) -> None:
+        """Note a message that takes time to read."""
+        price_us = delivered.length // KIB * self._costs.decode_kib_us
+        if price_us and (reader := self._readers.get(event.node)) is not None:
+            reader.unread.append(_Read(event.at_us, delivered.label, price_us))
+
     def finish(self) -> CheckResult:
         """Return the result."""
         compared = self.tally.compared
         return self.tally.result(f"{compared:,} times work took its time, and what rests on it came after")
+
+    def _read(self, event: Event, work: WorkFinished) -> None:
+        """Take a piece of work for the reading of the first message of its price; all are read before a rest."""
+        reader = self._readers.get(event.node)
+        if reader is None:
+            return
+        begun_us = event.at_us - work.base_us - work.extra_us
+        if reader.unread and begun_us > reader.worked_us:
+            # It rested until this piece began: what came before that instant was to begin as it came.
+            for read in reader.unread:
+                if read.at_us < begun_us:
+                    came = f"a {read.label} that came at {read.at_us / MILLION:.3f} s"
+                    self._fail(event, f"did no work of {read.price_us:,} us to read {came}")
+            reader.unread = [read for read in reader.unread if read.at_us >= begun_us]
+        reader.worked_us = event.at_us
+        for place, read in enumerate(reader.unread):
+            if read.price_us == work.base_us and read.at_us <= begun_us:
+                del reader.unread[place]
+                self.tally.compared += 1
+                break
 
     def _prices_at(self, event: Event) -> tuple[Micros, ...]:
         """Return the prices of the processor's work that ended in the instant of an event."""

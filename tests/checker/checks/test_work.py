@@ -6,9 +6,10 @@ import pytest
 
 from checker.checks.planned import PlannedFault, PlannedRun
 from checker.checks.work import PricedWork
-from network.events import Event, Sent, WorkFinished
+from faults.events import Crashed
+from network.events import Delivered, Event, Sent, WorkFinished
 from tests.support.checks import make_run, show
-from validators.events import BlockExecuted, BlockFinalized, Voted
+from validators.events import BlockExecuted, BlockFinalized, Booted, Voted
 from validators.settings import Costs
 
 PLAN = PlannedRun(costs=Costs(sync_us=2_000, serve_block_us=50, block_us=500, verify_signature_us=60))
@@ -70,6 +71,56 @@ def test_a_paused_replica_may_read_later_that_work_is_over():
     plan = PLAN._replace(faults=(PlannedFault("still", 0, 9, (0,), pauses=True),))
 
     assert judge(work(150), execute(), send("BlockResponse", at_us=2), VOTE, plan=plan).status == "passed"
+
+
+class TestOfReading:
+    """A message of 2,048 bytes costs 4 us, which its replica spends once its processor is free."""
+
+    def judge(self, *events, **facts):
+        boot = Event(0, 0, Booted(0, 1, 0, b""))
+        # Without a price that was due nothing is compared; a sync is.
+        return judge(boot, work(2_000, lane="disk"), *events, **facts)
+
+    def comes(self, at_us, *, length=2_048, label="BlockRelay"):
+        return Event(at_us, 0, Delivered(1, 0, label, length, b"sum"))
+
+    @pytest.mark.parametrize("first_us", [0, 30], ids=["by an idle replica", "by a busy one"])
+    def test_a_message_is_read_at_its_price(self, first_us):
+        first = [work(first_us, at_us=120)] if first_us else []
+        later = [work(60, at_us=300)]
+        start_us = 120 if first_us else 100
+
+        assert self.judge(self.comes(100), *first, work(4, at_us=start_us + 4), *later).status == "passed"
+        assert self.judge(self.comes(100), *first, *later).status == "failed"
+
+    def test_a_message_that_was_not_read_is_named(self):
+        assert self.judge(self.comes(100), work(600, at_us=700), work(60, at_us=1_000)).summary == (
+            "validator 0 did no work of 4 us to read a BlockRelay that came at 0.000 s, at 0.001 s"
+        )
+
+    def test_each_message_is_paid_for(self):
+        two = self.comes(100), self.comes(100)
+
+        assert self.judge(*two, work(4, at_us=104), work(4, at_us=108), work(1, at_us=200)).status == "passed"
+        assert self.judge(*two, work(4, at_us=104), work(1, at_us=200)).status == "failed"
+
+    @pytest.mark.parametrize("length", [1_023, 2_047])
+    def test_what_is_less_than_a_kib_is_free(self, length):
+        rest = length // 1_024 * 2
+        paid = [work(rest, at_us=100 + rest)] if rest else []
+
+        assert self.judge(self.comes(100, length=length), *paid, work(60, at_us=300)).status == "passed"
+
+    def test_what_comes_before_a_start_or_a_crash_is_not_read(self):
+        boot = Event(200, 0, Booted(1, 1, 0, b""))
+        crash = Event(150, -1, Crashed(0, 0))
+
+        assert self.judge(self.comes(100), crash, self.comes(160), boot, work(60, at_us=300)).status == "passed"
+
+    def test_a_paused_replica_may_read_later(self):
+        plan = PLAN._replace(faults=(PlannedFault("still", 0, 9, (0,), pauses=True),))
+
+        assert self.judge(self.comes(100), work(60, at_us=300), plan=plan).status == "passed"
 
 
 class TestOfExecutions:
