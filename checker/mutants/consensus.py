@@ -6,7 +6,9 @@ from typing import Any, Final
 from checker.mutants.mutant import mutant
 from validators.consensus.simplex import Finalization, Notarization, Nullification, certificates, recovery, views
 from validators.consensus.simplex import engine as simplex
+from validators.consensus.simplex.messages import view_of
 from validators.consensus.simplex.rounds import Certified, Round
+from validators.consensus.simplex.screening import Screen
 from validators.consensus.simplex.timeouts import TimeoutReason
 
 _mutant = partial(mutant, area="consensus")
@@ -168,3 +170,9 @@ def joiner_without_floor(_original: Any) -> Any:
 def cries_once(_original: Any) -> Any:
     """A validator that gives a view up says so once and never again."""
     return lambda _views, _config: []
+
+
+@_mutant((Screen, "_is_vote_wanted"), kills=("verified-votes",), on_all=True, needs=(SIMPLEX,))
+def votes_of_the_next_view_passed_over(is_wanted: Any) -> Any:
+    """A vote for the view after the own one is of no use to a validator."""
+    return lambda self, vote: view_of(vote) <= self._views.current and is_wanted(self, vote)

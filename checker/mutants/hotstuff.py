@@ -208,3 +208,9 @@ def vote_to_the_present_leader(_original: Any) -> Any:
 def wait_does_not_double(_original: Any) -> Any:
     """A view waits as long as the one before that was given up."""
     return lambda self, _given_up: self.view_timeout_us
+
+
+@_mutant((engine.HotStuff, "_complete_timeouts"), kills=("counted-votes",), on_all=True, needs=(HOTSTUFF, DOWN))
+def timeouts_of_the_own_view_not_counted(complete: Any) -> Any:
+    """A quorum of timeouts makes a certificate for a later view alone."""
+    return lambda self, view: complete(self, view) if view > self._memory.view else None

@@ -98,6 +98,20 @@ def future_slots_followed(_original: Any) -> Any:
     return lambda _self, _facts, _seal: False
 
 
+@_mutant((SlotBook, "hold"), kills=("followed-blocks",), needs=(LONGEST_CHAIN,), on_all=True)
+def blocks_of_the_present_slot_wait(hold: Any) -> Any:
+    """A block is followed when its slot is over."""
+
+    def hold_longer(self: Any, facts: Any, seal: bytes) -> Any:
+        entered, self._entered = self._entered, max(self._entered - 2, min(self._entered, 1))
+        try:
+            return hold(self, facts, seal)
+        finally:
+            self._entered = entered
+
+    return hold_longer
+
+
 @_mutant((SlotBook, "remember"), kills=("write-ahead", "vote-rules"), needs=(LONGEST_CHAIN, CRASH), on_all=True)
 def sealed_slots_forgotten(_original: Any) -> Any:
     """A restarted validator takes no slot of its journal for one that it has sealed."""
