@@ -15,6 +15,11 @@ which is the state's own work; a tenth lets go of decoded records of keys that a
 before `1c0bc6d`: the state says whether it has a key without reading its value, short values are read at once,
 collections of garbage are rare. What is left beyond the state's own cost is what a timer's end consists of: its
 record and its entry read and decoded, its deposit settled, its event and its receipt.
+
+Memory at its peak, traced at 12,000 timers: 15 KB a timer for all four validators, and no part is large. A fifth is
+decoded records that execution keeps beside their bytes, an eighth the rows of the trees, an eighth operations, a tenth
+what logs were read into at the restart, 7 % timers and their keys. 6 GiB for a million are 6.4 KB a timer: that would
+take records that are kept as bytes alone, at the price of decoding each again.
 """
 
 import hashlib
