@@ -2,6 +2,9 @@
 
 A copy that stays damaged costs nothing until the other one is hit. Each repair is in the trace. Both copies of
 the vote journal are read beside the validator at once; blocks and operations, which are had again first, at the end.
+
+A block that cannot be read is had again and written elsewhere: a file of blocks only grows while its replica is up, so
+the place that was found damaged holds no other record in that life. To read it again is to take it for whole.
 """
 
 from typing import Final
@@ -12,7 +15,7 @@ from checker.checks.observations import ReadBack
 from checker.results import CheckResult
 from faults.events import Crashed
 from network.events import Event, Handlers
-from validators.events import DamageRepaired, Halted
+from validators.events import Booted, DamageFound, DamageRepaired, Halted
 from validators.execution.blocks import without_seal
 from validators.storage import JOURNAL_FILES, RecordFile
 
@@ -21,7 +24,7 @@ BLOCKS: Final = "blocks"
 
 
 class Repairs(Check):
-    """Every repair of an honest replica's disk is whole there, in both copies of the journal."""
+    """Every repair of an honest replica's disk is whole there, and no damaged block is read twice in a life."""
 
     name = "repairs"
 
@@ -29,16 +32,42 @@ class Repairs(Check):
         super().__init__(run)
         self._blocks: dict[tuple[int, int], None] = {}
         self._logs: dict[int, None] = {}
+        self._damaged: dict[int, dict[int, None]] = {}
+        """By replica the places of its block file that this life has found damaged."""
+        self._read = 0
 
     @property
     def handlers(self) -> Handlers:
-        """Repairs, and what may undo them."""
-        return {DamageRepaired: self.repaired, Crashed: self.crashed, Halted: self.halted}
+        """Damage, repairs, and what may undo them."""
+        return {
+            Booted: self.booted,
+            DamageFound: self.found,
+            DamageRepaired: self.repaired,
+            Crashed: self.crashed,
+            Halted: self.halted,
+        }
 
     @property
     def is_asked(self) -> bool:
-        """Return whether anything was repaired that is still to be judged."""
+        """Return whether damage was read, or anything repaired that is still to be judged."""
         return self.tally.compared > 0 or any(self._to_judge(readback) for readback in self.run.end.readbacks)
+
+    def booted(self, event: Event, _booted: Booted) -> None:
+        """Begin anew: a start reads the whole file, and cuts off a damaged end, where other blocks come then."""
+        self._damaged[event.node] = {}
+
+    def found(self, event: Event, damage: DamageFound) -> None:
+        """Compare a damaged place of the block file with those of this life."""
+        places = self._damaged.get(event.node)
+        if places is not None and damage.file == BLOCKS:
+            self._read += 1
+            self.tally.require(
+                damage.place not in places,
+                f"validator {event.node} read its blocks at byte {damage.place} again, where it had found damage",
+                validator=event.node,
+                place=damage.place,
+            )
+            places[damage.place] = None
 
     def repaired(self, event: Event, repaired: DamageRepaired) -> None:
         """Compare the copies of the journal, or note what is whole in the end."""
@@ -58,6 +87,7 @@ class Repairs(Check):
     def crashed(self, _event: Event, crashed: Crashed) -> None:
         """Forget what may have been lost again before it was durable; the next start finds it."""
         self._forget(crashed.machine)
+        self._damaged.pop(crashed.machine, None)
 
     def halted(self, event: Event, _halted: Halted) -> None:
         """Forget what a replica cannot repair any more."""
@@ -82,7 +112,10 @@ class Repairs(Check):
                     f"validator {node} has repaired the log of its state, and it is not whole: {readback.error}",
                     validator=node,
                 )
-        return self.tally.result(f"{self.tally.compared:,} repairs of disks were whole in every copy")
+        repairs = self.tally.compared - self._read
+        return self.tally.result(
+            f"{repairs:,} repairs of disks were whole in every copy, and {self._read:,} damaged blocks were read once"
+        )
 
     def _to_judge(self, readback: ReadBack) -> bool:
         """Return whether a replica's disk holds anything that was repaired."""

@@ -15,7 +15,7 @@ from network.events import Event
 from network.types import SUPERVISOR
 from tests.support.chain_harness import advance, make_engine
 from tests.support.checks import finish, make_run, show
-from validators.events import BlockFinalized, Booted, DamageRepaired
+from validators.events import BlockFinalized, Booted, DamageFound, DamageRepaired
 from validators.storage import JOURNAL_FILES, BlockFile, RecordFile, SimulatedDisk
 
 PLAN = PlannedRun(fetch_grace_us=200_000, fetch_timeout_us=1_000_000)
@@ -145,3 +145,40 @@ class TestOfRepairs:
             "it is not whole: it ends at height 2"
             in finish(check, readbacks=[read(error="it ends at height 2")]).summary
         )
+
+
+def damage(place, file="blocks", node=0):
+    return Event(1, node, DamageFound(file, place, "damaged record"))
+
+
+BOOT = Event(1, 0, Booted(0, 1, 0, b""))
+
+
+class TestOfDamagedBlocks:
+    """A place that was found damaged has left the index of its block file."""
+
+    def judge(self, *events):
+        check = Repairs(make_run())
+        show(check, *events)
+        return finish(check)
+
+    def test_a_place_that_is_read_again_fails(self):
+        assert self.judge(BOOT, damage(70), damage(70)).summary == (
+            "validator 0 read its blocks at byte 70 again, where it had found damage"
+        )
+
+    @pytest.mark.parametrize(
+        "second",
+        [damage(90), damage(70, node=1), damage(70, file="journal-a")],
+        ids=["another place", "another replica", "another file"],
+    )
+    def test_another_place_may_be_damaged_too(self, second):
+        boots = BOOT, Event(1, 1, Booted(0, 1, 0, b""))
+
+        assert self.judge(*boots, damage(70), second).status == "passed"
+
+    def test_another_life_reads_it_again(self):
+        """The damage that a start finds is told before it serves, and so is that of the end that it cuts off."""
+        crash = Event(2, SUPERVISOR, Crashed(0, 0))
+
+        assert self.judge(BOOT, damage(70), crash, damage(70), BOOT, damage(70)).status == "passed"
