@@ -2,19 +2,22 @@
 
 A timer that is too long is missed by nobody while others act, and one that is too short costs messages. The trace has
 the time that each was set to, whatever the machine's clock made of it. A timer of a view that was left, or of a wait
-that ended with giving the view up, was not cancelled: an engine passes over it, so that it shows nowhere else.
+that ended with giving the view up, was not cancelled: an engine passes over it, so that it shows nowhere else. And a
+request for a block that does not come is followed by its timer (`checker.checks.asked_blocks`).
 """
 
 from collections.abc import Collection
 from typing import ClassVar, Final
 
+from checker.checks.asked_blocks import ANSWER, RELAY, REQUEST, AskedBlocks
 from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.checks.rules.registry import RULES
 from checker.results import CheckResult, ExitClass
-from network.events import Event, Handlers, TimerElapsed
+from faults.events import ClockSet, Crashed
+from network.events import Delivered, Event, Handlers, OfLabels, Sent, TimerElapsed
 from network.types import NodeId
-from validators.events import Booted, Entered, Reported
+from validators.events import BlockExecuted, Booted, Entered, Halted, Reported, SnapshotJoined
 
 SECOND_US: Final = 1_000_000
 
@@ -24,9 +27,12 @@ VIEW_TIMERS: Final = ("leader", "certification", "retry", "view")
 ENDED_BY_GIVING_UP: Final = ("leader", "certification")
 TIMED_OUT: Final = "TimedOut"
 
+_SENT: Final = (REQUEST, RELAY)
+_TAKEN: Final = (RELAY, ANSWER)
+
 
 class TimerLengths(Check):
-    """Every timer of an honest replica was set to its own time of the settings, and none outlives its wait."""
+    """Every timer of an honest replica was set to its time of the settings; none is missing or outlives its wait."""
 
     name = "timer-lengths"
     exit_class: ClassVar[ExitClass] = "liveness"
@@ -48,15 +54,23 @@ class TimerLengths(Check):
         self._views: dict[NodeId, int] = {}
         self._given_up: dict[NodeId, int] = {}
         self._of_views = 0
+        self._asked_blocks = AskedBlocks(run, self.tally)
 
     @property
     def handlers(self) -> Handlers:
-        """Timers, and the views that they are of."""
+        """Timers, the views that they are of, and the blocks that are asked for."""
         return {
             Booted: self.booted,
+            Crashed: self.crashed,
+            Halted: self.halted,
+            SnapshotJoined: self.joined,
+            ClockSet: self.clock_set,
             Entered: self.entered,
             Reported: self.reported,
             TimerElapsed: self.elapsed,
+            Sent: OfLabels(_SENT.__contains__, self.sent),
+            Delivered: OfLabels(_TAKEN.__contains__, self.delivered),
+            BlockExecuted: self.executed,
         }
 
     @property
@@ -68,6 +82,39 @@ class TimerLengths(Check):
         """Begin with the first view of a life, which nobody has given up in it."""
         self._views[event.node] = booted.view
         self._given_up.pop(event.node, None)
+        self._asked_blocks.begin(event.node, event.at_us)
+
+    def crashed(self, event: Event, crashed: Crashed) -> None:
+        """End a life, and with it the waits for blocks."""
+        self._asked_blocks.end(crashed.machine, event.at_us)
+
+    def halted(self, event: Event, _halted: Halted) -> None:
+        """End a life."""
+        self._asked_blocks.end(event.node, event.at_us)
+
+    def joined(self, event: Event, _joined: SnapshotJoined) -> None:
+        """Note that a replica asks for other blocks from now on."""
+        self._asked_blocks.begin(event.node, event.at_us)
+
+    def clock_set(self, _event: Event, clock: ClockSet) -> None:
+        """Note a clock that is slow."""
+        if clock.ppm < 0:
+            self._asked_blocks.slow_down(clock.machine)
+
+    def sent(self, event: Event, sent: Sent) -> None:
+        """Note a request for a block, or a block that is sent unasked."""
+        if sent.label == REQUEST:
+            self._asked_blocks.ask(event.node, event.at_us)
+        elif sent.view is not None:
+            self._asked_blocks.relay(sent.checksum, sent.view)
+
+    def delivered(self, event: Event, delivered: Delivered) -> None:
+        """Note blocks that come."""
+        self._asked_blocks.take(event.node, event.at_us, delivered.label, delivered.checksum)
+
+    def executed(self, _event: Event, block: BlockExecuted) -> None:
+        """Note the view of a block."""
+        self._asked_blocks.execute(block.digest, block.view)
 
     def entered(self, event: Event, entered: Entered) -> None:
         """Note the view of a replica."""
@@ -82,6 +129,8 @@ class TimerLengths(Check):
         """Compare the time that a timer was set to, and its view with that of the replica."""
         key = timer.key if isinstance(timer.key, tuple) else (timer.key,)
         is_of_engine = key[0] == "consensus"
+        if key[0] == "fetch" and isinstance(key[1], bytes):
+            self._asked_blocks.elapse(event.node, event.at_us, key[1])
         name = key[1] if is_of_engine else key[0]
         if is_of_engine and name in VIEW_TIMERS:
             self._compare_view(event, str(name), key[2])
@@ -101,6 +150,7 @@ class TimerLengths(Check):
 
     def finish(self) -> CheckResult:
         """Return the result."""
+        self._asked_blocks.finish(self.run.end.now_us)
         return self.tally.result(
             f"{self.tally.compared - self._of_views:,} timers were set to the times of the settings, and "
             f"{self._of_views:,} ran out in their own view"

@@ -2,11 +2,13 @@
 
 import pytest
 
-from checker.checks.planned import PlannedRun
+from checker.checks.planned import PlannedFault, PlannedRun
 from checker.checks.timer_lengths import TimerLengths
-from network.events import Event, TimerElapsed
+from faults.events import ClockSet, Crashed
+from network.events import Delivered, Event, Sent, TimerElapsed
+from network.types import SUPERVISOR
 from tests.support.checks import finish, make_run, show
-from validators.events import Booted, Entered, Reported
+from validators.events import BlockExecuted, Booted, Entered, Halted, Reported, SnapshotJoined
 
 PLAN = PlannedRun(
     block_interval_us=10,
@@ -79,3 +81,75 @@ def test_waits_for_a_leader_end_as_its_view_is_given_up(name, status):
     # A restart waits anew, and other reports end no wait.
     assert run_out(name, 3, given_up, Booted(1, 3, 0, b"")).status == "passed"
     assert run_out(name, 3, Reported("ConflictingNotarize", 1, 3, "")).status == "passed"
+
+
+class TestOfAskedBlocks:
+    """Validator 0 asks for a block of view 7 at 5 us; the timer of that is due at 55 us, and judged from 115 us on."""
+
+    BOOT = Event(0, 0, Booted(0, 3, 0, b""))
+    ASKED = (
+        Event(5, 0, TimerElapsed(("fetch", b"wanted"), 5)),
+        Event(5, 0, Sent(1, 0, "BlockRequest", 40, b"sum")),
+    )
+    SAID = Event(90, 1, BlockExecuted(6, 7, b"wanted", b"", "verify"))
+
+    def judge(self, *events, now_us=500, asked=ASKED, plan=PLAN):
+        check = TimerLengths(make_run(plan=plan))
+        show(check, self.BOOT, *asked, *events)
+        return finish(check, now_us=now_us)
+
+    def relay(self, view):
+        """A block of a view that comes to validator 0 unasked."""
+        return (
+            Event(20, 1, Sent(0, 0, "BlockRelay", 900, b"block %d" % view, view, 6)),
+            Event(30, 0, Delivered(1, 0, "BlockRelay", 900, b"block %d" % view)),
+        )
+
+    def test_a_request_without_a_timer_fails(self):
+        assert self.judge().summary == (
+            "validator 0 asked for block 77616e746564 at 0.000 s, which did not come, and no timer ran out to ask "
+            "again by 115 us"
+        )
+
+    def test_a_timer_that_runs_out_passes(self):
+        timer = Event(55, 0, TimerElapsed(("fetch", b"wanted"), 50))
+
+        assert self.judge(timer).status == "passed"
+        # It is another block's, or comes too late.
+        assert self.judge(Event(55, 0, TimerElapsed(("fetch", b"other"), 50))).status == "failed"
+        assert self.judge(Event(116, 0, TimerElapsed(("fetch", b"wanted"), 50))).status == "failed"
+
+    @pytest.mark.parametrize(
+        "end",
+        [
+            Event(30, 0, Delivered(1, 0, "BlockResponse", 900, b"any")),
+            Event(30, 0, Delivered(1, 0, "BlockRelay", 900, b"unknown")),
+            Event(30, SUPERVISOR, Crashed(0, 0)),
+            Event(30, 0, Halted("")),
+            Event(30, 0, SnapshotJoined(9, b"", b"")),
+            Event(30, 0, Booted(0, 3, 0, b"")),
+            Event(30, SUPERVISOR, ClockSet(0, 0, -100, 0)),
+        ],
+        ids=lambda end: end.kind,
+    )
+    def test_what_ends_a_wait_or_makes_it_longer_passes(self, end):
+        assert self.judge(end).status == "passed"
+
+    def test_a_relay_ends_it_unless_its_block_is_of_another_view(self):
+        assert self.judge(*self.relay(7), self.SAID).status == "passed"
+        assert self.judge(*self.relay(8), self.SAID).status == "failed"
+        # Nobody says of which view the block is that was asked for.
+        assert self.judge(*self.relay(8)).status == "passed"
+
+    def test_a_wait_that_is_still_open_passes(self):
+        assert self.judge(now_us=115).status == "passed"
+
+    def test_a_request_as_two_timers_run_out_is_not_followed(self):
+        asked = Event(5, 0, TimerElapsed(("fetch", b"other"), 5)), *self.ASKED
+
+        assert self.judge(asked=asked).status == "passed"
+
+    def test_a_paused_replica_is_not_judged(self):
+        plan = PLAN._replace(faults=(PlannedFault("still", 0, 9, (0,), pauses=True),))
+
+        assert self.judge(plan=plan).status == "passed"
