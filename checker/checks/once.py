@@ -1,7 +1,8 @@
-"""Once: a life of a replica executes no block twice, and its disk holds no block twice.
+"""Once: a life of a replica executes no block twice, verifies no pooled transaction twice, and stores no block twice.
 
 Work that is done again costs time and room, and its result is the same. A block may be executed again after a start, in
 place of a state that a peer's snapshot has replaced, and as its branch is applied again, which has a word of its own.
+Of transactions only those are followed that come alone (`checker.checks.known_again`).
 """
 
 from typing import ClassVar, Final
@@ -10,12 +11,14 @@ import msgspec
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
+from checker.checks.known_again import GOSSIP, KnownAgain
+from checker.checks.mirror import SettledBlock
 from checker.checks.observations import short
 from checker.results import CheckResult, ExitClass
-from faults.events import Restarted
-from network.events import Event, Handlers
+from faults.events import Crashed, Restarted, TransactionSubmitted
+from network.events import AlarmElapsed, Delivered, Event, Handlers, TimerElapsed, WorkFinished
 from network.types import NodeId
-from validators.events import BlockExecuted, SnapshotJoined
+from validators.events import BlockExecuted, BlockFinalized, Booted, Halted, SnapshotJoined
 from validators.storage import RecordFile
 
 FOR_THE_FIRST_TIME: Final = ("propose", "verify")
@@ -30,7 +33,7 @@ class _Kept(msgspec.Struct, array_like=True, frozen=True):
 
 
 class DoneOnce(Check):
-    """No block is executed twice in one life of a replica, and none is twice on its disk."""
+    """No life of a replica executes a block or verifies a pooled transaction twice, and no disk has a block twice."""
 
     name = "once"
     exit_class: ClassVar[ExitClass] = "liveness"
@@ -39,11 +42,25 @@ class DoneOnce(Check):
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)
         self._executed: dict[NodeId, dict[bytes, None]] = {}
+        self._known_again = KnownAgain(run, self.tally)
 
     @property
     def handlers(self) -> Handlers:
-        """Executions, and what makes them needed again."""
-        return {BlockExecuted: self.executed, Restarted: self.restarted, SnapshotJoined: self.joined}
+        """Executions, what makes them needed again, and all that may begin work."""
+        return {
+            BlockExecuted: self.executed,
+            BlockFinalized: self.finalized,
+            Restarted: self.restarted,
+            SnapshotJoined: self.joined,
+            Booted: self.booted,
+            Crashed: self.crashed,
+            Halted: self.halted,
+            Delivered: self.delivered,
+            TimerElapsed: self.happened,
+            AlarmElapsed: self.happened,
+            WorkFinished: self.worked,
+            TransactionSubmitted: self.submitted,
+        }
 
     @property
     def is_asked(self) -> bool:
@@ -69,6 +86,46 @@ class DoneOnce(Check):
     def joined(self, event: Event, _joined: SnapshotJoined) -> None:
         """Another state is built upon."""
         self._executed.pop(event.node, None)
+        self._known_again.join(event.node)
+
+    def booted(self, event: Event, booted: Booted) -> None:
+        """Begin a life with its height, and an empty mempool."""
+        self._known_again.begin(event.node, event.at_us, booted.finalized_height)
+
+    def crashed(self, _event: Event, crashed: Crashed) -> None:
+        """End a life."""
+        self._known_again.end(crashed.machine)
+
+    def halted(self, event: Event, _halted: Halted) -> None:
+        """End a life."""
+        self._known_again.end(event.node)
+
+    def finalized(self, event: Event, block: BlockFinalized) -> None:
+        """Note a height."""
+        self._known_again.rise(event.node, block.height)
+
+    def delivered(self, event: Event, delivered: Delivered) -> None:
+        """Note a message."""
+        if delivered.label == GOSSIP:
+            self._known_again.take(event.node, event.at_us, delivered.checksum, delivered.length)
+        else:
+            self._known_again.happen(event.node, event.at_us)
+
+    def happened(self, event: Event, _timer: TimerElapsed | AlarmElapsed) -> None:
+        """Note a timer that runs out."""
+        self._known_again.happen(event.node, event.at_us)
+
+    def worked(self, event: Event, work: WorkFinished) -> None:
+        """Note the end of work."""
+        self._known_again.work(event.node, event.at_us, work)
+
+    def submitted(self, event: Event, submitted: TransactionSubmitted) -> None:
+        """Note a transaction that a client hands in."""
+        self._known_again.hand_in(submitted.validator, event.at_us)
+
+    def settle(self, block: SettledBlock) -> None:
+        """Note what is final from now on."""
+        self._known_again.settle(block.height, block.transactions)
 
     def finish(self) -> CheckResult:
         """Return the result."""
@@ -76,7 +133,12 @@ class DoneOnce(Check):
             # What a bad disk shows as damaged is fetched and stored again.
             if node not in self.run.disk_faults.touched:
                 self._compare_disk(node)
-        return self.tally.result(f"{self.tally.compared:,} blocks were executed and stored once")
+        blocks = self.tally.compared
+        self._known_again.finish()
+        return self.tally.result(
+            f"{blocks:,} blocks were executed and stored once; {self._known_again.known:,} messages of known "
+            "transactions began no work"
+        )
 
     def _compare_disk(self, node: NodeId) -> None:
         known: dict[bytes, None] = {}
