@@ -177,8 +177,9 @@ AGENTS: Final[tuple[tuple[str, bytes, bytes], ...]] = (
 )
 """Agents by program, with the key and the value that they have stored."""
 
-ATTEMPTS_PER_CASE: Final = 20
-"""Transactions of a group of cases, rather too many, for the estimate of a plan's cost."""
+ATTEMPTS_PER_CASE: Final = 10
+ATTEMPTS_BESIDES: Final = 30
+"""Transactions of a group of cases, and what the largest groups have besides: rather too many, to estimate a cost."""
 
 
 class EdgeCases(WorkloadKind, tag="edge-cases", kw_only=True, frozen=True):
@@ -202,7 +203,8 @@ class EdgeCases(WorkloadKind, tag="edge-cases", kw_only=True, frozen=True):
     def volume(self, slots: int) -> Volume:
         """Return its submissions and timers."""
         del slots
-        return Volume(ATTEMPTS_PER_CASE * self.count, ATTEMPTS_PER_CASE * self.count)
+        attempts = ATTEMPTS_PER_CASE * self.count + ATTEMPTS_BESIDES
+        return Volume(attempts, attempts)
 
     def narrower(self) -> Iterator[Self]:
         """Yield the halves of its groups of cases, their quarters, and so on down to single groups."""
