@@ -72,7 +72,7 @@ class NeededAnswers(Check):
 
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)
-        self._paused = {node: None for fault in run.plan.faults if fault.pauses for node in fault.nodes}
+        self._paused = run.plan.paused()
         self._heights: dict[NodeId, int] = {}
         self._on_way: dict[tuple[NodeId, NodeId, str, int], _Asked] = {}
         self._taken: dict[tuple[NodeId, NodeId, str], _Taken] = {}

@@ -57,7 +57,7 @@ class AskedBlocks:
     def __init__(self, run: RunContext, tally: CheckTally) -> None:
         plan = run.plan
         self._tally = tally
-        self._paused = {node: None for fault in plan.faults if fault.pauses for node in fault.nodes}
+        self._paused = plan.paused()
         self._least_us = SPARE * (plan.fetch_grace_us + plan.fetch_timeout_us)
         self._lives: dict[NodeId, _Life] = {}
         self._slow: dict[NodeId, None] = {}

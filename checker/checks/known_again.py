@@ -75,7 +75,7 @@ class KnownAgain:
         self._run = run
         self._tally = tally
         honest = dict.fromkeys(run.honest)
-        paused = {node: None for fault in run.plan.faults if fault.pauses for node in fault.nodes}
+        paused = run.plan.paused()
         is_judged = all(node in honest for node in range(run.validators))
         self._judged = {node: None for node in range(run.validators) if is_judged and node not in paused}
         self._codec = message_codec(ENGINES[run.engine])

@@ -65,6 +65,14 @@ class PlannedRun(NamedTuple):
     latency_max_us: int = 0
     is_lossy: bool = False
 
+    def paused(self) -> dict[int, None]:
+        """Return the replicas whose events are held back at any time."""
+        return {node: None for fault in self.faults if fault.pauses for node in fault.nodes}
+
+    def hindered(self) -> dict[int, None]:
+        """Return the replicas that are paused, or whose work takes longer, at any time."""
+        return {node: None for fault in self.faults if fault.pauses or fault.slows for node in fault.nodes}
+
 
 NOT_PLANNED: Final = PlannedRun()
 """A run without faults, for the test of a check that asks for no plan."""

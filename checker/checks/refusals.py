@@ -117,7 +117,7 @@ class Refusals(Check):
         super().__init__(run)
         self._honest = dict.fromkeys(run.honest)
         self._has_byzantine = len([node for node in run.honest if node < run.validators]) < run.validators
-        self._paused = {node: None for fault in run.plan.faults if fault.pauses for node in fault.nodes}
+        self._paused = run.plan.paused()
         self._sent: dict[tuple[int, int], dict[int, bytes]] = {}
         self._last: dict[int, _Inbound] = {}
         self._harmed: dict[tuple[int, int], None] = {}

@@ -77,9 +77,7 @@ class MempoolSpread(Check):
 
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)
-        self._hindered = {
-            node: None for fault in run.plan.faults if fault.pauses or fault.slows for node in fault.nodes
-        }
+        self._hindered = run.plan.hindered()
         self._timer_us: dict[NodeId, Micros] = {}
         self._last: dict[NodeId, tuple[Micros, NodeId, int]] = {}
         self._on_way: dict[tuple[NodeId, NodeId, int], _Part] = {}

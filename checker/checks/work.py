@@ -90,7 +90,7 @@ class PricedWork(Check):
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)
         self._costs = run.plan.costs
-        self._paused = {node: None for fault in run.plan.faults if fault.pauses for node in fault.nodes}
+        self._paused = run.plan.paused()
         self._accepts_block = RULES[run.engine].accepts_block
         self._executed: dict[NodeId, dict[bytes, None]] = {}
         self._ended: dict[NodeId, tuple[Micros, tuple[Micros, ...]]] = {}

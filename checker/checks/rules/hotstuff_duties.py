@@ -73,11 +73,8 @@ class HotStuffDuties(Check):
 
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)
-        hindered = {node: None for fault in run.plan.faults if fault.pauses or fault.slows for node in fault.nodes}
-        left_out = hindered | dict.fromkeys(run.disk_faults.touched)
-        validators = [node for node in run.honest if node < run.validators]
-        is_timed = len(validators) == run.validators > 1
-        self._judged = {node: None for node in validators if is_timed and node not in left_out}
+        is_honest = sum(node < run.validators for node in run.honest) == run.validators
+        self._judged = run.prompt_validators() if is_honest and run.validators > 1 else {}
         self._faults = (run.validators - 1) // 3
         self._quorum = run.validators - self._faults
         self._own: dict[tuple[NodeId, str, int], bytes] = {}

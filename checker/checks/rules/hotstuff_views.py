@@ -71,8 +71,7 @@ class ViewChanges(Check):
         """Validators and views that they hold a certificate of."""
         self._proposed: dict[tuple[int, int], None] = {}
         self._paces = {node: _Pace() for node in self._honest}
-        hindered = {node: None for fault in run.plan.faults if fault.pauses or fault.slows for node in fault.nodes}
-        self._quiet = hindered | dict.fromkeys(run.disk_faults.touched)
+        self._quiet = run.plan.hindered() | dict.fromkeys(run.disk_faults.touched)
         """Validators that need not repeat anything in time."""
 
     @property

@@ -77,11 +77,8 @@ class LongestChainDuties(Check):
 
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)
-        hindered = {node: None for fault in run.plan.faults if fault.pauses or fault.slows for node in fault.nodes}
-        left_out = hindered | dict.fromkeys(run.disk_faults.touched)
-        validators = [node for node in run.honest if node < run.validators]
-        is_timed = len(validators) == run.validators
-        self._judged = {node: None for node in validators if is_timed and node not in left_out}
+        is_honest = sum(node < run.validators for node in run.honest) == run.validators
+        self._judged = run.prompt_validators() if is_honest else {}
         self._lives: dict[NodeId, _Life] = {}
         self._proposed: dict[tuple[NodeId, int], bytes] = {}
         self._on_way: dict[tuple[NodeId, NodeId, int], _Relayed] = {}

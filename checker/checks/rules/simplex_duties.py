@@ -65,10 +65,7 @@ class Duties(Check):
 
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)
-        hindered = {node: None for fault in run.plan.faults if fault.pauses or fault.slows for node in fault.nodes}
-        touched = dict.fromkeys(run.disk_faults.touched)
-        validators = (node for node in run.honest if node < run.validators)
-        self._judged = {node: None for node in validators if node not in hindered and node not in touched}
+        self._judged = run.prompt_validators()
         self._quorum = run.validators - (run.validators - 1) // 3
         self._lives: dict[NodeId, ValidatorLife] = {}
         self._own: dict[tuple[NodeId, str, int], bytes] = {}

@@ -103,7 +103,7 @@ class Insistence(Check):
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)
         plan = run.plan
-        self._paused = {node: None for fault in plan.faults if fault.pauses for node in fault.nodes}
+        self._paused = plan.paused()
         self._lives: dict[NodeId, _Life] = {}
         self._slow: dict[NodeId, None] = {}
         self._drifting: dict[NodeId, None] = {}

@@ -84,7 +84,7 @@ class Traffic(Check):
         self._halted: dict[NodeId, None] = {}
         self._finalized: dict[NodeId, int] = {}
         self._ends: dict[NodeId, tuple[Micros, Micros]] = {}
-        self._slow = {node: None for fault in run.plan.faults if fault.pauses for node in fault.nodes}
+        self._slow = run.plan.paused()
         self._asked: dict[tuple[int, str, bytes], int] = {}
         self._on_way: dict[tuple[NodeId, NodeId, int], bytes] = {}
         self._limits = {

@@ -73,7 +73,7 @@ class VerifiedVotes(Check):
         super().__init__(run)
         self._leader_of = RULES[run.engine].leader_of
         self._honest = dict.fromkeys(run.honest)
-        self._paused = {node: None for fault in run.plan.faults if fault.pauses for node in fault.nodes}
+        self._paused = run.plan.paused()
         self._lives: dict[NodeId, _Life] = {}
         self._on_way: dict[tuple[NodeId, NodeId, int], tuple[int, bytes]] = {}
         self._over: dict[NodeId, list[tuple[Micros, int]]] = {}
