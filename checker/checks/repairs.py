@@ -5,16 +5,22 @@ the vote journal are read beside the validator at once; blocks and operations, w
 
 A block that cannot be read is had again and written elsewhere: a file of blocks only grows while its replica is up, so
 the place that was found damaged holds no other record in that life. To read it again is to take it for whole.
+
+A start leaves both copies of the journal alike and without damage, of a generation that cannot be on the disk already,
+and no bytes behind the last intact block, where the next one would stand behind a gap. While pruning writes
+one copy anew the other one may become the only one: a crash then finds it without damage.
 """
 
 from typing import Final
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
+from checker.checks.journal_copies import JournalCopies, find_start_fault, read_copies
 from checker.checks.observations import ReadBack
 from checker.results import CheckResult
 from faults.events import Crashed
 from network.events import Event, Handlers
+from network.types import Micros
 from validators.events import Booted, DamageFound, DamageRepaired, Halted
 from validators.execution.blocks import without_seal
 from validators.storage import JOURNAL_FILES, RecordFile
@@ -24,17 +30,25 @@ BLOCKS: Final = "blocks"
 
 
 class Repairs(Check):
-    """Every repair of an honest replica's disk is whole there, and no damaged block is read twice in a life."""
+    """Every repair of an honest replica's disk is whole there, and a start leaves whole journals.
+
+    No damaged block is read twice in a life, and a copy of a journal is whole while pruning writes the other.
+    """
 
     name = "repairs"
 
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)
+        self._honest = dict.fromkeys(run.honest)
         self._blocks: dict[tuple[int, int], None] = {}
         self._logs: dict[int, None] = {}
         self._damaged: dict[int, dict[int, None]] = {}
         """By replica the places of its block file that this life has found damaged."""
         self._read = 0
+        self._written = [disk.written() for disk in run.disks]
+        self._before: dict[int, JournalCopies] = {}
+        """By replica that has no power, the journal that its disk shows."""
+        self._starts = self._pruned = 0
 
     @property
     def handlers(self) -> Handlers:
@@ -49,12 +63,28 @@ class Repairs(Check):
 
     @property
     def is_asked(self) -> bool:
-        """Return whether damage was read, or anything repaired that is still to be judged."""
+        """Return whether a replica started again, damage was read, or anything repaired that is still to be judged."""
         return self.tally.compared > 0 or any(self._to_judge(readback) for readback in self.run.end.readbacks)
 
     def booted(self, event: Event, _booted: Booted) -> None:
         """Begin anew: a start reads the whole file, and cuts off a damaged end, where other blocks come then."""
-        self._damaged[event.node] = {}
+        node = event.node
+        self._damaged[node] = {}
+        before = self._before.pop(node, None)
+        if before is None:
+            return
+        self._starts += 1
+        fault = find_start_fault(
+            before, read_copies(self.run.disks[node].scarred()), is_sure=not self._is_at_work(node, event.at_us)
+        )
+        self.tally.require(not fault, f"validator {node} started, and of its journal {fault}", validator=node)
+        blocks = RecordFile(self._written[node], BLOCKS)
+        whole_bytes = max((record.end for record in blocks.read().records), default=0)
+        self.tally.require(
+            blocks.size == whole_bytes,
+            f"validator {node} started, and left {blocks.size - whole_bytes:,} bytes behind its last intact block",
+            validator=node,
+        )
 
     def found(self, event: Event, damage: DamageFound) -> None:
         """Compare a damaged place of the block file with those of this life."""
@@ -74,9 +104,7 @@ class Repairs(Check):
         node = event.node
         if repaired.file in JOURNAL_FILES:
             self._compare_copies(node)
-        elif any(
-            fault.start_us <= event.at_us <= fault.stop_us for fault in self.run.plan.faults if node in fault.nodes
-        ):
+        elif self._is_at_work(node, event.at_us):
             # A disk that is still bad may harm what was repaired; the next start finds it.
             return
         elif repaired.file == BLOCKS:
@@ -85,9 +113,15 @@ class Repairs(Check):
             self._logs[node] = None
 
     def crashed(self, _event: Event, crashed: Crashed) -> None:
-        """Forget what may have been lost again before it was durable; the next start finds it."""
-        self._forget(crashed.machine)
-        self._damaged.pop(crashed.machine, None)
+        """Forget what may be lost again, which the next start finds, and read the journal that it finds."""
+        node = crashed.machine
+        self._forget(node)
+        self._damaged.pop(node, None)
+        if node in self._honest:
+            copies = self._before[node] = read_copies(self.run.disks[node].scarred())
+            if (fault := copies.find_lone_damage()) is not None:
+                self._pruned += 1
+                self.tally.require(not fault, f"validator {node} was pruning its journal, and {fault}", validator=node)
 
     def halted(self, event: Event, _halted: Halted) -> None:
         """Forget what a replica cannot repair any more."""
@@ -112,9 +146,10 @@ class Repairs(Check):
                     f"validator {node} has repaired the log of its state, and it is not whole: {readback.error}",
                     validator=node,
                 )
-        repairs = self.tally.compared - self._read
+        repairs = self.tally.compared - self._read - 2 * self._starts - self._pruned
         return self.tally.result(
-            f"{repairs:,} repairs of disks were whole in every copy, and {self._read:,} damaged blocks were read once"
+            f"{repairs:,} repairs of disks were whole in every copy, {self._starts:,} starts left whole journals, and "
+            f"{self._read:,} damaged blocks were read once"
         )
 
     def _to_judge(self, readback: ReadBack) -> bool:
@@ -133,17 +168,12 @@ class Repairs(Check):
         return [height for node, height in self._blocks if node == readback.node and lowest < height <= top]
 
     def _compare_copies(self, node: int) -> None:
-        disk = self.run.disks[node].scarred()
-        copies = [RecordFile(disk, name).read() for name in JOURNAL_FILES]
-        payloads = [[record.payload for record in copy.records] for copy in copies]
-        wrong = next((damage for copy in copies for damage in copy.damages), None)
-        lengths = " and ".join(f"{len(each):,}" for each in payloads)
-        place = f"{wrong.file} is damaged at byte {wrong.offset}" if wrong else f"copies of {lengths} records differ"
-        self.tally.require(
-            wrong is None and payloads[0] == payloads[1],
-            f"validator {node} has repaired its journal, and {place}",
-            validator=node,
-        )
+        fault = read_copies(self.run.disks[node].scarred()).find_difference()
+        self.tally.require(not fault, f"validator {node} has repaired its journal, and {fault}", validator=node)
+
+    def _is_at_work(self, node: int, now_us: Micros) -> bool:
+        """Return whether a fault of the plan that names a replica is at work."""
+        return any(fault.start_us <= now_us <= fault.stop_us for fault in self.run.plan.faults if node in fault.nodes)
 
     def _forget(self, node: int) -> None:
         self._logs.pop(node, None)

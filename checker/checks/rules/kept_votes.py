@@ -4,7 +4,8 @@ A crash can come between the sync of a vote and its sending. The journal has the
 send it; where it does not, the view waits for a timeout, and another quorum makes up for it.
 
 HotStuff sends its last vote, of the view in which the new life begins or the one before, as its disk gives the block
-back. A vote that only the journal knows may leave in its place, and need not: the crash may have lost its block.
+back. A vote that only the journal knows may leave in its place, and need not: the crash may have lost its block. The
+leader of the next view counts its own last vote: the trace has it again before any other.
 """
 
 from typing import ClassVar
@@ -16,7 +17,7 @@ from checker.checks.rules.simplex import SIMPLEX_RULES
 from checker.results import CheckResult, ExitClass
 from faults.events import Restarted
 from network.events import Event, Handlers, Sent
-from validators.events import Entered, SnapshotJoined, StoppedVoting, Voted
+from validators.events import DamageFound, Entered, SnapshotJoined, StoppedVoting, Voted
 
 _VOTES = ("Notarize", "Nullify", "Finalize")
 
@@ -37,6 +38,8 @@ class KeptVotes(Check):
         self._recorded: dict[int, int] = {}
         self._restarted: dict[int, None] = {}
         self._owed: dict[int, int] = {}
+        self._uncounted: dict[int, int] = {}
+        """By validator the last vote of an earlier life that it has to count itself."""
 
     @property
     def handlers(self) -> Handlers:
@@ -48,6 +51,7 @@ class KeptVotes(Check):
             Sent: self.sent,
             StoppedVoting: self.stopped,
             SnapshotJoined: self.joined,
+            DamageFound: self.damaged,
         }
 
     @property
@@ -59,23 +63,28 @@ class KeptVotes(Check):
         """A new life begins."""
         self._restarted[restarted.machine] = None
         self._recorded.pop(restarted.machine, None)
-        self._owed.pop(restarted.machine, None)
+        self._forget(restarted.machine)
 
     def vote(self, event: Event, vote: Voted) -> None:
         """Remember a notarize that was sent, or found in a journal."""
         if vote.vote == "notarize":
             self._notarized[event.node, vote.view] = None
         elif vote.vote == HOTSTUFF_VOTE_WORD:
+            self._compare_counted(event.node, vote.view)
             (self._recorded if event.node in self._restarted else self._last)[event.node] = vote.view
 
     def stopped(self, event: Event, _stopped: StoppedVoting) -> None:
         """A validator without its journal has no vote to send."""
         self._restarted.pop(event.node, None)
-        self._owed.pop(event.node, None)
+        self._forget(event.node)
 
     def joined(self, event: Event, _joined: SnapshotJoined) -> None:
         """The blocks that its disk would have given back are below the snapshot's."""
-        self._owed.pop(event.node, None)
+        self._forget(event.node)
+
+    def damaged(self, event: Event, _damage: DamageFound) -> None:
+        """The disk may not give the block back."""
+        self._forget(event.node)
 
     def entered(self, event: Event, entered: Entered) -> None:
         """Note the vote that a restarted validator owes: that of the first view of its life."""
@@ -83,7 +92,7 @@ class KeptVotes(Check):
             return
         if (event.node, entered.view) in self._notarized:
             self._owed[event.node] = entered.view
-        elif self._is_hotstuff and event.node not in self.run.disk_faults.touched:
+        elif self._is_hotstuff and event.node not in self.run.disk_faults.destroyed:
             self._owe_last(event.node, entered.view)
 
     def sent(self, event: Event, sent: Sent) -> None:
@@ -102,11 +111,34 @@ class KeptVotes(Check):
                 )
 
     def _owe_last(self, node: int, view: int) -> None:
-        """Note the last vote, unless it is of a view that is over, or went to the validator itself."""
+        """Note the last vote, unless it is of a view that is over; the seal of a leader's own block brings its vote."""
         last = self._last.get(node, -1)
-        leader = HOTSTUFF_RULES.leader_of(last + 1, self.run.validators, self.run.plan)
-        if last >= max(view - 1, 1) and leader != node:
+        leader, next_leader = (
+            HOTSTUFF_RULES.leader_of(each, self.run.validators, self.run.plan) for each in (last, last + 1)
+        )
+        if last < max(view - 1, 1):
+            return
+        if next_leader != node:
             self._owed[node] = last
+        elif leader != node:
+            self._uncounted[node] = last
+
+    def _compare_counted(self, node: int, view: int) -> None:
+        """Compare the first vote of a life with one that the validator itself has to count."""
+        if node not in self._uncounted:
+            return
+        last = self._uncounted.pop(node)
+        self.tally.require(
+            view in (last, self._recorded.get(node)),
+            f"validator {node} restarted after its vote in view {last}, which it had to count, and voted in view {view}"
+            " first",
+            validator=node,
+            view=last,
+        )
+
+    def _forget(self, node: int) -> None:
+        self._owed.pop(node, None)
+        self._uncounted.pop(node, None)
 
     def finish(self) -> CheckResult:
         """Return the result."""

@@ -3,6 +3,9 @@
 Fork choice, slots and depth are restated from the specification. A *better* block has a greater height or, of equal
 heights, the lower digest; a start and a snapshot begin anew. A validator that takes a final block on trust has none of
 its own, and takes it from the peer that named the greatest head of those whose answers had come a while ago.
+
+A validator whose disk has a journal leads only after it has asked for heads and waited for the answers: what it had for
+the head may have been left meanwhile, and a block on that would stand alone.
 """
 
 from dataclasses import dataclass, field
@@ -12,7 +15,9 @@ from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.checks.observations import ORDINALS, short
 from checker.results import CheckResult
-from network.events import AlarmElapsed, Delivered, Event, Handlers, Sent
+from faults.events import Restarted
+from network.events import AlarmElapsed, Delivered, Event, Handlers, Sent, TimerElapsed
+from validators.consensus.longest_chain.kind import PROPOSE
 from validators.events import (
     BlockFinalized,
     Booted,
@@ -21,9 +26,13 @@ from validators.events import (
     Reported,
     SnapshotJoined,
     StoppedVoting,
+    Voted,
 )
 
 TRUSTED: Final = "TrustedOnFirstSight"
+
+JOIN_TIMER: Final = ("consensus", "join")
+"""The first parts of the key of the timer that ends a wait for heads; the last one counts the rounds."""
 
 SPARE_US: Final = 200_000
 """An answer waits so long besides its signatures before it counts."""
@@ -65,6 +74,10 @@ class FollowedHeads(Check):
         self._lives: dict[int, _Life] = {}
         self._on_way: dict[tuple[int, int, int], tuple[int, bytes]] = {}
         self._lost: dict[int, None] = {}
+        self._recorded: dict[int, None] = {}
+        """Validators that have something in their journals."""
+        self._joining: dict[int, bool] = {}
+        """Validators that have restarted with a journal and not heard of heads, and whether they serve again."""
         self._is_timed = len(run.honest) >= len(run.disks)
         self._switches = 0
         self._abandoned = 0
@@ -83,10 +96,35 @@ class FollowedHeads(Check):
             Sent: self.sent,
             Delivered: self.delivered,
             Reported: self.reported,
+            Restarted: self.restarted,
+            TimerElapsed: self.waited,
+            Voted: self.voted,
         }
+
+    def restarted(self, _event: Event, restarted: Restarted) -> None:
+        """Begin a wait for heads; a journal that its disk may have lost need not make one wait."""
+        if restarted.machine in self._recorded and restarted.machine not in self.run.disk_faults.destroyed:
+            self._joining[restarted.machine] = False
+
+    def waited(self, event: Event, timer: TimerElapsed) -> None:
+        """End a wait for heads."""
+        if event.node in self._joining and (*timer.key[:2],) == JOIN_TIMER:
+            del self._joining[event.node]
+
+    def voted(self, event: Event, vote: Voted) -> None:
+        """Require of a validator that seals a block in a new life that it has waited for heads."""
+        node = event.node
+        if vote.vote != PROPOSE or self._joining.get(node) is False:
+            # A start tells the seals of its journal before it serves.
+            return
+        deed = f"validator {node} sealed a block of slot {vote.view} after its start, and had not waited for heads"
+        self._require(node not in self._joining, node, deed)
+        self._recorded[node] = None
 
     def begun(self, event: Event, begun: Booted | SnapshotJoined) -> None:
         """Begin anew: what was followed has to be found again, but the slots of an earlier life have been."""
+        if event.node in self._joining:
+            self._joining[event.node] = True
         before = self._life(event.node)
         # The journal may know of a final block that an earlier life had no time to apply.
         life = _Life(before.slot, before.ahead_us, before.slot_us, highest=before.highest)
@@ -165,6 +203,7 @@ class FollowedHeads(Check):
         """Require the depth of a final block under the greatest head, if it is above what the life began with."""
         life = self._life(event.node)
         life.has_final = True
+        self._recorded[event.node] = None
         if life.digest and life.highest > block.height > life.floor:
             self._require(
                 block.height <= life.highest - self._depth,

@@ -132,7 +132,7 @@ class TestOfRepairs:
         assert finish(check, readbacks=[read(((BLOCKS[2],),))]).status != "failed"
 
     def test_a_crash_may_take_a_repair_back(self):
-        check = Repairs(make_run(chain=CHAIN))
+        check = Repairs(make_run(chain=CHAIN, disks=(SimulatedDisk(),)))
         show(check, repair("blocks", 2), Event(2, SUPERVISOR, Crashed(0, 9)))
 
         assert not check.is_asked
@@ -158,7 +158,7 @@ class TestOfDamagedBlocks:
     """A place that was found damaged has left the index of its block file."""
 
     def judge(self, *events):
-        check = Repairs(make_run())
+        check = Repairs(make_run(disks=(SimulatedDisk(),)))
         show(check, *events)
         return finish(check)
 

@@ -4,6 +4,7 @@ import pytest
 
 from checker.checks.rules.longest_chain_heads import FollowedHeads
 from network.events import Delivered, Event, Sent
+from network.types import SUPERVISOR
 from tests.support.checks import make_run, show
 from tests.support.events import logged
 from validators.events import BlockFinalized, Reported, StoppedVoting
@@ -17,7 +18,7 @@ def watch(*events):
     check = FollowedHeads(make_run(finality_depth=DEPTH))
     alarm = (9 * SLOT_US, "alarm", (("alarm", "slot", 9), 9 * SLOT_US, 9 * SLOT_US))
     for at_us, kind, values in (alarm, *events):
-        show(check, logged(at_us, 0, kind, *values))
+        show(check, logged(at_us, SUPERVISOR if kind in {"crash", "restart"} else 0, kind, *values))
     return check.finish()
 
 
@@ -72,3 +73,28 @@ def test_the_greatest_head_is_trusted_where_no_block_was_final(name):
 
     assert (result.status == "failed") == bool(fault), result.summary
     assert fault in result.summary
+
+
+class TestLeading:
+    """A validator that has a journal restarts, and seals a block."""
+
+    START = (
+        (1 * SLOT_US, "vote", ("propose", 1, bytes(32))),
+        (2 * SLOT_US, "crash", (0, 0)),
+        (3 * SLOT_US, "restart", (0,)),
+        (3 * SLOT_US, "vote", ("propose", 1, bytes(32))),
+        (4 * SLOT_US, "boot", (1, 1, 0, bytes(32))),
+    )
+    WAITED = (5 * SLOT_US, "timer", (("consensus", "join", 1), SLOT_US, 0, 0))
+    SEALED = (6 * SLOT_US, "vote", ("propose", 6, bytes(32)))
+
+    def test_it_waits_for_heads_before_it_leads(self):
+        assert watch(*self.START, self.WAITED, self.SEALED).status == "passed"
+
+    def test_one_that_did_not_wait_is_named(self):
+        result = watch(*self.START, self.SEALED, self.WAITED)
+
+        assert result.summary == "validator 0 sealed a block of slot 6 after its start, and had not waited for heads"
+
+    def test_one_without_a_journal_leads_at_once(self):
+        assert watch(*self.START[1:3], self.START[4], self.SEALED).status == "passed"

@@ -8,7 +8,7 @@ from faults.events import Restarted
 from network.events import Event, Sent
 from network.types import SUPERVISOR
 from tests.support.checks import finish, make_run, show
-from validators.events import Entered, SnapshotJoined, StoppedVoting, Voted
+from validators.events import DamageFound, Entered, SnapshotJoined, StoppedVoting, Voted
 
 NOTARIZED = Event(1, 2, Voted("notarize", 5, b"p"))
 BACK = (Event(2, SUPERVISOR, Restarted(2)), Event(3, 2, Entered(5, 1)))
@@ -80,14 +80,29 @@ class TestOfHotStuff:
             assert finish(check).status == status
 
     def test_nothing_is_owed_where_the_block_may_be_gone(self):
-        touched = DiskFaults(touched=[2])
+        destroyed = DiskFaults(destroyed=[2])
         joined = Event(3, 2, SnapshotJoined(9, b"", b""))
 
         assert self.judge(7, sent("BlockVote", 7)).compared == 0
-        assert self.judge(6, sent("BlockVote", 7), disk_faults=touched).compared == 0
+        assert self.judge(6, sent("BlockVote", 7), disk_faults=destroyed).compared == 0
         assert self.judge(6, joined, sent("BlockVote", 7)).compared == 0
 
     def test_a_vote_to_itself_does_not_leave(self):
         own = Event(1, 2, Voted("vote", 3, b"p"))
 
         assert self.judge(4, sent("BlockVote", 4), last=own).compared == 0
+
+    def test_a_vote_for_itself_is_counted_first(self):
+        """Validator 2 leads views 4 and 5, and has voted in view 3."""
+        voted, again = (Event(at, 2, Voted("vote", 3, b"p")) for at in (1, 4))
+        later = Event(5, 2, Voted("vote", 6, b"q"))
+
+        assert self.judge(4, again, later, last=voted).status == "passed"
+        assert self.judge(4, later, last=voted).summary == (
+            "validator 2 restarted after its vote in view 3, which it had to count, and voted in view 6 first"
+        )
+
+    def test_a_damaged_disk_need_not_give_the_block_back(self):
+        damage = Event(3, 2, DamageFound("blocks", 7, "damaged record"))
+
+        assert self.judge(5, damage, sent("BlockVote", 7)).compared == 0

@@ -4,7 +4,9 @@ import pytest
 
 from checker.checks.planned import PlannedRun
 from checker.checks.rules.hotstuff_views import ViewChanges
-from network.events import Event, Sent, TimerElapsed
+from faults.events import Crashed
+from network.events import Delivered, Event, Sent, TimerElapsed
+from network.types import SUPERVISOR
 from tests.support.checks import make_run, show
 from validators.events import CertificateHeld, Entered, Reported, Voted
 
@@ -46,6 +48,12 @@ def says(view, *nodes):
     return [at(1, Voted("new-view", view, b""), node) for node in nodes]
 
 
+def tells(view, *nodes):
+    """Return a NEW-VIEW of each that comes to validator 0."""
+    sent = [at(1, sends("NewView", view, to=0), node) for node in nodes]
+    return [*sent, *(at(1, Delivered(node, 1, "NewView", 10, b"")) for node in nodes)]
+
+
 LATE_CERTIFICATE = [
     *enters_from(3, 3, 6),
     at(10, certified(3)),
@@ -77,10 +85,18 @@ CASES = {
     "a vote to the next leader": ([at(1, sends("BlockVote", 5, to=3))], ""),
     "a vote to this leader": ([at(1, sends("BlockVote", 5, to=2))], "sent its vote to 2, and 3 leads next"),
     "a proposal on the view before": ([at(1, certified(7)), at(2, sends("BlockRelay", 8))], ""),
-    "a proposal after a quorum left": ([*says(8, 0, 1, 2), at(2, sends("BlockRelay", 8))], ""),
+    "a proposal after a quorum left": ([*says(8, 0), *tells(8, 1, 2), at(2, sends("BlockRelay", 8))], ""),
+    "a proposal after some of it was not heard": (
+        [*says(8, 0, 1, 2), *tells(8, 1), at(2, sends("BlockRelay", 8))],
+        "held no certificate of view 7; 2 had told it that they enter",
+    ),
+    "a proposal after a crash has forgotten some": (
+        [*says(8, 0), *tells(8, 1, 2), at(1, Crashed(0, 0), SUPERVISOR), at(2, sends("BlockRelay", 8))],
+        "held no certificate of view 7; 1 had told it that they enter",
+    ),
     "a proposal on nothing": (
-        [*says(8, 1), at(2, sends("BlockRelay", 8))],
-        "held no certificate of view 7; 1 had said that they enter",
+        [*tells(7, 1, 2, 3), at(2, sends("BlockRelay", 8))],
+        "held no certificate of view 7; 0 had told it that they enter",
     ),
     "following two others": ([*says(9, 1, 2), at(2, gives_up(5, "OthersLeft")), at(2, Voted("new-view", 9, b""))], ""),
     "following one": (
