@@ -48,6 +48,8 @@ class Repairs(Check):
         self._written = [disk.written() for disk in run.disks]
         self._before: dict[int, JournalCopies] = {}
         """By replica that has no power, the journal that its disk shows."""
+        self._started: dict[int, tuple[Micros, str, str]] = {}
+        """By replica when it has started, and what is wrong with its journal and its blocks since."""
         self._starts = self._pruned = 0
 
     @property
@@ -64,7 +66,11 @@ class Repairs(Check):
     @property
     def is_asked(self) -> bool:
         """Return whether a replica started again, damage was read, or anything repaired that is still to be judged."""
-        return self.tally.compared > 0 or any(self._to_judge(readback) for readback in self.run.end.readbacks)
+        return (
+            self.tally.compared > 0
+            or bool(self._started)
+            or any(self._to_judge(readback) for readback in self.run.end.readbacks)
+        )
 
     def booted(self, event: Event, _booted: Booted) -> None:
         """Begin anew: a start reads the whole file, and cuts off a damaged end, where other blocks come then."""
@@ -73,17 +79,16 @@ class Repairs(Check):
         before = self._before.pop(node, None)
         if before is None:
             return
-        self._starts += 1
         fault = find_start_fault(
             before, read_copies(self.run.disks[node].scarred()), is_sure=not self._is_at_work(node, event.at_us)
         )
-        self.tally.require(not fault, f"validator {node} started, and of its journal {fault}", validator=node)
         blocks = RecordFile(self._written[node], BLOCKS)
         whole_bytes = max((record.end for record in blocks.read().records), default=0)
-        self.tally.require(
-            blocks.size == whole_bytes,
-            f"validator {node} started, and left {blocks.size - whole_bytes:,} bytes behind its last intact block",
-            validator=node,
+        left_bytes = blocks.size - whole_bytes
+        self._started[node] = (
+            event.at_us,
+            f"of its journal {fault}" if fault else "",
+            f"left {left_bytes:,} bytes behind its last intact block" if left_bytes else "",
         )
 
     def found(self, event: Event, damage: DamageFound) -> None:
@@ -112,9 +117,11 @@ class Repairs(Check):
         else:
             self._logs[node] = None
 
-    def crashed(self, _event: Event, crashed: Crashed) -> None:
+    def crashed(self, event: Event, crashed: Crashed) -> None:
         """Forget what may be lost again, which the next start finds, and read the journal that it finds."""
         node = crashed.machine
+        # What is read of a disk in the instant of a crash is what that has left.
+        self._judge_start(node, before_us=event.at_us)
         self._forget(node)
         self._damaged.pop(node, None)
         if node in self._honest:
@@ -129,6 +136,8 @@ class Repairs(Check):
 
     def finish(self) -> CheckResult:
         """Return the result."""
+        for node in list(self._started):
+            self._judge_start(node, before_us=self.run.end.now_us + 1)
         for readback in self.run.end.readbacks:
             node = readback.node
             held = dict.fromkeys(without_seal(block) for answer in readback.served for block in answer)
@@ -151,6 +160,13 @@ class Repairs(Check):
             f"{repairs:,} repairs of disks were whole in every copy, {self._starts:,} starts left whole journals, and "
             f"{self._read:,} damaged blocks were read once"
         )
+
+    def _judge_start(self, node: int, before_us: Micros) -> None:
+        at_us, *faults = self._started.pop(node, (before_us, "", ""))
+        if at_us < before_us:
+            self._starts += 1
+            for fault in faults:
+                self.tally.require(not fault, f"validator {node} started, and {fault}", validator=node, at_us=at_us)
 
     def _to_judge(self, readback: ReadBack) -> bool:
         """Return whether a replica's disk holds anything that was repaired."""

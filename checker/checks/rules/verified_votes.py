@@ -7,6 +7,10 @@ comes to a replica whose processor has nothing to do, a piece of work has to beg
 A vote counts if it is an honest validator's, undamaged, and of the view that the replica is in or of the next one, of
 which no certificate has come. Left out are replicas that the plan pauses, and votes of a view that is over, or final,
 by the end of the syncs under way; of HotStuff also the leader's own, which its block has brought.
+
+A vote that has come, or a HotStuff leader's whose block has, is known when it comes again to a replica that has nothing
+to do: where nothing else happens to the replica in that instant, no piece of work begins in it. Not judged by that are
+nullifies, by which a peer asks for help, and runs with a Byzantine validator, which may crowd messages out.
 """
 
 from dataclasses import dataclass, field
@@ -19,7 +23,7 @@ from checker.checks.rules.registry import RULES
 from checker.results import CheckResult, ExitClass
 from faults.events import Crashed
 from network.clock import MILLION
-from network.events import Delivered, Event, Handlers, Sent, WorkFinished
+from network.events import AlarmElapsed, Delivered, Event, Handlers, Sent, TimerElapsed, WorkFinished
 from network.types import Micros, NodeId
 from validators.events import CertificateHeld, Entered, Halted
 
@@ -28,8 +32,17 @@ CERTIFICATES: Final = ("Notarization", "Nullification", "Finalization")
 ANSWERS: Final = ("CertificateResponse", "SnapshotOffer", "SnapshotChunk")
 """Messages whose certificates are of views that they do not say."""
 
+BLOCK: Final = "BlockRelay"
+"""A leader's block; of HotStuff it brings the leader's vote."""
+
+FOLLOWED: Final = frozenset({*VOTES, *CERTIFICATES, BLOCK})
+WATCHED: Final = FOLLOWED | {*ANSWERS}
+
 LAST_VOTE: Final = "Finalize"
 """A quorum of these makes all other votes of the view needless."""
+
+CRY: Final = "Nullify"
+"""One that comes again asks for a certificate."""
 
 LEADERS_VOTE: Final = "BlockVote"
 """Its block brings that of the leader."""
@@ -59,6 +72,16 @@ class _Life:
     is_blind: bool = False
     seen: dict[tuple[str, int], None] = field(default_factory=dict)
     waiting: list[_Came] = field(default_factory=list)
+    known: dict[tuple[NodeId, str, int], None] = field(default_factory=dict)
+    again: _Came | None = None
+    """A known vote that came again in the last instant in which anything happened, and nothing else did."""
+    now_us: Micros = -1
+
+    def happens(self, at_us: Micros) -> bool:
+        """Note that something happens to the replica, and return whether it is the first of its instant."""
+        is_first = at_us != self.now_us
+        self.now_us, self.again = at_us, None
+        return is_first
 
 
 class VerifiedVotes(Check):
@@ -74,6 +97,7 @@ class VerifiedVotes(Check):
         self._leader_of = RULES[run.engine].leader_of
         self._honest = dict.fromkeys(run.honest)
         self._paused = run.plan.paused()
+        self._is_honest = sum(node < run.validators for node in run.honest) == run.validators
         self._lives: dict[NodeId, _Life] = {}
         self._on_way: dict[tuple[NodeId, NodeId, int], tuple[int, bytes]] = {}
         self._over: dict[NodeId, list[tuple[Micros, int]]] = {}
@@ -87,6 +111,8 @@ class VerifiedVotes(Check):
             Sent: self.sent,
             Delivered: self.delivered,
             WorkFinished: self.worked,
+            TimerElapsed: self.elapsed,
+            AlarmElapsed: self.elapsed,
             Entered: self.entered,
             CertificateHeld: self.held,
             Crashed: self.crashed,
@@ -100,13 +126,14 @@ class VerifiedVotes(Check):
 
     def sent(self, event: Event, sent: Sent) -> None:
         """Follow votes and certificates."""
-        if sent.label in VOTES or sent.label in CERTIFICATES:
+        if sent.label in FOLLOWED:
             self._on_way[event.node, sent.destination, sent.ordinal] = sent.view or 0, sent.checksum
 
     def delivered(self, event: Event, delivered: Delivered) -> None:
         """Note a vote that is to be verified, or a certificate that makes votes needless."""
         life, label = self._lives.get(event.node), delivered.label
-        if life is None or not life.view or (label not in VOTES and label not in CERTIFICATES and label not in ANSWERS):
+        is_alone = life is not None and life.happens(event.at_us)
+        if life is None or not life.view or label not in WATCHED:
             return
         if label in ANSWERS:
             life.is_blind = True
@@ -115,7 +142,26 @@ class VerifiedVotes(Check):
         if label in CERTIFICATES or not view:
             life.certified = max(life.certified, view)
         elif checksum == delivered.checksum:
-            self._take(event, life, label, _Came(event.at_us, event.node, label, view, delivered.source))
+            came = _Came(event.at_us, event.node, label, view, delivered.source)
+            if label in VOTES:
+                self._take(event, life, label, came)
+            self._recognize(life, came, is_alone=is_alone)
+
+    def _recognize(self, life: _Life, came: _Came, *, is_alone: bool) -> None:
+        """Note a vote that is known from now on, or that was."""
+        is_block = came.label == BLOCK
+        if is_block and came.source != self._leader_of(came.view, self.run.validators, self.run.plan):
+            return
+        key = came.source, LEADERS_VOTE if is_block else came.label, came.view
+        if key in life.known:
+            life.again = came if is_alone and not is_block and came.label != CRY else None
+        elif life.view - 1 <= came.view <= life.view + 1 and self._is_honest:
+            life.known[key] = None
+
+    def elapsed(self, event: Event, _elapsed: TimerElapsed | AlarmElapsed) -> None:
+        """Note that something happens to a replica."""
+        if (life := self._lives.get(event.node)) is not None:
+            life.happens(event.at_us)
 
     def _take(self, event: Event, life: _Life, label: str, came: _Came) -> None:
         is_first = (label, came.view) not in life.seen
@@ -130,7 +176,17 @@ class VerifiedVotes(Check):
     def worked(self, event: Event, work: WorkFinished) -> None:
         """Compare the beginning of the next piece of work with the votes that came before its end."""
         life = self._lives.get(event.node)
-        if life is None or work.lane != PROCESSOR or not life.waiting:
+        if life is None:
+            return
+        again = life.again
+        life.happens(event.at_us)
+        if work.lane == PROCESSOR and again is not None:
+            self.tally.compared += 1
+            if again.at_us == event.at_us - work.base_us - work.extra_us:
+                text = f"validator {again.node} verified the {again.label} of view {again.view} of validator"
+                text += f" {again.source} again, which came at {again.at_us / MILLION:.3f} s"
+                self.tally.fail(text, validator=again.node, view=again.view, at_us=again.at_us)
+        if work.lane != PROCESSOR or not life.waiting:
             return
         begun_us = event.at_us - work.base_us - work.extra_us
         for came in life.waiting:
@@ -145,6 +201,7 @@ class VerifiedVotes(Check):
         life = self._lives.setdefault(event.node, _Life())
         life.view, life.is_blind = entered.view, False
         life.seen = {key: None for key in life.seen if key[1] >= entered.view}
+        life.known = {key: None for key in life.known if key[2] >= entered.view - 1}
         self._over.setdefault(event.node, []).append((event.at_us, entered.view - 2))
 
     def held(self, event: Event, held: CertificateHeld) -> None:

@@ -39,7 +39,7 @@ class Bench:
         show(self.check, CRASH)
         recover(self.disk)
         show(self.check, BOOT)
-        return finish(self.check)
+        return finish(self.check, now_us=10)
 
 
 def write_anew(disk, generation):
@@ -127,3 +127,11 @@ def test_damage_in_the_only_copy_is_named():
     result = bench.start(lambda disk: write_anew(disk, 3))
 
     assert "was pruning its journal, and journal-b, which is older, is damaged" in result.summary
+
+
+def test_a_crash_in_the_instant_of_a_start_leaves_something_else():
+    bench = Bench()
+    bench.cut_copy(1)
+    show(bench.check, CRASH, BOOT, Event(BOOT.at_us, SUPERVISOR, Crashed(0, 9)))
+
+    assert not bench.check.is_asked

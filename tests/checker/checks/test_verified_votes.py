@@ -3,7 +3,7 @@
 import pytest
 
 from checker.checks.rules.verified_votes import VerifiedVotes
-from network.events import Delivered, Event, Sent, WorkFinished
+from network.events import Delivered, Event, Sent, TimerElapsed, WorkFinished
 from tests.support.checks import finish, make_run, show
 from validators.events import CertificateHeld, Entered
 
@@ -41,6 +41,21 @@ CASES = {
     "a vote of a view before": ([*comes(1, "Notarize", 3), LATER], "nothing"),
     "a damaged vote": ([*comes(1, "Notarize", 5, checksum=b"sun"), LATER], "nothing"),
     "a second vote": ([*comes(1, "Notarize", 5), works(1), *comes(2, "Notarize", 5, source=2), LATER], ""),
+    "a vote that comes again": ([*comes(1, "Notarize", 5), works(1), *comes(2, "Notarize", 5), LATER], ""),
+    "a vote that is verified again": (
+        [*comes(1, "Notarize", 5), works(1), *comes(2, "Notarize", 5), works(2)],
+        "validator 0 verified the Notarize of view 5 of validator 1 again, which came at 2.000 s",
+    ),
+    "a vote that comes again beside another message": (
+        [*comes(1, "Notarize", 5), works(1), *comes(2, "TransactionGossip", 0), *comes(2, "Notarize", 5), works(2)],
+        "",
+    ),
+    "a vote that comes again before a timer": (
+        [*comes(1, "Notarize", 5), works(1), *comes(2, "Notarize", 5), at(2, TimerElapsed("pace", 1)), works(2)],
+        "",
+    ),
+    "a nullify that comes again": ([*comes(1, "Nullify", 5), works(1), *comes(2, "Nullify", 5), works(2)], ""),
+    "a vote that came too early": ([*comes(1, "Notarize", 6), *comes(2, "Notarize", 6), works(2)], "nothing"),
     "a vote after its certificate": ([*comes(1, "Nullification", 5), *comes(2, "Nullify", 5), LATER], "nothing"),
     "a vote after a certificate of the journal": (
         [at(1, CertificateHeld("notarization", 5, b"", ())), at(1, Entered(5, 0)), *comes(2, "Notarize", 5), LATER],
@@ -65,6 +80,23 @@ def test_the_check_tells_right_from_wrong(name):
     if is_asked:
         assert result.status == ("failed" if fault else "passed"), result.summary
         assert fault in result.summary
+
+
+@pytest.mark.parametrize(("source", "status"), [(2, "failed"), (1, "passed")])
+def test_a_leaders_block_has_brought_its_vote_in_hotstuff(source, status):
+    check = VerifiedVotes(make_run(engine="hotstuff"))
+    others = [*comes(3, "BlockVote", 4, source=3), works(3)]
+    show(
+        check,
+        *BEGUN,
+        *others,
+        *comes(1, "BlockRelay", 4, source),
+        works(1),
+        *comes(2, "BlockVote", 4, source=2),
+        works(2),
+    )
+
+    assert finish(check).status == status
 
 
 def test_the_leaders_own_vote_comes_with_its_block_in_hotstuff():
