@@ -108,8 +108,7 @@ KNOWS_HOTSTUFF = (
     "checker/checks/rules/verified_votes.py",
     "checker/mutants/",
     "cluster/swarm/engines/hotstuff.py",
-    "faults/byzantine/hotstuff.py",
-    "faults/byzantine/hotstuff_votes.py",
+    "faults/byzantine/hotstuff",
     "faults/coverage/hotstuff.py",
 )
 
@@ -122,8 +121,7 @@ KNOWS_LONGEST_CHAIN = (
     "checker/checks/rules/longest_chain_heads.py",
     "checker/mutants/",
     "cluster/swarm/engines/longest_chain.py",
-    "faults/byzantine/longest_chain.py",
-    "faults/byzantine/longest_chain_votes.py",
+    "faults/byzantine/longest_chain",
     "faults/coverage/longest_chain.py",
 )
 

@@ -42,6 +42,8 @@ BehaviourName: TypeAlias = Literal[
     "stale-certificate",
     "private-branch",
     "usurp",
+    "forge-seal",
+    "forge-vote",
 ]
 
 GENERAL: Final[Mapping[str, BehaviourMaker]] = {
@@ -114,6 +116,8 @@ _SENTENCES: Final[Mapping[str, str]] = {
     "stale-certificate": "gives views up with the oldest certificate that it knows",
     "private-branch": "builds a branch in secret",
     "usurp": "proposes a block of the next slot along with its own",
+    "forge-seal": "seals its blocks with a forged vote, or certificates that do not justify them",
+    "forge-vote": "sends votes and messages by which it gives views up as well that break one rule each",
 }
 
 _FORM_SENTENCES: Final[Mapping[tuple[str, str], str]] = {

@@ -3,8 +3,10 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from faults.byzantine.adversary import Adversary, Behaviour, Orders, Outgoing
+from faults.byzantine.adversary import Adversary, Orders, Outgoing
 from faults.byzantine.engine_adversaries import EngineAdversaries
+from faults.byzantine.hotstuff_ballots import ForgeVote
+from faults.byzantine.hotstuff_seals import ForgeSeal, HotStuffBehaviour
 from faults.byzantine.hotstuff_votes import HotStuffVotes
 from validators.consensus.hotstuff.kind import HOTSTUFF
 from validators.consensus.hotstuff.messages import NewView, ViewTimeout
@@ -13,18 +15,7 @@ from validators.execution.blocks import Block, block_digest, decode_sealed, enco
 from validators.messages import BlockRelay
 
 
-class _HotStuffBehaviour(Behaviour):
-    """A behaviour of an adversary that votes in HotStuff."""
-
-    @property
-    def votes(self) -> HotStuffVotes:
-        """The votes of its adversary."""
-        votes = self.adversary.votes
-        assert isinstance(votes, HotStuffVotes), "the registry gives these behaviours to no other engine"
-        return votes
-
-
-class HideCertificate(_HotStuffBehaviour):
+class HideCertificate(HotStuffBehaviour):
     """Builds its block on the parent of the one that it holds the latest certificate of, as if that had none.
 
     The certificate before it justifies the block, which honest validators may vote for where no lock is in the way: the
@@ -74,7 +65,7 @@ class ExchangeCertificate(HideCertificate):
         return (outgoing,)
 
 
-class StaleCertificate(_HotStuffBehaviour):
+class StaleCertificate(HotStuffBehaviour):
     """Gives views up with the oldest certificate that it knows in the place of the highest."""
 
     def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
@@ -94,5 +85,8 @@ HOTSTUFF_ADVERSARIES = EngineAdversaries(
         "hide-certificate": HideCertificate,
         "exchange-certificate": ExchangeCertificate,
         "stale-certificate": StaleCertificate,
+        "forge-seal": ForgeSeal,
+        "forge-vote": ForgeVote,
     },
+    forms={"forge-seal": ForgeSeal.FORMS, "forge-vote": ForgeVote.FORMS},
 )

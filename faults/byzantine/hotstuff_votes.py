@@ -4,11 +4,14 @@ The leader of a view is restated here: an adversary asks the engine nothing.
 """
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 import msgspec
 
 from faults.byzantine.engine_votes import Junk
+from faults.byzantine.hotstuff_timeouts import Timeouts
 from network.types import NodeId
+from validators.consensus.hotstuff.config import HotStuffConfig
 from validators.consensus.hotstuff.finality import Commit
 from validators.consensus.hotstuff.messages import (
     NEW_VIEW_NAMESPACE,
@@ -19,6 +22,7 @@ from validators.consensus.hotstuff.messages import (
     BlockVote,
     NewView,
     QuorumCertificate,
+    TimeoutCertificate,
     ViewTimeout,
     leaving_bytes,
     vote_bytes,
@@ -37,7 +41,10 @@ _CERTIFICATES_KEPT = 64
 class HotStuffVotes:
     """Signs any vote, and remembers the latest certificates that were sent or heard, by the block that they certify."""
 
-    def __init__(self, node: NodeId, validators: int, scheme: Scheme, _config: EngineConfig) -> None:
+    def __init__(self, node: NodeId, validators: int, scheme: Scheme, config: EngineConfig) -> None:
+        assert isinstance(config, HotStuffConfig), "the engine's own"
+        self.is_two_chain: Final = config.is_two_chain
+        self.timeouts: Final = Timeouts(validators)
         self._node = node
         self._validators = validators
         self._scheme = scheme
@@ -49,6 +56,8 @@ class HotStuffVotes:
         """Remember the certificates of a message."""
         if isinstance(message, NewView | ViewTimeout):
             self._keep(message.high)
+            if isinstance(message, ViewTimeout):
+                self.timeouts.add(message)
         elif isinstance(message, BlockRelay):
             try:
                 seal = decode_seal(decode_sealed(message.block).seal)
@@ -137,6 +146,11 @@ class HotStuffVotes:
         signature = self._scheme.sign(NEW_VIEW_NAMESPACE, leaving_bytes(view, high.view))
         return NewView(self._node, view, high, signature)
 
+    def timeout(self, view: int, high: QuorumCertificate, entry: TimeoutCertificate | None) -> ViewTimeout:
+        """Sign a TIMEOUT."""
+        signature = self._scheme.sign(TIMEOUT_NAMESPACE, leaving_bytes(view, high.view))
+        return ViewTimeout(self._node, view, high, entry, signature)
+
     def with_oldest(self, message: NewView | ViewTimeout) -> NewView | ViewTimeout | None:
         """Return the same message with the oldest certificate that is remembered, signed; None where that is no lie."""
         oldest = min(self._certificates.values(), key=lambda each: each.view, default=message.high)
@@ -151,6 +165,15 @@ class HotStuffVotes:
     def has_certificate(self, digest: bytes) -> bool:
         """Whether the certificate of a block is remembered."""
         return digest in self._certificates
+
+    def certificate_of(self, digest: bytes) -> QuorumCertificate | None:
+        """Return the certificate of a block, None where it is not remembered."""
+        return self._certificates.get(digest)
+
+    def certificate_below(self, view: int) -> QuorumCertificate | None:
+        """Return the highest certificate that is remembered of a view below one; that of genesis is none."""
+        below = [each for each in self._certificates.values() if 0 < each.view < view]
+        return max(below, key=lambda each: each.view, default=None)
 
     def _keep(self, certificate: QuorumCertificate) -> None:
         self._certificates[certificate.digest] = certificate

@@ -1,0 +1,124 @@
+"""Votes of HotStuff, and messages that give views up, each of which breaks one rule and is signed with the true key."""
+
+from collections.abc import Iterable, Iterator
+from typing import ClassVar, Final
+
+import msgspec
+
+from faults.byzantine.adversary import Adversary, Orders, Outgoing
+from faults.byzantine.hotstuff_seals import HotStuffBehaviour
+from faults.byzantine.hotstuff_timeouts import MISSHAPES, misshapen
+from network.types import NodeId
+from validators.consensus.hotstuff.messages import (
+    HotStuffMessage,
+    Leaving,
+    QuorumCertificate,
+    TimeoutCertificate,
+    ViewTimeout,
+)
+from validators.messages import Message
+
+VIEWS_AHEAD: Final = 128
+"""Votes of the form `ahead` are of views this far ahead and more: further than any that is counted."""
+
+VOTES_AHEAD: Final = 100
+"""The number of them at each occasion, each of another view: a few occasions name more views than may be kept."""
+
+_ENTRY: Final = "entry-"
+"""The names of forms about the timeout certificate of a TIMEOUT begin so; three-chain has no such message."""
+
+
+class ForgeVote(HotStuffBehaviour):
+    """Sends a forged message to everybody before each own vote, NEW-VIEW or TIMEOUT; `what` says which, or all do.
+
+    A vote: one of another validator (`signer`), of view 0 (`view`), over another block (`signature`), or many of views
+    far ahead (`ahead`). A NEW-VIEW or TIMEOUT: over another view (`leaving`), of the other profile (`profile`), or with
+    a certificate of its own view (`high`), of genesis with signers (`genesis`), with too few signers and the like
+    (`bitmap`, `stray`, `quorum`, `signatures`, `forged`). A TIMEOUT, where timeouts have been heard: with the timeout
+    certificate of another view (`entry-view`), of a quorum that knew a higher certificate (`entry-high`), with a view
+    too many (`entry-views`), or misshapen.
+    """
+
+    FORMS: ClassVar[tuple[str, ...]] = (
+        *("signer", "view", "signature", "ahead", "leaving", "profile", "high", "genesis", *MISSHAPES),
+        *(_ENTRY + each for each in ("view", "high", "views", *MISSHAPES)),
+    )
+
+    def __init__(self, adversary: Adversary, name: str, fault: Orders) -> None:
+        super().__init__(adversary, name, fault)
+        self._heard: HotStuffMessage | None = None
+        self._ahead = 0
+
+    def hear(self, _source: NodeId, message: Message) -> None:
+        """Remember the last message of another validator, which has its signature."""
+        if isinstance(message, HotStuffMessage):
+            self._heard = message
+
+    def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
+        """Put a forged message in front of a true one."""
+        message = outgoing.message
+        if not isinstance(message, HotStuffMessage) or not self.is_time():
+            return (outgoing,)
+        forms = [each for each in self.FORMS if self.votes.is_two_chain or not each.startswith(_ENTRY)]
+        form = self.fault.what or forms[self.take_turn("form", len(forms))]
+        return (*self._say(form, message.view), outgoing)
+
+    def _say(self, form: str, view: int) -> Iterator[Outgoing]:
+        everybody = self.adversary.everybody()
+        for forged in self._forge(form, view):
+            self.note(f"{forged.traced_name} {form}", everybody)
+            yield Outgoing(everybody, forged, self.adversary.label_of(forged))
+
+    def _forge(self, form: str, view: int) -> Iterator[HotStuffMessage]:
+        """Yield the messages of a form; none where what they need has not been heard of."""
+        votes = self.votes
+        vote = votes.vote(view + 1, bytes(32))
+        if form == "signer":
+            yield from () if self._heard is None else (self._heard,)
+        elif form == "view":
+            yield votes.vote(0, bytes(32))
+        elif form == "signature":
+            yield msgspec.structs.replace(vote, digest=bytes(31) + b"\1")
+        elif form == "ahead":
+            self._ahead = max(self._ahead, view + VIEWS_AHEAD) + VOTES_AHEAD
+            yield from (votes.vote(self._ahead - each, bytes(32)) for each in range(VOTES_AHEAD))
+        elif form.startswith(_ENTRY):
+            yield from self._forge_entry(form.removeprefix(_ENTRY), view)
+        elif (high := votes.certificate_below(view + 1)) is not None:
+            yield self._forge_leaving(form, view + 1, high)
+
+    def _forge_leaving(self, form: str, view: int, high: QuorumCertificate) -> Leaving:
+        if form == "profile":
+            return self._other_profile(view, high)
+        if form == "leaving":
+            return msgspec.structs.replace(self._leaving(view + 1, high), view=view)
+        if form == "high":
+            return self._leaving(high.view, high)
+        if form == "genesis":
+            return self._leaving(view, msgspec.structs.replace(high, view=0))
+        return self._leaving(view, misshapen(high, form, self.adversary.validators))
+
+    def _leaving(self, view: int, high: QuorumCertificate) -> Leaving:
+        votes = self.votes
+        return votes.timeout(view, high, None) if votes.is_two_chain else votes.new_view(view, high)
+
+    def _other_profile(self, view: int, high: QuorumCertificate) -> Leaving:
+        votes = self.votes
+        return votes.new_view(view, high) if votes.is_two_chain else votes.timeout(view, high, None)
+
+    def _forge_entry(self, form: str, view: int) -> Iterator[ViewTimeout]:
+        """Yield a TIMEOUT of a view that nobody has left, with a forged certificate of the timeouts before it."""
+        votes = self.votes
+        high = votes.certificate_below(view)
+        true = votes.timeouts.certificate(view - 1)
+        entry: TimeoutCertificate | None = None
+        if high is not None and form == "view":
+            entry = votes.timeouts.latest_but(view - 1, high.view)
+        elif true is not None and form == "high":
+            high, entry = votes.certificate_below(true.high_view), true
+        elif true is not None and form == "views":
+            entry = msgspec.structs.replace(true, high_views=(*true.high_views, 0))
+        elif true is not None:
+            entry = misshapen(true, form, self.adversary.validators)
+        if high is not None and entry is not None:
+            yield votes.timeout(view, high, entry)
