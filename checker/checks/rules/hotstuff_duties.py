@@ -1,4 +1,4 @@
-"""Duties of HotStuff: certificates made of the votes and timeouts that came, and views in which others are.
+"""Duties of HotStuff: blocks, votes, certificates of the votes and timeouts that came, and views in which others are.
 
 A leader that does not count what it got costs its view a wait, and another one makes the next block. So this check
 reads off the trace what comes to an honest validator, and what has to follow from it:
@@ -8,10 +8,13 @@ reads off the trace what comes to an honest validator, and what has to follow fr
 | votes of a quorum for one block, its own counted | a certificate of that view or later, or the view after next |
 | timeouts of a quorum, each its signer's latest, of the own view or a later one | the view after it |
 | f + 1 others whose latest NEW-VIEW or TIMEOUT names a later view | the (f + 1)-th highest of these views |
+| the certificate of the view before, at a leader that has executed its block | a block of the view |
+| such a block from its leader, in its view, at a replica that has executed the parent | a vote for it |
 
 What follows is due when the dearest pieces of work and some syncs could have been done. A message counts if it is
-undamaged. Not judged are replicas that the plan pauses or slows, or whose disks it touches, nor runs with a Byzantine
-validator, which may take the others' processors with a flood.
+undamaged. A leader has the block interval besides. Blocks and votes are not judged where the plan sets clocks, by which
+a block may be too early. Not judged are replicas that the plan pauses or slows, or whose disks it touches, nor runs
+with a Byzantine validator, which may take the others' processors with a flood.
 """
 
 from dataclasses import dataclass, field
@@ -20,17 +23,28 @@ from typing import ClassVar, Final, NamedTuple
 from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.checks.observations import ORDINALS
+from checker.checks.rules.hotstuff import HOTSTUFF_RULES
 from checker.results import CheckResult, ExitClass
-from faults.events import Crashed
+from faults.events import ClockSet, Crashed
 from network.clock import MILLION
 from network.events import Delivered, Event, Handlers, Sent, WorkFinished
 from network.types import Micros, NodeId
 from validators.consensus.hotstuff.kind import HOTSTUFF, TIMEOUT_WORD, VOTE_WORD
 from validators.consensus.hotstuff.messages import BlockVote, NewView, ViewTimeout
-from validators.events import CertificateHeld, Entered, Halted, StoppedVoting, Voted
+from validators.events import (
+    BlockExecuted,
+    CertificateHeld,
+    Entered,
+    Halted,
+    SnapshotJoined,
+    StoppedVoting,
+    Voted,
+)
+from validators.messages import BlockRelay
 
 VOTE: Final = BlockVote.traced_name
 TIMEOUT: Final = ViewTimeout.traced_name
+RELAY: Final = BlockRelay.traced_name
 COUNTED: Final = (VOTE, TIMEOUT, NewView.traced_name)
 PROCESSOR: Final = "cpu"
 WORKS: Final = 3
@@ -41,7 +55,10 @@ SPARE_US: Final = 200_000
 _PROOF_VIEWS: Final = 2
 """The certificate of a proof is at most so many views above the block that it makes final."""
 
-_CERTIFICATE, _VIEW = "certificate", "view"
+_CERTIFICATE, _VIEW, _PROPOSAL, _VOTE = "certificate", "view", "proposal", "vote"
+
+_EXECUTED_MAX: Final = 64
+"""Of the blocks that a replica has executed so many last ones are remembered."""
 
 
 class _OnWay(NamedTuple):
@@ -61,6 +78,10 @@ class _Life:
     votes: dict[tuple[int, bytes], dict[NodeId, None]] = field(default_factory=dict)
     latest: dict[NodeId, tuple[int, str]] = field(default_factory=dict)
     due: dict[tuple[str, int], tuple[Micros, str]] = field(default_factory=dict)
+    given_up: int = 0
+    executed: dict[bytes, None] = field(default_factory=dict)
+    parents: dict[int, bytes] = field(default_factory=dict)
+    """By view the parent of its leader's block, which came and stands on a block of the view before."""
 
 
 class HotStuffDuties(Check):
@@ -82,6 +103,9 @@ class HotStuffDuties(Check):
         self._lives: dict[NodeId, _Life] = {}
         self._high: dict[NodeId, int] = {}
         """By validator the view of its highest certificate over all lives, which its journal keeps."""
+        self._certified: dict[NodeId, tuple[int, bytes]] = {}
+        """By validator the view and block of its highest certificate."""
+        self._is_punctual = True
         self._late: list[tuple[Micros, NodeId, Micros, str]] = []
         self._cost_us = 0
 
@@ -94,6 +118,9 @@ class HotStuffDuties(Check):
             Delivered: self.delivered,
             Entered: self.entered,
             CertificateHeld: self.held,
+            BlockExecuted: self.executed,
+            SnapshotJoined: self.joined,
+            ClockSet: self.clock_set,
             WorkFinished: self.worked,
             Crashed: self.crashed,
             Halted: self.gone,
@@ -109,28 +136,41 @@ class HotStuffDuties(Check):
         """Note what a validator signed: its message says no more than the view."""
         self._own[event.node, vote.vote, vote.view] = vote.payload
         life = self._lives.get(event.node)
-        if life is not None and vote.vote == VOTE_WORD:
+        if life is None:
+            return
+        if vote.vote == VOTE_WORD:
+            self._do(event, life, (_PROPOSAL, vote.view), (_VOTE, vote.view))
             self._owe_certificate(event, life, vote.view, vote.payload)
-        elif life is not None and vote.vote == TIMEOUT_WORD:
+            return
+        life.given_up = max(life.given_up, vote.view - (vote.vote != TIMEOUT_WORD))
+        self._close(event, life)
+        if vote.vote == TIMEOUT_WORD:
             life.latest[event.node] = max(life.latest.get(event.node, (0, "")), (vote.view, TIMEOUT))
             self._owe_end(event, life, vote.view)
 
     def sent(self, event: Event, sent: Sent) -> None:
         """Follow a message."""
-        if sent.label in COUNTED and self._judged:
-            view = sent.view or 0
+        view = sent.view or 0
+        if sent.label == RELAY:
+            certified_view, parent = self._certified.get(event.node, (0, b""))
+            if certified_view == view - 1 and self._leader_of(view) == event.node:
+                self._on_way[event.node, sent.destination, sent.ordinal] = _OnWay(RELAY, view, parent, sent.checksum)
+        elif sent.label in COUNTED and self._judged:
             payload = self._own.get((event.node, VOTE_WORD, view), b"") if sent.label == VOTE else b""
             self._on_way[event.node, sent.destination, sent.ordinal] = _OnWay(sent.label, view, payload, sent.checksum)
 
     def delivered(self, event: Event, delivered: Delivered) -> None:
         """Count a message that came as it was sent."""
         life = self._lives.get(event.node)
-        if life is None or delivered.label not in COUNTED:
+        if life is None or (delivered.label not in COUNTED and delivered.label != RELAY):
             return
         message = self._on_way.get((delivered.source, event.node, delivered.ordinal & ORDINALS))
         if message is None or message.checksum != delivered.checksum:
             return
-        if message.label == VOTE:
+        if message.label == RELAY:
+            life.parents[message.view] = message.payload
+            self._owe_vote(event, life)
+        elif message.label == VOTE:
             if life.view - 1 <= message.view <= life.view + 1:
                 life.votes.setdefault((message.view, message.payload), {})[delivered.source] = None
                 self._owe_certificate(event, life, message.view, message.payload)
@@ -148,14 +188,38 @@ class HotStuffDuties(Check):
             life.view = entered.view
             self._close(event, life)
             life.votes = {key: signers for key, signers in life.votes.items() if key[0] >= entered.view - 1}
+            life.parents = {view: parent for view, parent in life.parents.items() if view >= entered.view}
+            self._owe_proposal(event, life)
+            self._owe_vote(event, life)
+
+    def executed(self, event: Event, block: BlockExecuted) -> None:
+        """Note a block that another one may stand on."""
+        if (life := self._lives.get(event.node)) is not None:
+            life.executed[block.digest] = None
+            if len(life.executed) > _EXECUTED_MAX:
+                del life.executed[next(iter(life.executed))]
+            self._owe_proposal(event, life)
+            self._owe_vote(event, life)
+
+    def joined(self, event: Event, _joined: SnapshotJoined) -> None:
+        """Begin anew on another state."""
+        if (life := self._lives.get(event.node)) is not None:
+            life.executed.clear()
+
+    def clock_set(self, _event: Event, _clock: ClockSet) -> None:
+        """Judge no more blocks and votes by the time."""
+        self._is_punctual = False
 
     def held(self, event: Event, held: CertificateHeld) -> None:
         """Note the highest certificate of a block."""
+        if held.certificate == "quorum-certificate":
+            self._certified[event.node] = max(self._certified.get(event.node, (0, b"")), (held.view, held.payload))
         if held.certificate != "timeout-certificate":
             above = _PROOF_VIEWS if held.certificate == "commit" else 0
             self._high[event.node] = max(self._high.get(event.node, 0), held.view + above)
             if (life := self._lives.get(event.node)) is not None:
                 self._close(event, life)
+                self._owe_proposal(event, life)
 
     def worked(self, _event: Event, work: WorkFinished) -> None:
         """Note the dearest piece of work."""
@@ -199,6 +263,27 @@ class HotStuffDuties(Check):
             view = views[self._faults]
             self._owe(event, life, (_VIEW, view), f"did not follow {self._faults + 1} others to view {view}")
 
+    def _owe_proposal(self, event: Event, life: _Life) -> None:
+        """Note that a leader may propose, on the block of the view before, which it has executed."""
+        node, view = event.node, life.view
+        certified_view, parent = self._certified.get(node, (0, b""))
+        if self._leader_of(view) == node and certified_view == view - 1 and self._may_vote(node, life, parent):
+            self._owe(event, life, (_PROPOSAL, view), f"did not propose in view {view}, whose parent was certified")
+
+    def _owe_vote(self, event: Event, life: _Life) -> None:
+        """Note that a replica may vote for its leader's block; no lock can be above the view before."""
+        node, view = event.node, life.view
+        parent = life.parents.get(view)
+        if parent is not None and self._leader_of(view) != node and self._may_vote(node, life, parent):
+            self._owe(event, life, (_VOTE, view), f"did not vote for the block of its leader in view {view}")
+
+    def _may_vote(self, node: NodeId, life: _Life, parent: bytes) -> bool:
+        is_free = life.given_up < life.view and (node, VOTE_WORD, life.view) not in self._own
+        return self._is_punctual and is_free and parent in life.executed
+
+    def _leader_of(self, view: int) -> NodeId | None:
+        return HOTSTUFF_RULES.leader_of(view, self.run.validators, self.run.plan)
+
     def _owe(self, event: Event, life: _Life, key: tuple[str, int], what: str) -> None:
         if key not in life.due:
             self.tally.compared += 1
@@ -206,18 +291,28 @@ class HotStuffDuties(Check):
 
     def _close(self, event: Event, life: _Life) -> None:
         for what, view in list(life.due):
-            is_over = (
-                life.view >= view if what == _VIEW else self._high.get(event.node, 0) >= view or life.view > view + 1
-            )
+            if what == _VIEW:
+                is_over = life.view >= view
+            elif what == _CERTIFICATE:
+                is_over = self._high.get(event.node, 0) >= view or life.view > view + 1
+            else:
+                is_over = life.view > view or life.given_up >= view
             if is_over:
-                self._note(event.node, life.due.pop((what, view)), event.at_us)
+                self._do(event, life, (what, view))
 
-    def _note(self, node: NodeId, due: tuple[Micros, str], now_us: Micros) -> None:
-        since_us, what = due
-        self._late.append((now_us - since_us, node, since_us, what))
+    def _do(self, event: Event, life: _Life, *keys: tuple[str, int]) -> None:
+        for key in keys:
+            if (due := life.due.pop(key, None)) is not None:
+                self._note(event.node, due, event.at_us, key[0])
+
+    def _note(self, node: NodeId, due: tuple[Micros, str], now_us: Micros, what: str) -> None:
+        since_us, text = due
+        paced_us = self.run.plan.block_interval_us if what == _PROPOSAL else 0
+        if self._is_punctual or what in (_CERTIFICATE, _VIEW):
+            self._late.append((now_us - since_us - paced_us, node, since_us, text))
 
     def _end(self, node: NodeId, now_us: Micros) -> None:
         life = self._lives.pop(node, None)
         if life is not None:
-            for due in life.due.values():
-                self._note(node, due, now_us)
+            for (what, _), due in life.due.items():
+                self._note(node, due, now_us, what)

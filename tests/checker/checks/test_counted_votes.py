@@ -3,9 +3,11 @@
 import pytest
 
 from checker.checks.rules.hotstuff_duties import HotStuffDuties
+from faults.events import ClockSet
 from network.events import Delivered, Event, Sent
+from network.types import SUPERVISOR
 from tests.support.checks import finish, make_run, show
-from validators.events import CertificateHeld, Entered, Voted
+from validators.events import BlockExecuted, CertificateHeld, Entered, Voted
 
 SECOND_US = 1_000_000
 BLOCK = bytes([7]) * 32
@@ -64,6 +66,64 @@ CASES = {
         "did not follow 2 others to view 7",
     ),
 }
+
+
+def leads(second, view, parent=BLOCK, node=1):
+    """Return a leader's block as it comes to validator 0: its leader holds the certificate of the view before."""
+    return [
+        at(second, CertificateHeld("quorum-certificate", view - 1, parent, (1, 2, 3)), node),
+        at(second, Sent(0, 90 + view, "BlockRelay", 10, b"sum", view), node),
+        at(second, Delivered(node, 90 + view, "BlockRelay", 10, b"sum")),
+    ]
+
+
+EXECUTED = BlockExecuted(3, 2, BLOCK, bytes(32), "verify")
+VOTE = Voted("vote", 3, BLOCK)
+FOLLOWER = [at(0, Entered(3, 1)), at(0, EXECUTED)]
+LEADER = [at(0, EXECUTED, 1), at(0, CertificateHeld("quorum-certificate", 2, BLOCK, ()), 1)]
+
+TURNS = {
+    "a vote for the leader's block": ([*FOLLOWER, *leads(1, 3), at(1, VOTE)], ""),
+    "a block that gets no vote": ([*FOLLOWER, *leads(1, 3)], "validator 0 did not vote for the block of its leader in"),
+    "a block that came before its view": (
+        [at(0, Entered(2, 1)), at(0, EXECUTED), *leads(1, 3), at(1, Entered(3, 1))],
+        "did not vote for the block of its leader in view 3, due at 1.000 s",
+    ),
+    "a view that others ended": ([*FOLLOWER, *leads(1, 3), at(1, Entered(4, 2))], ""),
+    "a view that was given up": ([*FOLLOWER, at(0, Voted("timeout", 3, b"")), *leads(1, 3)], "nothing"),
+    "a parent that is not here": ([FOLLOWER[0], *leads(1, 3)], "nothing"),
+    "a block on an older one": ([*FOLLOWER, *leads(1, 3)[1:]], "nothing"),
+    "clocks that are set": ([at(0, ClockSet(2, 5, 0, 0), SUPERVISOR), *FOLLOWER, *leads(1, 3)], "nothing"),
+}
+
+
+@pytest.mark.parametrize("name", TURNS)
+def test_a_leaders_block_gets_a_vote(name):
+    events, fault = TURNS[name]
+    check = HotStuffDuties(make_run(engine="hotstuff"))
+    show(check, *events)
+    result = finish(check, now_us=9 * SECOND_US)
+
+    assert result.status == ("inconclusive" if fault == "nothing" else "failed" if fault else "passed"), result.summary
+    assert fault in result.summary or fault == "nothing"
+
+
+@pytest.mark.parametrize(
+    ("events", "status"),
+    [
+        ([*LEADER, at(1, Entered(3, 1), 1), at(1, VOTE, 1)], "passed"),
+        ([*LEADER, at(1, Entered(3, 1), 1)], "failed"),
+        ([at(1, Entered(3, 1), 1), *LEADER], "failed"),
+        ([*LEADER, at(1, Entered(4, 2), 1)], "inconclusive"),
+        ([at(0, VOTE, 1), *LEADER, at(1, Entered(3, 1), 1)], "inconclusive"),
+    ],
+    ids=["in time", "never", "once it knows", "of another leader", "in an earlier life"],
+)
+def test_a_leader_with_the_certificate_proposes(events, status):
+    check = HotStuffDuties(make_run(engine="hotstuff"))
+    show(check, *([at(0, Entered(1, 0), 1)]), *events)
+
+    assert finish(check, now_us=9 * SECOND_US).status == status
 
 
 @pytest.mark.parametrize("name", CASES)
