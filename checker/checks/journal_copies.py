@@ -42,9 +42,13 @@ class JournalCopies(NamedTuple):
             end, whole = held[end], whole + 1
         return min(map(len, self.records)) < whole
 
-    def find_lone_damage(self) -> str | None:
-        """Return damage in the copy that is older, an empty string without any, None where no copy is older."""
-        newest = [max(map(_generation_of, copy), default=-1) for copy in self.records]
+    def find_lone_damage(self, written: "JournalCopies") -> str | None:
+        """Return damage in the copy that is older, an empty string without any, None where no copy is older.
+
+        Args:
+            written: The copies as they were written: one that a bad disk shows as it was before is older there alone.
+        """
+        newest = [max(map(_generation_of, copy), default=-1) for copy in written.records]
         if newest[0] == newest[1]:
             return None
         name = JOURNAL_FILES[newest.index(min(newest))]

@@ -125,8 +125,11 @@ class Repairs(Check):
         self._forget(node)
         self._damaged.pop(node, None)
         if node in self._honest:
+            was_up = node not in self._before
             copies = self._before[node] = read_copies(self.run.disks[node].scarred())
-            if (fault := copies.find_lone_damage()) is not None:
+            fault = copies.find_lone_damage(read_copies(self._written[node])) if was_up else None
+            # A start that is broken off has read the newer copy whole, and was about to write the older one anew.
+            if fault is not None:
                 self._pruned += 1
                 self.tally.require(not fault, f"validator {node} was pruning its journal, and {fault}", validator=node)
 

@@ -129,6 +129,19 @@ def test_damage_in_the_only_copy_is_named():
     assert "was pruning its journal, and journal-b, which is older, is damaged" in result.summary
 
 
+def test_damage_beside_a_newer_copy_is_no_fault_of_a_start():
+    """It had read the newer copy whole, and was about to write the older one anew."""
+    bench = Bench()
+    show(bench.check, CRASH)
+    old = RecordFile(bench.disk, JOURNAL_FILES[1]).read().records
+    first = RecordFile(bench.disk, JOURNAL_FILES[0])
+    first.cut(0)
+    first.append(_encode(1))
+    bench.disk.overwrite(JOURNAL_FILES[1], old[2].offset, b"\x00")
+
+    assert bench.start(lambda disk: write_anew(disk, 3)).status == "passed"
+
+
 def test_a_crash_in_the_instant_of_a_start_leaves_something_else():
     bench = Bench()
     bench.cut_copy(1)
