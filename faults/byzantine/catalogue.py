@@ -12,6 +12,7 @@ from faults.byzantine.engine_adversaries import BehaviourMaker
 from faults.byzantine.headers import ForgeHeader
 from faults.byzantine.noise import Flood, Garbage
 from faults.byzantine.registry import ADVERSARIES
+from faults.byzantine.snapshots import ForgeSnapshot, ProbeSnapshots, forms_of_snapshots
 from faults.byzantine.votes import ConflictingVotes, Replay, StaleVotes, Withhold
 
 BehaviourName: TypeAlias = Literal[
@@ -44,6 +45,8 @@ BehaviourName: TypeAlias = Literal[
     "usurp",
     "forge-seal",
     "forge-vote",
+    "forge-snapshot",
+    "probe-snapshots",
 ]
 
 GENERAL: Final[Mapping[str, BehaviourMaker]] = {
@@ -61,6 +64,8 @@ GENERAL: Final[Mapping[str, BehaviourMaker]] = {
     "forge-header": ForgeHeader,
     "forge-body": ForgeBody,
     "odd-encoding": OddEncoding,
+    "forge-snapshot": ForgeSnapshot,
+    "probe-snapshots": ProbeSnapshots,
 }
 """Behaviours of every engine that has adversaries; `amnesia` is about the disk and passes no adversary."""
 
@@ -72,6 +77,7 @@ _GENERAL_FORMS: Final[Mapping[str, tuple[str, ...]]] = {
     "forge-header": ForgeHeader.CLAIMS,
     "forge-body": ForgeBody.CLAIMS,
     "odd-encoding": OddEncoding.FORMS,
+    "probe-snapshots": ProbeSnapshots.FORMS,
 }
 
 
@@ -85,8 +91,11 @@ def forms_of(engine: str, behaviour: str) -> tuple[str, ...]:
 
     Without one all have their turn, or chance chooses; `drag-time` means `latest`.
     """
-    own = ADVERSARIES[engine].forms if engine in ADVERSARIES else {}
-    return {**_GENERAL_FORMS, **own}.get(behaviour, ())
+    if engine not in ADVERSARIES:
+        return _GENERAL_FORMS.get(behaviour, ())
+    own = ADVERSARIES[engine]
+    snapshots = forms_of_snapshots(own.finality_forms)
+    return {**_GENERAL_FORMS, "forge-snapshot": snapshots, **own.forms}.get(behaviour, ())
 
 
 _SENTENCES: Final[Mapping[str, str]] = {
@@ -118,6 +127,8 @@ _SENTENCES: Final[Mapping[str, str]] = {
     "usurp": "proposes a block of the next slot along with its own",
     "forge-seal": "seals its blocks with a forged vote, or certificates that do not justify them",
     "forge-vote": "sends votes and messages by which it gives views up as well that break one rule each",
+    "forge-snapshot": "answers peers that join with snapshots that break one rule each",
+    "probe-snapshots": "asks for pieces of snapshots that there are not",
 }
 
 _FORM_SENTENCES: Final[Mapping[tuple[str, str], str]] = {

@@ -25,12 +25,14 @@ class EngineAdversaries:
         make_votes: Makes the votes of one of a number of validators, with its key and the cluster's configuration.
         behaviours: The engine's own behaviours, by name.
         forms: The forms of those that have several.
+        finality_forms: The ways in which its votes can break a finality.
     """
 
     kind: EngineKind
     make_votes: Callable[[NodeId, int, Scheme, Any], EngineVotes]
     behaviours: Mapping[str, BehaviourMaker] = field(default_factory=dict)
     forms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    finality_forms: tuple[str, ...] = ()
 
     def make(
         self,

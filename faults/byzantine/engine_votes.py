@@ -5,7 +5,7 @@ less, messages that make no sense. A behaviour that only one engine has stands i
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from validators.consensus.interface import EngineMessage, Finality
 from validators.execution.blocks import Header
@@ -41,6 +41,12 @@ class EngineVotes(Protocol):
 
     def seal_for(self, header: Header, seal: bytes) -> bytes:
         """Return the seal of a block that is proposed in the place of one with this seal; empty where none has one."""
+
+    FINALITY_FORMS: ClassVar[tuple[str, ...]]
+    """The ways in which a finality of the engine can be broken."""
+
+    def broken_finality(self, form: str, finality: Finality) -> Finality | None:
+        """Return a finality of the same block that breaks one rule; None where what that takes is not known."""
 
     def thinned(self, finality: Finality) -> Finality:
         """Return a finality without its last signer."""

@@ -81,6 +81,7 @@ class StaleCertificate(HotStuffBehaviour):
 HOTSTUFF_ADVERSARIES = EngineAdversaries(
     kind=HOTSTUFF,
     make_votes=HotStuffVotes,
+    finality_forms=HotStuffVotes.FINALITY_FORMS,
     behaviours={
         "hide-certificate": HideCertificate,
         "exchange-certificate": ExchangeCertificate,

@@ -4,12 +4,12 @@ The leader of a view is restated here: an adversary asks the engine nothing.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import ClassVar, Final
 
 import msgspec
 
 from faults.byzantine.engine_votes import Junk
-from faults.byzantine.hotstuff_timeouts import Timeouts
+from faults.byzantine.hotstuff_timeouts import MISSHAPES, Timeouts, misshapen
 from network.types import NodeId
 from validators.consensus.hotstuff.config import HotStuffConfig
 from validators.consensus.hotstuff.finality import Commit
@@ -32,7 +32,7 @@ from validators.consensus.interface import EngineConfig, Finality
 from validators.consensus.quorum import decode_signers, encode_signers, quorum_of
 from validators.consensus.signing import Scheme
 from validators.execution import InvalidEncodingError
-from validators.execution.blocks import Header, decode_sealed, header_digest
+from validators.execution.blocks import Header, decode_header, decode_sealed, header_digest
 from validators.messages import BlockRelay
 
 _CERTIFICATES_KEPT = 64
@@ -40,6 +40,8 @@ _CERTIFICATES_KEPT = 64
 
 class HotStuffVotes:
     """Signs any vote, and remembers the latest certificates that were sent or heard, by the block that they certify."""
+
+    FINALITY_FORMS: ClassVar[tuple[str, ...]] = ("short", "gap", "other", *MISSHAPES)
 
     def __init__(self, node: NodeId, validators: int, scheme: Scheme, config: EngineConfig) -> None:
         assert isinstance(config, HotStuffConfig), "the engine's own"
@@ -97,6 +99,21 @@ class HotStuffVotes:
         signers = encode_signers(decode_signers(certificate.signers)[:-1], self._validators)
         thin = msgspec.structs.replace(certificate, signers=signers, signatures=certificate.signatures[:-1])
         return msgspec.structs.replace(finality, certificate=thin)
+
+    def broken_finality(self, form: str, finality: Finality) -> Commit | None:
+        """Return a proof that is a header short, has one of them again, or a certificate of its first or of no quorum.
+
+        But for the last ones, all certificates are true.
+        """
+        assert isinstance(finality, Commit), "the engine's own"
+        headers, certificate = finality.headers, finality.certificate
+        if form in MISSHAPES:
+            return Commit(headers, misshapen(certificate, form, self._validators))
+        last = headers[-2 if form == "short" else 0]
+        known = self._certificates.get(header_digest(decode_header(last)))
+        chains = {"short": headers[:-1], "gap": (last,) * len(headers), "other": headers}
+        # A proof of two-chain has no header to spare.
+        return None if known is None or len(chains[form]) < 2 else Commit(chains[form], known)
 
     def old_requests(self, _junk: Junk, _until_view: int) -> Iterator[BlockVote]:
         """Yield nothing: no message of HotStuff asks for anything."""

@@ -101,5 +101,6 @@ class Usurp(Behaviour):
 LONGEST_CHAIN_ADVERSARIES = EngineAdversaries(
     kind=LONGEST_CHAIN,
     make_votes=LongestChainVotes,
+    finality_forms=LongestChainVotes.FINALITY_FORMS,
     behaviours={"private-branch": PrivateBranch, "usurp": Usurp},
 )

@@ -1,6 +1,7 @@
 """All that one adversary can say under the longest chain: sealed headers with its signature, and others made up."""
 
 from collections.abc import Iterable, Iterator
+from typing import ClassVar
 
 import msgspec
 
@@ -26,6 +27,8 @@ _HEADERS_KEPT = 64
 
 class LongestChainVotes:
     """Seals any header, and remembers the headers that it has sealed, by their digests."""
+
+    FINALITY_FORMS: ClassVar[tuple[str, ...]] = ("short", "gap", "height", "slot", "leader", "seal")
 
     def __init__(self, node: NodeId, validators: int, scheme: Scheme, config: EngineConfig) -> None:
         assert isinstance(config, LongestChainConfig), "the engine's own"
@@ -71,6 +74,32 @@ class LongestChainVotes:
         """Return a proof of depth without its last header."""
         assert isinstance(finality, Burial), "the engine's own"
         return Burial(finality.chain[:-1] or finality.chain)
+
+    def broken_finality(self, form: str, finality: Finality) -> Burial:
+        """Return a proof that is a header short, or has one too many: not linked, of another leader, or forged.
+
+        But for the last one all seals are true.
+        """
+        assert isinstance(finality, Burial), "the engine's own"
+        chain = finality.chain
+        if form == "short":
+            return self.thinned(finality)
+        last = decode_header(chain[-1].header)
+        height, view = last.height + 1, last.view + 1
+        while (self.leader(view) == self._node) == (form in ("leader", "seal")) or self.leader(view) is None:
+            view += 1
+        if form == "slot":
+            view = next((each for each in range(last.view, 0, -1) if self.leader(each) == self._node), view)
+        proposer = self.leader(view) if form == "seal" else self._node
+        assert proposer is not None, "the slot has a leader"
+        header = msgspec.structs.replace(
+            last,
+            parent=bytes(32) if form == "gap" else header_digest(last),
+            height=height + (form == "height"),
+            view=view,
+            proposer=proposer,
+        )
+        return Burial((*chain, self._sealed(header)))
 
     def old_requests(self, _junk: Junk, _until_view: int) -> Iterator[HeadRequest]:
         """Yield a request for the head."""

@@ -189,6 +189,7 @@ class ThinCertificates(SimplexBehaviour):
 SIMPLEX_ADVERSARIES = EngineAdversaries(
     kind=SIMPLEX,
     make_votes=SimplexVotes,
+    finality_forms=SimplexVotes.FINALITY_FORMS,
     behaviours={
         "double-vote": DoubleVote,
         "blind-vote": BlindVote,

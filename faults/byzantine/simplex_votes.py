@@ -4,7 +4,7 @@ The leader of a view is restated here: an adversary asks the engine nothing.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Final, TypeAlias, TypeVar
+from typing import ClassVar, Final, TypeAlias, TypeVar
 
 import msgspec
 
@@ -38,6 +38,8 @@ _VIEWS_KEPT: Final = 64
 
 class SimplexVotes:
     """Signs any vote, and remembers the proposals of the latest views that were sent or heard."""
+
+    FINALITY_FORMS: ClassVar[tuple[str, ...]] = ("view", "quorum", "forged", "stray")
 
     def __init__(self, node: NodeId, validators: int, scheme: Scheme, _config: EngineConfig) -> None:
         self._node = node
@@ -79,6 +81,16 @@ class SimplexVotes:
         """Return a finalization without its last signer."""
         assert isinstance(finality, Finalization), "the engine's own"
         return thinned(finality, self._validators)
+
+    def broken_finality(self, form: str, finality: Finality) -> Finalization:
+        """Return a finalization of another view, or one with too few signers, with forged or with unknown ones."""
+        assert isinstance(finality, Finalization), "the engine's own"
+        if form == "view":
+            proposal = msgspec.structs.replace(finality.proposal, view=finality.view + 1)
+            return msgspec.structs.replace(finality, proposal=proposal)
+        if form == "forged":
+            return padded(finality, self._validators)
+        return thinned(finality, self._validators) if form == "quorum" else strayed(finality)
 
     def old_requests(self, junk: Junk, until_view: int) -> Iterator[CertificateRequest]:
         """Yield a request for a certificate that everybody has."""
@@ -153,7 +165,7 @@ def thinned(certificate: _Certificate, validators: int) -> _Certificate:
     return msgspec.structs.replace(certificate, signers=bitmap, signatures=certificate.signatures[:-1])
 
 
-def padded(certificate: Certificate, validators: int) -> Certificate:
+def padded(certificate: _Certificate, validators: int) -> _Certificate:
     """Return a certificate without its last signer, in whose place the first signature stands for all others."""
     signatures = certificate.signatures[:-1]
     filled = (*signatures, *(signatures[0] for _ in range(validators - len(signatures))))
@@ -162,7 +174,7 @@ def padded(certificate: Certificate, validators: int) -> Certificate:
     )
 
 
-def strayed(certificate: Certificate) -> Certificate:
+def strayed(certificate: _Certificate) -> _Certificate:
     """Return a certificate that names a signer who does not exist."""
     length = len(certificate.signers)
     bits = int.from_bytes(certificate.signers, "little") | 1 << (8 * length - 1)

@@ -1,0 +1,157 @@
+"""Snapshots and pieces that each break one rule, and requests for pieces that there are not."""
+
+from collections.abc import Iterable
+from typing import Any, ClassVar, Final
+
+from msgspec.structs import replace
+
+from faults.byzantine.adversary import Adversary, Behaviour, Orders, Outgoing
+from faults.byzantine.votes import other_digest
+from network.types import Label, NodeId
+from validators.consensus.interface import Finality
+from validators.execution.blocks import decode_header, encode_header, header_digest
+from validators.messages import (
+    Message,
+    SnapshotChunk,
+    SnapshotChunkRequest,
+    SnapshotOffer,
+    SnapshotRequest,
+    block_label,
+)
+
+_OF_FINALITY: Final = "finality-"
+"""The names of forms about an offer's finality begin so; each engine has its own."""
+
+_OF_PIECES: Final = "piece-"
+"""The names of forms about a piece begin so: its offer is true."""
+
+
+class _Curious(Behaviour):
+    """Asks all validators for their snapshots along with its votes, though it needs none."""
+
+    def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
+        """Ask beside a vote."""
+        if self.adversary.role_of(outgoing.message) != "vote" or not self.is_asking():
+            return (outgoing,)
+        others = tuple(node for node in range(self.adversary.validators) if node != self.adversary.node)
+        request = SnapshotRequest(0)
+        return (outgoing, Outgoing(others, request, Label(request.traced_name)))
+
+    def is_asking(self) -> bool:
+        """Whether snapshots are asked for now."""
+        return self.is_time()
+
+
+class ForgeSnapshot(_Curious):
+    """Offers snapshots with one fault to peers that join; `what` says which, or all have their turn.
+
+    An offer: with another header than its finality's (`header`), a true one that is older than what the peer has
+    (`stale`), a witness that is too short (`witness`), operations in its outline (`operations`), a start below 0
+    (`start`) or at its end (`size`), no pieces (`no-pieces`) or more than operations (`pieces`), or a finality that is
+    none of the engine's (`finality-...`). After a true offer a piece: with an operation too many (`piece-more`) or too
+    few (`piece-fewer`), without any (`piece-empty`), of another snapshot (`piece-digest`), or out of turn
+    (`piece-index`).
+    """
+
+    FORMS: ClassVar[tuple[str, ...]] = (
+        *("header", "stale", "witness", "operations", "start", "size", "no-pieces", "pieces"),
+        *("piece-more", "piece-fewer", "piece-empty", "piece-digest", "piece-index"),
+    )
+
+    def __init__(self, adversary: Adversary, name: str, fault: Orders) -> None:
+        super().__init__(adversary, name, fault)
+        self._forms = forms_of_snapshots(adversary.votes.FINALITY_FORMS)
+        self._form_of: dict[NodeId, str] = {}
+        self._old: SnapshotOffer[Finality] | None = None
+        self._pieces = 0
+
+    def is_asking(self) -> bool:
+        """Whether it has no old offer of another yet."""
+        return self._old is None
+
+    def hear(self, source: NodeId, message: Message) -> None:
+        """Keep the first offer of another; choose the form of an own one when a peer asks, and send an old one."""
+        if isinstance(message, SnapshotOffer) and self._old is None:
+            self._old = message
+        if not isinstance(message, SnapshotRequest) or not self.is_time():
+            return
+        form = self.fault.what or self._forms[self.take_turn("form", len(self._forms))]
+        self._form_of[source] = form
+        old = self._old
+        if form == "stale" and old is not None and decode_header(old.header).height <= message.above_height:
+            self.note(f"{old.traced_name} {form}", (source,))
+            self.adversary.wire.send_all((Outgoing((source,), old, block_label(old, decode_header(old.header))),))
+
+    def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
+        """Forge an offer or a piece in the form that is its peer's."""
+        message = outgoing.message
+        form = self._form_of.get(outgoing.to[0], "") if outgoing.to else ""
+        if not form or not isinstance(message, SnapshotOffer | SnapshotChunk):
+            return super().tamper(outgoing)
+        forged: Message | None
+        if isinstance(message, SnapshotOffer):
+            self._pieces = message.chunks
+            forged = self._forge_offer(form, message)
+        else:
+            forged = self._forge_piece(form, message)
+        if forged is None:
+            return (outgoing,)
+        self.note(f"{outgoing.label.kind} {form}", outgoing.to)
+        return (outgoing._replace(message=forged),)
+
+    def _forge_offer(self, form: str, offer: SnapshotOffer[Finality]) -> SnapshotOffer[Finality] | None:
+        if form.startswith(_OF_FINALITY):
+            broken = self.adversary.votes.broken_finality(form.removeprefix(_OF_FINALITY), offer.certificate)
+            return None if broken is None else replace(offer, certificate=broken)
+        header, outline = decode_header(offer.header), offer.outline
+        changes: dict[str, dict[str, Any]] = {
+            "header": {"header": encode_header(replace(header, state_root=other_digest(header.state_root)))},
+            "witness": {"outline": replace(outline, witness=outline.witness[:-1])},
+            "operations": {"outline": replace(outline, operations=(b"one",))},
+            "start": {"outline": replace(outline, start=-1)},
+            "size": {"outline": replace(outline, start=outline.size)},
+            "no-pieces": {"chunks": 0},
+            "pieces": {"chunks": outline.size - outline.start + 1},
+        }
+        return replace(offer, **changes[form]) if form in changes else None
+
+    def _forge_piece(self, form: str, piece: SnapshotChunk) -> SnapshotChunk | None:
+        operations, is_last = piece.operations, piece.index == self._pieces - 1
+        changes: dict[str, dict[str, Any]] = {
+            "piece-empty": {"operations": ()},
+            "piece-digest": {"digest": other_digest(piece.digest)},
+            "piece-index": {"index": piece.index + 1},
+        }
+        if is_last:
+            changes["piece-more"] = {"operations": (*operations, operations[-1])}
+            changes["piece-fewer"] = {"operations": operations[:-1]}
+        return replace(piece, **changes[form]) if form in changes else None
+
+
+def forms_of_snapshots(finality_forms: Iterable[str]) -> tuple[str, ...]:
+    """Return the forms of forged snapshots in an engine whose finality can be broken in these ways."""
+    return (*ForgeSnapshot.FORMS, *(_OF_FINALITY + each for each in finality_forms))
+
+
+class ProbeSnapshots(_Curious):
+    """Asks for pieces that an offered snapshot does not have; `what` says which, or all have their turn.
+
+    Those before its first one (`before`) and behind its last one (`behind`), and one of another snapshot (`digest`).
+    """
+
+    FORMS: ClassVar[tuple[str, ...]] = ("before", "behind", "digest")
+
+    def hear(self, source: NodeId, message: Message) -> None:
+        """Ask for a piece of a snapshot that is offered."""
+        if not isinstance(message, SnapshotOffer):
+            return
+        form = self.fault.what or self.FORMS[self.take_turn("form", len(self.FORMS))]
+        digest = header_digest(decode_header(message.header))
+        requests = {
+            "before": SnapshotChunkRequest(digest, -1),
+            "behind": SnapshotChunkRequest(digest, message.chunks),
+            "digest": SnapshotChunkRequest(other_digest(digest), 0),
+        }
+        request = requests[form]
+        self.note(f"{request.traced_name} {form}", (source,))
+        self.adversary.wire.send_all((Outgoing((source,), request, Label(request.traced_name)),))
