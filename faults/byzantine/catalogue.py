@@ -47,6 +47,9 @@ BehaviourName: TypeAlias = Literal[
     "forge-vote",
     "forge-snapshot",
     "probe-snapshots",
+    "many-blocks",
+    "forge-head",
+    "forge-parent",
 ]
 
 GENERAL: Final[Mapping[str, BehaviourMaker]] = {
@@ -129,6 +132,9 @@ _SENTENCES: Final[Mapping[str, str]] = {
     "forge-vote": "sends votes and messages by which it gives views up as well that break one rule each",
     "forge-snapshot": "answers peers that join with snapshots that break one rule each",
     "probe-snapshots": "asks for pieces of snapshots that there are not",
+    "many-blocks": "proposes more blocks of a view than anybody keeps",
+    "forge-head": "announces blocks that break one rule each, and names heads and final blocks that are none",
+    "forge-parent": "proposes its blocks as if they stood on other views than their parents'",
 }
 
 _FORM_SENTENCES: Final[Mapping[tuple[str, str], str]] = {

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Final
 
 from faults.byzantine.adversary import Adversary, Orders, Outgoing
 from faults.byzantine.engine_adversaries import EngineAdversaries
@@ -10,9 +11,12 @@ from faults.byzantine.hotstuff_seals import ForgeSeal, HotStuffBehaviour
 from faults.byzantine.hotstuff_votes import HotStuffVotes
 from validators.consensus.hotstuff.kind import HOTSTUFF
 from validators.consensus.hotstuff.messages import NewView, ViewTimeout
-from validators.execution import Engine, Executed, InvalidBlockError, ProposalContext, Transaction
+from validators.execution import Engine, Executed, InvalidBlockError, ProposalContext, Transaction, UnknownParentError
 from validators.execution.blocks import Block, block_digest, decode_sealed, encode_sealed
 from validators.messages import BlockRelay
+
+BLOCKS_MORE: Final = 12
+"""Blocks of a view that are sent beside the true one: with it more than the four of a view that are kept."""
 
 
 class HideCertificate(HotStuffBehaviour):
@@ -65,6 +69,35 @@ class ExchangeCertificate(HideCertificate):
         return (outgoing,)
 
 
+class ManyBlocks(HotStuffBehaviour):
+    """Proposes more valid blocks of one view than anybody keeps, each a millisecond after the one before."""
+
+    def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
+        """Send further blocks after the own one."""
+        message, engine = outgoing.message, self.adversary.engine
+        if not isinstance(message, BlockRelay) or not self.is_time():
+            return (outgoing,)
+        assert engine is not None, "who proposes has an engine"
+        block, seal = decode_sealed(message.block)
+        header, further = block.header, [outgoing]
+        for later_ms in range(1, BLOCKS_MORE + 1):
+            context = ProposalContext(
+                parent=header.parent,
+                view=header.view,
+                proposer=header.proposer,
+                timestamp_ms=header.timestamp_ms + later_ms,
+            )
+            try:
+                other = engine.propose(context, ()).block
+            except (InvalidBlockError, UnknownParentError):
+                # Another behaviour has forged the own one.
+                return further
+            self.note("BlockRelay", outgoing.to)
+            relay = BlockRelay(encode_sealed(other, self.votes.seal_for(other.header, seal)))
+            further.append(outgoing._replace(message=relay))
+        return further
+
+
 class StaleCertificate(HotStuffBehaviour):
     """Gives views up with the oldest certificate that it knows in the place of the highest."""
 
@@ -88,6 +121,7 @@ HOTSTUFF_ADVERSARIES = EngineAdversaries(
         "stale-certificate": StaleCertificate,
         "forge-seal": ForgeSeal,
         "forge-vote": ForgeVote,
+        "many-blocks": ManyBlocks,
     },
     forms={"forge-seal": ForgeSeal.FORMS, "forge-vote": ForgeVote.FORMS},
 )

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from faults.byzantine.adversary import Adversary, Behaviour, Orders, Outgoing
 from faults.byzantine.engine_adversaries import EngineAdversaries
+from faults.byzantine.longest_chain_heads import ForgeHead
 from faults.byzantine.longest_chain_votes import LongestChainVotes
 from validators.consensus.longest_chain import HeadResponse
 from validators.consensus.longest_chain.kind import LONGEST_CHAIN
@@ -102,5 +103,6 @@ LONGEST_CHAIN_ADVERSARIES = EngineAdversaries(
     kind=LONGEST_CHAIN,
     make_votes=LongestChainVotes,
     finality_forms=LongestChainVotes.FINALITY_FORMS,
-    behaviours={"private-branch": PrivateBranch, "usurp": Usurp},
+    behaviours={"private-branch": PrivateBranch, "usurp": Usurp, "forge-head": ForgeHead},
+    forms={"forge-head": ForgeHead.FORMS},
 )

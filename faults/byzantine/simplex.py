@@ -7,7 +7,7 @@ import msgspec
 from faults.byzantine.adversary import Adversary, Orders, Outgoing
 from faults.byzantine.engine_adversaries import EngineAdversaries
 from faults.byzantine.simplex_behaviour import SimplexBehaviour
-from faults.byzantine.simplex_chains import Misshape, SkipView
+from faults.byzantine.simplex_chains import ForgeParent, Misshape, SkipView
 from faults.byzantine.simplex_votes import Certificate, SimplexVotes, padded, strayed, thinned
 from faults.byzantine.votes import other_digest
 from network.types import NodeId
@@ -198,11 +198,13 @@ SIMPLEX_ADVERSARIES = EngineAdversaries(
         "thin-certificates": ThinCertificates,
         "skip-view": SkipView,
         "misshape": Misshape,
+        "forge-parent": ForgeParent,
     },
     forms={
         "blind-vote": ("notarize", "finalize"),
         "mutate-votes": ("view", "parent", "digest"),
         "misshape": Misshape.FORMS,
+        "forge-parent": ForgeParent.FORMS,
         "skip-view": SkipView.FORMS,
     },
 )

@@ -82,6 +82,26 @@ class SkipView(SimplexBehaviour):
         )
 
 
+class ForgeParent(SimplexBehaviour):
+    """Proposes its block as if it stood on another view: its own, a later one, or one far below the final block."""
+
+    FORMS: ClassVar[tuple[str, ...]] = ("same", "later", "final")
+
+    def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
+        """Put the forged view in the own vote for the own block."""
+        message = outgoing.message
+        if not isinstance(message, Notarize) or not self.votes.proposes(message) or not self.is_time():
+            return (outgoing,)
+        form = self.fault.what or self.FORMS[self.take_turn("form", len(self.FORMS))]
+        view = message.proposal.view
+        parent_view = {"same": view, "later": view + 1, "final": 0}[form]
+        if parent_view == message.proposal.parent_view:
+            return (outgoing,)
+        self.note(f"{outgoing.label.kind} {form}", outgoing.to)
+        proposal = msgspec.structs.replace(message.proposal, parent_view=parent_view)
+        return (outgoing._replace(message=self.votes.notarize(proposal)),)
+
+
 class Misshape(SimplexBehaviour):
     """Sends each vote or certificate in a shape that none may have, before the true one; `what` says which shape."""
 

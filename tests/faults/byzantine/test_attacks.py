@@ -6,6 +6,7 @@ from checker.record.streams import iterate_events
 from faults.byzantine.bodies import ForgeBody
 from faults.byzantine.encodings import OddEncoding
 from faults.byzantine.headers import ForgeHeader
+from faults.byzantine.simplex_chains import ForgeParent
 from faults.events import Tampered
 from network.events import events_of_type
 from tests.support.cluster_runs import result_of
@@ -90,3 +91,8 @@ def test_forms_of_a_forger_have_their_turn():
     first = claims.index(forms[0])
     assert len(forms) >= 2
     assert forms == [*claims[first:], *claims[:first]][: len(forms)]
+
+
+@pytest.mark.parametrize("what", ForgeParent.FORMS)
+def test_a_proposal_on_a_view_that_it_cannot_stand_on_is_invalid(what):
+    assert_refused("forge-parent", what, "left-by-invalid-proposal")

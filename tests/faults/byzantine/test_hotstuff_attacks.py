@@ -7,6 +7,7 @@ from faults.byzantine.hotstuff_ballots import ForgeVote
 from faults.byzantine.hotstuff_seals import ForgeSeal
 from network.events import events_of_type
 from tests.support.cluster_runs import result_of
+from validators.consensus.hotstuff.tree import BLOCKS_PER_VIEW_MAX, SealedTree
 from validators.events import MessageRefused
 
 ATTACKER = 1
@@ -70,3 +71,20 @@ def test_a_forged_vote_or_timeout_is_refused_for_its_fault(what, reason):
 @pytest.mark.parametrize("what", ["profile", "leaving"])
 def test_a_forged_timeout_of_two_chain_is_refused_as_well(what):
     assert_refused("forge-vote", what, VOTES[ForgeVote.FORMS.index(what)], "two-chain")
+
+
+def test_of_many_blocks_of_a_view_four_are_kept(monkeypatch):
+    kept = []
+    add = SealedTree.add
+
+    def spied(tree, block):
+        is_added = add(tree, block)
+        kept.append(len(tree.of_view(block.facts.view)))
+        return is_added
+
+    monkeypatch.setattr(SealedTree, "add", spied)
+    result = attacked("many-blocks", "", "three-chain")
+
+    assert result.verdict == "passed", result.headline
+    assert max(kept) == BLOCKS_PER_VIEW_MAX
+    assert kept.count(BLOCKS_PER_VIEW_MAX) > 1

@@ -1,0 +1,104 @@
+"""Headers and answers of the longest chain that each break one rule, sealed with the true key."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, ClassVar, Final
+
+import msgspec
+
+from faults.byzantine.adversary import Behaviour, Outgoing
+from faults.byzantine.longest_chain_votes import LongestChainVotes
+from validators.consensus.longest_chain import Announcement, HeadResponse, SealedHeader
+from validators.execution.blocks import Block, Header, decode_header, decode_sealed, encode_header, encode_sealed
+from validators.execution.blocks import header_digest as digest_of
+from validators.messages import BlockRelay, Message
+
+_OF_FINALITY: Final = "final-"
+"""The names of forms about the final block of an answer begin so."""
+
+
+class ForgeHead(Behaviour):
+    """Sends a forged block or header before its own, or names a forged head; `what` says which, or all have their turn.
+
+    A block of height 0 (`height`). A header: one that is none (`header`), of slot 0 (`slot`), of a slot that another
+    leads (`leader`) or with its own seal for one that another leads (`seal`), of an earlier slot than its parent's
+    (`late`), or two above its parent (`jump`). An answer to a peer that joins: with a head of another's slot (`head`),
+    or a proof of its final block that is none (`final-...`).
+    """
+
+    FORMS: ClassVar[tuple[str, ...]] = (
+        *("height", "header", "slot", "leader", "seal", "late", "jump", "head"),
+        *(_OF_FINALITY + each for each in LongestChainVotes.FINALITY_FORMS),
+    )
+
+    @property
+    def votes(self) -> LongestChainVotes:
+        """The votes of its adversary."""
+        votes = self.adversary.votes
+        assert isinstance(votes, LongestChainVotes), "the registry gives this behaviour to no other engine"
+        return votes
+
+    def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
+        """Put a forged message in front of a true one, or in the place of an answer."""
+        message = outgoing.message
+        is_own = isinstance(message, HeadResponse) or self.votes.proposes(message) or isinstance(message, BlockRelay)
+        if not is_own or not self.is_time():
+            return (outgoing,)
+        form = self.fault.what or self.FORMS[self.take_turn("form", len(self.FORMS))]
+        forged = tuple(self._say(form, outgoing))
+        # Of two answers the first one that arrives counts, which may be the true one.
+        return forged if forged and isinstance(message, HeadResponse) else (*forged, outgoing)
+
+    def _say(self, form: str, outgoing: Outgoing) -> Iterator[Outgoing]:
+        forged = self._forge(form, outgoing.message)
+        if forged is not None:
+            self.note(f"{outgoing.label.kind} {form}", outgoing.to)
+            # As bytes: another behaviour would read a header in it, and one that is none cannot be read.
+            yield outgoing._replace(message=self.adversary.codec.encode(forged))
+
+    def _forge(self, form: str, message: Message | bytes) -> Message | None:
+        if isinstance(message, HeadResponse):
+            return self._forge_answer(form, message)
+        if isinstance(message, BlockRelay):
+            block = decode_sealed(message.block).block
+            return self._flatten(block) if form == "height" else None
+        assert isinstance(message, Announcement), "it proposes"
+        if form == "header":
+            return Announcement(SealedHeader(b"\x91\xc0", message.block.seal))
+        change = None if form == "head" else self._change(form, decode_header(message.block.header))
+        return None if change is None else Announcement(self._sealed(message.block, change))
+
+    def _flatten(self, block: Block) -> BlockRelay:
+        header = msgspec.structs.replace(block.header, height=0)
+        return BlockRelay(encode_sealed(Block(header, block.transactions), self.votes.seal_for(header, b"")))
+
+    def _change(self, form: str, header: Header) -> dict[str, Any] | None:
+        """Return the fields of a header on the own one that break the rule of a form; None for forms of others."""
+        above = {"parent": digest_of(header), "height": header.height + 1}
+        view = header.view + 1
+        while (self.votes.leader(view) == self.adversary.node) == (form in ("leader", "seal", "head")):
+            view += 1
+        before = [each for each in range(header.view, 0, -1) if self.votes.leader(each) == self.adversary.node]
+        leader = self.votes.leader(view)
+        changes: dict[str, dict[str, Any]] = {
+            "slot": {**above, "view": 0},
+            "leader": {**above, "view": view},
+            "head": {**above, "view": view},
+            "seal": {**above, "view": view, "proposer": self.adversary.node if leader is None else leader},
+            "late": {**above, "view": before[-1] if before else 0},
+            "jump": {**above, "view": view, "height": header.height + 2},
+        }
+        return changes.get(form)
+
+    def _sealed(self, true: SealedHeader, change: dict[str, Any]) -> SealedHeader:
+        header = msgspec.structs.replace(decode_header(true.header), **change)
+        return SealedHeader(encode_header(header), self.votes.seal_for(header, b""))
+
+    def _forge_answer(self, form: str, answer: HeadResponse) -> HeadResponse | None:
+        if form == "head":
+            change = self._change(form, decode_header(answer.head.header))
+            assert change is not None, "a form of headers"
+            change["proposer"] = self.adversary.node
+            return HeadResponse(self._sealed(answer.head, change), answer.final)
+        if not form.startswith(_OF_FINALITY) or answer.final is None:
+            return None
+        return HeadResponse(answer.head, self.votes.broken_finality(form.removeprefix(_OF_FINALITY), answer.final))
