@@ -10,6 +10,7 @@ reads off the trace what comes to an honest validator, and what has to follow fr
 | f + 1 others whose latest NEW-VIEW or TIMEOUT names a later view | the (f + 1)-th highest of these views |
 | the certificate of the view before, at a leader that has executed its block | a block of the view |
 | such a block from its leader, in its view, at a replica that has executed the parent | a vote for it |
+| the certificate of the last of three blocks in views on end, all executed | the first one is final |
 
 What follows is due when the dearest pieces of work and some syncs could have been done. A message counts if it is
 undamaged. A leader has the block interval besides. Blocks and votes are not judged where the plan sets clocks, by which
@@ -44,6 +45,7 @@ from validators.messages import BlockRelay
 
 VOTE: Final = BlockVote.traced_name
 TIMEOUT: Final = ViewTimeout.traced_name
+COMMIT: Final = "commit"
 RELAY: Final = BlockRelay.traced_name
 COUNTED: Final = (VOTE, TIMEOUT, NewView.traced_name)
 PROCESSOR: Final = "cpu"
@@ -55,7 +57,10 @@ SPARE_US: Final = 200_000
 _PROOF_VIEWS: Final = 2
 """The certificate of a proof is at most so many views above the block that it makes final."""
 
-_CERTIFICATE, _VIEW, _PROPOSAL, _VOTE = "certificate", "view", "proposal", "vote"
+_CERTIFICATE, _VIEW, _PROPOSAL, _VOTE, _FINAL = "certificate", "view", "proposal", "vote", "final"
+
+_CHAIN: Final = 3
+"""With as many certified blocks in views on end the first one is final, in two-chain as well."""
 
 _EXECUTED_MAX: Final = 64
 """Of the blocks that a replica has executed so many last ones are remembered."""
@@ -82,6 +87,8 @@ class _Life:
     executed: dict[bytes, None] = field(default_factory=dict)
     parents: dict[int, bytes] = field(default_factory=dict)
     """By view the parent of its leader's block, which came and stands on a block of the view before."""
+    passed_over: dict[int, None] = field(default_factory=dict)
+    """Views whose blocks came too far ahead."""
 
 
 class HotStuffDuties(Check):
@@ -105,6 +112,9 @@ class HotStuffDuties(Check):
         """By validator the view of its highest certificate over all lives, which its journal keeps."""
         self._certified: dict[NodeId, tuple[int, bytes]] = {}
         """By validator the view and block of its highest certificate."""
+        self._links: dict[int, None] = {}
+        """Views whose leader's block stands on the one of the view before."""
+        self._final: dict[NodeId, int] = {}
         self._is_punctual = True
         self._late: list[tuple[Micros, NodeId, Micros, str]] = []
         self._cost_us = 0
@@ -154,6 +164,7 @@ class HotStuffDuties(Check):
         if sent.label == RELAY:
             certified_view, parent = self._certified.get(event.node, (0, b""))
             if certified_view == view - 1 and self._leader_of(view) == event.node:
+                self._links[view] = None
                 self._on_way[event.node, sent.destination, sent.ordinal] = _OnWay(RELAY, view, parent, sent.checksum)
         elif sent.label in COUNTED and self._judged:
             payload = self._own.get((event.node, VOTE_WORD, view), b"") if sent.label == VOTE else b""
@@ -168,6 +179,10 @@ class HotStuffDuties(Check):
         if message is None or message.checksum != delivered.checksum:
             return
         if message.label == RELAY:
+            if message.view > life.view + self.run.view_retention:
+                # So far ahead that only its certificate is taken in.
+                life.passed_over[message.view] = None
+                return
             life.parents[message.view] = message.payload
             self._owe_vote(event, life)
         elif message.label == VOTE:
@@ -200,6 +215,7 @@ class HotStuffDuties(Check):
                 del life.executed[next(iter(life.executed))]
             self._owe_proposal(event, life)
             self._owe_vote(event, life)
+            self._owe_finality(event, life)
 
     def joined(self, event: Event, _joined: SnapshotJoined) -> None:
         """Begin anew on another state."""
@@ -214,12 +230,15 @@ class HotStuffDuties(Check):
         """Note the highest certificate of a block."""
         if held.certificate == "quorum-certificate":
             self._certified[event.node] = max(self._certified.get(event.node, (0, b"")), (held.view, held.payload))
+        elif held.certificate == COMMIT:
+            self._final[event.node] = max(self._final.get(event.node, 0), held.view)
         if held.certificate != "timeout-certificate":
-            above = _PROOF_VIEWS if held.certificate == "commit" else 0
+            above = _PROOF_VIEWS if held.certificate == COMMIT else 0
             self._high[event.node] = max(self._high.get(event.node, 0), held.view + above)
             if (life := self._lives.get(event.node)) is not None:
                 self._close(event, life)
                 self._owe_proposal(event, life)
+                self._owe_finality(event, life)
 
     def worked(self, _event: Event, work: WorkFinished) -> None:
         """Note the dearest piece of work."""
@@ -277,6 +296,15 @@ class HotStuffDuties(Check):
         if parent is not None and self._leader_of(view) != node and self._may_vote(node, life, parent):
             self._owe(event, life, (_VOTE, view), f"did not vote for the block of its leader in view {view}")
 
+    def _owe_finality(self, event: Event, life: _Life) -> None:
+        """Note that a certificate ends a chain that makes its first block final."""
+        view, digest = self._certified.get(event.node, (0, b""))
+        first = view - _CHAIN + 1
+        is_chain = all(each in self._links for each in range(first + 1, view + 1))
+        is_chain = is_chain and not any(each in life.passed_over for each in range(first, view + 1))
+        if first > self._final.get(event.node, 0) and is_chain and digest in life.executed:
+            self._owe(event, life, (_FINAL, first), f"did not make the block of view {first} final")
+
     def _may_vote(self, node: NodeId, life: _Life, parent: bytes) -> bool:
         is_free = life.given_up < life.view and (node, VOTE_WORD, life.view) not in self._own
         return self._is_punctual and is_free and parent in life.executed
@@ -293,6 +321,8 @@ class HotStuffDuties(Check):
         for what, view in list(life.due):
             if what == _VIEW:
                 is_over = life.view >= view
+            elif what == _FINAL:
+                is_over = self._final.get(event.node, 0) >= view
             elif what == _CERTIFICATE:
                 is_over = self._high.get(event.node, 0) >= view or life.view > view + 1
             else:
@@ -308,7 +338,7 @@ class HotStuffDuties(Check):
     def _note(self, node: NodeId, due: tuple[Micros, str], now_us: Micros, what: str) -> None:
         since_us, text = due
         paced_us = self.run.plan.block_interval_us if what == _PROPOSAL else 0
-        if self._is_punctual or what in (_CERTIFICATE, _VIEW):
+        if self._is_punctual or what not in (_PROPOSAL, _VOTE):
             self._late.append((now_us - since_us - paced_us, node, since_us, text))
 
     def _end(self, node: NodeId, now_us: Micros) -> None:

@@ -93,6 +93,10 @@ TURNS = {
     "a view that was given up": ([*FOLLOWER, at(0, Voted("timeout", 3, b"")), *leads(1, 3)], "nothing"),
     "a parent that is not here": ([FOLLOWER[0], *leads(1, 3)], "nothing"),
     "a block on an older one": ([*FOLLOWER, *leads(1, 3)[1:]], "nothing"),
+    "a block far ahead": (
+        [at(0, Entered(1, 0)), at(0, EXECUTED), *leads(1, 30, node=15 % 4), at(1, Entered(30, 3))],
+        "nothing",
+    ),
     "clocks that are set": ([at(0, ClockSet(2, 5, 0, 0), SUPERVISOR), *FOLLOWER, *leads(1, 3)], "nothing"),
 }
 
@@ -100,12 +104,39 @@ TURNS = {
 @pytest.mark.parametrize("name", TURNS)
 def test_a_leaders_block_gets_a_vote(name):
     events, fault = TURNS[name]
-    check = HotStuffDuties(make_run(engine="hotstuff"))
+    check = HotStuffDuties(make_run(engine="hotstuff", view_retention=9))
     show(check, *events)
     result = finish(check, now_us=9 * SECOND_US)
 
     assert result.status == ("inconclusive" if fault == "nothing" else "failed" if fault else "passed"), result.summary
     assert fault in result.summary or fault == "nothing"
+
+
+CHAIN = [event for view in (3, 4, 5) for event in leads(1, view, bytes([view - 1]) * 32, node=2 if view > 3 else 1)]
+LAST = [
+    at(2, CertificateHeld("quorum-certificate", 5, bytes([5]) * 32, ())),
+    at(2, BlockExecuted(5, 5, bytes([5]) * 32, bytes(32), "verify")),
+]
+FINAL = at(2, CertificateHeld("commit", 3, bytes([3]) * 32, ()))
+
+
+@pytest.mark.parametrize(
+    ("events", "status"),
+    [
+        ([*CHAIN, *LAST, FINAL], "passed"),
+        ([*CHAIN, *LAST], "failed"),
+        ([*CHAIN, *reversed(LAST)], "failed"),
+        ([*CHAIN, LAST[0]], "inconclusive"),
+        ([*CHAIN[3:], *LAST], "failed"),
+        ([*CHAIN[:3], *CHAIN[6:], *LAST], "inconclusive"),
+    ],
+    ids=["final", "never", "a block that came late", "no block", "on any block", "a gap"],
+)
+def test_three_certified_blocks_on_end_make_the_first_one_final(events, status):
+    check = HotStuffDuties(make_run(engine="hotstuff", view_retention=9))
+    show(check, at(0, Entered(6, 3)), *events)
+
+    assert finish(check, now_us=9 * SECOND_US).status == status
 
 
 @pytest.mark.parametrize(
@@ -120,7 +151,7 @@ def test_a_leaders_block_gets_a_vote(name):
     ids=["in time", "never", "once it knows", "of another leader", "in an earlier life"],
 )
 def test_a_leader_with_the_certificate_proposes(events, status):
-    check = HotStuffDuties(make_run(engine="hotstuff"))
+    check = HotStuffDuties(make_run(engine="hotstuff", view_retention=9))
     show(check, *([at(0, Entered(1, 0), 1)]), *events)
 
     assert finish(check, now_us=9 * SECOND_US).status == status
@@ -129,7 +160,7 @@ def test_a_leader_with_the_certificate_proposes(events, status):
 @pytest.mark.parametrize("name", CASES)
 def test_the_check_tells_right_from_wrong(name):
     events, fault = CASES[name]
-    check = HotStuffDuties(make_run(engine="hotstuff"))
+    check = HotStuffDuties(make_run(engine="hotstuff", view_retention=9))
     show(check, *events)
     result = finish(check, now_us=9 * SECOND_US)
 
@@ -138,7 +169,7 @@ def test_the_check_tells_right_from_wrong(name):
 
 
 def test_two_votes_of_four_make_nothing():
-    check = HotStuffDuties(make_run(engine="hotstuff"))
+    check = HotStuffDuties(make_run(engine="hotstuff", view_retention=9))
     show(check, BEGUN, *all_give(1, (1, 2), "BlockVote", 4))
 
     assert finish(check, now_us=9 * SECOND_US).compared == 0
