@@ -21,7 +21,7 @@ from checker.checks.mirror import SettledBlock
 from checker.oracle.records import MalformedError, Transaction, address_of, read_transaction, sha256
 from checker.results import CheckResult, ExitClass
 from checker.tables import ACCOUNT, FEE_MARKET_KEY, read_fields
-from network.events import Event, Handlers
+from network.events import Event, Handlers, WorkFinished
 from validators.events import Entered
 from validators.execution.blocks import Header
 
@@ -73,11 +73,13 @@ class Inclusion(Check):
         self._offered: dict[tuple[int, int], _Offered] = {}
         self._read: _Offered = {}
         self._last_rank: dict[bytes, _Rank] = {}
+        self._last: dict[int, tuple[int, int]] = {}
+        """By leader the last view of its own, and when it entered that."""
 
     @property
     def handlers(self) -> Handlers:
-        """Events of leaders that enter views."""
-        return {Entered: self.entered}
+        """Events of leaders that enter views, and of work that ends as they do."""
+        return {Entered: self.entered, WorkFinished: self.worked}
 
     @property
     def is_asked(self) -> bool:
@@ -89,7 +91,8 @@ class Inclusion(Check):
 
         A second life may enter it too: either of them may propose, so that only what both had counts.
         """
-        if entered.leader == event.node:
+        # Transactions that are verified in no time may come in the same turn, when the block is made already.
+        if entered.leader == event.node and self.run.plan.costs.verify_signature_us > 0:
             sample = self.run.sample_pools()
             pool = dict(zip(sample.nodes, sample.pools, strict=True)).get(event.node, {})
             # Read once: most stay in the mempools for the next leader.
@@ -102,6 +105,13 @@ class Inclusion(Check):
             self._offered[event.node, entered.view] = {
                 digest: waiting for digest, waiting in earlier.items() if digest in self._read
             }
+            self._last[event.node] = event.at_us, entered.view
+
+    def worked(self, event: Event, work: WorkFinished) -> None:
+        """Judge no block in whose first instant a verification ended: what it brought may be here after the block."""
+        at_us, view = self._last.get(event.node, (-1, 0))
+        if at_us == event.at_us and work.base_us >= self.run.plan.costs.verify_signature_us:
+            self._offered.pop((event.node, view), None)
 
     def settle(self, block: SettledBlock) -> None:
         """Check a final block when the first validator applies it."""

@@ -74,7 +74,8 @@ def find_start_fault(before: JournalCopies, after: JournalCopies, *, is_sure: bo
 
     Unless it `is_sure` the replica may have read something else than stands in `before`.
     """
-    if fault := after.find_difference():
+    # A disk that is still bad may harm what the start has repaired.
+    if is_sure and (fault := after.find_difference()):
         return fault
     earlier, now = before.generations, after.generations
     if not earlier or len(now) != 1 or after.observes:

@@ -218,9 +218,10 @@ class HotStuffDuties(Check):
             self._owe_finality(event, life)
 
     def joined(self, event: Event, _joined: SnapshotJoined) -> None:
-        """Begin anew on another state."""
+        """Begin anew on another state, without the blocks that were here before it."""
         if (life := self._lives.get(event.node)) is not None:
             life.executed.clear()
+            life.parents.clear()
 
     def clock_set(self, _event: Event, _clock: ClockSet) -> None:
         """Judge no more blocks and votes by the time."""

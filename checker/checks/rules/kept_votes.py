@@ -116,7 +116,11 @@ class KeptVotes(Check):
         leader, next_leader = (
             HOTSTUFF_RULES.leader_of(each, self.run.validators, self.run.plan) for each in (last, last + 1)
         )
-        if last < max(view - 1, 1):
+        recorded = self._recorded.get(node, 0)
+        is_own = HOTSTUFF_RULES.leader_of(recorded, self.run.validators, self.run.plan) == node
+        # Where the journal has a later one, for an own block or on a torn disk, the crash may have lost its block.
+        is_replaced = recorded > last and (is_own or node in self.run.disk_faults.touched)
+        if last < max(view - 1, 1) or is_replaced:
             return
         if next_leader != node:
             self._owed[node] = last

@@ -7,13 +7,14 @@ from checker.checks.context import Sample
 from checker.checks.inclusion import Inclusion
 from checker.checks.mirror import SettledBlock
 from checker.checks.observations import rules_of
-from network.events import Event
+from network.events import Event, WorkFinished
 from scheduler import TimerConfig
 from tests.support.chain_harness import SENDERS, make_engine, make_genesis, pay, propose
 from tests.support.checks import make_run, show
 from validators.events import Entered
 from validators.execution.blocks import encode_transaction, transaction_digest
 from validators.mempool.pool import Pooled
+from validators.settings import Costs
 
 WAITING = pay(0, 0, SENDERS[1], 5)
 """A transaction that is valid in the first block."""
@@ -48,10 +49,12 @@ class Run:
         """Let a leader enter the next view, or this one."""
         show(self.inclusion, Event(1, leader, Entered(view or self.header.view + 1, leader)))
 
-    def block(self, *, leader=0, transactions=(), length_bytes=500, changes=None, **used):
+    def block(self, *, leader=0, transactions=(), length_bytes=500, changes=None, worked_us=0, **used):
         """Let one more block become final, whose leader enters its view now."""
         self.header = msgspec.structs.replace(self.header, view=self.header.view + 1, proposer=leader)
         self.enter(self.header.view, leader)
+        if worked_us:
+            show(self.inclusion, Event(worked_us, leader, WorkFinished("cpu", 1, Costs().verify_signature_us)))
         self.inclusion.settle(
             SettledBlock(
                 header=self.header,
@@ -78,6 +81,12 @@ def test_what_a_leader_leaves_out_is_named():
     assert (result.status, result.exit_class) == ("failed", "liveness")
     assert f"transaction {transaction_digest(WAITING)[:6].hex()} of {SENDERS[0].hex()}" in result.summary
     assert "the mempool of leader 0 as it entered view 2" in result.summary
+
+
+def test_what_was_verified_in_the_first_instant_of_a_view_may_be_late():
+    """It is in the mempool as the check looks, and came after the block was made; found by the swarm."""
+    assert Run().block(worked_us=1).status != "failed"
+    assert Run().block(worked_us=2).status == "failed"
 
 
 def test_the_next_nonce_behind_one_that_was_taken_has_its_turn_too():
