@@ -25,7 +25,7 @@ from validators.consensus.hotstuff.messages import (
 )
 from validators.consensus.hotstuff.sealing import check_seal, encode_seal
 from validators.consensus.hotstuff.tree import JustifiedBlock, SealedTree
-from validators.consensus.interface import Append, BlockRef, Built, Judge, Judged, Question, Started
+from validators.consensus.interface import Append, BlockArrived, BlockRef, Built, Judge, Judged, Question, Started
 
 VALIDATORS = 4
 SCHEME = KeyedHashScheme(0)
@@ -242,3 +242,19 @@ class TestASingleValidator:
         written = [effect.record for effect in certified if isinstance(effect, Append)]
         assert [(type(record), record.view) for record in written] == [(QuorumCertificate, 1)]
         assert lone.position.view == 2
+
+
+def test_a_block_too_far_ahead_is_voted_for_where_its_certificate_leads():
+    """Views were missed: the block of the view that its own certificate begins is the one to vote for there."""
+    config = config_of("two-chain", retention=1)
+    late = HotStuff(me=3, validators=VALIDATORS, scheme=KeyedHashScheme(3), config=config, genesis=GENESIS)
+    late.step(Started())
+    blocks, _ = chain_of(1, 2, 3)
+    for block in (blocks[2], blocks[1]):
+        facts = block.facts
+        signature = KeyedHashScheme(facts.proposer).sign(VOTE_NAMESPACE, vote_bytes(facts.view, facts.digest))
+        late.step(BlockArrived(facts.proposer, facts, encode_seal(BlockSeal(block.justify, signature, None))))
+    asked = late.step(Judged(Question.CERTIFY, blocks[1].ref, ok=True))
+
+    assert late.position.view == 3
+    assert Judge(Question.VERIFY, blocks[2].ref, blocks[1].ref) in asked

@@ -217,17 +217,18 @@ class HotStuff:
         is_of_genesis = seal is not None and seal.justify.view == 0
         if seal is None or (is_of_genesis and seal.justify.digest != self._genesis.digest):
             return
-        if not self._chain.final_view < facts.view <= self._memory.view + self._config.view_retention:
-            # Too old, or so far ahead that its certificate, which shows the way there, is all that is of use.
+        if not self._is_near(facts.view):  # Its certificate may show the way there.
             self._see_certificate(seal.justify)
-            return
-        if self._chain.tree.add(JustifiedBlock(facts, seal.justify, seal.timeout)):
+        if self._is_near(facts.view) and self._chain.tree.add(JustifiedBlock(facts, seal.justify, seal.timeout)):
             self._see_certificate(seal.justify)
             if seal.timeout is not None:
                 self._see_timeout_certificate(seal.timeout)
             self._count_vote(BlockVote(facts.proposer, facts.view, facts.digest, seal.vote))
             self._chain.update()
             self._is_dirty = True
+
+    def _is_near(self, view: int) -> bool:
+        return self._chain.final_view < view <= self._memory.view + self._config.view_retention
 
     def _take_certification(self, ref: BlockRef, *, is_sound: bool) -> None:
         self._chain.judged(ref, is_sound=is_sound)
