@@ -82,6 +82,11 @@ class Inbox(Generic[T]):
         elif self._waiting is not None and not self._is_called:
             self._wake(self._waiting)
 
+    @property
+    def is_paused(self) -> bool:
+        """Whether it takes everything and gives nothing."""
+        return self._is_paused
+
     def pause(self) -> None:
         """Give nothing out until `resume`; what is put in meanwhile is counted in `held`."""
         self._is_paused = True

@@ -74,7 +74,8 @@ class ByzantinePort(Port):
         self.send_all(self._adversary.tamper(Outgoing(to, self._adversary.codec.decode(payload), label)))
 
     def _deliver(self, source: NodeId, payload: bytes) -> None:
-        if self._adversary.is_active:
+        # What comes to a machine that stands still is not heard either.
+        if self._adversary.is_active and not self._mailbox.is_paused:
             # What is refused here the validator refuses as well, and says so.
             with suppress(Refused):
                 self._adversary.hear(source, self._adversary.codec.decode(payload))
