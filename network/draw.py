@@ -16,6 +16,7 @@ class Draw:
 
     def __init__(self, seed: int) -> None:
         self.seed: Final = seed
+        self._number = seed
         self._chance = Chance(seed)
 
     def between(self, name: str, lowest: int, highest: int) -> int:
@@ -32,15 +33,20 @@ class Draw:
 
     def dealt(self, name: str, cards: Sequence[_Value]) -> _Value:
         """Return one of the cards: of as many successive seeds as there are cards, each is dealt another one."""
-        turn, place = divmod(self.seed, len(cards))
+        turn, place = divmod(self._number, len(cards))
         return Draw(turn).some_of(name, cards, len(cards))[place]
 
     def hand(self, name: str, cards: Sequence[_Value]) -> "Hand":
         """Return the chance of a seed beside the others that are dealt the same card."""
-        turn, place = divmod(self.seed, len(cards))
+        turn, place = divmod(self._number, len(cards))
         shuffled = Draw(turn).some_of(name, cards, len(cards))
         card = shuffled[place]
         return Hand(self.seed, turn * shuffled.count(card) + shuffled[:place].count(card))
+
+    def next_of(self, name: str, cards: Sequence[_Value], count: int) -> list[_Value]:
+        """Return as many successive cards of one shuffled deck after the other; the next seed's come after them."""
+        found = (divmod(self._number * count + place, len(cards)) for place in range(count))
+        return [Draw(turn).some_of(name, cards, len(cards))[place] for turn, place in found]
 
     def some_of(self, name: str, values: Sequence[_Value], count: int) -> list[_Value]:
         """Return `count` different values, in an order that is drawn as well."""
@@ -57,7 +63,7 @@ class Hand(Draw):
 
     def __init__(self, seed: int, number: int) -> None:
         super().__init__(seed)
-        self._number: Final = number
+        self._number = number
 
     def one_of(self, name: str, values: Sequence[_Value]) -> _Value:
         """Return one of the values."""

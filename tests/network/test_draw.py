@@ -1,5 +1,6 @@
 """Chance by names: what is dealt keeps its shares in any few seeds, and is still a matter of chance."""
 
+import itertools
 from collections import Counter
 
 from network.draw import Draw
@@ -27,6 +28,14 @@ def test_a_seed_is_dealt_the_same_card_again():
     assert dealt(range(40)) == dealt(range(40))
 
 
+def test_successive_cards_of_a_seed_and_the_next_are_those_of_one_deck():
+    deck = tuple(range(7))
+    drawn = [card for seed in range(14) for card in Draw(seed).next_of("behaviour", deck, 2)]
+
+    assert all(Counter(drawn[at : at + 7]) == Counter(deck) for at in range(0, 28, 7))
+    assert drawn[:7] != drawn[7:14]
+
+
 class TestHand:
     """The seeds of one card."""
 
@@ -48,3 +57,18 @@ class TestHand:
 
     def test_what_is_not_chosen_from_a_list_is_drawn_as_without_a_hand(self):
         assert Draw(3).hand("policy", DECK).between("height", 1, 99) == Draw(3).between("height", 1, 99)
+
+    def test_a_hand_deals_its_seeds_cards_of_another_deck(self):
+        lists = [hand.dealt("list", ("few", "many", "many")) for hand in self.hands("often")]
+
+        assert all(Counter(lists[at : at + 3]) == {"few": 1, "many": 2} for at in range(0, 120, 3))
+
+    def test_the_seeds_of_a_card_within_a_hand_are_given_every_value_in_turn(self):
+        inner = ("few", "many", "many")
+        many = [hand.hand("list", inner) for hand in self.hands("often") if hand.dealt("list", inner) == "many"]
+        values = [hand.one_of("fee", (1, 2)) for hand in many]
+
+        assert len(values) == 80
+        assert sum(before == after for before, after in itertools.pairwise(values)) <= 40
+        # The first turn may be cut.
+        assert abs(values.count(1) - values.count(2)) <= 2
