@@ -1,6 +1,7 @@
 """Byzantine validators of a drawn scenario: in most runs no validator, else one or as many as the cluster can bear.
 
-What is drawn here comes after all other faults and leaves their draws as they were.
+Behaviours are dealt, not drawn: there are more of them than Byzantine validators in a few dozen seeds, and by chance a
+third would not be there at all. What is drawn here comes after all other faults and leaves their draws as they were.
 """
 
 from typing import Final
@@ -12,31 +13,47 @@ from faults.kinds.simplex_messages import FINALITY, VOTES
 from network.draw import Draw
 from validators.consensus.quorum import faults_of
 
-PERCENT: Final = 20
-"""Percentage of drawn scenarios with a Byzantine validator."""
+IS_THERE: Final = (*[True] * 9, *[False] * 11)
+"""A card a seed: whether a validator is Byzantine, where the plan can bear one."""
 
-BEHAVIOURS: Final = (
+SIDES: Final = 2
+"""Behaviours of each of the two lists that a seed's Byzantine validators are dealt together."""
+
+PROPOSING: Final = (
     "equivocate",
+    "silent-leader",
+    "forge-block",
+    "forge-block",
+    "drag-time",
+    "forge-header",
+    "forge-header",
+    "forge-body",
+    "forge-body",
+    "skip-view",
+)
+"""Behaviours of a leader; one with many forms stands there twice."""
+
+SPEAKING: Final = (
     "double-vote",
     "conflicting-votes",
     "blind-vote",
     "nullify-and-finalize",
     "amnesia",
-    "silent-leader",
     "withhold",
     "stale-votes",
     "mutate-votes",
     "replay",
-    "forge-block",
-    "forge-block",
-    "forge-block",
-    "drag-time",
     "forge-answers",
+    "forge-snapshot",
+    "forge-snapshot",
+    "probe-snapshots",
     "thin-certificates",
     "garbage",
     "flood",
+    "odd-encoding",
+    "misshape",
 )
-"""The behaviours to draw from; one that touches timers stands there more often."""
+"""Behaviours in what is said of others' blocks, and in answers."""
 
 _WITHHELD: Final = (
     (),
@@ -47,36 +64,51 @@ _WITHHELD: Final = (
 )
 
 
-def draw_byzantine(draw: Draw, validators: int, engine: DrawnEngine) -> dict[str, Plain]:
-    """Draw one or two behaviours for each of at most f validators, or nothing."""
-    behaviours = engine.admitted(BEHAVIOURS)
-    if not behaviours or not draw.chance("dishonest.is_there", PERCENT):
+def draw_byzantine(hand: Draw, validators: int, engine: DrawnEngine) -> dict[str, Plain]:
+    """Return some behaviours of at most f validators, or nothing.
+
+    Args:
+        hand: The chance of the seed beside the others of its engine.
+        validators: The number of validators.
+        engine: Their engine.
+    """
+    proposing, speaking = (engine.admitted(each) for each in (PROPOSING, SPEAKING))
+    # Under the engine's own name: else each engine would be dealt the same in the same turn.
+    key = f"dishonest.{engine.name}"
+    if not speaking or not hand.dealt(key, IS_THERE):
         return {}
-    count = draw.between("dishonest.count", 1, faults_of(validators))
+    own = hand.hand(key, IS_THERE)
+    count = own.between("dishonest.count", 1, faults_of(validators))
+    nodes = own.some_of("dishonest.validators", range(validators), count)
+    leading = list(dict.fromkeys(own.next_of(f"{key}.proposing", (*proposing, *engine.proposing), SIDES)))
+    others = list(dict.fromkeys(own.next_of(f"{key}.speaking", (*speaking, *engine.speaking), SIDES)))
     found: dict[str, Plain] = {}
-    for place, node in enumerate(draw.some_of("dishonest.validators", range(validators), count)):
-        for behaviour in draw.some_of(
-            f"dishonest.{place}.behaviours", behaviours, 1 + draw.chance(f"dishonest.{place}.is_both", 40)
-        ):
-            name = f"{behaviour}-{node}"
-            found[name] = _draw_one(draw, f"dishonest.{name}", node, behaviour, engine=engine)
+    for place, behaviour in enumerate([*leading, *others]):
+        node = nodes[place % count]
+        # The first that proposes is asked first: each time would leave the other nothing.
+        every = len(leading) - place if place < len(leading) else own.one_of(f"dishonest.{behaviour}.every", (1, 1, 2))
+        fault = {"every": every if count == 1 or place >= len(leading) else 1}
+        found[f"{behaviour}-{node}"] = fault | _draw_one(
+            own, f"dishonest.{behaviour}", node, behaviour, engine=engine, validators=validators
+        )
     return found
 
 
-def _draw_one(draw: Draw, name: str, node: int, behaviour: str, *, engine: DrawnEngine) -> Plain:
-    start_ms = draw.between(f"{name}.start_ms", FAULTS_FROM_MS, FAULTS_UNTIL_MS - 6_000)
+def _draw_one(hand: Draw, name: str, node: int, behaviour: str, *, engine: DrawnEngine, validators: int) -> Plain:
+    start_ms = hand.between(f"{name}.start_ms", FAULTS_FROM_MS, FAULTS_UNTIL_MS - 8_000)
+    forms = forms_of(engine.name, behaviour)
     fault: Plain = {
         "kind": "byzantine",
         "validator": node,
         "behaviour": behaviour,
         "start_ms": start_ms,
-        "stop_ms": draw.between(f"{name}.stop_ms", start_ms + 5_000, FAULTS_UNTIL_MS),
-        "every": draw.one_of(f"{name}.every", (1, 1, 1, 2)),
-        "what": draw.one_of(f"{name}.what", ("", *forms_of(engine.name, behaviour))),
+        "stop_ms": hand.between(f"{name}.stop_ms", start_ms + 7_000, FAULTS_UNTIL_MS),
+        # Without a form all have their turn.
+        "what": hand.one_of(f"{name}.what", ("", *forms)) if hand.chance(f"{name}.has_form", 40) else "",
     }
     if behaviour == "amnesia":
-        fault["every_ms"] = draw.between(f"{name}.every_ms", 700, 4_000)
+        fault["every_ms"] = hand.between(f"{name}.every_ms", 700, 4_000)
     if behaviour == "withhold":
-        fault["kinds"] = list(draw.one_of(f"{name}.kinds", _WITHHELD))
-        fault["to"] = [] if draw.chance(f"{name}.is_to_all", 50) else [(node + 1) % 4]
+        fault["kinds"] = list(hand.one_of(f"{name}.kinds", _WITHHELD))
+        fault["to"] = [] if hand.chance(f"{name}.is_to_all", 50) else [(node + 1) % validators]
     return fault

@@ -5,12 +5,14 @@ the first one does not answer; a vote that was forgotten matters when the power 
 hardly ever meet. A sequence is a few faults that belong to each other, and settings that go with them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from cluster.swarm.engines.engine import DrawnEngine
 from cluster.swarm.sequences.disks import DISK_SEQUENCES
 from cluster.swarm.sequences.guards import GUARD_SEQUENCES
+from cluster.swarm.sequences.lags import LAG_SEQUENCES
+from cluster.swarm.sequences.picked import picked_views
 from cluster.swarm.sequences.sequence import FaultSequence, away, crash, drop
 from cluster.swarm.sequences.turns import TURN_SEQUENCES
 from faults.kinds.drawing import FAULTS_FROM_MS, FAULTS_UNTIL_MS, Plain
@@ -18,43 +20,38 @@ from faults.kinds.simplex_messages import ANSWERS, CERTIFIED, LEAVING, VOTES
 from network.draw import Draw
 from validators.consensus.quorum import faults_of
 
-PERCENT: Final = 55
-"""Percentage of the seeds without an idle guard's sequence that have one of the two lists here."""
-
-RARE_PERCENT: Final = 35
-"""Percentage of sequences that are of the second list, so that the others are as old as the seeds."""
-
-DISK_PERCENT: Final = 20
-"""Percentage of the seeds without a sequence of these lists that have one about what a disk holds and lacks."""
-
-TURN_PERCENT: Final = 55
-"""Percentage of the seeds without any of these that have one about who is cut off, silent or behind in turn."""
-
-GUARD_PERCENT: Final = 20
-"""Percentage of all seeds that have a sequence about an idle guard instead."""
-
 SMALL_CHUNK_BYTES: Final = 12_000
 """A snapshot in pieces of this length has several."""
 
 _ANSWERS: Final = ("SnapshotOffer", "BlockResponse")
 
 
-def draw_fault_sequence(draw: Draw, validators: int, engine: DrawnEngine) -> FaultSequence:
-    """Return the seed's sequence, without any fault in the seeds that have none, without what the engine has not."""
-    if draw.chance("drama.is_of_guards", GUARD_PERCENT):
-        make = draw.one_of("drama.guards", GUARD_SEQUENCES)
-    elif not draw.chance("drama.is_on", PERCENT):
-        if draw.chance("drama.is_storage", DISK_PERCENT):
-            make = draw.one_of("drama.storage", DISK_SEQUENCES)
-        elif draw.chance("drama.is_of_turns", TURN_PERCENT):
-            make = draw.one_of("drama.turns", TURN_SEQUENCES)
-        else:
-            return FaultSequence({})
-    elif draw.chance("drama.is_rare", RARE_PERCENT):
-        make = draw.one_of("drama.rare", _RARE_SEQUENCES)
-    else:
-        make = draw.one_of("drama", _SEQUENCES)
-    sequence = make(draw, validators)
+def draw_fault_sequence(hand: Draw, validators: int, engine: DrawnEngine) -> FaultSequence:
+    """Return the seed's sequence, without what the engine has not.
+
+    Args:
+        hand: The chance of the seed beside the others of its engine, so that each list has its share of any few dozen
+            seeds, and each sequence of a list its turn.
+        validators: The number of validators.
+        engine: Their engine.
+    """
+    return _draw_of(hand, validators, engine, "drama", _DECK)
+
+
+def draw_beside(hand: Draw, validators: int, engine: DrawnEngine) -> FaultSequence:
+    """Return what goes with any sequence, as it is about single views or one rule; without any fault for some seeds."""
+    return _draw_of(hand, validators, engine, "beside", _DECK_BESIDE)
+
+
+def _draw_of(hand: Draw, validators: int, engine: DrawnEngine, subject: str, deck: Sequence[str]) -> FaultSequence:
+    # Under the engine's own name: else each engine would be dealt the same in the same turn.
+    key = f"{subject}.{engine.name}"
+    lists = {**_LISTS, "own": engine.sequences}
+    name = hand.dealt(key, deck)
+    if not lists[name]:
+        return FaultSequence({})
+    own = hand.hand(key, deck)
+    sequence = own.one_of(f"{key}.{name}", lists[name])(own, validators)
     admitted = {name: engine.in_own_words(each) for name, each in sequence.faults.items() if engine.admits(each)}
     return FaultSequence(admitted, engine.settings(sequence.settings))
 
@@ -75,7 +72,12 @@ def _bad_disk(draw: Draw, validators: int) -> FaultSequence:
     first_ms = draw.between("bad-disk.first_ms", 4_500, 8_000)
     second_ms = draw.between("bad-disk.second_ms", 10_000, 13_000)
     faults: dict[str, Plain] = {
-        "bad-disk": {**fault, "validator": node, "start_ms": 2_000, "stop_ms": 15_000},
+        "bad-disk": {
+            **fault,
+            "validator": node,
+            "start_ms": FAULTS_FROM_MS + draw.between("bad-disk.start_ms", 0, 2_000),
+            "stop_ms": FAULTS_UNTIL_MS - draw.between("bad-disk.stop_ms", 0, 2_000),
+        },
         "first-restart": crash(node, first_ms, 600),
         "second-restart": crash(node, second_ms, 600),
     }
@@ -178,7 +180,8 @@ def _far_behind(draw: Draw, validators: int) -> FaultSequence:
         # The first peer that it asks for a snapshot forges what it serves.
         span: Plain = {"start_ms": 2_000, "stop_ms": 15_500}
         del faults["no-answer"]
-        faults["liar"] = {"kind": "byzantine", "validator": silent[0], "behaviour": "forge-answers", **span}
+        forging = draw.one_of("far-behind.behaviour", ("forge-answers", "forge-snapshot"))
+        faults["liar"] = {"kind": "byzantine", "validator": silent[0], "behaviour": forging, **span}
         gap = min(gap, 3)
     return FaultSequence(faults, {"sync": {"snapshot_gap_blocks": gap, "chunk_bytes": SMALL_CHUNK_BYTES}})
 
@@ -305,9 +308,11 @@ def _two_at_a_boundary(draw: Draw, validators: int) -> FaultSequence:
     )
 
 
-_SEQUENCES: Final[Sequence[Callable[[Draw, int], FaultSequence]]] = (
+_CORRELATED: Final[Sequence[Callable[[Draw, int], FaultSequence]]] = (
     _bad_disk,
     _bad_disk,
+    _misdirected,
+    _failing_disk,
     _failing_disk,
     _power_cuts,
     _absent_leader,
@@ -315,21 +320,37 @@ _SEQUENCES: Final[Sequence[Callable[[Draw, int], FaultSequence]]] = (
     _far_behind,
     _lost_certificates,
     _noise,
-)
-"""The first list; a sequence with many sides is drawn twice as often."""
-
-_RARE_SEQUENCES: Final[Sequence[Callable[[Draw, int], FaultSequence]]] = (
-    _misdirected,
-    _misdirected,
-    _failing_disk,
-    _failing_disk,
     _joined_twice,
     _dark_view,
     _few_answers,
     _two_clogs,
     _two_at_a_boundary,
 )
-"""More of them: what no seed of the first list brings together. Bad disks are drawn twice as often."""
+"""Those of this file; one with many sides has its turn twice as often."""
+
+_LISTS: Final[Mapping[str, Sequence[Callable[[Draw, int], FaultSequence]]]] = {
+    "correlated": _CORRELATED,
+    "guards": GUARD_SEQUENCES,
+    "disks": DISK_SEQUENCES,
+    "turns": TURN_SEQUENCES,
+    "lags": LAG_SEQUENCES,
+    "picked": (picked_views,),
+    "none": (),
+}
+"""The lists by name, besides the engine's own."""
+
+_DECK: Final = (
+    *["own"] * 5,
+    *["correlated"] * 6,
+    *["guards"] * 3,
+    *["turns"] * 2,
+    *["disks"] * 3,
+    "lags",
+)
+"""A card a seed: the list that it has its sequence of."""
+
+_DECK_BESIDE: Final = (*["picked"] * 6, *["own"] * 7, *["none"] * 7)
+"""A card a seed: what it has beside its sequence, where the plan can bear it."""
 
 
 def _span(draw: Draw, name: str) -> Plain:

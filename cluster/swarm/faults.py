@@ -7,9 +7,8 @@ validator twice without power, say) is left out by asking the rules of `faults.p
 from collections.abc import Mapping
 from typing import Final
 
-from cluster.swarm.attacks import draw_attack, draw_more_attacks
 from cluster.swarm.byzantine import draw_byzantine
-from cluster.swarm.engines.engine import DrawnEngine
+from cluster.swarm.engines.engine import BYZANTINE, DrawnEngine
 from faults import PlanError, check_plan, kind_of
 from faults.kinds.drawing import FAULTS_FROM_MS, FAULTS_UNTIL_MS, Drawn, Plain
 from faults.kinds.registry import FAULTS, decode_fault
@@ -17,16 +16,13 @@ from network.draw import Draw
 from validators.consensus.quorum import faults_of
 
 AWAY_PERCENT: Final = 10
-"""Percentage of seeds with exactly f validators offline and no other fault."""
+"""Percentage of seeds with exactly f validators offline, or none, and no other fault."""
+
+NOBODY_PERCENT: Final = 25
+"""Percentage of these seeds in which nobody is offline."""
 
 FAULTS_MAX: Final = 4
-"""Most faults in one run, without Byzantine validators."""
-
-FAULTS_MAX_BYZANTINE: Final = 5
-"""Most faults in one run: a sequence that has many shuts out no Byzantine validator."""
-
-FAULTS_MAX_ATTACKED: Final = 7
-"""Most faults in one run, with the further behaviours of its Byzantine validators."""
+"""Most faults in one run, without what Byzantine validators do and without what is dealt beside."""
 
 DRAWN: Final[Mapping[Drawn, str]] = dict(
     sorted((drawn, kind_of(kind)) for kind in FAULTS.built_in for drawn in kind.draws())
@@ -34,29 +30,48 @@ DRAWN: Final[Mapping[Drawn, str]] = dict(
 """Every way to draw a fault with its kind, in the order of places: the list that draws choose from."""
 
 
-def draw_faults(draw: Draw, validators: int, sequence: Mapping[str, Plain], engine: DrawnEngine) -> dict[str, Plain]:
-    """Draw a few kinds and keep each fault that goes with those before it; beside a sequence, one at most."""
-    if draw.chance("away.is_alone", AWAY_PERCENT):
+def draw_faults(
+    draw: Draw, hand: Draw, validators: int, sequence: Mapping[str, Plain], engine: DrawnEngine
+) -> dict[str, Plain]:
+    """Draw a few kinds and keep each fault that goes with those before it; beside a sequence, one at most.
+
+    Args:
+        draw: The chance of the seed.
+        hand: Its chance beside the others of its engine.
+        validators: The number of validators.
+        sequence: The faults of its sequence.
+        engine: Its engine.
+    """
+    if is_just_away(draw):
         return _draw_away(draw, validators)
     count = draw.one_of("faults.count", (0, 1, 1, 2, 3, 3, FAULTS_MAX))
     found = dict(sequence)
     count = min(count, 1) if sequence else count
-    for drawn in draw.some_of("faults.kinds", list(DRAWN), count):
+    for drawn in draw.next_of("faults.kinds", list(DRAWN), FAULTS_MAX)[:count]:
         fault = {"kind": DRAWN[drawn], **drawn.make(draw, drawn.name, validators)}
         if _keep_if_sound(found, {drawn.name: fault}, validators, engine) and drawn.companion is not None:
             name = f"{drawn.name}-crash"
             _keep_if_sound(found, {name: drawn.companion(draw, name, fault, validators)}, validators, engine)
-    for name, fault in draw_byzantine(draw, validators, engine).items():
-        _keep_if_sound(found, {name: fault}, validators, engine, faults_max=FAULTS_MAX_BYZANTINE)
-    for name, fault in draw_attack(draw, validators, engine).items():
-        _keep_if_sound(found, {name: fault}, validators, engine, faults_max=FAULTS_MAX_BYZANTINE)
-    for name, fault in draw_more_attacks(draw, found, engine).items():
-        _keep_if_sound(found, {name: fault}, validators, engine, faults_max=FAULTS_MAX_ATTACKED)
+    forging = [(fault["validator"], fault["behaviour"]) for fault in found.values() if fault["kind"] == BYZANTINE]
+    for name, fault in draw_byzantine(hand, validators, engine).items():
+        # A sequence may have it already: what one has forged the other one cannot read.
+        if (fault["validator"], fault["behaviour"]) not in forging:
+            _keep_if_sound(found, {name: fault}, validators, engine, faults_max=None)
     return found
 
 
+def is_just_away(draw: Draw) -> bool:
+    """Whether a seed has validators offline, or nobody, and no other fault: the others must go on at their pace."""
+    return draw.chance("away.is_alone", AWAY_PERCENT)
+
+
 def _draw_away(draw: Draw, validators: int) -> dict[str, Plain]:
-    """Draw nothing but that f validators are down for long: where one more vote is missed, finality stands still."""
+    """Draw nothing but that f validators are down for long: where one more vote is missed, finality stands still.
+
+    In some of these seeds nobody is.
+    """
+    if draw.chance("away.is_nobody", NOBODY_PERCENT):
+        return {}
     return {
         f"away-{node}": {
             "kind": "crash",
@@ -74,10 +89,10 @@ def _keep_if_sound(
     validators: int,
     engine: DrawnEngine,
     *,
-    faults_max: int = FAULTS_MAX,
+    faults_max: int | None = FAULTS_MAX,
 ) -> bool:
     plan = {**found, **{name: engine.in_own_words(fault) for name, fault in more.items()}}
-    if len(found) >= faults_max or not is_sound(plan, validators, engine):
+    if (faults_max is not None and len(found) >= faults_max) or not is_sound(plan, validators, engine):
         return False
     found |= plan
     return True

@@ -18,15 +18,16 @@ from cluster.scenario.model import Scenario
 from cluster.swarm.anchors import anchor_some, draw_faults_after
 from cluster.swarm.combinations import combine, draw_combined
 from cluster.swarm.engines.engine import DrawnEngine
-from cluster.swarm.engines.registry import DRAWN_ENGINES, draw_engine
-from cluster.swarm.fault_sequences import draw_fault_sequence
-from cluster.swarm.faults import draw_faults
+from cluster.swarm.engines.registry import DRAWN_ENGINES, draw_engine, draw_engine_hand
+from cluster.swarm.fault_sequences import draw_beside, draw_fault_sequence
+from cluster.swarm.faults import draw_faults, is_just_away, is_sound
 from cluster.swarm.policies.policy import draw_calendar, draw_parameters
 from cluster.swarm.policies.registry import DRAWN_POLICIES, draw_hand, draw_policy
 from cluster.swarm.prefixes.prefix import Prefix
 from cluster.swarm.prefixes.registry import PREFIXES, VALIDATORS, draw_prefix, with_prefix
 from cluster.swarm.replicas import draw_apply_modes, draw_observer_fault, draw_observers
 from cluster.swarm.sequences.sequence import FaultSequence
+from cluster.swarm.variations import vary_faults, vary_sections
 from cluster.swarm.workloads import NARROW_LANE_CYCLES, READINGS, draw_crowd, draw_workloads
 from cluster.workloads.kinds.edge_scripts import NARROW_MAILBOX
 from faults import kind_of
@@ -55,14 +56,15 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
     is an engine, with faults that it can have.
     """
     draw, stated = Draw(seed), _stated(settings, POLICY_KEY, POLICIES)
-    engine = draw_engine(draw, _stated(settings, ENGINE_KEY, DRAWN_ENGINES))
+    engine = draw_engine(draw, stated_engine := _stated(settings, ENGINE_KEY, DRAWN_ENGINES))
     scripted = "" if stated else draw_prefix(draw, engine.without_prefixes)
     validators = VALIDATORS.get(scripted, draw.one_of("cluster.validators", (4, 4, 4, 4, 5, 6, 7)))
     prefix = PREFIXES[scripted](draw, validators) if scripted else None
     policy = stated or draw_policy(draw)
     hand, observers = draw_hand(draw, policy, stated), draw_observers(draw)
     chain = _draw_chain(hand, policy) if scripted else combine(hand, _draw_chain(hand, policy))
-    disturbed = _draw_disturbances(draw, engine, prefix, validators=validators, observers=len(observers))
+    own = draw_engine_hand(draw, stated_engine)
+    disturbed = _draw_disturbances(draw, own, engine, prefix, validators=validators, observers=len(observers))
     raw: Plain = {
         "name": SWARM,
         "title": f"drawn from seed {seed}{f', after the prefix {scripted}' * bool(scripted)}",
@@ -88,6 +90,7 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
     }
     raw["workload"] |= draw_crowd(draw, raw["network"])
     raw["workload"] |= {} if scripted else draw_combined(hand, chain)
+    raw = raw if scripted or is_just_away(draw) else vary_sections(draw, raw)
     if prefix is not None:
         raw = with_prefix(raw, prefix)
         # A policy that is activated needs blocks of its own to be judged in.
@@ -101,14 +104,20 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
 
 
 def _draw_disturbances(
-    draw: Draw, engine: DrawnEngine, prefix: Prefix | None, *, validators: int, observers: int
+    draw: Draw, hand: Draw, engine: DrawnEngine, prefix: Prefix | None, *, validators: int, observers: int
 ) -> FaultSequence:
     """Return all faults, with the settings that go with those of a sequence; a script has none besides its own."""
     if prefix is not None:
-        return FaultSequence(draw_faults_after(draw, validators, prefix, engine))
-    sequence = draw_fault_sequence(draw, validators, engine)
-    faults = draw_faults(draw, validators, sequence.faults, engine)
+        return FaultSequence(draw_faults_after(draw, hand, validators, prefix, engine))
+    sequence = draw_fault_sequence(hand, validators, engine)
+    faults = draw_faults(draw, hand, validators, sequence.faults, engine)
     faults = anchor_some(draw, faults, sequence.faults, validators, engine=engine)
+    beside = FaultSequence({}) if is_just_away(draw) else draw_beside(hand, validators, engine)
+    is_apart = not {*faults} & {*beside.faults} and not {*sequence.settings} & {*beside.settings}
+    if is_apart and is_sound({**faults, **beside.faults}, validators, engine):
+        faults |= beside.faults
+        sequence = FaultSequence(faults, {**sequence.settings, **beside.settings})
+    faults = faults if is_just_away(draw) else vary_faults(draw, faults, validators, engine)
     faults |= draw_observer_fault(draw, faults, validators, observers)
     return FaultSequence(faults, sequence.settings)
 

@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from cluster.scenario.rules import unused_times
+from cluster.swarm.sequences.sequence import FaultSequence
 from faults import kind_of
 from faults.byzantine.catalogue import behaviours_of
 from faults.kinds.byzantine import Byzantine
@@ -22,7 +23,9 @@ class DrawnEngine(NamedTuple):
         cards: Its share, in cards of the deck that all engines make together.
         section: Draws the keys of `[consensus]` that are its own.
         messages: For each message of the draws, those of its own that do the same work.
-        behaviours: Its own behaviours of Byzantine validators, drawn beside those of every engine.
+        proposing: Its own behaviours of a Byzantine leader, dealt beside those of every engine.
+        speaking: Its own behaviours in what a Byzantine validator says of others' blocks.
+        sequences: Fault sequences about its own rules.
         without_prefixes: Prefixes whose scripts only another engine can follow.
         without_moments: Moments of anchors that never come.
     """
@@ -31,13 +34,15 @@ class DrawnEngine(NamedTuple):
     cards: int
     section: Callable[[Draw], Plain] = lambda _draw: {}
     messages: Mapping[str, tuple[str, ...]] = MappingProxyType({})
-    behaviours: tuple[str, ...] = ()
+    proposing: tuple[str, ...] = ()
+    speaking: tuple[str, ...] = ()
+    sequences: tuple[Callable[[Draw, int], FaultSequence], ...] = ()
     without_prefixes: tuple[str, ...] = ()
     without_moments: tuple[str, ...] = ()
 
     def admitted(self, behaviours: tuple[str, ...]) -> tuple[str, ...]:
-        """Return those of some behaviours that the engine has, and its own."""
-        return (*(each for each in behaviours if self._has(each)), *self.behaviours)
+        """Return those of some behaviours that the engine has."""
+        return tuple(each for each in behaviours if self._has(each))
 
     def admits(self, fault: Plain) -> bool:
         """Return whether the engine can have a drawn fault: only some engines have adversaries."""

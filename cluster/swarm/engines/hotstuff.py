@@ -4,6 +4,7 @@ from typing import Final
 
 from cluster.scenario.model import HotstuffSection
 from cluster.swarm.engines.engine import DrawnEngine
+from cluster.swarm.sequences.hotstuff import HOTSTUFF_SEQUENCES
 from faults.kinds.drawing import Plain
 from faults.kinds.simplex_messages import ANSWERS, BLOCK_CERTIFICATES, LAST_VOTES, LEAVING, VOTES
 from network.draw import Draw
@@ -37,6 +38,8 @@ DRAWN_HOTSTUFF: Final = DrawnEngine(
         **dict.fromkeys(BLOCK_CERTIFICATES, (BlockRelay.traced_name,)),
         **dict.fromkeys(ANSWERS, (BlockResponse.traced_name,)),
     },
-    behaviours=("hide-certificate", "stale-certificate"),
+    proposing=("hide-certificate", "exchange-certificate", "forge-seal", "forge-seal", "forge-seal", "many-blocks"),
+    speaking=("stale-certificate", "forge-vote", "forge-vote", "forge-vote"),
+    sequences=HOTSTUFF_SEQUENCES,
     without_prefixes=("rewinding",),
 )

@@ -7,6 +7,7 @@ from typing import Final
 
 from cluster.scenario.sections.longest_chain import LongestChainSection
 from cluster.swarm.engines.engine import DrawnEngine
+from cluster.swarm.sequences.longest_chain import LONGEST_CHAIN_SEQUENCES
 from faults.kinds.drawing import Plain
 from faults.kinds.simplex_messages import ANSWERS, BLOCK_CERTIFICATES, LAST_VOTES, LEAVING, VOTES
 from network.draw import Draw
@@ -47,7 +48,8 @@ DRAWN_LONGEST_CHAIN: Final = DrawnEngine(
         **dict.fromkeys(LEAVING, (Announcement.traced_name,)),
         **dict.fromkeys(ANSWERS, (HeadResponse.traced_name,)),
     },
-    behaviours=("private-branch", "usurp"),
+    proposing=("private-branch", "usurp", "forge-head", "forge-head", "forge-head"),
+    sequences=LONGEST_CHAIN_SEQUENCES,
     without_prefixes=("rewinding",),
     without_moments=("timeout",),
 )

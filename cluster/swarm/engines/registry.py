@@ -7,7 +7,7 @@ from cluster.swarm.engines.engine import DrawnEngine
 from cluster.swarm.engines.hotstuff import DRAWN_HOTSTUFF
 from cluster.swarm.engines.longest_chain import DRAWN_LONGEST_CHAIN
 from cluster.swarm.engines.simplex import DRAWN_SIMPLEX
-from network.draw import Draw
+from network.draw import Draw, Hand
 
 DRAWN_ENGINES: Final[Mapping[str, DrawnEngine]] = {
     each.name: each for each in (DRAWN_SIMPLEX, DRAWN_HOTSTUFF, DRAWN_LONGEST_CHAIN)
@@ -23,3 +23,9 @@ def draw_engine(draw: Draw, stated: str = "") -> DrawnEngine:
     if stated:
         return DRAWN_ENGINES[stated]
     return draw.dealt("engine", DECK)
+
+
+def draw_engine_hand(draw: Draw, stated: str = "") -> Hand:
+    """Return the chance of a seed beside the others that are dealt its engine; one that is stated is in every seed."""
+    is_dealt = stated in {"", draw_engine(draw).name}
+    return draw.hand("engine", DECK) if is_dealt else Hand(draw.seed, draw.seed)

@@ -3,6 +3,7 @@
 from typing import Final
 
 from cluster.swarm.engines.engine import DrawnEngine
+from cluster.swarm.sequences.simplex import SIMPLEX_SEQUENCES
 from faults.kinds.drawing import Plain
 from network.draw import Draw
 from validators.consensus.simplex.kind import SIMPLEX
@@ -20,4 +21,6 @@ def _draw_section(draw: Draw) -> Plain:
     }
 
 
-DRAWN_SIMPLEX: Final = DrawnEngine(SIMPLEX.name, cards=10, section=_draw_section)
+DRAWN_SIMPLEX: Final = DrawnEngine(
+    SIMPLEX.name, cards=10, section=_draw_section, proposing=("forge-parent",), sequences=SIMPLEX_SEQUENCES
+)

@@ -60,9 +60,35 @@ def _held_finality(draw: Draw, validators: int) -> FaultSequence:
     )
 
 
+def _bad_journal(draw: Draw, validators: int) -> FaultSequence:
+    """The vote journal of one validator goes bad, is pruned often, and is read at one start after the other."""
+    node = draw.between("bad-journal.validator", 0, validators - 1)
+    bad: Plain = {
+        "kind": draw.one_of("bad-journal.kind", ("bit-rot", "stale-read", "misdirected-write")),
+        "validator": node,
+        "ppm": draw.one_of("bad-journal.ppm", (60_000, 200_000, 500_000)),
+        "files": ["journal"],
+        "start_ms": FAULTS_FROM_MS + draw.between("bad-journal.start_ms", 0, 1_500),
+        "stop_ms": draw.between("bad-journal.stop_ms", 9_000, 15_000),
+    }
+    faults: dict[str, Plain] = {"bad-journal": bad}
+    at_ms = 3_000
+    for place in range(draw.between("bad-journal.starts", 3, 5)):
+        at_ms += draw.between(f"bad-journal.{place}.wait_ms", 700, 2_000)
+        faults[f"start-{place}"] = crash(node, at_ms, 200)
+        at_ms += 200
+    if draw.chance("bad-journal.is_torn", 50):
+        torn: Plain = {"kind": "torn-writes", "validators": [node], "start_ms": FAULTS_FROM_MS}
+        faults["torn-journal"] = {**torn, "stop_ms": 15_000}
+    kept = draw.one_of("bad-journal.views", (1, 3, 20))
+    return FaultSequence(faults, {"consensus": {"view_retention": kept}, "costs": {"sync_us": 15_000}})
+
+
 DISK_SEQUENCES: Final[Sequence[Callable[[Draw, int], FaultSequence]]] = (
     _broken_pruning,
     _joined_thrice,
     _held_finality,
+    _bad_journal,
+    _bad_journal,
 )
-"""Every one of them, each drawn as often as the others."""
+"""Every one of them, each in its turn; a bad journal, which has many sides, twice as often."""

@@ -92,7 +92,9 @@ def _torn_again(draw: Draw, validators: int) -> FaultSequence:
 def _forged_snapshots(draw: Draw, validators: int) -> FaultSequence:
     """A validator that has to join three times is offered a forged snapshot first, another one each time."""
     node = draw.between("forged-snapshots.validator", 0, validators - 1)
-    forging: Plain = {"kind": "byzantine", "behaviour": "forge-answers", "what": "snapshots"}
+    forging: Plain = {"kind": "byzantine", "behaviour": "forge-snapshot"}
+    if draw.chance("forged-snapshots.is_in_bytes", 30):
+        forging = {"kind": "byzantine", "behaviour": "forge-answers", "what": "snapshots"}
     faults: dict[str, Plain] = {}
     for place in range(faults_of(validators)):
         forger = (node + 1 + place) % validators

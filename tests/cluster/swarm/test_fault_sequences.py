@@ -20,14 +20,16 @@ SLOW_JOIN = (
 """A validator that was away joins from a snapshot in enough pieces that new blocks are final before it is here."""
 
 
-def test_every_sequence_is_drawn_and_leaves_seeds_without_one():
+def test_every_sequence_is_drawn():
     drawn = [draw_fault_sequence(Draw(seed), 4, DRAWN_SIMPLEX) for seed in SEEDS]
     leading = {next(iter(sequence.faults), "") for sequence in drawn}
     numbered = ("silent-leader", "forger")
     leading = {next((each for each in numbered if name.startswith(f"{each}-")), name) for name in leading}
 
     assert leading == {
-        "",
+        "bad-journal",
+        *("unheard", "late-entry", "missed", "no-quorum", "not-knowing", "slow-builder"),
+        *("behind-0", "behind", "by-block"),
         "bad-disk",
         "failing-disk",
         "power-cut-0",

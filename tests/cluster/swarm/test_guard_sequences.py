@@ -7,7 +7,6 @@ import pytest
 
 from checker.coverage.registry import CELLS
 from cluster.scenario.load import load_scenario
-from cluster.swarm.attacks import draw_more_attacks
 from cluster.swarm.engines.longest_chain import DRAWN_LONGEST_CHAIN, LOTTERY_SLOT_MS
 from cluster.swarm.engines.simplex import DRAWN_SIMPLEX
 from cluster.swarm.fault_sequences import draw_fault_sequence
@@ -102,15 +101,6 @@ def forging(behaviour, form):
         f'faults.x={{kind="byzantine", validator=1, behaviour="{behaviour}", what="{form}", '
         "start_ms=1_000, stop_ms=12_000}"
     )
-
-
-def test_a_further_behaviour_is_of_who_is_byzantine_and_another_one():
-    for seed in range(100):
-        first = {"kind": "byzantine", "validator": 2, "behaviour": "forge-body", "start_ms": 0, "stop_ms": 9}
-        more = draw_more_attacks(Draw(seed), {"first": first}, DRAWN_SIMPLEX)
-
-        assert {fault["validator"] for fault in more.values()} <= {2}
-        assert "forge-body" not in {fault["behaviour"] for fault in more.values()}
 
 
 def test_a_lottery_leads_some_longest_chains_and_leaves_slots_empty():

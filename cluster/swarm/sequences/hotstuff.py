@@ -1,0 +1,71 @@
+"""Fault sequences about rules of HotStuff that nothing else comes to; in Simplex' words, as all draws are."""
+
+from collections.abc import Callable
+from typing import Final
+
+from cluster.swarm.sequences.sequence import FaultSequence, away, drop
+from faults.kinds.drawing import FAULTS_FROM_MS, FAULTS_UNTIL_MS, Plain
+from faults.kinds.simplex_messages import LEAVING, VOTES
+from network.draw import Draw
+from validators.messages import BlockRelay
+
+_SPAN: Final[Plain] = {"start_ms": FAULTS_FROM_MS, "stop_ms": FAULTS_UNTIL_MS}
+
+
+def _votes_of_a_left_view(draw: Draw, validators: int) -> FaultSequence:
+    """The votes of some views come late: their next leader has the quorum when it has got there by timeouts."""
+    first = draw.between("left-votes.view", 4, 8)
+    last = first + draw.between("left-votes.more", 0, 2)
+    late: Plain = {"kind": "rule", "action": "delay", "kinds": [*VOTES], "views": [[first, last]]}
+    # The waits are 2.1 to 5 s long; the votes come a little before their end, or after it.
+    faults = {"left-votes": {**late, "delay_ms": draw.one_of("left-votes.delay_ms", (2_000, 3_100, 5_100)), **_SPAN}}
+    if draw.chance("left-votes.is_for_one", 50):
+        faults["left-votes"]["to"] = [(first + 1) % validators]
+    return FaultSequence(faults)
+
+
+def _votes_kept_over_crashes(draw: Draw, validators: int) -> FaultSequence:
+    """Some lose their power again and again when their vote is on the disk and has not left."""
+    faults: dict[str, Plain] = {}
+    for place, node in enumerate(draw.some_of("kept-votes.validators", range(validators), 2)):
+        start_ms = FAULTS_FROM_MS + draw.between(f"kept-votes.{place}.start_ms", 0, 2_000)
+        faults[f"kept-vote-{place}"] = {
+            "kind": "crash-at-boundary",
+            "validator": node,
+            "boundary": "after-sync",
+            "every": draw.between(f"kept-votes.{place}.every", 2, 6),
+            "restart_after_ms": draw.one_of(f"kept-votes.{place}.down_ms", (80, 300, 1_500)),
+            "start_ms": start_ms,
+            "stop_ms": 13_000,
+        }
+    return FaultSequence(faults)
+
+
+def _far_block(draw: Draw, validators: int) -> FaultSequence:
+    """One validator misses more views than are kept, and hears of the others by a block of a view far ahead."""
+    node = draw.between("far-block.validator", 0, validators - 1)
+    start_ms = draw.between("far-block.start_ms", 2_000, 4_000)
+    stop_ms = start_ms + draw.between("far-block.for_ms", 6_500, 9_500)
+    lost = {**drop([*LEAVING], to=[node]), "start_ms": start_ms, "stop_ms": stop_ms + 2_500}
+    absent = {**away(node, validators), "start_ms": start_ms, "stop_ms": stop_ms}
+    kept = draw.between("far-block.view_retention", 1, 2)
+    return FaultSequence({"far-block": absent, "lost-timeouts": lost}, {"consensus": {"view_retention": kept}})
+
+
+def _timeouts_for_some(draw: Draw, validators: int) -> FaultSequence:
+    """Nobody hears a leader, and what leaves its view reaches some much later than others."""
+    view = draw.between("some-timeouts.view", 4, 8)
+    unheard = {**drop([BlockRelay.traced_name, *VOTES], [view % validators]), "views": [[view, view]], **_SPAN}
+    some = sorted(draw.some_of("some-timeouts.to", range(validators), draw.between("some-timeouts.count", 1, 2)))
+    late: Plain = {"kind": "rule", "action": "delay", "kinds": [*LEAVING], "views": [[view, view + 1]], "to": some}
+    delay_ms = draw.one_of("some-timeouts.delay_ms", (400, 2_500, 5_500))
+    return FaultSequence({"unheard": unheard, "late-timeouts": {**late, "delay_ms": delay_ms, **_SPAN}})
+
+
+HOTSTUFF_SEQUENCES: Final[tuple[Callable[[Draw, int], FaultSequence], ...]] = (
+    _votes_of_a_left_view,
+    _votes_kept_over_crashes,
+    _far_block,
+    _timeouts_for_some,
+)
+"""Every one of them, each in its turn."""

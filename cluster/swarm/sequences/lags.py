@@ -1,0 +1,79 @@
+"""Fault sequences about catching up: how far behind is far enough, who answers, what is lost on the way."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from cluster.swarm.sequences.sequence import FaultSequence, away, drop
+from faults.kinds.drawing import FAULTS_UNTIL_MS, Plain
+from network.draw import Draw
+from validators.messages import BlockRelay, BlockResponse, SnapshotChunk, SnapshotOffer
+
+
+def _behind_by_the_limit(draw: Draw, validators: int) -> FaultSequence:
+    """One validator is away again and again, for about as many blocks as make it ask for a snapshot."""
+    node = draw.between("limit.validator", 0, validators - 1)
+    gap = draw.between("limit.gap_blocks", 1, 4)
+    faults: dict[str, Plain] = {}
+    at_ms = 2_000
+    for place in range(4):
+        at_ms += draw.between(f"limit.{place}.wait_ms", 300, 900)
+        stop_ms = at_ms + draw.between(f"limit.{place}.for_ms", 700 * gap, 1_400 * gap)
+        if stop_ms > FAULTS_UNTIL_MS:
+            break
+        faults[f"behind-{place}"] = {**away(node, validators), "start_ms": at_ms, "stop_ms": stop_ms}
+        at_ms = stop_ms
+    return FaultSequence(faults, {"sync": {"snapshot_gap_blocks": gap}})
+
+
+def _unanswered(draw: Draw, validators: int) -> FaultSequence:
+    """One validator is far behind, and no peer's snapshot comes to it until it has asked them all several times."""
+    node = draw.between("unanswered.validator", 0, validators - 1)
+    start_ms = draw.between("unanswered.start_ms", 2_000, 3_500)
+    back_ms = start_ms + draw.between("unanswered.for_ms", 3_500, 5_000)
+    kinds = draw.one_of(
+        "unanswered.kinds",
+        (
+            [SnapshotOffer.traced_name],
+            [SnapshotChunk.traced_name],
+            [SnapshotOffer.traced_name, SnapshotChunk.traced_name, BlockResponse.traced_name],
+        ),
+    )
+    stop_ms = back_ms + draw.between("unanswered.lost_ms", 2_000, 6_500)
+    return FaultSequence(
+        {
+            "behind": {**away(node, validators), "start_ms": start_ms, "stop_ms": back_ms},
+            "unanswered": {**drop(kinds, to=[node]), "start_ms": start_ms, "stop_ms": stop_ms},
+        },
+        {
+            "sync": {
+                "snapshot_gap_blocks": draw.between("unanswered.gap_blocks", 1, 3),
+                "chunk_bytes": draw.one_of("unanswered.chunk_bytes", (2_000, 20_000)),
+            },
+            "consensus": {"fetch_timeout_ms": draw.one_of("unanswered.fetch_timeout_ms", (200, 500))},
+        },
+    )
+
+
+def _block_by_block(draw: Draw, validators: int) -> FaultSequence:
+    """Blocks reach one validator only when it asks, and peers answer slowly and seldom."""
+    node = draw.between("by-block.validator", 0, validators - 1)
+    start_ms = draw.between("by-block.start_ms", 2_000, 4_000)
+    stop_ms = draw.between("by-block.stop_ms", start_ms + 5_000, FAULTS_UNTIL_MS)
+    return FaultSequence(
+        {"by-block": {**drop([BlockRelay.traced_name], to=[node]), "start_ms": start_ms, "stop_ms": stop_ms}},
+        {
+            "costs": {
+                "answers_per_second": draw.between("by-block.answers_per_second", 1, 3),
+                "serve_block_us": draw.one_of("by-block.serve_block_us", (50, 20_000, 150_000)),
+            },
+            "consensus": {"fetch_grace_ms": draw.one_of("by-block.fetch_grace_ms", (0, 200, 900))},
+        },
+    )
+
+
+LAG_SEQUENCES: Final[Sequence[Callable[[Draw, int], FaultSequence]]] = (
+    _behind_by_the_limit,
+    _unanswered,
+    _block_by_block,
+)
+"""Every one of them, each in its turn."""

@@ -1,0 +1,139 @@
+"""Fault sequences about rules of Simplex that nothing else comes to: who enters a view late, or ends one beside others.
+
+Each is about one view, whose messages are lost or late for some validators alone.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from cluster.swarm.sequences.guards import LATE_VOTES_MS
+from cluster.swarm.sequences.sequence import FaultSequence, drop
+from faults.kinds.drawing import FAULTS_FROM_MS, FAULTS_UNTIL_MS, Plain
+from faults.kinds.simplex_messages import ANSWERS, CERTIFIED, FINALITY, LEAVING, LEAVING_VOTES, VOTES
+from network.draw import Draw
+from validators.consensus.quorum import faults_of
+from validators.messages import BlockRelay, BlockResponse
+
+_SPAN: Final[Plain] = {"start_ms": FAULTS_FROM_MS, "stop_ms": FAULTS_UNTIL_MS}
+
+_NEXT_WAIT_MS: Final = (3_300, 4_200, 5_200)
+"""Delays above the wait of the validator that enters the next view early."""
+
+
+def _late(kinds: tuple[str, ...], view: int, delay_ms: int, to: list[int]) -> Plain:
+    """Return a delay of the messages about one view to some."""
+    late: Plain = {"kind": "rule", "action": "delay", "kinds": [*kinds], "views": [[view, view]], "to": to}
+    return {**late, "delay_ms": delay_ms, **_SPAN}
+
+
+def _others(node: int, validators: int) -> list[int]:
+    return [other for other in range(validators) if other != node]
+
+
+def _unheard(view: int, validators: int) -> Plain:
+    """Return the loss of all that a leader says of its view: a vote names the block, and who hears one asks for it."""
+    return {**drop([BlockRelay.traced_name, *VOTES], [view % validators]), "views": [[view, view]], **_SPAN}
+
+
+def _early_leader(draw: Draw, validators: int) -> FaultSequence:
+    """A leader enters its view by itself, and gives it up before the others hear that the one before is left."""
+    view = draw.between("early-leader.view", 4, 8)
+    others = _others((view + 1) % validators, validators)
+    unheard = _unheard(view, validators)
+    delay_ms = draw.one_of("early-leader.delay_ms", _NEXT_WAIT_MS)
+    return FaultSequence({"unheard": unheard, "late-leaving": _late(LEAVING, view, delay_ms, others)})
+
+
+def _late_certification(draw: Draw, validators: int) -> FaultSequence:
+    """One validator has the votes for a block and not the block, and gets it when the others have left the view."""
+    view = draw.between("late-block.view", 4, 8)
+    # Not the leader, which has its block.
+    node = (view + draw.between("late-block.place", 1, validators - 1)) % validators
+    others = _others(node, validators)
+    before = (*LEAVING, *CERTIFIED, *FINALITY, *VOTES)
+    late = _late((*VOTES, *CERTIFIED), view, draw.one_of("late-block.votes_ms", LATE_VOTES_MS), others)
+    lost = {**drop([BlockRelay.traced_name], to=[node]), "views": [[view, view]], **_SPAN}
+    answer: Plain = {"kind": "rule", "action": "delay", "kinds": [BlockResponse.traced_name], "to": [node]}
+    return FaultSequence(
+        {
+            # It enters the view later than the others, so that it does not give it up before they do.
+            "late-entry": _late(before, view - 1, draw.between("late-block.entry_ms", 700, 1_100), [node]),
+            "late-votes": {**late, "from": [each for each in range(validators) if each != view % validators]},
+            # A leader's own nullify would make it give the view up at once.
+            "lost-nullify": {**drop([*LEAVING_VOTES], [view % validators], [node]), "views": [[view, view]], **_SPAN},
+            "lost-block": lost,
+            # Final views are closed.
+            "late-finality": {**_late(FINALITY, view + 1, 2_500, [node]), "views": [[view + 1, view + 3]]},
+            "late-block": {**answer, "delay_ms": draw.between("late-block.block_ms", 1_950, 2_600), **_SPAN},
+        }
+    )
+
+
+def _asked_of_a_standstill(draw: Draw, validators: int) -> FaultSequence:
+    """One validator misses how a view ended, and the others stand at that view's finality until it has asked."""
+    node, view = draw.between("standstill.validator", 0, validators - 1), draw.between("standstill.view", 4, 7)
+    missed = {**drop([*VOTES, *CERTIFIED, *FINALITY], to=[node]), "views": [[view, view]], **_SPAN}
+    stop_ms = draw.between("standstill.stop_ms", 10_000, 13_000)
+    held: Plain = {"kind": "rule", "action": "hold", "kinds": [*FINALITY], "views": [[view + 1, view + 40]]}
+    return FaultSequence({"missed": missed, "no-finality": {**held, "start_ms": FAULTS_FROM_MS, "stop_ms": stop_ms}})
+
+
+def _restart_in_a_view(draw: Draw, validators: int) -> FaultSequence:
+    """Nobody has a quorum, and who has just voted loses its power for a moment: the view is still that one."""
+    order = draw.some_of("same-view.order", range(validators), validators)
+    middle = validators // 2
+    start_ms = draw.between("same-view.start_ms", 3_000, 7_000)
+    faults: dict[str, Plain] = {
+        "no-quorum": {
+            "kind": "partition",
+            "groups": [sorted(order[:middle]), sorted(order[middle:])],
+            "start_ms": start_ms,
+            "stop_ms": start_ms + draw.between("same-view.for_ms", 2_000, 5_000),
+        }
+    }
+    for place, node in enumerate((order[0], order[middle])):
+        faults[f"brief-{place}"] = {
+            "kind": "crash-at-boundary",
+            "validator": node,
+            "boundary": draw.one_of(f"same-view.{place}.boundary", ("after-sync", "after-sync", "after-send")),
+            "occurrence": draw.between(f"same-view.{place}.occurrence", 1, 2),
+            "restart_after_ms": draw.between(f"same-view.{place}.down_ms", 50, 400),
+            "start_ms": start_ms,
+            "stop_ms": start_ms + 4_000,
+        }
+    return FaultSequence(faults, {"consensus": {"certification_timeout_ms": 4_500, "skip_timeout_ms": 12_000}})
+
+
+def _left_without_knowing(draw: Draw, validators: int) -> FaultSequence:
+    """Two views are left, and some hear only of the second and get no answer from those who know how the first was."""
+    view = draw.between("not-knowing.view", 4, 8)
+    # The others are a quorum without them.
+    behind = draw.some_of("not-knowing.validators", range(validators), faults_of(validators))
+    others = [node for node in range(validators) if node not in behind]
+    leaders = [view % validators, (view + 1) % validators]
+    unheard = {**drop([BlockRelay.traced_name, *VOTES], leaders), "views": [[view, view + 1]], **_SPAN}
+    missed = {**drop([*LEAVING], to=behind), "views": [[view, view]], **_SPAN}
+    stop_ms = draw.between("not-knowing.stop_ms", 9_000, 13_000)
+    unanswered = {**drop([*ANSWERS], others, behind), "start_ms": FAULTS_FROM_MS, "stop_ms": stop_ms}
+    return FaultSequence({"not-knowing": unheard, "missed-end": missed, "unanswered": unanswered})
+
+
+def _slow_builder(draw: Draw, validators: int) -> FaultSequence:
+    """One validator builds, verifies and certifies for so long that its views are over when it has done so."""
+    node = draw.between("slow-builder.validator", 0, validators - 1)
+    factor = draw.one_of("slow-builder.factor", (20, 45, 90))
+    start_ms = draw.between("slow-builder.start_ms", 2_000, 4_000)
+    stop_ms = draw.between("slow-builder.stop_ms", start_ms + 6_000, FAULTS_UNTIL_MS)
+    slow: Plain = {"kind": "slow", "validator": node, "factor": factor, "start_ms": start_ms, "stop_ms": stop_ms}
+    return FaultSequence({"slow-builder": slow}, {"costs": {"block_us": 80_000}})
+
+
+SIMPLEX_SEQUENCES: Final[tuple[Callable[[Draw, int], FaultSequence], ...]] = (
+    _early_leader,
+    _late_certification,
+    _asked_of_a_standstill,
+    _restart_in_a_view,
+    _left_without_knowing,
+    _slow_builder,
+)
+"""Every one of them, each in its turn."""

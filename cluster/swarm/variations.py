@@ -1,0 +1,162 @@
+"""Single values of drawn scenarios that are mostly as by default, each varied in a share of the seeds.
+
+What no draw ever varies is tested at one value alone: a queue that drains slowly, a connection that is reset, work that
+takes long. Here is every such key with its values; a seed whose sequence states a key keeps that, and a script's times
+are its own.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from cluster.swarm.engines.engine import DrawnEngine
+from cluster.swarm.faults import is_sound
+from faults.kinds.drawing import CHANNELS, FAULTS_FROM_MS, FAULTS_UNTIL_MS, Plain
+from network.draw import Draw
+from network.regions import REGIONS
+
+PERCENT: Final = 20
+"""Percentage of the seeds in which a key has another value than by default."""
+
+TORN_PERCENT: Final = 25
+"""Percentage of the seeds with crashes in which these leave a part of what was not synced."""
+
+_CRASHES: Final = ("crash", "crash-at-boundary", "blackout")
+
+VARIED: Final[Mapping[str, Mapping[str, Sequence[Any]]]] = {
+    "network": {"regossip_ms": (400, 900, 5_000)},
+    "costs": {
+        "block_us": (0, 15_000, 120_000),
+        "execute_us": (0, 100, 400),
+        "hash_write_us": (0, 60, 300),
+        "verify_signature_us": (1, 900, 4_000),
+        "decode_kib_us": (0, 100, 500),
+        "serve_block_us": (0, 5_000, 60_000),
+    },
+    "consensus": {"fetch_timeout_ms": (250, 600, 2_500), "fetch_grace_ms": (0, 60, 1_100)},
+    "chain": {"max_skew_ms": (40, 1_500), "block_interval_ms": (500, 1_500)},
+}
+"""Values by section and key."""
+
+REORDERED_MS: Final = (60, 700)
+"""How late a message is that others overtake."""
+
+
+def vary_sections(draw: Draw, raw: Plain) -> Plain:
+    """Return a drawn scenario with other values in some of its sections."""
+    varied = dict(raw)
+    for section, keys in VARIED.items():
+        found = {
+            key: draw.one_of(f"vary.{section}.{key}", values)
+            for key, values in keys.items()
+            if draw.chance(f"vary.{section}.{key}.is_on", PERCENT)
+        }
+        varied[section] = {**raw[section], **found}
+    if raw["chain"]["policy"] == "fifo-free":
+        # All of a storm may be due in one block; where nothing bounds it, it must still be in time.
+        varied["costs"].pop("execute_us", None)
+    if draw.chance("vary.network.reorder.is_on", PERCENT):
+        late_ms = draw.one_of("vary.network.reorder", REORDERED_MS)
+        varied["network"] |= {"reorder_ppm": 80_000, "reorder_extra_ms": late_ms}
+    if draw.chance("vary.network.regions.is_on", PERCENT // 2):
+        validators = raw["cluster"]["validators"]
+        varied["network"]["regions"] = [
+            draw.one_of(f"vary.network.regions.{node}", REGIONS) for node in range(validators)
+        ]
+    varied["validators"] = _vary_replicas(draw, raw)
+    return varied
+
+
+def _vary_replicas(draw: Draw, raw: Plain) -> Plain:
+    """Return the modes of validators, some with limits of their own for catching up, and for what they keep."""
+    varied: Plain = {}
+    for node in range(raw["cluster"]["validators"]):
+        own: Plain = {}
+        for key, values in _OF_ONE.items():
+            if draw.chance(f"vary.{node}.{key}.is_on", PERCENT // 2):
+                own[key] = draw.one_of(f"vary.{node}.{key}", values)
+        if own or str(node) in raw["validators"]:
+            varied[str(node)] = {**own, **raw["validators"].get(str(node), {})}
+    return varied
+
+
+_OF_ONE: Final[Mapping[str, Sequence[int]]] = {
+    "snapshot_gap_blocks": (1, 2, 5, 256),
+    "chunk_bytes": (4_000, 20_000, 1 << 20),
+    "prune_every": (1, 3, 0),
+    "rebuild_indexes_every": (2, 5),
+}
+"""Values that one validator has for itself."""
+
+
+def vary_faults(draw: Draw, faults: Mapping[str, Plain], validators: int, engine: DrawnEngine) -> dict[str, Plain]:
+    """Return drawn faults with other values of the keys that no draw of their kinds states."""
+    varied = dict(faults)
+    for name, fault in faults.items():
+        vary = _BY_KIND.get(fault["kind"])
+        changes = {} if vary is None else vary(draw, f"vary.{name}", fault)
+        plan = {**varied, name: {**fault, **changes}}
+        if changes and is_sound(plan, validators, engine):
+            varied = plan
+    return _tear_some(draw, varied, validators, engine)
+
+
+def _tear_some(draw: Draw, faults: dict[str, Plain], validators: int, engine: DrawnEngine) -> dict[str, Plain]:
+    """Return drawn faults, in some seeds with crashes that leave parts of what was not synced."""
+    crashed = dict.fromkeys(
+        node
+        for fault in faults.values()
+        if fault["kind"] in _CRASHES
+        for node in (fault.get("validators") or [fault["validator"]])
+    )
+    if not crashed or not draw.chance("vary.torn.is_on", TORN_PERCENT):
+        return faults
+    span = {"start_ms": FAULTS_FROM_MS, "stop_ms": FAULTS_UNTIL_MS}
+    plan = {**faults, "torn-by-crash": {"kind": "torn-writes", "validators": sorted(crashed), **span}}
+    return plan if is_sound(plan, validators, engine) else faults
+
+
+def _vary_cut(draw: Draw, name: str, fault: Plain) -> Plain:
+    is_cut = fault.get("manner", "cut") == "cut" and "in_flight" not in fault
+    return {"in_flight": "lost"} if is_cut and draw.chance(f"{name}.in_flight", 35) else {}
+
+
+def _vary_rule(draw: Draw, name: str, fault: Plain) -> Plain:
+    if fault["action"] not in {"hold", "replay"}:
+        return {}
+    changes: Plain = {"release_gap_ms": draw.one_of(f"{name}.release_gap_ms", (0, 3, 40))}
+    receivers = fault.get("to") or []
+    if len(receivers) != 1 and draw.chance(f"{name}.is_for_some", 50):
+        # Some of them hear in the midst of the window what the others hear at its end.
+        first_ms = draw.between(f"{name}.first_ms", fault["start_ms"] + 1, fault["stop_ms"] - 1)
+        changes |= {"first_to": [*(receivers or [0, 1])][:2], "first_ms": first_ms}
+    return changes
+
+
+def _vary_swizzle(draw: Draw, name: str, _fault: Plain) -> Plain:
+    changes: Plain = {"release_gap_ms": draw.one_of(f"{name}.release_gap_ms", (0, 3, 40))}
+    if draw.chance(f"{name}.is_of_some", 60):
+        changes["channels"] = draw.one_of(f"{name}.channels", CHANNELS)
+    if draw.chance(f"{name}.is_stated", 40):
+        changes["validators"] = [draw.between(f"{name}.validators", 0, 3)]
+    return changes
+
+
+def _vary_slow_disk(draw: Draw, name: str, fault: Plain) -> Plain:
+    is_longer = not fault.get("extra_ms") and draw.chance(f"{name}.is_longer", 50)
+    return {"extra_ms": draw.between(f"{name}.extra_ms", 1, 60)} if is_longer else {}
+
+
+def _vary_rot(draw: Draw, name: str, fault: Plain) -> Plain:
+    hits_journal = "journal" in (fault.get("files") or ["journal"])
+    return {"both_copies": True} if hits_journal and draw.chance(f"{name}.both_copies", 20) else {}
+
+
+_BY_KIND: Final[Mapping[str, Callable[[Draw, str, Plain], Plain]]] = {
+    "partition": _vary_cut,
+    "cut": _vary_cut,
+    "rule": _vary_rule,
+    "swizzle-clog": _vary_swizzle,
+    "slow-disk": _vary_slow_disk,
+    "bit-rot": _vary_rot,
+}
+"""What is varied of a fault, by its kind."""
