@@ -1,10 +1,19 @@
-"""Duties of the longest chain: a block that stands on what a validator follows, and is better, is followed in time.
+"""Duties of the longest chain: leaders seal blocks, and a better block on what a validator follows is followed in time.
 
 A block that waits longer than it has to costs a fork and no more: the next leader builds beside it. So this check reads
 off the trace which blocks came to an honest validator from their honest leaders. One counts if it came undamaged, is
 higher than the head, stands on a block that the validator has followed in this life or on its final one, and is of a
 slot that the validator's clock had shown, or of the next one. A head at least as high is due when the dearest pieces of
 work and some syncs could have been done.
+
+A leader whose slot begins seals a block in the same time, unless its head is of that slot or a later one, and follows
+it like those of others. After a restart it waits for heads first; whoever asks for a snapshot
+waits for another state.
+
+A question for heads is answered by a validator that has a head.
+
+A block that is named by its leader's announcement, or by an answer to a question for heads, and does not come, is asked
+for within the grace, the time that a peer has to answer a request that is under way, and the time above.
 
 Not judged are replicas that the plan pauses or slows, or whose disks it touches, those with a wrong clock, and runs
 with a Byzantine validator, which may take the others' processors with a flood.
@@ -18,14 +27,25 @@ from checker.checks.context import RunContext
 from checker.checks.observations import ORDINALS
 from checker.record.run_directory import read_branches
 from checker.results import CheckResult, ExitClass
-from faults.events import Crashed
+from faults.events import Crashed, Restarted
 from network.clock import MILLION
-from network.events import AlarmElapsed, Delivered, Event, Handlers, Sent, WorkFinished
+from network.events import AlarmElapsed, Delivered, Event, Handlers, Sent, TimerElapsed, WorkFinished
 from network.types import Micros, NodeId
 from validators.consensus.longest_chain.kind import LONGEST_CHAIN, PROPOSE
-from validators.events import BlockFinalized, Halted, HeadAdopted, SnapshotJoined, StoppedVoting, Voted
+from validators.consensus.longest_chain.messages import Announcement, HeadRequest, HeadResponse
+from validators.events import BlockFinalized, Entered, Halted, HeadAdopted, SnapshotJoined, StoppedVoting, Voted
 from validators.messages import BlockRelay
 
+JOIN_TIMER: Final = ("consensus", "join")
+"""The first parts of the key of the timer that ends a wait for heads."""
+SNAPSHOT_REQUEST: Final = "SnapshotRequest"
+BLOCK_REQUEST: Final = "BlockRequest"
+QUESTION: Final = HeadRequest.traced_name
+ANSWER: Final = HeadResponse.traced_name
+ANNOUNCEMENT: Final = Announcement.traced_name
+NAMING: Final = (ANNOUNCEMENT, ANSWER)
+"""Messages that name a block and do not bring it."""
+WATCHED: Final = (BlockRelay.traced_name, QUESTION, *NAMING)
 PROCESSOR: Final = "cpu"
 WORKS: Final = 3
 SYNCS: Final = 10
@@ -60,15 +80,28 @@ class _Life:
     height: int = 0
     followed: dict[bytes, Micros] = field(default_factory=dict)
     waiting: list[_Came] = field(default_factory=list)
+    named: list[_Came] = field(default_factory=list)
+    asked: dict[NodeId, Micros] = field(default_factory=dict)
+    """Peers that have asked for a head and have no answer yet, and when."""
+    rests_us: dict[NodeId, Micros] = field(default_factory=dict)
+    """By peer the end of the second in which it has asked: a limit of answers may pass the next question over."""
+    head_slot: int = 0
+    turn: tuple[Micros, int] | None = None
+    """When a slot began that it leads, and that slot, until it has sealed a block of it."""
 
     @property
     def height_max(self) -> int:
         """The greatest height that waits."""
         return max((came.height for came in self.waiting), default=0)
 
+    @property
+    def height_named(self) -> int:
+        """The greatest height that was named and has not come."""
+        return max((came.height for came in self.named), default=0)
+
 
 class LongestChainDuties(Check):
-    """A better block on what a validator follows is followed in the time that its execution takes."""
+    """A better block on what a validator follows is followed, and a slot is led, in the time that executions take."""
 
     name = "followed-blocks"
     exit_class: ClassVar[ExitClass] = "liveness"
@@ -82,6 +115,10 @@ class LongestChainDuties(Check):
         self._lives: dict[NodeId, _Life] = {}
         self._proposed: dict[tuple[NodeId, int], bytes] = {}
         self._on_way: dict[tuple[NodeId, NodeId, int], _Relayed] = {}
+        self._silent: dict[NodeId, bool] = {}
+        """Validators that need not lead, and whether they ask for heads: others wait for another state."""
+        self._acts: list[tuple[Micros, NodeId, Micros, str]] = []
+        """Acts that were due: the time that each took beyond what it may take besides, whose, since when, and what."""
         self._followed: list[tuple[_Came, Micros, dict[bytes, Micros]]] = []
         self._cost_us = 0
 
@@ -93,6 +130,9 @@ class LongestChainDuties(Check):
             Sent: self.sent,
             Delivered: self.delivered,
             AlarmElapsed: self.reached,
+            Entered: self.entered,
+            Restarted: self.restarted,
+            TimerElapsed: self.waited,
             HeadAdopted: self.adopted,
             BlockFinalized: self.finalized,
             WorkFinished: self.worked,
@@ -104,31 +144,67 @@ class LongestChainDuties(Check):
 
     @property
     def is_asked(self) -> bool:
-        """Return whether any block came to a validator that is judged, on what it followed."""
-        return bool(self._due())
+        """Return whether any block came to a validator that is judged, on what it followed, or one led a slot."""
+        return bool(self._acts) or bool(self._due())
 
     def voted(self, event: Event, vote: Voted) -> None:
         """Note the block that a leader has sealed."""
         if vote.vote == PROPOSE:
             self._proposed[event.node, vote.view] = vote.payload
+            if (life := self._lives.get(event.node)) is not None:
+                self._end_turn(event.node, life, event.at_us)
 
     def sent(self, event: Event, sent: Sent) -> None:
         """Follow a block that leaves its leader."""
-        if sent.label == BlockRelay.traced_name and sent.view is not None and sent.height is not None:
+        if sent.label == SNAPSHOT_REQUEST:
+            self._silent[event.node] = False
+        elif sent.label == BlockRelay.traced_name and sent.view is not None and sent.height is not None:
             relayed = _Relayed(sent.view, sent.height, sent.checksum)
             self._on_way[event.node, sent.destination, sent.ordinal] = relayed
+            self._come(event, event.node, relayed)
+        elif sent.label == ANSWER and (life := self._lives.get(event.node)) is not None:
+            self._end_question(event.node, life, sent.destination, event.at_us)
+        if sent.label in NAMING and sent.view is not None and sent.height is not None:
+            self._on_way[event.node, sent.destination, sent.ordinal] = _Relayed(sent.view, sent.height, sent.checksum)
+        elif sent.label == BLOCK_REQUEST and (life := self._lives.get(event.node)) is not None:
+            self._end_naming(event.node, life, event.at_us, life.height_named)
 
     def delivered(self, event: Event, delivered: Delivered) -> None:
         """Note a block that came as it was sent, if it has to be followed."""
         life = self._lives.get(event.node)
-        if life is None or delivered.label != BlockRelay.traced_name:
+        if life is None or delivered.label not in WATCHED:
+            return
+        if delivered.label == QUESTION:
+            self._ask(event, life, delivered.source)
             return
         relayed = self._on_way.get((delivered.source, event.node, delivered.ordinal & ORDINALS))
         if relayed is None or relayed.checksum != delivered.checksum:
             return
-        digest = self._proposed.get((delivered.source, relayed.slot))
-        if digest is not None and relayed.height > life.height and relayed.slot <= life.slot + SLOTS_AHEAD:
+        if delivered.label == BlockRelay.traced_name:
+            self._come(event, delivered.source, relayed)
+        elif self._silent.get(event.node, delivered.label == ANNOUNCEMENT):
+            # One further up may be waited for, or joined from a snapshot.
+            is_near = relayed.height <= life.height + self.run.finality_depth
+            if is_near and self._is_of_use(life, relayed):
+                life.named.append(_Came(event.at_us, event.node, relayed.height, b""))
+
+    def _ask(self, event: Event, life: _Life, peer: NodeId) -> None:
+        """Note a question; one at a time for each peer, since answers are limited by the second."""
+        if life.height and peer not in life.asked and event.at_us >= life.rests_us.get(peer, 0):
+            life.asked[peer] = event.at_us
+        life.rests_us[peer] = event.at_us + MILLION
+
+    def _come(self, event: Event, leader: NodeId, relayed: _Relayed) -> None:
+        """Note a block that is to be followed."""
+        life = self._lives.get(event.node)
+        digest = self._proposed.get((leader, relayed.slot))
+        if life is None or digest is None or not self._is_of_use(life, relayed):
+            return
+        if all(came.digest != digest for came in life.waiting):
             life.waiting.append(_Came(event.at_us, event.node, relayed.height, digest))
+
+    def _is_of_use(self, life: _Life, relayed: _Relayed) -> bool:
+        return relayed.height > life.height and relayed.slot <= life.slot + SLOTS_AHEAD
 
     def reached(self, event: Event, alarm: AlarmElapsed) -> None:
         """Note the slot that a validator's clock has shown; leave out one whose clock is wrong."""
@@ -140,11 +216,33 @@ class LongestChainDuties(Check):
             life = self._lives.setdefault(event.node, _Life())
             life.slot = max(life.slot, slot)
 
+    def entered(self, event: Event, entered: Entered) -> None:
+        """Begin a slot; its leader has to seal a block."""
+        node = event.node
+        life = self._lives.get(node)
+        if life is None or entered.leader != node or node in self._silent:
+            return
+        self._end_turn(node, life, event.at_us)
+        if life.head_slot < entered.view and (node, entered.view) not in self._proposed:
+            life.turn = event.at_us, entered.view
+
+    def restarted(self, _event: Event, restarted: Restarted) -> None:
+        """Let a validator wait for heads before it leads."""
+        self._silent[restarted.machine] = True
+
+    def waited(self, event: Event, timer: TimerElapsed) -> None:
+        """Note that heads were waited for."""
+        if (*timer.key[:2],) == JOIN_TIMER:
+            self._silent.pop(event.node, None)
+
     def adopted(self, event: Event, head: HeadAdopted) -> None:
         """Note a head, and which blocks wait no more."""
         life = self._lives.get(event.node)
         if life is not None:
-            life.height = head.height
+            life.height, life.head_slot = head.height, head.view
+            # Another block for its parent: what was under way may have been dropped.
+            self._end_turn(event.node, life, event.at_us)
+            self._end_naming(event.node, life, event.at_us, head.height)
             self._close(life, event.at_us, head.height)
             life.followed[head.digest] = event.at_us
 
@@ -162,11 +260,13 @@ class LongestChainDuties(Check):
     def joined(self, event: Event, _joined: SnapshotJoined) -> None:
         """Begin anew on another state."""
         self._lives.pop(event.node, None)
+        self._silent.pop(event.node, None)
 
     def crashed(self, event: Event, crashed: Crashed) -> None:
         """End a life; what waited in it is lost."""
         life = self._lives.pop(crashed.machine, None)
         if life is not None:
+            self._end_life(crashed.machine, life, event.at_us)
             self._close(life, event.at_us, life.height_max)
 
     def gone(self, event: Event, _event: Halted | StoppedVoting | AlarmElapsed) -> None:
@@ -177,6 +277,13 @@ class LongestChainDuties(Check):
     def finish(self) -> CheckResult:
         """Return the result."""
         allowed_us = WORKS * self._cost_us + SYNCS * self.run.plan.costs.sync_us + SPARE_US
+        for node, life in self._lives.items():
+            self._end_life(node, life, self.run.end.now_us)
+        for over_us, node, at_us, what in self._acts:
+            self.tally.compared += 1
+            if over_us > allowed_us:
+                text = f"validator {node} {what}, due at {at_us / MILLION:.3f} s, within {allowed_us // 1_000:,} ms"
+                self.tally.fail(text, validator=node, at_us=at_us)
         for came, followed_us in self._due():
             self.tally.compared += 1
             if followed_us - came.at_us > allowed_us:
@@ -185,7 +292,9 @@ class LongestChainDuties(Check):
                 )
                 text += f" and followed none so high within {allowed_us // 1_000:,} ms"
                 self.tally.fail(text, validator=came.node, height=came.height, at_us=came.at_us)
-        return self.tally.result(f"{self.tally.compared:,} times a better block was followed in time")
+        return self.tally.result(
+            f"{self.tally.compared:,} times a better block was followed in time, a slot led, or a head named"
+        )
 
     def _due(self) -> list[tuple[_Came, Micros]]:
         """Return the blocks that came on one that was followed by then, and when one as high was followed."""
@@ -199,6 +308,34 @@ class LongestChainDuties(Check):
             for came, at_us, followed in self._followed
             if followed.get(parents.get(came.digest, b""), at_us + 1) <= came.at_us
         ]
+
+    def _end_life(self, node: NodeId, life: _Life, now_us: Micros) -> None:
+        self._end_turn(node, life, now_us)
+        self._end_naming(node, life, now_us, life.height_named)
+        for peer in list(life.asked):
+            self._end_question(node, life, peer, now_us)
+
+    def _end_turn(self, node: NodeId, life: _Life, now_us: Micros) -> None:
+        if life.turn is not None:
+            at_us, slot = life.turn
+            self._act(node, at_us, now_us, f"sealed no block of slot {slot}")
+            life.turn = None
+
+    def _end_question(self, node: NodeId, life: _Life, peer: NodeId, now_us: Micros) -> None:
+        at_us = life.asked.pop(peer, None)
+        if at_us is not None:
+            self._act(node, at_us, now_us, f"did not name its head to replica {peer}")
+
+    def _end_naming(self, node: NodeId, life: _Life, now_us: Micros, height: int) -> None:
+        grace_us = self.run.plan.fetch_grace_us + self.run.plan.fetch_timeout_us
+        for came in life.named:
+            if came.height <= height:
+                what = f"neither followed a block of height {came.height}, which was named, nor asked for one"
+                self._act(node, came.at_us, now_us - grace_us, what)
+        life.named = [came for came in life.named if came.height > height]
+
+    def _act(self, node: NodeId, due_us: Micros, now_us: Micros, what: str) -> None:
+        self._acts.append((now_us - due_us, node, due_us, what))
 
     def _close(self, life: _Life, now_us: Micros, height: int) -> None:
         """Note the blocks up to a height, which wait no longer."""
