@@ -44,10 +44,10 @@ def draw_faults(
     """
     if is_just_away(draw):
         return _draw_away(draw, validators)
-    count = draw.one_of("faults.count", (0, 1, 1, 2, 3, 3, FAULTS_MAX))
     found = dict(sequence)
-    count = min(count, 1) if sequence else count
-    for drawn in draw.next_of("faults.kinds", list(DRAWN), FAULTS_MAX)[:count]:
+    # Dealt one by one, as most seeds have a sequence: so every kind has its turn in a few dozen seeds.
+    count = 1 if sequence else draw.one_of("faults.count", (1, 1, 2, 3, 3, FAULTS_MAX))
+    for drawn in draw.next_of("faults.kinds", list(DRAWN), count):
         fault = {"kind": DRAWN[drawn], **drawn.make(draw, drawn.name, validators)}
         if _keep_if_sound(found, {drawn.name: fault}, validators, engine) and drawn.companion is not None:
             name = f"{drawn.name}-crash"

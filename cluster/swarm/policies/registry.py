@@ -55,8 +55,8 @@ def draw_policy(draw: Draw) -> str:
 def draw_hand(draw: Draw, policy: str, stated: str = "") -> Draw:
     """Return the chance of a seed's chain and workloads, under its policy or the one that is stated.
 
-    A policy with parameters of its own has few seeds, and hardly two rules of it meet in one of them: they are dealt.
+    A policy with parameters has few seeds, and hardly two rules of it meet in one of them: they are dealt.
     """
-    if policy not in DRAWN_POLICIES:
+    if policy not in DRAWN_POLICIES and policy != "eip1559":
         return draw
     return Hand(draw.seed, draw.seed) if stated else draw.hand("policy", DECK)

@@ -23,11 +23,13 @@ def half_joined(draw: Draw, validators: int) -> Prefix:
         "start_ms": 500,
     }
     away = draw.one_of(f"{NAME}.kind", ("crash", "wipe"))
+    chunk_bytes = draw.one_of(f"{NAME}.chunk_bytes", (4_000, 12_000))
     return Prefix(
         {
             "event": "snapshot-part",
             "of": node,
-            "nth": draw.between(f"{NAME}.nth", 1, 3),
+            # There are not always more than two of the longer pieces.
+            "nth": draw.between(f"{NAME}.nth", 1, 3 if chunk_bytes == 4_000 else 2),
             "from_ms": back_ms + 1,
             "by_ms": back_ms + 30_000,
         },
@@ -35,6 +37,6 @@ def half_joined(draw: Draw, validators: int) -> Prefix:
         {"script-absence": {"kind": away, "validator": node, "at_ms": 2_500, "restart_ms": back_ms}},
         {
             "chain": {**ROOMY, "timers": ROOMY_TIMERS},
-            "sync": {"snapshot_gap_blocks": 3, "chunk_bytes": draw.one_of(f"{NAME}.chunk_bytes", (4_000, 12_000))},
+            "sync": {"snapshot_gap_blocks": 3, "chunk_bytes": chunk_bytes},
         },
     )
