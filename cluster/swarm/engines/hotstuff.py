@@ -41,5 +41,5 @@ DRAWN_HOTSTUFF: Final = DrawnEngine(
     proposing=("hide-certificate", "exchange-certificate", "forge-seal", "forge-seal", "forge-seal", "many-blocks"),
     speaking=("stale-certificate", "forge-vote", "forge-vote", "forge-vote"),
     sequences=HOTSTUFF_SEQUENCES,
-    without_prefixes=("rewinding",),
+    without_prefixes=("rewinding", "half-joined"),
 )

@@ -50,6 +50,6 @@ DRAWN_LONGEST_CHAIN: Final = DrawnEngine(
     },
     proposing=("private-branch", "usurp", "forge-head", "forge-head", "forge-head"),
     sequences=LONGEST_CHAIN_SEQUENCES,
-    without_prefixes=("rewinding",),
+    without_prefixes=("rewinding", "half-joined"),
     without_moments=("timeout",),
 )
