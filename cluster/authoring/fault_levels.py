@@ -37,7 +37,7 @@ def with_faults(scenario: Scenario, level: str | None, seed: int) -> Scenario:
 def _draw(level: str, seed: int, validators: int, engine: DrawnEngine) -> dict[str, Plain]:
     draw, found = Draw(seed), dict[str, Plain]()
     if level == "swarm":
-        return draw_faults(draw, draw_engine_hand(draw, engine.name), validators, {}, engine)
+        return draw_faults(draw, draw_engine_hand(draw, engine.name), validators, sequence={}, engine=engine)
     room = {"none": 0, "light": 1, "heavy": FAULTS_MAX}[level]
     for drawn in draw.some_of("faults.kinds", list(DRAWN), len(DRAWN)) if room else ():
         fault = engine.in_own_words({"kind": DRAWN[drawn], **drawn.make(draw, drawn.name, validators)})

@@ -37,10 +37,12 @@ MOMENTS_DRAWN: Final[tuple[tuple[str, int, int], ...]] = (
 """Moments to draw from, each with the first and the last occurrence."""
 
 
-def draw_faults_after(draw: Draw, hand: Draw, validators: int, prefix: Prefix, engine: DrawnEngine) -> dict[str, Plain]:
+def draw_faults_after(
+    draw: Draw, hand: Draw, validators: int, *, prefix: Prefix, engine: DrawnEngine
+) -> dict[str, Plain]:
     """Return a script's faults, and the drawn ones that go with it: what would begin first begins as it arrives."""
     found = dict(prefix.faults)
-    for name, fault in draw_faults(draw, hand, validators, {}, engine).items():
+    for name, fault in draw_faults(draw, hand, validators, sequence={}, engine=engine).items():
         plan = {**found, name: _moved(fault, FAULTS_FROM_MS, prefix.arrival)}
         if is_sound(plan, validators, engine):
             found = plan

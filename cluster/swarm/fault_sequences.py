@@ -35,15 +35,15 @@ def draw_fault_sequence(hand: Draw, validators: int, engine: DrawnEngine) -> Fau
         validators: The number of validators.
         engine: Their engine.
     """
-    return _draw_of(hand, validators, engine, "drama", _DECK)
+    return _draw_of(hand, validators, engine, subject="drama", deck=_DECK)
 
 
 def draw_beside(hand: Draw, validators: int, engine: DrawnEngine) -> FaultSequence:
     """Return what goes with any sequence, as it is about single views or one rule; without any fault for some seeds."""
-    return _draw_of(hand, validators, engine, "beside", _DECK_BESIDE)
+    return _draw_of(hand, validators, engine, subject="beside", deck=_DECK_BESIDE)
 
 
-def _draw_of(hand: Draw, validators: int, engine: DrawnEngine, subject: str, deck: Sequence[str]) -> FaultSequence:
+def _draw_of(hand: Draw, validators: int, engine: DrawnEngine, *, subject: str, deck: Sequence[str]) -> FaultSequence:
     # Under the engine's own name: else each engine would be dealt the same in the same turn.
     key = f"{subject}.{engine.name}"
     lists = {**_LISTS, "own": engine.sequences}

@@ -31,7 +31,7 @@ DRAWN: Final[Mapping[Drawn, str]] = dict(
 
 
 def draw_faults(
-    draw: Draw, hand: Draw, validators: int, sequence: Mapping[str, Plain], engine: DrawnEngine
+    draw: Draw, hand: Draw, validators: int, *, sequence: Mapping[str, Plain], engine: DrawnEngine
 ) -> dict[str, Plain]:
     """Draw a few kinds and keep each fault that goes with those before it; beside a sequence, one at most.
 

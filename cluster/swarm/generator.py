@@ -64,7 +64,7 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
     hand, observers = draw_hand(draw, policy, stated), draw_observers(draw)
     chain = _draw_chain(hand, policy) if scripted else combine(hand, _draw_chain(hand, policy))
     own = draw_engine_hand(draw, stated_engine)
-    disturbed = _draw_disturbances(draw, own, engine, prefix, validators=validators, observers=len(observers))
+    disturbed = _draw_disturbances(draw, own, engine, prefix=prefix, validators=validators, observers=len(observers))
     raw: Plain = {
         "name": SWARM,
         "title": f"drawn from seed {seed}{f', after the prefix {scripted}' * bool(scripted)}",
@@ -72,11 +72,7 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
         "chain": chain,
         "network": _draw_network(draw),
         "consensus": _draw_consensus(draw, engine),
-        "costs": {
-            "sync_us": draw.one_of("costs.sync_us", (100, 2_000, 15_000)),
-            # With few answers a second it shows who counts them, and who asks somebody else meanwhile.
-            "answers_per_second": draw.one_of("costs.answers_per_second", (8, 8, 8, 2)),
-        },
+        "costs": _draw_costs(draw),
         "sync": {"snapshot_gap_blocks": draw.one_of("sync.snapshot_gap_blocks", (3, 256, 256))},
         "validators": draw_apply_modes(draw, validators),
         "observers": observers,
@@ -104,13 +100,13 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
 
 
 def _draw_disturbances(
-    draw: Draw, hand: Draw, engine: DrawnEngine, prefix: Prefix | None, *, validators: int, observers: int
+    draw: Draw, hand: Draw, engine: DrawnEngine, *, prefix: Prefix | None, validators: int, observers: int
 ) -> FaultSequence:
     """Return all faults, with the settings that go with those of a sequence; a script has none besides its own."""
     if prefix is not None:
-        return FaultSequence(draw_faults_after(draw, hand, validators, prefix, engine))
+        return FaultSequence(draw_faults_after(draw, hand, validators, prefix=prefix, engine=engine))
     sequence = draw_fault_sequence(hand, validators, engine)
-    faults = draw_faults(draw, hand, validators, sequence.faults, engine)
+    faults = draw_faults(draw, hand, validators, sequence=sequence.faults, engine=engine)
     faults = anchor_some(draw, faults, sequence.faults, validators, engine=engine)
     beside = FaultSequence({}) if is_just_away(draw) else draw_beside(hand, validators, engine)
     is_apart = not {*faults} & {*beside.faults} and not {*sequence.settings} & {*beside.settings}
@@ -266,6 +262,14 @@ def _draw_consensus(draw: Draw, engine: DrawnEngine) -> Plain:
     if not draw.chance("consensus.is_forgetful", 17):
         return own
     return {**own, "view_retention": draw.between("consensus.view_retention", 4, 8)}
+
+
+def _draw_costs(draw: Draw) -> Plain:
+    return {
+        "sync_us": draw.one_of("costs.sync_us", (100, 2_000, 15_000)),
+        # With few answers a second it shows who counts them, and who asks somebody else meanwhile.
+        "answers_per_second": draw.one_of("costs.answers_per_second", (8, 8, 8, 2)),
+    }
 
 
 def _draw_network(draw: Draw) -> Plain:

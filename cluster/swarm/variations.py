@@ -38,7 +38,7 @@ VARIED: Final[Mapping[str, Mapping[str, Sequence[Any]]]] = {
 """Values by section and key."""
 
 REORDERED_MS: Final = (60, 700)
-"""How late a message is that others overtake."""
+"""The delays of messages that others overtake."""
 
 
 def vary_sections(draw: Draw, raw: Plain) -> Plain:
@@ -159,4 +159,4 @@ _BY_KIND: Final[Mapping[str, Callable[[Draw, str, Plain], Plain]]] = {
     "slow-disk": _vary_slow_disk,
     "bit-rot": _vary_rot,
 }
-"""What is varied of a fault, by its kind."""
+"""The functions that vary a fault, by its kind."""

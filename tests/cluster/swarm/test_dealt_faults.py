@@ -1,4 +1,4 @@
-"""What is dealt and varied of drawn faults: no behaviour, no list and no key is left to its default by chance."""
+"""Faults that are dealt and varied: no behaviour, no list and no key is left to its default by chance."""
 
 import msgspec
 import pytest

@@ -62,7 +62,7 @@ def test_seeds_without_a_prefix_keep_the_faults_that_they_draw():
         engine = DRAWN_ENGINES[scenario.consensus.engine]
         hand, validators = draw_engine_hand(draw), scenario.cluster.validators
         sequence = draw_fault_sequence(hand, validators, engine)
-        drawn = draw_faults(draw, hand, validators, sequence.faults, engine)
+        drawn = draw_faults(draw, hand, validators, sequence=sequence.faults, engine=engine)
         plain = {name: decode_fault({**fault, "may_be_idle": True}) for name, fault in drawn.items()}
         # Of some a key is varied.
         assert {name: type(scenario.faults[name]) for name in plain} == {
