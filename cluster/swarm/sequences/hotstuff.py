@@ -45,7 +45,7 @@ def _far_block(draw: Draw, validators: int) -> FaultSequence:
     """One validator misses more views than are kept, and hears of the others by a block of a view far ahead."""
     node = draw.between("far-block.validator", 0, validators - 1)
     start_ms = draw.between("far-block.start_ms", 2_000, 4_000)
-    stop_ms = start_ms + draw.between("far-block.for_ms", 6_500, 9_500)
+    stop_ms = start_ms + draw.between("far-block.for_ms", 2_000, 3_500)
     lost = {**drop([*LEAVING], to=[node]), "start_ms": start_ms, "stop_ms": stop_ms + 2_500}
     absent = {**away(node, validators), "start_ms": start_ms, "stop_ms": stop_ms}
     kept = draw.between("far-block.view_retention", 1, 2)
