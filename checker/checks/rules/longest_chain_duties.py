@@ -164,8 +164,9 @@ class LongestChainDuties(Check):
             self._come(event, event.node, relayed)
         elif sent.label == ANSWER and (life := self._lives.get(event.node)) is not None:
             self._end_question(event.node, life, sent.destination, event.at_us)
-        if sent.label in NAMING and sent.view is not None and sent.height is not None:
-            self._on_way[event.node, sent.destination, sent.ordinal] = _Relayed(sent.view, sent.height, sent.checksum)
+        if sent.label == QUESTION or (sent.label in NAMING and sent.view is not None and sent.height is not None):
+            relayed = _Relayed(sent.view or 0, sent.height or 0, sent.checksum)
+            self._on_way[event.node, sent.destination, sent.ordinal] = relayed
         elif sent.label == BLOCK_REQUEST and (life := self._lives.get(event.node)) is not None:
             self._end_naming(event.node, life, event.at_us, life.height_named)
 
@@ -174,17 +175,16 @@ class LongestChainDuties(Check):
         life = self._lives.get(event.node)
         if life is None or delivered.label not in WATCHED:
             return
-        if delivered.label == QUESTION:
-            self._ask(event, life, delivered.source)
-            return
         relayed = self._on_way.get((delivered.source, event.node, delivered.ordinal & ORDINALS))
         if relayed is None or relayed.checksum != delivered.checksum:
             return
-        if delivered.label == BlockRelay.traced_name:
+        if delivered.label == QUESTION:
+            self._ask(event, life, delivered.source)
+        elif delivered.label == BlockRelay.traced_name:
             self._come(event, delivered.source, relayed)
         elif self._silent.get(event.node, delivered.label == ANNOUNCEMENT):
-            # One further up may be waited for, or joined from a snapshot.
-            is_near = relayed.height <= life.height + self.run.finality_depth
+            # One further up may be waited for, or joined from a snapshot; without a head so far none is known to be.
+            is_near = life.height > 0 and relayed.height <= life.height + self.run.finality_depth
             if is_near and self._is_of_use(life, relayed):
                 life.named.append(_Came(event.at_us, event.node, relayed.height, b""))
 

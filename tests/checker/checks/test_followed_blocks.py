@@ -116,7 +116,8 @@ def tells(second, label, view, height, node=2):
 
 
 ASKS = at(2, Sent(1, 5, "BlockRequest", 30, b""))
-QUESTION = at(2, Delivered(1, 8, "HeadRequest", 3, b""))
+ASKED = at(2, Sent(0, 8, "HeadRequest", 3, b"sum"), 1)
+QUESTION = [ASKED, at(2, Delivered(1, 8, "HeadRequest", 3, b"sum"))]
 ANSWER = at(2, Sent(1, 9, "HeadResponse", 90, b"", 1, 1))
 
 NAMES = {
@@ -127,10 +128,12 @@ NAMES = {
     "a block far above": ([*BEGUN, *tells(2, "Announcement", 2, 12)], "idle"),
     "an answer after a start": ([*RESTARTED, *tells(2, "HeadResponse", 2, 2)], "failed"),
     "an answer that nobody asked for": ([*BEGUN, *tells(2, "HeadResponse", 2, 2)], "idle"),
-    "a question that is answered": ([*BEGUN, QUESTION, ANSWER], "passed"),
-    "a question that is not": ([*BEGUN, QUESTION], "failed"),
-    "a second question at once": ([*BEGUN, QUESTION, ANSWER, QUESTION], "passed"),
-    "a question before there is a head": ([BEGUN[0], QUESTION], "idle"),
+    "a question that is answered": ([*BEGUN, *QUESTION, ANSWER], "passed"),
+    "a question that is not": ([*BEGUN, *QUESTION], "failed"),
+    "a second question at once": ([*BEGUN, *QUESTION, ANSWER, *QUESTION], "passed"),
+    "a damaged question": ([*BEGUN, ASKED, at(2, Delivered(1, 8, "HeadRequest", 3, b"mus"))], "idle"),
+    "a block before there is a head": ([BEGUN[0], *tells(2, "Announcement", 2, 2)], "idle"),
+    "a question before there is a head": ([BEGUN[0], *QUESTION], "idle"),
 }
 
 
