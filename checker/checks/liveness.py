@@ -9,7 +9,7 @@ from checker.checks.observations import name_validators
 from checker.checks.rules.registry import RULES
 from checker.results import CheckResult, ExitClass
 from faults.events import Crashed, Healed, Restarted
-from network.events import Event, Handlers
+from network.events import Event, Handlers, WorkFinished
 from validators.consensus.quorum import quorum_of
 from validators.events import BlockFinalized, Booted, Entered, Halted, StoppedVoting, Voted
 from validators.identity import NEVER_VOTED
@@ -63,6 +63,8 @@ class FinalityRegained(Check):
         self._height = 0
         self._progress_view = 0
         self._regained: dict[int, tuple[int, int]] = {}
+        self._busy: dict[int, int] = {}
+        """By validator the greatest view as work of it ended that was slowed before the last fault was over."""
 
     @property
     def handlers(self) -> Handlers:
@@ -77,6 +79,7 @@ class FinalityRegained(Check):
             Crashed: self.crashed,
             Restarted: self.restarted,
             Healed: self.healed,
+            WorkFinished: self.worked,
         }
 
     def entered(self, _event: Event, entered: Entered) -> None:
@@ -95,7 +98,7 @@ class FinalityRegained(Check):
     def finalized(self, event: Event, block: BlockFinalized) -> None:
         """Note the first new block of each validator."""
         if block.height > self._healing.height:
-            views = max(self._view, block.view) - self._healing.view
+            views = max(self._view, block.view) - self._busy.get(event.node, self._healing.view)
             self._regained.setdefault(event.node, (views, event.at_us - self._healing.at_us))
         if block.height > self._height:
             self._judge_gap(event.at_us, block.height)
@@ -137,6 +140,13 @@ class FinalityRegained(Check):
         view = max(self._view, event.at_us // slot_us) if slot_us else self._view
         self._healing = _Healing(event.at_us, view, self._height)
         self._regained.clear()
+        self._busy.clear()
+
+    def worked(self, event: Event, work: WorkFinished) -> None:
+        """Measure a validator from the end of work that a fault had made longer."""
+        begun_us = event.at_us - work.base_us - work.extra_us
+        if work.extra_us and begun_us < self._healing.at_us < event.at_us and event.node not in self._regained:
+            self._busy[event.node] = self._view
 
     def finish(self) -> CheckResult:
         """Return the result; a run that did not end by its own goal was ended from outside."""

@@ -86,7 +86,7 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
     }
     raw["workload"] |= draw_crowd(draw, raw["network"])
     raw["workload"] |= {} if scripted else draw_combined(hand, chain)
-    raw = raw if scripted or is_just_away(draw) else vary_sections(draw, raw)
+    raw = raw if scripted or is_just_away(draw) else vary_sections(draw, raw, engine)
     if prefix is not None:
         raw = with_prefix(raw, prefix)
         # A policy that is activated needs blocks of its own to be judged in.

@@ -41,7 +41,7 @@ REORDERED_MS: Final = (60, 700)
 """The delays of messages that others overtake."""
 
 
-def vary_sections(draw: Draw, raw: Plain) -> Plain:
+def vary_sections(draw: Draw, raw: Plain, engine: DrawnEngine) -> Plain:
     """Return a drawn scenario with other values in some of its sections."""
     varied = dict(raw)
     for section, keys in VARIED.items():
@@ -54,6 +54,8 @@ def vary_sections(draw: Draw, raw: Plain) -> Plain:
     if raw["chain"]["policy"] == "fifo-free":
         # All of a storm may be due in one block; where nothing bounds it, it must still be in time.
         varied["costs"].pop("execute_us", None)
+    if raw["network"]["loss_ppm"]:
+        varied["costs"] = {key: cost for key, cost in varied["costs"].items() if key not in engine.settled_costs}
     if draw.chance("vary.network.reorder.is_on", PERCENT):
         late_ms = draw.one_of("vary.network.reorder", REORDERED_MS)
         varied["network"] |= {"reorder_ppm": 80_000, "reorder_extra_ms": late_ms}

@@ -301,7 +301,8 @@ class SnapshotJoin:
 
     def derived(self) -> Derived:
         """Return the download beside what its offer and its pieces say; one without a peer to ask is none."""
-        others, download = max(self._settings.validators - 1, 0), self._download
+        download, validators = self._download, self._settings.validators
+        others = validators - (self._settings.node < validators)
         peers = DerivedSize("peers to ask", len(self._peers), others, "other validators")
         if download is None:
             return Derived(part="snapshot download", sizes=(peers,))

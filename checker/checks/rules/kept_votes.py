@@ -38,6 +38,8 @@ class KeptVotes(Check):
         self._recorded: dict[int, int] = {}
         self._restarted: dict[int, None] = {}
         self._owed: dict[int, int] = {}
+        self._begun: dict[int, int] = {}
+        """By validator the view in which its life began."""
         self._uncounted: dict[int, int] = {}
         """By validator the last vote of an earlier life that it has to count itself."""
 
@@ -71,6 +73,7 @@ class KeptVotes(Check):
             self._notarized[event.node, vote.view] = None
         elif vote.vote == HOTSTUFF_VOTE_WORD:
             self._compare_counted(event.node, vote.view)
+            self._count(event.node, vote.view)
             (self._recorded if event.node in self._restarted else self._last)[event.node] = vote.view
 
     def stopped(self, event: Event, _stopped: StoppedVoting) -> None:
@@ -93,6 +96,7 @@ class KeptVotes(Check):
         if (event.node, entered.view) in self._notarized:
             self._owed[event.node] = entered.view
         elif self._is_hotstuff and event.node not in self.run.disk_faults.destroyed:
+            self._begun[event.node] = entered.view
             self._owe_last(event.node, entered.view)
 
     def sent(self, event: Event, sent: Sent) -> None:
@@ -126,6 +130,12 @@ class KeptVotes(Check):
             self._owed[node] = last
         elif leader != node:
             self._uncounted[node] = last
+
+    def _count(self, node: int, view: int) -> None:
+        """Owe no vote any more once a later one of the same start is counted, which the journal alone knew."""
+        collector = HOTSTUFF_RULES.leader_of(view + 1, self.run.validators, self.run.plan)
+        if self._owed.get(node, view) < view <= self._begun[node] and collector == node:
+            self._owed.pop(node)
 
     def _compare_counted(self, node: int, view: int) -> None:
         """Compare the first vote of a life with one that the validator itself has to count."""

@@ -4,7 +4,7 @@ A block that waits longer than it has to costs a fork and no more: the next lead
 off the trace which blocks came to an honest validator from their honest leaders. One counts if it came undamaged, is
 higher than the head, stands on a block that the validator has followed in this life or on its final one, and is of a
 slot that the validator's clock had shown, or of the next one. A head at least as high is due when the dearest pieces of
-work and some syncs could have been done.
+work and some syncs could have been done, beside the blocks that were executed meanwhile.
 
 A leader whose slot begins seals a block in the same time, unless its head is of that slot or a later one, and follows
 it like those of others. After a restart it waits for heads first; whoever asks for a snapshot
@@ -33,8 +33,19 @@ from network.events import AlarmElapsed, Delivered, Event, Handlers, Sent, Timer
 from network.types import Micros, NodeId
 from validators.consensus.longest_chain.kind import LONGEST_CHAIN, PROPOSE
 from validators.consensus.longest_chain.messages import Announcement, HeadRequest, HeadResponse
-from validators.events import BlockFinalized, Entered, Halted, HeadAdopted, SnapshotJoined, StoppedVoting, Voted
+from validators.events import (
+    BlockExecuted,
+    BlockFinalized,
+    Entered,
+    Halted,
+    HeadAdopted,
+    MessageRefused,
+    SnapshotJoined,
+    StoppedVoting,
+    Voted,
+)
 from validators.messages import BlockRelay
+from validators.sync.serving import UNDER_WAY
 
 JOIN_TIMER: Final = ("consensus", "join")
 """The first parts of the key of the timer that ends a wait for heads."""
@@ -64,12 +75,13 @@ class _Relayed(NamedTuple):
 
 
 class _Came(NamedTuple):
-    """A block that came to a validator: when, its height and its digest."""
+    """A block that came to a validator: when, its height and digest, and how many blocks had been executed by then."""
 
     at_us: Micros
     node: NodeId
     height: int
     digest: bytes
+    executed: int = 0
 
 
 @dataclass(slots=True)
@@ -86,6 +98,7 @@ class _Life:
     rests_us: dict[NodeId, Micros] = field(default_factory=dict)
     """By peer the end of the second in which it has asked: a limit of answers may pass the next question over."""
     head_slot: int = 0
+    executed: int = 0
     turn: tuple[Micros, int] | None = None
     """When a slot began that it leads, and that slot, until it has sealed a block of it."""
 
@@ -119,7 +132,8 @@ class LongestChainDuties(Check):
         """Validators that need not lead, and whether they ask for heads: others wait for another state."""
         self._acts: list[tuple[Micros, NodeId, Micros, str]] = []
         """Acts that were due: the time that each took beyond what it may take besides, whose, since when, and what."""
-        self._followed: list[tuple[_Came, Micros, dict[bytes, Micros]]] = []
+        self._followed: list[tuple[_Came, Micros, int, dict[bytes, Micros]]] = []
+        """The blocks that wait no more, until when each did, and what was executed and had been followed meanwhile."""
         self._cost_us = 0
 
     @property
@@ -129,10 +143,12 @@ class LongestChainDuties(Check):
             Voted: self.voted,
             Sent: self.sent,
             Delivered: self.delivered,
+            MessageRefused: self.refused,
             AlarmElapsed: self.reached,
             Entered: self.entered,
             Restarted: self.restarted,
             TimerElapsed: self.waited,
+            BlockExecuted: self.executed,
             HeadAdopted: self.adopted,
             BlockFinalized: self.finalized,
             WorkFinished: self.worked,
@@ -194,6 +210,12 @@ class LongestChainDuties(Check):
             life.asked[peer] = event.at_us
         life.rests_us[peer] = event.at_us + MILLION
 
+    def refused(self, event: Event, refused: MessageRefused) -> None:
+        """Note a question that came while another answer for the same peer is being put together."""
+        life = self._lives.get(event.node)
+        if life is not None and (refused.message, refused.reason) == (QUESTION, UNDER_WAY):
+            life.asked = {peer: at_us for peer, at_us in life.asked.items() if at_us != event.at_us}
+
     def _come(self, event: Event, leader: NodeId, relayed: _Relayed) -> None:
         """Note a block that is to be followed."""
         life = self._lives.get(event.node)
@@ -201,7 +223,7 @@ class LongestChainDuties(Check):
         if life is None or digest is None or not self._is_of_use(life, relayed):
             return
         if all(came.digest != digest for came in life.waiting):
-            life.waiting.append(_Came(event.at_us, event.node, relayed.height, digest))
+            life.waiting.append(_Came(event.at_us, event.node, relayed.height, digest, life.executed))
 
     def _is_of_use(self, life: _Life, relayed: _Relayed) -> bool:
         return relayed.height > life.height and relayed.slot <= life.slot + SLOTS_AHEAD
@@ -234,6 +256,12 @@ class LongestChainDuties(Check):
         """Note that heads were waited for."""
         if (*timer.key[:2],) == JOIN_TIMER:
             self._silent.pop(event.node, None)
+
+    def executed(self, event: Event, _executed: BlockExecuted) -> None:
+        """Count the blocks, another branch's among them, that keep a validator from what comes."""
+        life = self._lives.get(event.node)
+        if life is not None:
+            life.executed += 1
 
     def adopted(self, event: Event, head: HeadAdopted) -> None:
         """Note a head, and which blocks wait no more."""
@@ -284,9 +312,9 @@ class LongestChainDuties(Check):
             if over_us > allowed_us:
                 text = f"validator {node} {what}, due at {at_us / MILLION:.3f} s, within {allowed_us // 1_000:,} ms"
                 self.tally.fail(text, validator=node, at_us=at_us)
-        for came, followed_us in self._due():
+        for came, followed_us, executed in self._due():
             self.tally.compared += 1
-            if followed_us - came.at_us > allowed_us:
+            if followed_us - came.at_us > allowed_us + executed * self._cost_us:
                 text = (
                     f"validator {came.node} was given a block of height {came.height} at {came.at_us / MILLION:.3f} s"
                 )
@@ -296,16 +324,16 @@ class LongestChainDuties(Check):
             f"{self.tally.compared:,} times a better block was followed in time, a slot led, or a head named"
         )
 
-    def _due(self) -> list[tuple[_Came, Micros]]:
-        """Return the blocks that came on one that was followed by then, and when one as high was followed."""
+    def _due(self) -> list[tuple[_Came, Micros, int]]:
+        """Return the blocks that came on one that was followed by then, until when each waited, and executions."""
         for life in self._lives.values():
             self._close(life, self.run.end.now_us, life.height_max)
         if self.run.end.record is None or not self._followed:
             return []
         parents = {branch.digest: branch.parent for _, branch in read_branches(self.run.end.record)}
         return [
-            (came, at_us)
-            for came, at_us, followed in self._followed
+            (came, at_us, executed)
+            for came, at_us, executed, followed in self._followed
             if followed.get(parents.get(came.digest, b""), at_us + 1) <= came.at_us
         ]
 
@@ -339,5 +367,9 @@ class LongestChainDuties(Check):
 
     def _close(self, life: _Life, now_us: Micros, height: int) -> None:
         """Note the blocks up to a height, which wait no longer."""
-        self._followed += [(came, now_us, life.followed) for came in life.waiting if came.height <= height]
+        self._followed += [
+            (came, now_us, life.executed - came.executed, life.followed)
+            for came in life.waiting
+            if came.height <= height
+        ]
         life.waiting = [came for came in life.waiting if came.height > height]

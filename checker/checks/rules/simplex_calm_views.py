@@ -6,8 +6,8 @@ whoever was cut off or down has been heard again, and every timer of the fault's
 
 - it was entered and left within one calm stretch, and later views have final blocks;
 - its leader is honest, votes, has not been restarted within the margin, and has applied all but the last two blocks;
-- work leaves room: three times the dearest block of the run, six latencies and ten syncs fit into the leader's timeout
-  beside the block interval, and so they did in the run so far.
+- work leaves room: three times the dearest block of the run or the longest message with transactions, six latencies and
+  ten syncs fit into the leader's timeout beside the block interval.
 """
 
 from typing import ClassVar, Final
@@ -17,7 +17,7 @@ from checker.checks.context import RunContext
 from checker.checks.mirror import SettledBlock
 from checker.results import CheckResult, ExitClass
 from faults.events import Crashed, Restarted
-from network.events import Event, Handlers
+from network.events import Event, Handlers, OfLabels, Sent
 from validators.events import BlockFinalized, Booted, CertificateHeld, Entered, Halted, Reported, StoppedVoting
 
 NEVER_US: Final = 1 << 62
@@ -26,6 +26,10 @@ NEVER_US: Final = 1 << 62
 LAG_MAX: Final = 2
 """Blocks by which a leader may be behind the highest final one."""
 
+LARGE: Final = ("BlockRelay", "BlockResponse", "TransactionGossip")
+"""Messages that carry transactions, and take long to decode where these are long."""
+
+KIB: Final = 1_024
 BLOCK_COSTS: Final = 3
 LATENCIES: Final = 6
 SYNCS: Final = 10
@@ -67,6 +71,7 @@ class CalmViews(Check):
             Crashed: self.crashed,
             Halted: self.gone,
             StoppedVoting: self.gone,
+            Sent: OfLabels(LARGE.__contains__, self.sent),
         }
 
     @property
@@ -115,6 +120,10 @@ class CalmViews(Check):
     def gone(self, event: Event, _event: Halted | StoppedVoting) -> None:
         """Note that a validator leads no more."""
         self._up_us.pop(event.node, None)
+
+    def sent(self, _event: Event, sent: Sent) -> None:
+        """Work out what the message costs to decode."""
+        self._cost_us = max(self._cost_us, sent.length // KIB * self.run.plan.costs.decode_kib_us)
 
     def settle(self, block: SettledBlock) -> None:
         """Work out what the block costs to execute."""

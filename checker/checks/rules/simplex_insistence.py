@@ -221,15 +221,13 @@ class Insistence(Check):
 
     def sent(self, event: Event, sent: Sent) -> None:
         """Compare whom a replica asks with whom it asked before."""
-        label = sent.label
-        if label == GOSSIP:
-            life = self._lives.get(event.node)
-            if life is not None and life.gossiped_us == event.at_us:
-                life.given.append(sent.destination)
-        else:
-            life = self._lives.get(event.node)
-            if life is not None:
-                self._ask(event, life, sent)
+        life = self._lives.get(event.node)
+        if life is None:
+            return
+        if sent.label != GOSSIP:
+            self._ask(event, life, sent)
+        elif life.gossiped_us == event.at_us:
+            life.given.append(sent.destination)
 
     def refused(self, event: Event, refused: MessageRefused) -> None:
         """Note that a peer was given up, whose snapshot was asked for, or that what came was not heard."""
@@ -341,6 +339,9 @@ class Insistence(Check):
                 elif before is not None and self._can_tell_retries:
                     self._compare_turn(node, before, peer, sent.label)
                 life.asked[digest] = peer
+            else:
+                # Which one the request repeats nobody can tell, so neither whose turn comes next.
+                life.asked = {asked: to for asked, to in life.asked.items() if asked not in life.elapsed}
             life.elapsed.clear()
         elif sent.label in SNAPSHOT_REQUESTS:
             self._count_attempt(node, life, sent)
@@ -372,9 +373,7 @@ class Insistence(Check):
     def _end_gossip(self, node: NodeId, life: _Life) -> None:
         """Compare whom the transactions of the last timer went to, if there were any."""
         if len(life.given) == 1 and self.run.validators > 2:
-            before = life.asked.get("gossip")
-            if before is not None:
-                self._compare_turn(node, before, life.given[0], "TransactionGossip")
+            self._compare_turn(node, life.asked.get("gossip"), life.given[0], GOSSIP)
             life.asked["gossip"] = life.given[0]
         elif life.given:
             # A client's transaction was sent to all in the same instant.

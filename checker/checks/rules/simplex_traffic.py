@@ -84,7 +84,8 @@ class Traffic(Check):
         self._halted: dict[NodeId, None] = {}
         self._finalized: dict[NodeId, int] = {}
         self._ends: dict[NodeId, tuple[Micros, Micros]] = {}
-        self._slow = run.plan.paused()
+        self._paused = run.plan.paused()
+        self._slow = dict(self._paused)
         self._asked: dict[tuple[int, str, bytes], int] = {}
         self._on_way: dict[tuple[NodeId, NodeId, int], bytes] = {}
         self._limits = {
@@ -140,7 +141,9 @@ class Traffic(Check):
         """Count a message that asks for others."""
         key = event.node, delivered.label
         self._got[key] = self._got.get(key, 0) + 1
-        if delivered.label in LIMITED and event.node in self._given and event.node not in self._halted:
+        is_given = event.node in self._given and event.node not in self._halted
+        # A paused replica takes or refuses what came meanwhile when it goes on, in another second.
+        if delivered.label in LIMITED and is_given and event.node not in self._paused:
             second = self._seconds.setdefault(event.node, _Second())
             self._close(event.node, second)
             second.last, second.last_us = None, event.at_us

@@ -28,6 +28,7 @@ class DrawnEngine(NamedTuple):
         sequences: Fault sequences about its own rules.
         without_prefixes: Prefixes whose scripts only another engine can follow.
         without_moments: Moments of anchors that never come.
+        settled_costs: Costs that are not varied where messages are lost.
     """
 
     name: str
@@ -39,6 +40,7 @@ class DrawnEngine(NamedTuple):
     sequences: tuple[Callable[[Draw, int], FaultSequence], ...] = ()
     without_prefixes: tuple[str, ...] = ()
     without_moments: tuple[str, ...] = ()
+    settled_costs: tuple[str, ...] = ()
 
     def admitted(self, behaviours: tuple[str, ...]) -> tuple[str, ...]:
         """Return those of some behaviours that the engine has."""

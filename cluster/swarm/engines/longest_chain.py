@@ -52,4 +52,6 @@ DRAWN_LONGEST_CHAIN: Final = DrawnEngine(
     sequences=LONGEST_CHAIN_SEQUENCES,
     without_prefixes=("rewinding", "half-joined"),
     without_moments=("timeout",),
+    # A lost block is asked for with many before it; serving these would keep the leaders from their slots.
+    settled_costs=("serve_block_us",),
 )

@@ -7,7 +7,7 @@ import pytest
 from checker.checks.planned import PlannedFault, PlannedRun
 from checker.checks.rules.simplex_calm_views import CalmViews
 from faults.events import Restarted
-from network.events import Event
+from network.events import Event, Sent
 from network.types import SUPERVISOR
 from tests.support.checks import make_run, show
 from validators.events import BlockFinalized, CertificateHeld, Entered, Reported, StoppedVoting
@@ -88,3 +88,11 @@ def test_blocks_that_cost_more_than_a_timeout_are_not_judged():
     show(check, *history())
 
     assert not check.is_asked
+
+
+@pytest.mark.parametrize(("decode_kib_us", "is_asked"), [(1, True), (500, False)])
+def test_messages_that_take_a_timeout_to_decode_leave_a_leader_no_room(decode_kib_us, is_asked):
+    check = CalmViews(make_run(plan=PLAN._replace(costs=Costs(decode_kib_us=decode_kib_us))))
+    show(check, *history(), second(30, Sent(1, 0, "TransactionGossip", 1 << 20, b"")))
+
+    assert check.is_asked is is_asked

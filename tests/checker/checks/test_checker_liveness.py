@@ -140,6 +140,19 @@ class TestFinalityRegained:
 
         assert check.finish().status == status
 
+    @pytest.mark.parametrize(("base_us", "status"), [(500_000, "passed"), (0, "failed")])
+    def test_slowed_work_that_outlasts_the_last_fault_makes_a_validator_late(self, base_us, status):
+        """It is measured from the end of that work; found by the swarm (seed 1024)."""
+        run = make_run(expect=Expectations(finality_views_max=5))
+        run.end = RunEnd(reason="stopped")
+        check = FinalityRegained(run)
+        show(check, logged(9_000_000, -1, "healed"))
+        show(check, *(logged(10_000_000, node, "finalized", 1, 2, b"b", b"r") for node in (0, 2, 3)))
+        show(check, logged(20_000_000, 0, "enter", 42, 2), logged(21_000_000, 1, "work", "cpu", 7, base_us, 11_600_000))
+        show(check, logged(22_000_000, 1, "finalized", 1, 42, b"b", b"r"))
+
+        assert check.finish().status == status
+
 
 class TestFaultsEffective:
     @pytest.mark.parametrize(

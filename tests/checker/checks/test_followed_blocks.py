@@ -7,10 +7,10 @@ from checker.checks.planned import PlannedFault, PlannedRun
 from checker.checks.rules.longest_chain_duties import LongestChainDuties
 from checker.record.run_directory import BRANCHES, BranchRecord
 from faults.events import Crashed, Restarted
-from network.events import AlarmElapsed, Delivered, Event, Sent, TimerElapsed
+from network.events import AlarmElapsed, Delivered, Event, Sent, TimerElapsed, WorkFinished
 from network.types import SUPERVISOR
 from tests.support.checks import finish, make_run, show
-from validators.events import Entered, HeadAdopted, Voted
+from validators.events import BlockExecuted, Entered, HeadAdopted, MessageRefused, Voted
 
 SECOND_US = 1_000_000
 ONE, TWO, THREE = (bytes([place]) * 32 for place in (1, 2, 3))
@@ -39,6 +39,8 @@ def follows(second, view, height, digest):
 
 
 BEGUN = [slot(1), follows(1, 1, 1, ONE)]
+WORK = at(1, WorkFinished("cpu", 1, 500_000))
+RIVAL = at(3, BlockExecuted(9, 7, THREE, b"", b""))
 
 CASES = {
     "a block that is followed": ([*BEGUN, *comes(2, 2, 2, TWO), follows(2, 2, 2, TWO)], "passed"),
@@ -49,6 +51,8 @@ CASES = {
     "a block on one that is not followed": ([*BEGUN, *comes(2, 2, 3, THREE)], "idle"),
     "a damaged block": ([*BEGUN, *comes(2, 2, 2, TWO, b"sun")], "idle"),
     "a wrong clock": ([*BEGUN, *comes(3, 2, 2, TWO), slot(4, ahead_us=1)], "idle"),
+    "a block that waits for others": ([*BEGUN, WORK, *comes(2, 2, 2, TWO), RIVAL, follows(4, 2, 2, TWO)], "passed"),
+    "a block that waits for nothing": ([*BEGUN, WORK, *comes(2, 2, 2, TWO), follows(4, 2, 2, TWO)], "failed"),
     "a crash at once": ([*BEGUN, *comes(2, 2, 2, TWO), at(2, Crashed(0, 0))], "passed"),
 }
 
@@ -119,6 +123,7 @@ ASKS = at(2, Sent(1, 5, "BlockRequest", 30, b""))
 ASKED = at(2, Sent(0, 8, "HeadRequest", 3, b"sum"), 1)
 QUESTION = [ASKED, at(2, Delivered(1, 8, "HeadRequest", 3, b"sum"))]
 ANSWER = at(2, Sent(1, 9, "HeadResponse", 90, b"", 1, 1))
+PASSED_OVER = at(2, MessageRefused("HeadRequest", "AnswerUnderWay"))
 
 NAMES = {
     "a block that is asked for": ([*BEGUN, *tells(2, "Announcement", 2, 2), ASKS], "passed"),
@@ -131,6 +136,7 @@ NAMES = {
     "a question that is answered": ([*BEGUN, *QUESTION, ANSWER], "passed"),
     "a question that is not": ([*BEGUN, *QUESTION], "failed"),
     "a second question at once": ([*BEGUN, *QUESTION, ANSWER, *QUESTION], "passed"),
+    "a question while another answer is under way": ([*BEGUN, *QUESTION, PASSED_OVER], "idle"),
     "a damaged question": ([*BEGUN, ASKED, at(2, Delivered(1, 8, "HeadRequest", 3, b"mus"))], "idle"),
     "a block before there is a head": ([BEGUN[0], *tells(2, "Announcement", 2, 2)], "idle"),
     "a question before there is a head": ([BEGUN[0], *QUESTION], "idle"),

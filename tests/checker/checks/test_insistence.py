@@ -111,6 +111,17 @@ class TestTurns:
 
         assert judge(*events, until=3).status == status
 
+    def test_two_blocks_asked_for_at_once_leave_the_next_turn_open(self):
+        """Which of them a request was for nobody can tell; found by the swarm (seed 1050)."""
+        first, other = (
+            (elapse(1, "fetch", name, asked=SECOND // 10), send(1, "BlockRequest", peer))
+            for name, peer in ((b"block", 1), (b"other", 3))
+        )
+        both = (elapse(2, "fetch", b"block"), elapse(2, "fetch", b"other"), send(2, "BlockRequest", 2))
+        last = (elapse(3, "fetch", b"block"), send(3, "BlockRequest", 3))
+
+        assert judge(*first, *other, *both, *last, until=3).status == "passed"
+
     @pytest.mark.parametrize(
         ("certificate", "peer", "status"),
         [("notarization", 2, "passed"), ("notarization", 1, "failed"), ("finalization", 1, "passed")],

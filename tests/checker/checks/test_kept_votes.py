@@ -92,6 +92,13 @@ class TestOfHotStuff:
 
         assert self.judge(4, sent("BlockVote", 4), last=own).compared == 0
 
+    def test_a_vote_to_itself_that_only_the_journal_knows_replaces_the_last(self):
+        """Validator 2 leads views 4 and 5: the vote of view 3, which no peer has seen, is counted at the start."""
+        last, recorded = (Event(at, 2, Voted("vote", view, b"p")) for at, view in ((1, 2), (4, 3)))
+
+        assert self.judge(3, sent("BlockVote", 6), last=last).status == "failed"
+        assert self.judge(3, recorded, sent("BlockVote", 6), last=last).compared == 0
+
     def test_a_vote_for_itself_is_counted_first(self):
         """Validator 2 leads views 4 and 5, and has voted in view 3."""
         voted, again = (Event(at, 2, Voted("vote", 3, b"p")) for at in (1, 4))

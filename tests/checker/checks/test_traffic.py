@@ -2,7 +2,7 @@
 
 import pytest
 
-from checker.checks.planned import PlannedRun
+from checker.checks.planned import PlannedFault, PlannedRun
 from checker.checks.rules.simplex_traffic import Traffic
 from faults.events import TransactionSubmitted
 from network.events import Delivered, Event, Sent, TimerElapsed
@@ -17,9 +17,9 @@ def send(kind, count=1, *, length=80, checksum=b"one"):
     return [Event(1, 0, Sent(1, ordinal, kind, length, checksum)) for ordinal in range(count)]
 
 
-def judge(*events, honest=(0,)):
+def judge(*events, honest=(0,), plan=PLAN):
     """Judge a second of a validator among four that has come to view 2, with these events."""
-    check = Traffic(make_run(plan=PLAN, disks=(None,) * 4, honest=honest))
+    check = Traffic(make_run(plan=plan, disks=(None,) * 4, honest=honest))
     show(check, Event(0, 0, Booted(0, 1, 0, b"")), Event(1, 0, Entered(2, 2)), *events)
     return finish(check, now_us=1_000_000)
 
@@ -109,6 +109,12 @@ class TestAnswers:
 
     def test_damaged_ones_do_not_count(self):
         assert judge(*self.ask(self.limit, peer=2), *self.ask(self.limit + 2, came=b"damaged")).status == "passed"
+
+    def test_what_comes_to_a_paused_replica_is_taken_later(self):
+        """And refused then; found by the swarm (seed 929)."""
+        paused = PLAN._replace(faults=(PlannedFault("nap", 5, 500, (0,), pauses=True),))
+
+        assert judge(*self.ask(self.limit + 2), *send("Notarize"), plan=paused).status == "passed"
 
     def test_a_halted_replica_answers_nothing_and_says_nothing(self):
         *others, last, one_too_many = self.ask(self.limit + 1)

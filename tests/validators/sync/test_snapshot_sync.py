@@ -319,6 +319,16 @@ def replace_index(request, index):
     return msgspec.structs.replace(request, index=index)
 
 
+@pytest.mark.parametrize(("node", "is_bounded"), [(0, False), (4, True)])
+def test_a_replica_that_is_no_validator_may_ask_all_of_them(chain, monkeypatch, node, is_bounded):
+    monkeypatch.setattr(SETTINGS, "node", node)
+    joiner = Joiner(chain)
+    joiner.join.begin(range(4))
+
+    (peers,) = joiner.join.derived().sizes
+    assert (peers.found <= peers.bound) is is_bounded
+
+
 class TestSource:
     def test_nothing_is_offered_at_or_below_the_peers_height(self, chain):
         """A snapshot brings forward."""

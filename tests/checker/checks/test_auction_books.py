@@ -1,0 +1,11 @@
+"""The books of the auction by actor: what its tallies count beside what receipts show."""
+
+from pathlib import Path
+
+from tests.support.cluster_runs import check_named, result_of
+
+
+def test_the_tip_of_a_fire_without_cycles_is_the_oracles_to_judge():
+    result = result_of(str(Path(__file__).with_name("fire-without-cycles.toml")), seed=921)
+
+    assert check_named(result, "auction-books").status == "passed"
