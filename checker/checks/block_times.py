@@ -3,13 +3,15 @@
 A block's time is a leader's clock, right or wrong, so there is no true value to compare it with. Checked:
 it is above the parent's, the slot follows from it, and each honest validator whose vote accepted another's block had
 a clock that was near enough. An honest leader whose clock no fault touched is checked further: its block bears a time
-between its entering the view and its vote, or the one right after the parent's. Of others it is not checked that a
-timestamp is not too low; a leader may drag the time, which costs the chain slots but no state.
+between its entering the view and its vote, or the one right after the parent's, and the block interval is over by then
+(`checker.checks.block_pace`). Of others it is not checked that a timestamp is not too low; a leader may drag the time,
+which costs the chain slots but no state.
 """
 
 from dataclasses import dataclass
 from typing import Final
 
+from checker.checks.block_pace import BlockPace
 from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.checks.mirror import SettledBlock
@@ -59,13 +61,14 @@ class BlockTimes(Check):
         self._leads: dict[int, _Lead] = {}
         self._votes: dict[bytes, dict[int, int]] = {}
         self._entered_us: dict[tuple[int, int], int] = {}
+        self._pace = BlockPace(run, self.tally)
         self._furthest_ms = 0
         self._judged_votes = 0
 
     @property
     def handlers(self) -> Handlers:
-        """Events of leaders entering views, of votes and of clock settings."""
-        return {ClockSet: self.clock, Entered: self.entered, Voted: self.vote}
+        """Events of leaders entering views and waiting there, of votes and of clock settings."""
+        return {ClockSet: self.clock, Entered: self.entered, Voted: self.vote, **self._pace.handlers}
 
     def clock(self, event: Event, setting: ClockSet) -> None:
         """The supervisor set a machine's clocks."""
@@ -134,6 +137,8 @@ class BlockTimes(Check):
             height=header.height,
             validator=header.proposer,
         )
+        if header.height > self.run.earlier_height:
+            self._pace.judge(header, self._parent_ms, entered_us)
 
     def _judge_vote(self, node: int, clock_ms: int, header: Header) -> None:
         self._judged_votes += 1
