@@ -83,6 +83,10 @@ class Finality(Protocol):
     def digest(self) -> Digest:
         """The digest of the final block."""
 
+    @property
+    def is_proved(self) -> bool:
+        """Whether others can verify it as it is; a journal may keep it without what proves it."""
+
 
 class Position(NamedTuple):
     """The current view and its leader, -1 for none."""

@@ -250,6 +250,7 @@ def test_a_restart_keeps_what_was_final():
 
     again = Lone(depth=3, records=journal)
     assert again.final == chain[1]
+    assert (lone.engine.finality.is_proved, again.engine.finality.is_proved) == (True, False)
     again.enter(9)
     again.take(*chain_on(None, range(20, 30)))
     assert again.head == chain[1]

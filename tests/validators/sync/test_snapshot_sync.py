@@ -277,6 +277,11 @@ def test_a_snapshot_that_is_not_above_the_own_height_is_refused(chain):
     assert joiner.refused == [f"of validator 1: header: height {HEIGHTS} is not above {HEIGHTS}"]
 
 
+def test_a_final_block_without_its_proof_is_offered_to_nobody(chain):
+    """A validator of the longest chain that has just restarted knows its final block from its journal alone."""
+    assert Source(chain.engines[0], SimpleNamespace(is_proved=False)).answer(SnapshotRequest(0)) is None
+
+
 def test_when_nobody_can_help_it_gives_up(chain):
     """Then the blocks are fetched; it has asked each peer, and the silent one several times."""
     forge, _ = FORGERIES["a byte"]

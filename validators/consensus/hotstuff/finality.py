@@ -41,6 +41,11 @@ class Commit(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields
         facts = read_facts(self.headers[0])
         return b"" if facts is None else facts.digest
 
+    @property
+    def is_proved(self) -> bool:
+        """Always so: the certificate is part of it."""
+        return True
+
 
 def read_chain(headers: Sequence[bytes], certificate: QuorumCertificate) -> list[HeaderFacts] | None:
     """Return the blocks of a chain of consecutive views whose last one is certified; None where they are no such."""

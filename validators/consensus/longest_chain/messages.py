@@ -66,6 +66,11 @@ class Burial(msgspec.Struct, tag=1, array_like=True, frozen=True, forbid_unknown
         return self.block.digest
 
     @property
+    def is_proved(self) -> bool:
+        """Whether headers stand on the final block; in the journal none do."""
+        return len(self.chain) > 1
+
+    @property
     def without_proof(self) -> "Burial":
         """The final block alone."""
         return Burial(self.chain[:1])

@@ -115,6 +115,11 @@ class Finalization(msgspec.Struct, tag=5, array_like=True, frozen=True, forbid_u
         """The digest of the final block."""
         return self.proposal.payload
 
+    @property
+    def is_proved(self) -> bool:
+        """Always so: the signatures are part of it."""
+        return True
+
 
 class CertificateRequest(msgspec.Struct, tag=6, array_like=True, frozen=True, forbid_unknown_fields=True):
     """Asks one peer for whatever certificate lets the sender get past `view` (docs/simplex.md, Fetching)."""
