@@ -14,12 +14,22 @@ from typing import ClassVar, Final, NamedTuple
 from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.checks.observations import ORDINALS
+from checker.checks.rules.registry import RULES
+from checker.checks.sought_snapshots import SoughtSnapshots
 from checker.results import CheckResult, ExitClass
 from faults.events import Crashed
 from network.events import Delivered, Event, Handlers, OfLabels, Sent
 from network.types import Micros, NodeId
 from validators.consensus.registry import ENGINES
-from validators.events import BlockFinalized, Booted, MessageRefused, SnapshotJoined
+from validators.events import (
+    BlockExecuted,
+    BlockFinalized,
+    Booted,
+    CertificateHeld,
+    Halted,
+    MessageRefused,
+    SnapshotJoined,
+)
 from validators.messages import BLOCKS_PER_RESPONSE, BlockResponse, message_codec
 
 BLOCKS: Final = "BlockRequest"
@@ -80,6 +90,7 @@ class NeededAnswers(Check):
         self._answers: list[_Answer] = []
         self._joined: dict[NodeId, int] = {}
         self._attempts: dict[NodeId, dict[NodeId, int]] = {}
+        self._joining = SoughtSnapshots(self.tally, RULES[run.engine].finality, run.plan.snapshot_gaps)
 
     @property
     def handlers(self) -> Handlers:
@@ -89,6 +100,9 @@ class NeededAnswers(Check):
             BlockFinalized: self.finalized,
             SnapshotJoined: self.joined,
             Crashed: self.crashed,
+            Halted: self.halted,
+            CertificateHeld: self._joining.hold,
+            BlockExecuted: self._joining.execute,
             Sent: OfLabels(_WATCHED.__contains__, self.sent),
             Delivered: OfLabels(_REQUESTS.__contains__, self.delivered),
             MessageRefused: self.refused,
@@ -97,27 +111,39 @@ class NeededAnswers(Check):
     @property
     def is_asked(self) -> bool:
         """Return whether anything was answered that can be judged."""
-        return self.tally.compared > 0 or any(self._find_length(answer) for answer in self._answers)
+        return (
+            self.tally.compared > 0
+            or self._joining.has_failed
+            or any(self._find_length(answer) for answer in self._answers)
+        )
 
     def booted(self, event: Event, booted: Booted) -> None:
         """Note the height at a start."""
         self._heights[event.node] = booted.finalized_height
+        self._joining.boot(event.node)
         self._attempts.pop(event.node, None)
 
     def finalized(self, event: Event, block: BlockFinalized) -> None:
         """Note a height."""
+        self._joining.finalize(event, block)
         self._heights[event.node] = block.height
         self._joined.pop(event.node, None)
         self._attempts.pop(event.node, None)
 
     def joined(self, event: Event, joined: SnapshotJoined) -> None:
         """Note a height that came with a snapshot."""
+        self._joining.join(event.node)
         self._heights[event.node] = self._joined[event.node] = joined.height
 
     def crashed(self, _event: Event, crashed: Crashed) -> None:
         """Forget what a replica was to answer."""
+        self._joining.forget(crashed.machine)
         self._joined.pop(crashed.machine, None)
         self._taken = {key: taken for key, taken in self._taken.items() if key[0] != crashed.machine}
+
+    def halted(self, event: Event, _halted: Halted) -> None:
+        """Expect nothing of a replica that has stopped."""
+        self._joining.forget(event.node)
 
     def sent(self, event: Event, sent: Sent) -> None:
         """Note a request, or compare an answer with the one that it is to."""
@@ -132,6 +158,7 @@ class NeededAnswers(Check):
                     validator=node,
                 )
                 self._count_attempt(node, sent.destination)
+                self._joining.ask(node)
         elif sent.height is not None and node not in self._paused:
             taken = self._taken.pop((node, sent.destination, ANSWERED[label]), None)
             if taken is not None and label == "BlockResponse":
@@ -150,6 +177,7 @@ class NeededAnswers(Check):
 
     def refused(self, event: Event, refused: MessageRefused) -> None:
         """Take back a request that was refused as it came."""
+        self._joining.refuse(event, refused)
         at_us, peer, label, before = self._last.get(event.node, (-1, -1, "", None))
         if (at_us, label) == (event.at_us, refused.message):
             del self._last[event.node]
@@ -159,6 +187,7 @@ class NeededAnswers(Check):
 
     def finish(self) -> CheckResult:
         """Return the result."""
+        self._joining.finish()
         for answer in self._answers:
             length = self._find_length(answer)
             # The block that was asked for goes out, whatever else the peer has.

@@ -43,6 +43,7 @@ class PlannedRun(NamedTuple):
         lottery_key: The key of the lottery that names the leaders, None where validators take turns.
         empty_slot_share_ppm: Of a million slots of the lottery so many have no leader.
         snapshot_gap_blocks: A validator offers no snapshot that is so much older than its final block.
+        snapshot_gaps: By replica, the distance in blocks from which on it seeks a snapshot.
         latency_max_us: The longest time that a message is on its way without a fault.
         is_lossy: Whether messages are lost or late without a fault.
     """
@@ -62,6 +63,7 @@ class PlannedRun(NamedTuple):
     lottery_key: int | None = None
     empty_slot_share_ppm: int = 0
     snapshot_gap_blocks: int = 1
+    snapshot_gaps: tuple[int, ...] = ()
     latency_max_us: int = 0
     is_lossy: bool = False
 

@@ -16,13 +16,22 @@ from checker.checks.context import RunContext
 from checker.checks.observations import short
 from checker.checks.rules.engine_rules import Said
 from checker.checks.rules.registry import RULES
+from checker.checks.sync_times import DISK, Rewrites, StartedFinality
 from checker.checks.vote_rules import JournalAudit, VoteRules
 from checker.results import CheckResult
-from faults.events import Restarted
-from network.events import Event, Handlers
+from faults.events import Crashed, DiskSynced, Restarted
+from network.events import Event, Handlers, WorkFinished
 from validators.consensus.interface import CorruptRecordError, Finality, Record, RecordCodec
 from validators.consensus.registry import ENGINES
-from validators.events import BlockFinalized, Booted, CertificateHeld, SnapshotJoined, Voted
+from validators.events import (
+    BlockExecuted,
+    BlockFinalized,
+    Booted,
+    CertificateHeld,
+    Halted,
+    SnapshotJoined,
+    Voted,
+)
 from validators.storage import JOURNAL_FILES, Disk, JournalHead, RecordFile
 from validators.storage.records import HEAD_BYTES
 from validators.storage.records import Record as StoredRecord
@@ -209,12 +218,18 @@ class WriteAhead(Check):
         self._views = [DurableView(disk.written(), rules.audit(node)) for node, disk in enumerate(run.disks)]
         self._is_starting = dict.fromkeys(range(len(run.disks)), True)
         self._honest = dict.fromkeys(run.honest)
+        self._started, self._rewrites = StartedFinality(self.tally, self._engine), Rewrites(self.tally)
 
     @property
     def handlers(self) -> Handlers:
-        """Starts, and all events that need a durable record."""
+        """Starts, syncs, and all events that need a durable record."""
         return {
             Restarted: self.restarted,
+            Crashed: self.crashed,
+            Halted: self.halted,
+            BlockExecuted: self._started.execute,
+            WorkFinished: self.worked,
+            DiskSynced: self._rewrites.write,
             Booted: self.booted,
             Voted: self.voted,
             CertificateHeld: self.certificate_held,
@@ -232,8 +247,24 @@ class WriteAhead(Check):
         """Reread the disk after a restart: from now on only its contents count."""
         node = restarted.machine
         if node in self._honest:
+            self._started.restart(node)
             self._views[node].reopen(may_misread=node in self._touched)
             self._is_starting[node] = True
+
+    def crashed(self, _event: Event, crashed: Crashed) -> None:
+        """Expect nothing of a replica that has no power."""
+        self._started.forget(crashed.machine)
+        self._rewrites.forget(crashed.machine)
+
+    def halted(self, event: Event, _halted: Halted) -> None:
+        """Expect nothing of a replica that has stopped."""
+        self._started.forget(event.node)
+
+    def worked(self, event: Event, work: WorkFinished) -> None:
+        """See the end of a sync."""
+        if work.lane == DISK:
+            self._started.end_sync(event)
+            self._rewrites.end_sync(event, work)
 
     def booted(self, event: Event, booted: Booted) -> None:
         """Require that a life begins in the view that its journal leads to; not checked where votes were destroyed.
@@ -241,6 +272,7 @@ class WriteAhead(Check):
         A start in the midst of a life says that the disk did not give a peer's snapshot back, which was written to it.
         """
         node, view = event.node, booted.view
+        self._started.boot(event, booted)
         if not self._is_starting.get(node):
             self._judge(node, node in self._touched, f"joined from a snapshot above height {booted.finalized_height}")
         if self._is_starting.pop(node, False) and node not in self._destroyed:
@@ -266,10 +298,12 @@ class WriteAhead(Check):
 
     def certificate_held(self, event: Event, certificate: CertificateHeld) -> None:
         """Require a held certificate in both copies of the journal."""
+        self._started.hold(event, certificate)
         self._judge_said(event.node, "held", Said(certificate.certificate, certificate.view, certificate.payload))
 
     def finalized(self, event: Event, block: BlockFinalized) -> None:
         """Require the operations of an applied block in the log, and its bytes in the block file for peers."""
+        self._started.finalize(event, block)
         view, deed = self._views[event.node], f"applied block {short(block.digest)} of height {block.height}"
         self._judge(event.node, view.has_final(block.digest), deed)
         if event.node not in self._destroyed:

@@ -122,6 +122,7 @@ def planned_run(scenario: Scenario) -> PlannedRun:
     consensus, network = scenario.consensus, scenario.network
     own = settings_of(scenario, 0).consensus_config
     links: list[tuple[int, int, LinkSpec]] = list(topology_of(scenario).edges(data="link"))
+    gaps = tuple(settings_of(scenario, node).snapshot_gap_blocks for node in range(scenario.replicas))
     return PlannedRun(
         faults=faults,
         costs=scenario.costs.costs(),
@@ -137,9 +138,8 @@ def planned_run(scenario: Scenario) -> PlannedRun:
         slot_us=getattr(own, "slot_us", 0),
         lottery_key=getattr(own, "lottery_key", None),
         empty_slot_share_ppm=getattr(own, "empty_slot_share_ppm", 0),
-        snapshot_gap_blocks=max(
-            settings_of(scenario, node).snapshot_gap_blocks for node in range(scenario.cluster.validators)
-        ),
+        snapshot_gap_blocks=max(gaps[: scenario.cluster.validators]),
+        snapshot_gaps=gaps,
         latency_max_us=max((link.latency.sample(MAX_U64) for _, _, link in links), default=0),
         is_lossy=bool(network.loss_ppm or network.reorder_ppm),
     )

@@ -58,6 +58,8 @@ class EngineRules:
     Attributes:
         name: The engine's name in the registry of engines.
         journal: Makes the rules of a validator's journal, by its number.
+        finality: The kind of the certificates that make a block final.
+        is_final_by_votes: Whether votes about a block make it final, and not blocks on it that have come to be known.
         said_by: Names an entry as its event does.
         signatures_of: Returns all signatures of an entry.
         find_next_view: Returns the view in which a validator with this journal has to go on.
@@ -82,6 +84,7 @@ class EngineRules:
     """
 
     name: str
+    finality: str
     journal: Callable[[int], JournalRules]
     said_by: Callable[[Record], Said]
     signatures_of: Callable[[Record], Sequence[Signed]]
@@ -93,6 +96,7 @@ class EngineRules:
     accepts_block: Callable[[Voted], bool] = lambda _vote: False
     proposal_of: Callable[[Record], Proposed | None] = lambda _record: None
     needed_by: Callable[[Voted], Sequence[Said]] = lambda _vote: ()
+    is_final_by_votes: bool = False
     makes_final: Callable[[Voted], bool] = lambda _vote: False
     timers: Callable[[PlannedRun], Mapping[str, int]] = lambda _plan: {}
     reasons: tuple[str, ...] = ()

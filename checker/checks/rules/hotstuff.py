@@ -273,6 +273,7 @@ def _accepts_block(vote: Voted) -> bool:
 
 HOTSTUFF_RULES: Final = EngineRules(
     name=HOTSTUFF.name,
+    finality="commit",
     journal=HotStuffJournal,
     said_by=_said_by,
     signatures_of=_signatures_of,

@@ -134,6 +134,7 @@ def _describe_vote(encoded: bytes) -> str:
 
 LONGEST_CHAIN_RULES: Final = EngineRules(
     name=LONGEST_CHAIN.name,
+    finality="burial",
     journal=LongestChainJournal,
     said_by=_said_by,
     signatures_of=_signatures_of,

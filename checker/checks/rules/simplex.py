@@ -248,6 +248,8 @@ def _timers(plan: PlannedRun) -> Mapping[str, int]:
 
 SIMPLEX_RULES: Final = EngineRules(
     name=SIMPLEX.name,
+    finality="finalization",
+    is_final_by_votes=True,
     journal=SimplexJournal,
     said_by=_said_by,
     signatures_of=_signatures_of,
