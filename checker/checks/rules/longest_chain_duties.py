@@ -3,7 +3,8 @@
 A block that waits longer than it has to costs a fork and no more: the next leader builds beside it. So this check reads
 off the trace which blocks came to an honest validator from their honest leaders. One counts if it came undamaged, is
 higher than the head, stands on a block that the validator has followed in this life or on its final one, and is of a
-slot that the validator's clock had shown, or of the next one. A head at least as high is due when the dearest pieces of
+slot that the validator's clock had shown, or of the next one; one of a later slot counts from when that is the next
+one. A head at least as high is due when the dearest pieces of
 work and some syncs could have been done, beside the blocks that were executed meanwhile.
 
 A leader whose slot begins seals a block in the same time, unless its head is of that slot or a later one, and follows
@@ -92,6 +93,8 @@ class _Life:
     height: int = 0
     followed: dict[bytes, Micros] = field(default_factory=dict)
     waiting: list[_Came] = field(default_factory=list)
+    early: list[tuple[NodeId, _Relayed]] = field(default_factory=list)
+    """Blocks of slots beyond the next one, with their leaders."""
     named: list[_Came] = field(default_factory=list)
     asked: dict[NodeId, Micros] = field(default_factory=dict)
     """Peers that have asked for a head and have no answer yet, and when."""
@@ -220,7 +223,11 @@ class LongestChainDuties(Check):
         """Note a block that is to be followed."""
         life = self._lives.get(event.node)
         digest = self._proposed.get((leader, relayed.slot))
-        if life is None or digest is None or not self._is_of_use(life, relayed):
+        if life is None or digest is None:
+            return
+        if relayed.slot > life.slot + SLOTS_AHEAD:
+            life.early.append((leader, relayed))
+        if not self._is_of_use(life, relayed):
             return
         if all(came.digest != digest for came in life.waiting):
             life.waiting.append(_Came(event.at_us, event.node, relayed.height, digest, life.executed))
@@ -237,6 +244,9 @@ class LongestChainDuties(Check):
             assert isinstance(slot, int), "alarms of slots are the only ones"
             life = self._lives.setdefault(event.node, _Life())
             life.slot = max(life.slot, slot)
+            early, life.early = life.early, []
+            for leader, relayed in early:
+                self._come(event, leader, relayed)
 
     def entered(self, event: Event, entered: Entered) -> None:
         """Begin a slot; its leader has to seal a block."""

@@ -2,7 +2,10 @@
 
 Fork choice, slots and depth are restated from the specification. A *better* block has a greater height or, of equal
 heights, the lower digest; a start and a snapshot begin anew. A validator that takes a final block on trust has none of
-its own, and takes it from the peer that named the greatest head of those whose answers had come a while ago.
+its own, and takes it from the peer that named the greatest head of those whose answers had come a while ago, of equal
+ones from the one with the lowest number. Observers choose alike; those that judge no block may have a final one.
+
+Two blocks of one leader and slot are reported once.
 
 A validator whose disk has a journal leads only after it has asked for heads and waited for the answers: what it had for
 the head may have been left meanwhile, and a block on that would stand alone.
@@ -16,9 +19,10 @@ from checker.checks.context import RunContext
 from checker.checks.observations import ORDINALS, short
 from checker.results import CheckResult
 from faults.events import Restarted
-from network.events import AlarmElapsed, Delivered, Event, Handlers, Sent, TimerElapsed
+from network.events import AlarmElapsed, Delivered, Event, Handlers, Sent, TimerElapsed, WorkFinished
 from validators.consensus.longest_chain.kind import PROPOSE
 from validators.events import (
+    BlockExecuted,
     BlockFinalized,
     Booted,
     Entered,
@@ -30,6 +34,13 @@ from validators.events import (
 )
 
 TRUSTED: Final = "TrustedOnFirstSight"
+
+CONFLICTING: Final = "ConflictingBlocks"
+
+PROCESSOR: Final = "cpu"
+
+WORKS: Final = 3
+"""An answer may wait for so many pieces of the dearest work."""
 
 JOIN_TIMER: Final = ("consensus", "join")
 """The first parts of the key of the timer that ends a wait for heads; the last one counts the rounds."""
@@ -57,8 +68,18 @@ class _Life:
     highest: int = 0
     floor: int = 0
     has_final: bool = False
+    has_made_final: bool = False
+    """Whether a block has become final in this life, by whatever journal."""
     named: dict[int, tuple[int, int]] = field(default_factory=dict)
     """By peer the height of the head that it named, and when."""
+    asked_us: int = -1
+    doubtful: dict[int, None] = field(default_factory=dict)
+    """Peers whose answer to the last question may count for this one, as it had only just come."""
+    executed: dict[bytes, None] = field(default_factory=dict)
+    judges: bool = False
+    """Whether a block was executed before it was followed: headers alone are not what this replica goes by."""
+    reported: dict[tuple[int, int], None] = field(default_factory=dict)
+    """Signers and slots of two blocks that were reported."""
 
 
 class FollowedHeads(Check):
@@ -79,6 +100,8 @@ class FollowedHeads(Check):
         self._joining: dict[int, bool] = {}
         """Validators that have restarted with a journal and not heard of heads, and whether they serve again."""
         self._is_timed = len(run.honest) >= len(run.disks)
+        self._hindered = run.plan.hindered()
+        self._work_us = 0
         self._switches = 0
         self._abandoned = 0
 
@@ -87,7 +110,9 @@ class FollowedHeads(Check):
         """Heads, final blocks, slots and starts."""
         return {
             HeadAdopted: self.adopted,
+            BlockExecuted: self.executed,
             BlockFinalized: self.finalized,
+            WorkFinished: self.worked,
             AlarmElapsed: self.reached,
             Entered: self.entered,
             SnapshotJoined: self.begun,
@@ -128,7 +153,8 @@ class FollowedHeads(Check):
         before = self._life(event.node)
         # The journal may know of a final block that an earlier life had no time to apply.
         life = _Life(before.slot, before.ahead_us, before.slot_us, highest=before.highest)
-        life.has_final = isinstance(begun, SnapshotJoined) or begun.finalized_height > 0
+        life.has_made_final = isinstance(begun, SnapshotJoined)
+        life.has_final = life.has_made_final or (isinstance(begun, Booted) and begun.finalized_height > 0)
         self._lives[event.node] = life
 
     def stopped(self, event: Event, _stopped: StoppedVoting) -> None:
@@ -138,7 +164,12 @@ class FollowedHeads(Check):
     def sent(self, event: Event, sent: Sent) -> None:
         """Begin a round of questions for heads, or follow an answer."""
         if sent.label == "HeadRequest":
-            self._life(event.node).named.clear()
+            life = self._life(event.node)
+            if life.asked_us != event.at_us:
+                known_us = self._known_us(event.at_us)
+                life.doubtful = {peer: None for peer, (_, at_us) in life.named.items() if at_us > known_us}
+                life.asked_us = event.at_us
+            life.named.clear()
         elif sent.label == "HeadResponse" and sent.height is not None:
             self._on_way[event.node, sent.destination, sent.ordinal] = sent.height, sent.checksum
 
@@ -150,22 +181,55 @@ class FollowedHeads(Check):
             if checksum == delivered.checksum:
                 self._life(event.node).named.setdefault(delivered.source, (height, event.at_us))
 
+    def executed(self, event: Event, block: BlockExecuted) -> None:
+        """Note a block that is executed, before it is followed or after it is final."""
+        self._life(event.node).executed[block.digest] = None
+
+    def worked(self, _event: Event, work: WorkFinished) -> None:
+        """Note the dearest piece of work."""
+        if work.lane == PROCESSOR:
+            self._work_us = max(self._work_us, work.base_us)
+
     def reported(self, event: Event, report: Reported) -> None:
-        """Compare whom a validator trusts with the others that answered, and with what it had itself."""
-        if report.activity != TRUSTED or event.node >= self.run.validators or event.node in self._lost:
+        """Judge whom a replica trusts, and that two blocks of a slot are reported once."""
+        life = self._life(event.node)
+        if report.activity == CONFLICTING:
+            pair = report.signer, report.view
+            # Of older slots a block may be final by now, with which they are forgotten.
+            is_new = report.view <= life.slot + SLOTS_AHEAD - self._depth or pair not in life.reported
+            deed = f"validator {event.node} reported two blocks of validator {report.signer} and slot {report.view}"
+            self._require(is_new, event.node, f"{deed} a second time")
+            life.reported[pair] = None
+        elif report.activity == TRUSTED:
+            self._judge_trust(event, life, report.signer)
+
+    def _judge_trust(self, event: Event, life: _Life, peer: int) -> None:
+        """Compare whom a replica trusts with the others that answered, and with what it had itself."""
+        node = event.node
+        place = f"validator {node} took the final block of validator {peer} on trust"
+        if node < self.run.validators:
+            had_one = life.has_final and node not in self._lost
+        else:
+            had_one = life.has_made_final and life.judges
+        self._require(not had_one, node, f"{place}, and had one of its own")
+        if not self._is_timed or peer not in life.named or peer in life.doubtful or node in self._hindered:
             return
-        life, peer = self._life(event.node), report.signer
-        place = f"validator {event.node} took the final block of validator {peer} on trust"
-        self._require(not life.has_final, event.node, f"{place}, and had one of its own")
-        if not self._is_timed or peer not in life.named:
-            return
+        known_us = self._known_us(event.at_us)
+        known = {
+            each: height
+            for each, (height, at_us) in life.named.items()
+            if at_us <= known_us and each not in life.doubtful
+        }
+        own, greatest = life.named[peer][0], max(known.values(), default=0)
+        self._require(own >= greatest, node, f"{place}, whose head was of height {own}; one of {greatest} was named")
+        lower = [each for each, height in known.items() if each < peer and height == own]
+        self._require(not lower, node, f"{place}, and validator {min(lower, default=0)} named a head as great")
+
+    def _known_us(self, at_us: int) -> int:
+        """Return until when an answer had to come to be known at a time."""
         costs = self.run.plan.costs
-        known_us = event.at_us - SPARE_US - (self._depth + 2) * self.run.validators * costs.verify_signature_us
-        greatest = max((height for height, at_us in life.named.values() if at_us <= known_us), default=0)
-        own = life.named[peer][0]
-        self._require(
-            own >= greatest, event.node, f"{place}, whose head was of height {own}; one of {greatest} was named"
-        )
+        verified_us = (self._depth + 2) * self.run.validators * costs.verify_signature_us
+        return at_us - SPARE_US - verified_us - WORKS * self._work_us
 
     def reached(self, event: Event, alarm: AlarmElapsed) -> None:
         """Note the slot that a validator's clock has shown; an alarm's key ends with the slot that it was set to."""
@@ -196,13 +260,14 @@ class FollowedHeads(Check):
         )
         self._switches += head.abandoned > 0
         self._abandoned = max(self._abandoned, head.abandoned)
+        life.judges = life.judges or head.digest in life.executed
         life.floor = life.floor if life.digest else head.height - 1
         life.height, life.digest, life.highest = head.height, head.digest, max(life.highest, head.height)
 
     def finalized(self, event: Event, block: BlockFinalized) -> None:
         """Require the depth of a final block under the greatest head, if it is above what the life began with."""
         life = self._life(event.node)
-        life.has_final = True
+        life.has_final = life.has_made_final = True
         self._recorded[event.node] = None
         if life.digest and life.highest > block.height > life.floor:
             self._require(

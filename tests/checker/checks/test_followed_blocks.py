@@ -48,6 +48,8 @@ CASES = {
     "a block that is followed late": ([*BEGUN, *comes(2, 2, 2, TWO), follows(4, 2, 2, TWO)], "failed"),
     "another one as high": ([*BEGUN, *comes(2, 2, 2, TWO), follows(2, 3, 2, THREE)], "passed"),
     "a block of the slot after the next": ([*BEGUN, *comes(2, 3, 2, TWO)], "idle"),
+    "a block whose slot comes": ([*BEGUN, *comes(2, 3, 2, TWO), slot(2), follows(2, 3, 2, TWO)], "passed"),
+    "a block that waits on when its slot comes": ([*BEGUN, *comes(2, 3, 2, TWO), slot(2)], "failed"),
     "a block on one that is not followed": ([*BEGUN, *comes(2, 2, 3, THREE)], "idle"),
     "a damaged block": ([*BEGUN, *comes(2, 2, 2, TWO, b"sun")], "idle"),
     "a wrong clock": ([*BEGUN, *comes(3, 2, 2, TWO), slot(4, ahead_us=1)], "idle"),

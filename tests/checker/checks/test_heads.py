@@ -3,11 +3,11 @@
 import pytest
 
 from checker.checks.rules.longest_chain_heads import FollowedHeads
-from network.events import Delivered, Event, Sent
+from network.events import AlarmElapsed, Delivered, Event, Sent, WorkFinished
 from network.types import SUPERVISOR
 from tests.support.checks import make_run, show
 from tests.support.events import logged
-from validators.events import BlockFinalized, Reported, StoppedVoting
+from validators.events import BlockExecuted, BlockFinalized, HeadAdopted, Reported, StoppedVoting
 
 DEPTH = 4
 SLOT_US = 1_000_000
@@ -44,18 +44,37 @@ def test_a_block_of_a_slot_that_no_clock_has_shown_is_not_to_be_followed():
     assert "its clock has shown slot 9" in result.summary
 
 
-def names(second, peer, height):
-    """Return a peer's answer to validator 0, on its way."""
-    at_us = second * SLOT_US
-    sent = Event(at_us, peer, Sent(0, 1, "HeadResponse", 99, b"sum", 9, height))
-    return [sent, Event(at_us, 0, Delivered(peer, 1, "HeadResponse", 99, b"sum"))]
+def names(second, peer, height, to=0):
+    """Return a peer's answer to validator 0, or another replica, on its way."""
+    at_us = int(second * SLOT_US)
+    sent = Event(at_us, peer, Sent(to, 1, "HeadResponse", 99, b"sum", 9, height))
+    return [sent, Event(at_us, to, Delivered(peer, 1, "HeadResponse", 99, b"sum"))]
 
 
 TRUST = Event(8 * SLOT_US, 0, Reported("TrustedOnFirstSight", 2, 5, "final block"))
 FINAL = Event(SLOT_US, 0, BlockFinalized(1, 1, bytes(32), bytes(32)))
 LOST = Event(SLOT_US, 0, StoppedVoting("the disk holds none"))
 
+ASKS_AGAIN = [Event(2 * SLOT_US, 0, Sent(peer, 2, "HeadRequest", 9, b"sum")) for peer in (1, 2, 3)]
+
 TRUSTED = {
+    "the lower number of two as great": ([*names(2, 2, 31), *names(2, 3, 31), TRUST], ""),
+    "the higher number of two as great": (
+        [*names(2, 1, 31), *names(2, 2, 31), TRUST],
+        "and validator 1 named a head as great",
+    ),
+    "a head named to the question before": (
+        [*names(1, 1, 31), *ASKS_AGAIN, *names(2, 2, 30), TRUST],
+        "",
+    ),
+    "a head that may count for the question before": (
+        [*names(1.9, 1, 29), *ASKS_AGAIN, *names(2, 1, 31), *names(2, 2, 30), TRUST],
+        "",
+    ),
+    "a lesser head than one that is worked on": (
+        [*names(7, 1, 31), Event(7 * SLOT_US, 0, WorkFinished("cpu", 1, 400_000)), *names(2, 2, 30), TRUST],
+        "",
+    ),
     "the greatest head": ([*names(2, 1, 30), *names(2, 2, 31), TRUST], ""),
     "a lesser head": ([*names(2, 1, 31), *names(2, 2, 30), TRUST], "was of height 30; one of 31 was named"),
     "a lesser head than one that has just come": ([*names(2, 2, 30), *names(8, 1, 31), TRUST], ""),
@@ -73,6 +92,47 @@ def test_the_greatest_head_is_trusted_where_no_block_was_final(name):
 
     assert (result.status == "failed") == bool(fault), result.summary
     assert fault in result.summary
+
+
+OBSERVER = 4
+
+
+def by(node, *bodies):
+    return [Event(8 * SLOT_US, node, body) for body in bodies]
+
+
+EXECUTED = BlockExecuted(9, 9, b"b" * 32, bytes(32), "")
+FOLLOWED = HeadAdopted(9, 9, b"b" * 32, 0)
+MADE_FINAL = BlockFinalized(1, 1, bytes(32), bytes(32))
+TRUSTS = Reported("TrustedOnFirstSight", 2, 5, "final block")
+HEADS = [*names(2, 1, 30, OBSERVER), *names(2, 2, 31, OBSERVER)]
+LESSER = [*names(2, 1, 32, OBSERVER), *names(2, 2, 31, OBSERVER)]
+
+OBSERVED = {
+    "by headers": ([*HEADS, *by(OBSERVER, FOLLOWED, MADE_FINAL, EXECUTED, TRUSTS)], ""),
+    "by blocks": ([*HEADS, *by(OBSERVER, EXECUTED, FOLLOWED, MADE_FINAL, TRUSTS)], "and had one of its own"),
+    "by blocks at first": ([*HEADS, *by(OBSERVER, EXECUTED, FOLLOWED, TRUSTS)], ""),
+    "a lesser head": ([*LESSER, *by(OBSERVER, TRUSTS)], "was of height 31; one of 32 was named"),
+}
+
+
+@pytest.mark.parametrize("name", OBSERVED)
+def test_an_observer_chooses_whom_it_trusts_by_the_same_rule(name):
+    events, fault = OBSERVED[name]
+    alarm = Event(9 * SLOT_US, OBSERVER, AlarmElapsed(("alarm", "slot", 9), 9 * SLOT_US, 9 * SLOT_US))
+    check = FollowedHeads(make_run(engine="longest-chain", finality_depth=DEPTH))
+    show(check, alarm, *events)
+    result = check.finish()
+
+    assert (result.status == "failed") == bool(fault), result.summary
+    assert fault in result.summary
+
+
+@pytest.mark.parametrize(("slot", "status"), [(9, "failed"), (6, "passed")])
+def test_two_blocks_of_a_slot_are_reported_once_until_it_may_be_forgotten(slot, status):
+    pair = 9 * SLOT_US, "report", ("ConflictingBlocks", 2, slot, "")
+
+    assert watch(pair, pair).status == status
 
 
 class TestLeading:
