@@ -2,13 +2,15 @@
 
 What a bad disk does to bytes is in no log: the log has checksums of what was durable, and a torn or rotten byte is
 seen only when somebody misses it. So each kind of disk fault is put to work on a small disk at its full rate, with
-bytes that are known, and the outcome is held against docs/faults.md. Alone of the audit this imports what it tries.
+bytes that are known, and the outcome is held against docs/faults.md. Alone of the audit this imports what it tries,
+with the bus that is tried beside it (`bus_specimens`).
 """
 
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final
 
+from checker.checks.audit.bus_specimens import find_bus_faults
 from network.chance import Chance
 from network.inbox import Inbox
 from validators.storage.disk import DiskHandle, SimulatedDisk
@@ -37,6 +39,7 @@ _FILE: Final = "blocks"
 
 def find_faults(seed: int) -> Iterator[str]:
     """Yield what the instruments do otherwise than they should, by the chance of a run."""
+    yield from find_bus_faults(seed)
     chance = Chance(seed)
     for trial in (
         _try_syncs,
@@ -155,6 +158,9 @@ def _try_errors(chance: Chance) -> Iterator[tuple[str, bool]]:
     disk = _disk_with(chance, FullDisk(len(_BYTES) + 10))
     is_refused = not _fails(partial(disk.append, _FILE, b"ten bytes.")) and _fails(partial(disk.append, _FILE, b"x"))
     yield "a full disk takes more than its room, or less", is_refused and disk.size(_FILE) == len(_BYTES) + 10
+    disk = _disk_with(chance, FullDisk(len(_BYTES) + 10))
+    is_refused = _fails(partial(disk.append, _FILE, _MORE))
+    yield "a full disk takes more than fits, or less", is_refused and disk.read(_FILE)[len(_BYTES) :] == _MORE[:10]
 
 
 def _try_beside(chance: Chance) -> Iterator[tuple[str, bool]]:

@@ -7,6 +7,7 @@ an honest validator, and what has to follow from it:
 |---|---|
 | the leader's nullify, before or in its view | the view is given up, or left |
 | a nullify of a view that was left, for the first time in this view or of a later one | its sender gets a certificate |
+| such a nullify, of a view up to the final one | its sender gets a finalization |
 | equal votes of a quorum with the own one, over all lives | their certificate is held, or a later finality |
 | no certificate of a view, and it holds one all the same | each other validator is sent it |
 
@@ -174,13 +175,19 @@ class Duties(Check):
             at_us, repeated_view, peers = life.repeated
             if at_us == event.at_us and view >= repeated_view - 1:
                 peers.pop(sent.destination, None)
-            key = "help", sent.destination
-            if key in life.due and view >= life.helped[sent.destination][0]:
-                life.helped[sent.destination] = life.helped[sent.destination][0], life.view
-                self._do(event, life, key)
-            elif life.cried.get(sent.destination, life.view) < life.view:
-                # Its nullify came before the view was left and was read after: that was help for this view already.
-                life.helped[sent.destination] = life.cried[sent.destination], life.view
+            self._note_help(event, life, sent)
+
+    def _note_help(self, event: Event, life: ValidatorLife, sent: Sent) -> None:
+        """Note a certificate that leaves, as it may help its receiver."""
+        view, peer = sent.view or 0, sent.destination
+        if sent.label == "Finalization":
+            self._do(event, life, ("finality", peer))
+        if ("help", peer) in life.due and view >= life.helped[peer][0]:
+            life.helped[peer] = life.helped[peer][0], life.view
+            self._do(event, life, ("help", peer))
+        elif life.cried.get(peer, life.view) < life.view:
+            # Its nullify came before the view was left and was read after: that was help for this view already.
+            life.helped[peer] = life.cried[peer], life.view
 
     def delivered(self, event: Event, delivered: Delivered) -> None:
         """Note a certificate, or a vote that comes to a validator that can use it."""
@@ -255,6 +262,10 @@ class Duties(Check):
         if ("help", peer) not in life.due and (in_view != life.view or view > helped_view):
             life.helped[peer] = view, life.view
             self._owe(event, life, ("help", peer), f"did not help validator {peer} out of view {view}")
+            # A nullify that was overtaken by one of a later view is not answered.
+            if max(life.cries[peer]) <= view <= life.final_view:
+                what = f"did not show validator {peer}, in view {view}, that this one or a later one is final"
+                self._owe(event, life, ("finality", peer), what)
 
     def _owe_certificate(self, event: Event, life: ValidatorLife, key: tuple[str, int, bytes]) -> None:
         label, view, payload = key

@@ -79,6 +79,14 @@ class TestHelp:
         assert "did not help validator 2 out of view 3" in judge(*get(1, "Nullify", 3, 2)).summary
         assert judge(*get(1, "Nullify", 3, 2), send(1.1, "Nullification", 4, 2)).status == "passed"
 
+    @pytest.mark.parametrize(("view", "status"), [(2, "failed"), (3, "failed"), (4, "passed")])
+    def test_a_peer_up_to_the_final_view_is_sent_finality(self, view, status):
+        final = at(0.5, CertificateHeld("finalization", 3, b"a", (0, 1, 2)))
+        cried = (final, *get(1, "Nullify", view, 2), send(1.1, "Nullification", 4, 2))
+
+        assert judge(*cried).status == status
+        assert judge(*cried, send(1.1, "Finalization", 3, 2)).status == "passed"
+
     def test_it_is_helped_once_for_each_view(self):
         helped = (*get(1, "Nullify", 3, 2), send(1.1, "Nullification", 4, 2))
 

@@ -3,7 +3,11 @@
 import pytest
 
 from checker.checks.audit.specimens import find_faults
+from network import bus, conditions
+from network.bus import Bus
+from network.conditions import MessageRule
 from network.inbox import Inbox
+from network.queues import Losses
 from validators.storage import medium
 from validators.storage.disk import DiskHandle, SimulatedDisk
 from validators.storage.errors import DiskReadError
@@ -48,7 +52,28 @@ def pause_and_count_on(self):
     self._is_paused = True
 
 
+def take_nothing(self, used_bytes, wanted_bytes, room=Medium.room):
+    return wanted_bytes if room(self, used_bytes, wanted_bytes) == wanted_bytes else 0
+
+
+def carry_at_once(fate, *_arguments, **_named):
+    return fate
+
+
+def reset_one_more(self, ordinal, is_reset=Losses.is_reset):
+    return self.below > 0 and is_reset(Losses(below=self.below + 1), ordinal)
+
+
 WRONG = {
+    "a full disk that takes nothing": (Medium, "room", take_nothing, "a full disk takes more than fits, or less"),
+    "a release of all": (Bus, "_other_holder", lambda *_: "", "what two clogs hold goes with one of them"),
+    "a reset without copies": (Losses, "is_reset", lambda self, ordinal: ordinal < self.below, "a reset spares"),
+    "a reset of all": (Losses, "is_reset", lambda *_: True, "the bus fails"),
+    "a reset of the next one": (Losses, "is_reset", reset_one_more, "a reset spares what is on its way, or takes more"),
+    "a line without a rate": (conditions, "_squeeze", carry_at_once, "a rate lets bytes through"),
+    "a rule about everything": (MessageRule, "matches", lambda *_: True, "a rule is about other views"),
+    "damage in nothing": (bus, "flip_bytes", lambda payload, _flips: payload, "other than one byte"),
+    "a queue without copies": (Losses, "is_evicted", lambda *_: False, "a queue holds more than its number"),
     "a pause that counts on": (Inbox, "pause", pause_and_count_on, "a pause counts what an earlier one held back"),
     "a boundary too late": (DiskHandle, "truncate", truncate_and_then_say_so, "a boundary stands at another place"),
     "a life that goes on": (DiskHandle, "revoke", lambda _self: None, "a life that has ended writes"),
