@@ -1,12 +1,16 @@
 """Chance by names, for whatever is drawn before a run: every draw has a name, none is streamed."""
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Final, TypeVar
 
 from network.chance import Chance, below
 
 SWARM: Final = "swarm"
 """The purpose of all draws of a drawn scenario, and that scenario's name."""
+
+CHANCES_MAX: Final = 10
+"""Successive seeds of one hand that share out a chance, at most: the fewer, the sooner it has come about."""
 
 _Value = TypeVar("_Value")
 
@@ -57,6 +61,8 @@ class Draw:
 class Hand(Draw):
     """The chance of one seed that is the `number`-th with its card: a choice gives each of its values in turn.
 
+    So does a chance of so many per cent, as the nearest share of ten or fewer: 12 per cent come to one in eight.
+
     Of as many successive seeds with the card as there are values, each gets another one. By chance alone six seeds
     leave out a value of three in one case of eleven, and of a dozen choices one nearly always.
     """
@@ -64,6 +70,11 @@ class Hand(Draw):
     def __init__(self, seed: int, number: int) -> None:
         super().__init__(seed)
         self._number = number
+
+    def chance(self, name: str, percent: int) -> bool:
+        """Return true for about `percent` of a hundred seeds, spread evenly over them."""
+        share = Fraction(percent, 100).limit_denominator(CHANCES_MAX)
+        return self.one_of(name, [place < share.numerator for place in range(share.denominator)])
 
     def one_of(self, name: str, values: Sequence[_Value]) -> _Value:
         """Return one of the values."""

@@ -229,7 +229,7 @@ def _draw_council(draw: Draw, chain: Plain, storm: Plain | None) -> Plain:
             cap_ms = max(500, storm["first_slot"] * chain["slot_ms"] - 700)
             change = {"system:cip1:max_cycles_per_fire_auction_phase": 2_000}
             actions.append({"do": "govern", "at_ms": cap_ms, "set": change})
-    if draw.chance("council.is_governing", 60):
+    if draw.chance("council.is_governing", 75):
         actions += _draw_parameters(draw, chain, has_lane=has_lane)
     if chain["policy"] in DRAWN_POLICIES:
         actions += DRAWN_POLICIES[chain["policy"]].actions(draw)
@@ -295,7 +295,7 @@ def _draw_parameters(draw: Draw, chain: Plain, *, has_lane: bool) -> list[Plain]
     if has_lane:
         keys |= {f"system:cip1:{key}": values for key, values in LANE_CHANGES.items()}
     actions: list[Plain] = []
-    if has_lane and draw.chance("council.is_resizing", 60):
+    if has_lane and draw.chance("council.is_resizing", 75):
         sizes = {f"system:cip1:{key}": draw.one_of(f"council.{key}", LANE_CHANGES[key]) for key in TIER_KEYS}
         actions.append({"do": "govern", "at_ms": draw.between("council.resize_ms", 1_500, 6_000), "set": sizes})
     for turn in range(draw.between("council.turns", 1, 3)):

@@ -157,4 +157,6 @@ def _draw_narrow(draw: Draw, name: str, _validators: int) -> Plain:
     }
     if draw.chance(f"{name}.is_bursting", 40):
         fault |= {"burst_ppm": 150_000, "burst_ms": draw.one_of(f"{name}.burst_ms", (100, 900))}
+    if draw.chance(f"{name}.is_corrupting", 50):
+        fault["corrupt_ppm"] = 50_000
     return fault

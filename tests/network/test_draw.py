@@ -3,6 +3,8 @@
 import itertools
 from collections import Counter
 
+import pytest
+
 from network.draw import Draw
 
 DECK = ("often", "often", "often", "seldom", "never twice")
@@ -57,6 +59,19 @@ class TestHand:
 
     def test_what_is_not_chosen_from_a_list_is_drawn_as_without_a_hand(self):
         assert Draw(3).hand("policy", DECK).between("height", 1, 99) == Draw(3).between("height", 1, 99)
+
+    @pytest.mark.parametrize(
+        ("percent", "seeds", "true"), [(12, 8, 1), (30, 10, 3), (50, 2, 1), (75, 4, 3), (100, 1, 1)]
+    )
+    def test_a_chance_comes_true_as_often_as_it_should_in_a_few_seeds(self, percent, seeds, true):
+        drawn = [hand.chance("storm", percent) for hand in self.hands("often")]
+        starts = [
+            start
+            for start in range(seeds)
+            if all(sum(drawn[at : at + seeds]) == true for at in range(start, len(drawn) - seeds, seeds))
+        ]
+
+        assert starts
 
     def test_a_hand_deals_its_seeds_cards_of_another_deck(self):
         lists = [hand.dealt("list", ("few", "many", "many")) for hand in self.hands("often")]

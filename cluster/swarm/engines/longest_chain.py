@@ -40,7 +40,7 @@ def _draw_section(draw: Draw) -> Plain:
 
 DRAWN_LONGEST_CHAIN: Final = DrawnEngine(
     LONGEST_CHAIN.name,
-    cards=4,
+    cards=6,
     section=_draw_section,
     messages={
         # Whatever carries a block, or its header, is all that is ever said of it.

@@ -22,5 +22,5 @@ def _draw_section(draw: Draw) -> Plain:
 
 
 DRAWN_SIMPLEX: Final = DrawnEngine(
-    SIMPLEX.name, cards=10, section=_draw_section, proposing=("forge-parent",), sequences=SIMPLEX_SEQUENCES
+    SIMPLEX.name, cards=8, section=_draw_section, proposing=("forge-parent",), sequences=SIMPLEX_SEQUENCES
 )

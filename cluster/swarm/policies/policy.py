@@ -10,7 +10,7 @@ from network.draw import Draw
 QUOTING: Final = ("heartbeats", "storm")
 """Kinds of workloads that may offer something for their timers."""
 
-COUNCIL_PERCENT: Final = 50
+COUNCIL_PERCENT: Final = 70
 """Percentage of drawn scenarios that have a council, where nothing depends on it alone."""
 
 

@@ -32,7 +32,7 @@ def test_any_forty_seeds_have_each_engine_at_its_share():
     """A mistake in one engine's code has so many seeds to show in, wherever a sweep begins."""
     for first in (0, 340, 1_960):
         drawn = [draw_scenario(seed).consensus.engine for seed in range(first, first + 40)]
-        assert {name: drawn.count(name) for name in ENGINES} == {"simplex": 20, "hotstuff": 12, "longest-chain": 8}
+        assert {name: drawn.count(name) for name in ENGINES} == {"simplex": 16, "hotstuff": 12, "longest-chain": 12}
 
 
 @pytest.mark.parametrize("engine", ENGINES)
