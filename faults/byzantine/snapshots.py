@@ -19,6 +19,8 @@ from validators.messages import (
     block_label,
 )
 
+_STALE: Final = "stale"
+
 _OF_FINALITY: Final = "finality-"
 """The names of forms about an offer's finality begin so; each engine has its own."""
 
@@ -45,17 +47,20 @@ class _Curious(Behaviour):
 class ForgeSnapshot(_Curious):
     """Offers snapshots with one fault to peers that join; `what` says which, or all have their turn.
 
-    An offer: with another header than its finality's (`header`), a true one that is older than what the peer has
-    (`stale`), a witness that is too short (`witness`), operations in its outline (`operations`), a start below 0
-    (`start`) or at its end (`size`), no pieces (`no-pieces`) or more than operations (`pieces`), or a finality that is
-    none of the engine's (`finality-...`). After a true offer a piece: with an operation too many (`piece-more`) or too
-    few (`piece-fewer`), without any (`piece-empty`), of another snapshot (`piece-digest`), or out of turn
-    (`piece-index`).
+    An offer: with another header than its finality's (`header`) or a part of one (`header-cut`), a true one that is
+    older than what the peer has (`stale`), a witness that is too short (`witness`) or of another root (`root`),
+    operations in its outline (`operations`), a start below 0 (`start`) or at its end (`size`), another floor
+    (`floor`), a peak too many (`peak`) or another one (`peak-other`), no pieces (`no-pieces`) or more than
+    operations (`pieces`), or a finality that is none of the engine's (`finality-...`). After a true offer a piece:
+    with an operation too many (`piece-more`) or too few (`piece-fewer`), with another one (`piece-other`), without
+    any (`piece-empty`), of another snapshot (`piece-digest`), or out of turn (`piece-index`). Where a form does not
+    fit what is asked for, the next has its turn.
     """
 
     FORMS: ClassVar[tuple[str, ...]] = (
-        *("header", "stale", "witness", "operations", "start", "size", "no-pieces", "pieces"),
-        *("piece-more", "piece-fewer", "piece-empty", "piece-digest", "piece-index"),
+        *("header", "header-cut", _STALE, "witness", "root", "operations", "start", "size", "floor", "peak"),
+        *("peak-other", "no-pieces", "pieces"),
+        *("piece-more", "piece-fewer", "piece-other", "piece-empty", "piece-digest", "piece-index"),
     )
 
     def __init__(self, adversary: Adversary, name: str, fault: Orders) -> None:
@@ -75,10 +80,13 @@ class ForgeSnapshot(_Curious):
             self._old = message
         if not isinstance(message, SnapshotRequest) or not self.is_time():
             return
-        form = self.fault.what or self._forms[self.take_turn("form", len(self._forms))]
-        self._form_of[source] = form
         old = self._old
-        if form == "stale" and old is not None and decode_header(old.header).height <= message.above_height:
+        is_old = old is not None and decode_header(old.header).height <= message.above_height
+        form = self._next_form()
+        if form == _STALE and not is_old:
+            form = self._next_form()
+        self._form_of[source] = form
+        if form == _STALE and old is not None and is_old:
             self.note(f"{old.traced_name} {form}", (source,))
             self.adversary.wire.send_all((Outgoing((source,), old, block_label(old, decode_header(old.header))),))
 
@@ -92,12 +100,18 @@ class ForgeSnapshot(_Curious):
         if isinstance(message, SnapshotOffer):
             self._pieces = message.chunks
             forged = self._forge_offer(form, message)
+            while forged is None and form != _STALE and not form.startswith(_OF_PIECES) and not self.fault.what:
+                form = self._form_of[outgoing.to[0]] = self._next_form()
+                forged = self._forge_offer(form, message)
         else:
             forged = self._forge_piece(form, message)
         if forged is None:
             return (outgoing,)
         self.note(f"{outgoing.label.kind} {form}", outgoing.to)
         return (outgoing._replace(message=forged),)
+
+    def _next_form(self) -> str:
+        return self.fault.what or self._forms[self.take_turn("form", len(self._forms))]
 
     def _forge_offer(self, form: str, offer: SnapshotOffer[Finality]) -> SnapshotOffer[Finality] | None:
         if form.startswith(_OF_FINALITY):
@@ -106,6 +120,10 @@ class ForgeSnapshot(_Curious):
         header, outline = decode_header(offer.header), offer.outline
         changes: dict[str, dict[str, Any]] = {
             "header": {"header": encode_header(replace(header, state_root=other_digest(header.state_root)))},
+            "header-cut": {"header": offer.header[:-1]},
+            "root": {"outline": replace(outline, root=other_digest(outline.root))},
+            "floor": {"outline": replace(outline, floor=outline.floor + 1)},
+            "peak": {"outline": replace(outline, peaks=(*outline.peaks, outline.root))},
             "witness": {"outline": replace(outline, witness=outline.witness[:-1])},
             "operations": {"outline": replace(outline, operations=(b"one",))},
             "start": {"outline": replace(outline, start=-1)},
@@ -113,11 +131,15 @@ class ForgeSnapshot(_Curious):
             "no-pieces": {"chunks": 0},
             "pieces": {"chunks": outline.size - outline.start + 1},
         }
+        if outline.peaks:
+            others = (other_digest(outline.peaks[0]), *outline.peaks[1:])
+            changes["peak-other"] = {"outline": replace(outline, peaks=others)}
         return replace(offer, **changes[form]) if form in changes else None
 
     def _forge_piece(self, form: str, piece: SnapshotChunk) -> SnapshotChunk | None:
         operations, is_last = piece.operations, piece.index == self._pieces - 1
         changes: dict[str, dict[str, Any]] = {
+            "piece-other": {"operations": (other_digest(operations[0]), *operations[1:])},
             "piece-empty": {"operations": ()},
             "piece-digest": {"digest": other_digest(piece.digest)},
             "piece-index": {"index": piece.index + 1},

@@ -98,12 +98,13 @@ def _forged_snapshots(draw: Draw, validators: int) -> FaultSequence:
     faults: dict[str, Plain] = {}
     for place in range(faults_of(validators)):
         forger = (node + 1 + place) % validators
-        faults[f"forger-{forger}"] = {**forging, "validator": forger, "start_ms": FAULTS_FROM_MS, "stop_ms": 19_000}
-    for place, first_ms in enumerate((2_000, 7_300, 12_600)):
+        faults[f"forger-{forger}"] = {**forging, "validator": forger, "start_ms": FAULTS_FROM_MS, "stop_ms": 20_500}
+    # Long enough to see how far the others are, and to ask the forger and another one.
+    for place, first_ms in enumerate((2_000, 8_400, 14_800)):
         start_ms = first_ms + draw.between(f"forged-snapshots.{place}.start_ms", 0, 400)
-        faults[f"unserved-{place}"] = {**away(node, validators), "start_ms": start_ms, "stop_ms": start_ms + 3_900}
+        faults[f"unserved-{place}"] = {**away(node, validators), "start_ms": start_ms, "stop_ms": start_ms + 3_400}
     lost = drop([BlockResponse.traced_name], to=[node])
-    faults["lost-blocks"] = {**lost, "start_ms": FAULTS_FROM_MS, "stop_ms": 19_000}
+    faults["lost-blocks"] = {**lost, "start_ms": FAULTS_FROM_MS, "stop_ms": 20_500}
     chunk_bytes = draw.one_of("forged-snapshots.chunk_bytes", (4_000, 1 << 20, 1 << 20))
     return FaultSequence(faults, {"sync": {"snapshot_gap_blocks": 1, "chunk_bytes": chunk_bytes}})
 
@@ -130,8 +131,10 @@ GUARD_SEQUENCES: Final[Sequence[Callable[[Draw, int], FaultSequence]]] = (
     _rotten_archive,
     _stale_pruning,
     _torn_again,
+    # Twice: a run has room for three of some twenty forms.
+    _forged_snapshots,
     _forged_snapshots,
     _left_by_both,
     joined_in_turn,
 )
-"""Every one of them, each drawn as often as the others."""
+"""Each drawn as often as it stands here."""

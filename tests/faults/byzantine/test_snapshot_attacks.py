@@ -55,8 +55,13 @@ NO_QUORUM = "certificate: it is not a quorum's"
 PIECE = "truncated: a piece is empty or too long"
 OFFERS = {
     "header": OTHER_BLOCK,
+    "header-cut": "header: Header of 145 bytes: Input data was truncated",
     "stale": "header: height 1 is not above 11",
     "witness": "witness: it does not lead to the header's state root",
+    "root": "witness: it does not lead to the header's state root",
+    "floor": "floor: 804 is not that of the last commit, 803",
+    "peak": "peaks: 3 over 768 operations, or not of 32 bytes",
+    "peak-other": "operations: they and the peaks lead to",
     "operations": "outline: 4 pieces for operations 768 to 898",
     "start": "outline: 4 pieces for operations -1 to 898",
     "size": "outline: 4 pieces for operations 898 to 898",
@@ -64,6 +69,7 @@ OFFERS = {
     "pieces": "outline: 131 pieces for operations 768 to 898",
     "piece-more": PIECE,
     "piece-fewer": "truncated: 129 operations of 130",
+    "piece-other": "operations: not an operation: 37 bytes",
     "piece-empty": PIECE,
     "finality-view": OTHER_BLOCK,
     "finality-quorum": NO_QUORUM,
@@ -77,7 +83,7 @@ def test_a_forged_snapshot_is_refused_for_its_fault(what):
     result = attacked_joiner("simplex", what)
 
     assert result.verdict == "passed", result.headline
-    assert f"of validator 0: {OFFERS[what]}" in refusals_of(result)
+    assert any(each.startswith(f"of validator 0: {OFFERS[what]}") for each in refusals_of(result))
 
 
 @pytest.mark.parametrize("what", ["piece-digest", "piece-index"])
