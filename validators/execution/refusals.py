@@ -46,7 +46,6 @@ class CallRefusal(RefusalCell):
     FEE_PAYER_NAMED = (
         "schedule_timer InvalidInput: fee_payer: the owner pays",
         "A timer of the GBA auction names a payer.",
-        UNPROMISED,
     )
     BID_BELOW_RESERVE = (
         "schedule_timer BidBelowReserve: *",
@@ -175,7 +174,6 @@ class CallRefusal(RefusalCell):
     EXTENDED_EXPIRED = (
         "extend_timer InvalidInput: timer: expired at *",
         "A timer is to be extended that has expired.",
-        UNPROMISED,
     )
     EXTENDED_BY_NO_NUMBER = "extend_timer InvalidInput: *: * is not a number within*", "An expiry is no number."
     CANCELLED_UNKNOWN = "cancel_timer UnknownTimer: *", "A timer that there is not is to be cancelled."
@@ -231,7 +229,6 @@ class CallRefusal(RefusalCell):
     UPDATE_NOT_ALLOWED = (
         "instruct InvalidInput: *: * must be *",
         "A parameter of an auction is beyond its bounds.",
-        UNPROMISED,
     )
     UPDATE_OUT_OF_RANGE = "instruct InvalidInput: *: * is out of range", "A parameter of the lane is out of range."
     UPDATE_MALFORMED = (

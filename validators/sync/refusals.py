@@ -42,7 +42,7 @@ class PeerBlockRefusal(RefusalCell):
         "A block comes with a seal, and its chain seals no blocks.",
         UNPROMISED,
     )
-    PEER_BLOCK_UNJUSTIFIED = "seal: *", "A block comes with a seal that does not justify it.", UNPROMISED
+    PEER_BLOCK_UNJUSTIFIED = "seal: *", "A block comes with a seal that does not justify it."
     PEER_BLOCK_NOT_CANONICAL = "* of * bytes: not the canonical encoding", "A block comes encoded in another way."
     PEER_BLOCK_MALFORMED = "* of * bytes: *", "Bytes come as a block that are none."
 

@@ -112,6 +112,15 @@ WRONG_LANE: Final = (
 """Governance keys of the lane with such values."""
 
 
+WRONG_AUCTION: Final = (
+    *(("gba:ema_lambda", [1_001, 1_000]), ("gba:starvation_deferrals", 0), ("gba:weight_max", [1_000_001, 1])),
+    *(("gba:weight_min", [1_000_001, 1]), ("gba:rescale", [1, 0]), ("gba:starvation_floor", [1_000_001, 1])),
+    *(("bias:max_fires_per_block", 0), ("bias:lambda_min", 0), ("bias:lambda_max", MAX_U63)),
+    *(("bias:bias_lambda", 0), ("bias:value_decay", [1, 0]), ("bias:max_keys_per_watch", -1)),
+)
+"""And of the auctions'; on a chain with another policy there are no such keys."""
+
+
 def _instructions(bench: Bench) -> Iterable[Attempt]:
     """Invalid system instructions: the bookkeeper is a system deployer where the scenario says so."""
     whole = msgspec.msgpack.encode(bench.site.config)
@@ -124,6 +133,7 @@ def _instructions(bench: Bench) -> Iterable[Attempt]:
         {"timer_config.max_ttl_blocks": 10**6, "timer_config.cancel_cycles": 210},
         {"timer_config.cancel_cycles": 210, "timer_config.max_ttl_blocks": 10**6},
         *({f"system:cip1:{key}": value} for key, value in WRONG_LANE),
+        *({f"system:{key}": value} for key, value in WRONG_AUCTION),
     )
     for update in (*broken, *map(msgspec.msgpack.encode, updates)):
         yield sent(SystemUpdateTimerConfig(update))

@@ -10,13 +10,13 @@ class HotStuffRefusal(RefusalCell):
     """Refusals of messages."""
 
     SENDER_UNKNOWN = "unknown sender", "A message comes from no validator.", UNPROMISED
-    SIGNER_OTHER = "signer is not the sender", "A vote or timeout comes from another than its signer.", UNPROMISED
-    VIEW_IMPOSSIBLE = "view out of range", "A message is of view 0, or of none after its certificate's.", UNPROMISED
-    MESSAGE_UNSIGNED = "invalid signature", "A vote or timeout is not signed by its signer.", UNPROMISED
-    PROFILE_OTHER = "of another profile", "A NEW-VIEW comes in two-chain, or a TIMEOUT in three-chain.", UNPROMISED
+    SIGNER_OTHER = "signer is not the sender", "A vote or timeout comes from another than its signer."
+    VIEW_IMPOSSIBLE = "view out of range", "A message is of view 0, or of none after its certificate's."
+    MESSAGE_UNSIGNED = "invalid signature", "A vote or timeout is not signed by its signer."
+    PROFILE_OTHER = "of another profile", "A NEW-VIEW comes in two-chain, or a TIMEOUT in three-chain."
     ENTRY_OTHER = "timeout of another view", "A timeout shows a timeout certificate of another view.", UNPROMISED
-    BITMAP_LENGTH = "bitmap length", "A certificate's signers have another length than the validators need.", UNPROMISED
-    BITMAP_STRAY = "stray bits", "A certificate names a signer that there is not.", UNPROMISED
-    QUORUM_MISSING = "no quorum", "A certificate has fewer signers than a quorum.", UNPROMISED
-    SIGNATURES_MISCOUNTED = "signature count", "A certificate has more or fewer signatures than signers.", UNPROMISED
-    SIGNATURES_FORGED = "invalid certificate", "A certificate names a signer that has not signed.", UNPROMISED
+    BITMAP_LENGTH = "bitmap length", "A certificate's signers have another length than the validators need."
+    BITMAP_STRAY = "stray bits", "A certificate names a signer that there is not."
+    QUORUM_MISSING = "no quorum", "A certificate has fewer signers than a quorum."
+    SIGNATURES_MISCOUNTED = "signature count", "A certificate has more or fewer signatures than signers."
+    SIGNATURES_FORGED = "invalid certificate", "A certificate names a signer that has not signed."

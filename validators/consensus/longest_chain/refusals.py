@@ -9,8 +9,8 @@ from scheduler import UNPROMISED, RefusalCell
 class LongestChainRefusal(RefusalCell):
     """Refusals of messages and sealed blocks."""
 
-    SEALED_HEADER_MALFORMED = "malformed header", "A sealed header cannot be read, or is of no slot.", UNPROMISED
-    SEALED_BY_ANOTHER = "wrong leader", "A block is not of its slot's leader.", UNPROMISED
-    SEAL_UNSIGNED = "invalid seal", "A block is not sealed by its leader.", UNPROMISED
+    SEALED_HEADER_MALFORMED = "malformed header", "A sealed header cannot be read, or is of no slot."
+    SEALED_BY_ANOTHER = "wrong leader", "A block is not of its slot's leader."
+    SEAL_UNSIGNED = "invalid seal", "A block is not sealed by its leader."
     BURIAL_SHALLOW = "too few headers on the final block", "A named final block is not deep enough.", UNPROMISED
     BURIAL_UNLINKED = "headers are not linked", "A proof of depth has headers that make no chain.", UNPROMISED
