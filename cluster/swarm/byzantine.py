@@ -16,6 +16,9 @@ from validators.consensus.quorum import faults_of
 IS_THERE: Final = (*[True] * 9, *[False] * 11)
 """A card a seed: whether a validator is Byzantine, where the plan can bear one."""
 
+LEADING_UNTIL_MS: Final = 22_000
+"""Behaviours of leaders end by then: beside other faults a leader may have no view of its own, so here it has some."""
+
 SIDES: Final = 2
 """Behaviours of each of the two lists that a seed's Byzantine validators are dealt together."""
 
@@ -95,16 +98,17 @@ def draw_byzantine(hand: Draw, validators: int, engine: DrawnEngine) -> dict[str
 
 
 def _draw_one(hand: Draw, name: str, node: int, behaviour: str, *, engine: DrawnEngine, validators: int) -> Plain:
-    start_ms = hand.between(f"{name}.start_ms", FAULTS_FROM_MS, FAULTS_UNTIL_MS - 8_000)
+    start_ms = hand.between(f"{name}.start_ms", FAULTS_FROM_MS, FAULTS_FROM_MS + 1_000)
+    until_ms = LEADING_UNTIL_MS if behaviour in {*PROPOSING, *engine.proposing} else FAULTS_UNTIL_MS
     forms = forms_of(engine.name, behaviour)
     fault: Plain = {
         "kind": "byzantine",
         "validator": node,
         "behaviour": behaviour,
         "start_ms": start_ms,
-        "stop_ms": hand.between(f"{name}.stop_ms", start_ms + 7_000, FAULTS_UNTIL_MS),
+        "stop_ms": hand.between(f"{name}.stop_ms", until_ms - 3_000, until_ms),
         # Without a form all have their turn.
-        "what": hand.one_of(f"{name}.what", ("", *forms)) if hand.chance(f"{name}.has_form", 40) else "",
+        "what": hand.one_of(f"{name}.what", ("", *forms)) if hand.chance(f"{name}.has_form", 15) else "",
     }
     if behaviour == "amnesia":
         fault["every_ms"] = hand.between(f"{name}.every_ms", 700, 4_000)

@@ -142,18 +142,29 @@ class ForgeBlock(_OtherBlock):
         self._claim = ""
         if not self.is_time():
             return None
-        self._claim = self.fault.what or self.CLAIMS[self.take_turn("claim", len(self.CLAIMS))]
-        tampering = self._TAMPERINGS.get(self._claim)
-        if tampering is None:
-            return None
-        true = engine.propose(context, candidates)
-        self.adversary.tampering.kind = tampering
+        self._claim, self._tampered = self._next_claim(), b""
+        true: Executed | None = None
+        while self._claim in self._TAMPERINGS:
+            true = true or engine.propose(context, candidates)
+            tampered = self._tamper_phase(engine, context, candidates)
+            if tampered.digest != true.digest:
+                self._tampered = tampered.digest
+                return tampered
+            if self.fault.what:
+                break
+            # It makes no difference here.
+            self._claim = self._next_claim()
+        return true
+
+    def _next_claim(self) -> str:
+        return self.fault.what or self.CLAIMS[self.take_turn("claim", len(self.CLAIMS))]
+
+    def _tamper_phase(self, engine: Engine, context: ProposalContext, candidates: Sequence[Transaction]) -> Executed:
+        self.adversary.tampering.kind = self._TAMPERINGS[self._claim]
         try:
-            tampered = engine.propose(context, candidates)
+            return engine.propose(context, candidates)
         finally:
             self.adversary.tampering.kind = ""
-        self._tampered = tampered.digest if tampered.digest != true.digest else b""
-        return tampered
 
     def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
         """Put the forged block in the place of the true one, in votes too."""
