@@ -29,7 +29,7 @@ VARIED: Final[Mapping[str, Mapping[str, Sequence[Any]]]] = {
         "execute_us": (0, 100, 400),
         "hash_write_us": (0, 60, 300),
         "verify_signature_us": (1, 900, 4_000),
-        "decode_kib_us": (0, 100, 500),
+        "decode_kib_us": (0, 20, 100),
         "serve_block_us": (0, 5_000, 60_000),
     },
     "consensus": {"fetch_timeout_ms": (250, 600, 2_500), "fetch_grace_ms": (0, 60, 1_100)},
