@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from cluster.swarm.sequences.sequence import FaultSequence, away, crash, drop
+from cluster.swarm.sequences.sequence import FaultSequence, applied_early, away, crash, drop
 from faults.kinds.drawing import FAULTS_FROM_MS, Plain
 from faults.kinds.simplex_messages import FINALITY
 from network.draw import Draw
@@ -24,24 +24,42 @@ def _broken_pruning(draw: Draw, validators: int) -> FaultSequence:
         }
         for place, node in enumerate(hit)
     }
-    if draw.chance("broken-pruning.is_rotten", 50):
-        rot = {"kind": "bit-rot", "validator": hit[0], "ppm": 20_000, "files": ["journal"]}
+    if draw.chance("broken-pruning.is_rotten", 65):
+        # A copy of few records: rarer damage would hardly ever be there as a pruning begins.
+        ppm = draw.one_of("broken-pruning.ppm", (60_000, 300_000))
+        rot = {"kind": "bit-rot", "validator": hit[0], "ppm": ppm, "files": ["journal"]}
         faults["rot"] = {**rot, "start_ms": 3_000, "stop_ms": 14_000}
-    return FaultSequence(faults, {"consensus": {"view_retention": draw.between("broken-pruning.views", 1, 2)}})
+    if draw.chance("broken-pruning.is_slow", 60):
+        # A sync is under way most of the time, and a pruning has to wait for its end.
+        extra_ms = draw.one_of("broken-pruning.extra_ms", (150, 350))
+        slow = {"kind": "slow-disk", "validator": hit[1], "factor": 1, "extra_ms": extra_ms}
+        faults["slow-disk"] = {**slow, "start_ms": FAULTS_FROM_MS, "stop_ms": 15_000}
+    kept = draw.between("broken-pruning.views", 1, 2)
+    return FaultSequence(faults, {"consensus": {"view_retention": kept}})
 
 
 def _joined_thrice(draw: Draw, validators: int) -> FaultSequence:
-    """One validator is away three times, each time until it has to join from a snapshot."""
+    """One validator is away three times, each time until it has to join from a snapshot: in one life, or in three."""
     node = draw.between("joined-thrice.validator", 0, validators - 1)
-    cut = away(node, validators)
+    is_off = draw.chance("joined-thrice.is_off", 50)
     faults: dict[str, Plain] = {}
     for place, first_ms in enumerate((2_000, 7_300, 12_600)):
         start_ms = first_ms + draw.between(f"joined-thrice.{place}.start_ms", 0, 400)
-        faults[f"absence-{place}"] = {**cut, "start_ms": start_ms, "stop_ms": start_ms + 3_700}
-    # With answers of blocks it would often have all of them before it knows that they are final.
-    faults["lost-blocks"] = {**drop(["BlockResponse"], to=[node]), "start_ms": 2_000, "stop_ms": 19_000}
+        stop_ms = start_ms + 3_700
+        cut = {**away(node, validators), "start_ms": start_ms, "stop_ms": stop_ms}
+        faults[f"absence-{place}"] = crash(node, start_ms, stop_ms - start_ms) if is_off else cut
+        # With answers of blocks it would often have all of them before it knows that they are final.
+        lost_ms = stop_ms + draw.between(f"joined-thrice.{place}.lost_ms", 300, 900)
+        lost = {**drop(["BlockResponse"], to=[node]), "start_ms": start_ms, "stop_ms": lost_ms}
+        faults[f"lost-blocks-{place}"] = lost
     chunk_bytes = draw.one_of("joined-thrice.chunk_bytes", (4_000, 1 << 20))
-    return FaultSequence(faults, {"sync": {"snapshot_gap_blocks": 2, "chunk_bytes": chunk_bytes}})
+    return FaultSequence(
+        faults,
+        {
+            "sync": {"snapshot_gap_blocks": 2, "chunk_bytes": chunk_bytes},
+            **applied_early(draw, "joined-thrice", validators),
+        },
+    )
 
 
 def _held_finality(draw: Draw, validators: int) -> FaultSequence:
@@ -77,11 +95,14 @@ def _bad_journal(draw: Draw, validators: int) -> FaultSequence:
         at_ms += draw.between(f"bad-journal.{place}.wait_ms", 700, 2_000)
         faults[f"start-{place}"] = crash(node, at_ms, 200)
         at_ms += 200
+    sync_us = 15_000
     if draw.chance("bad-journal.is_torn", 50):
         torn: Plain = {"kind": "torn-writes", "validators": [node], "start_ms": FAULTS_FROM_MS}
         faults["torn-journal"] = {**torn, "stop_ms": 15_000}
+        # A slower disk has more to tear, of blocks as well.
+        sync_us = draw.one_of("bad-journal.sync_us", (15_000, 90_000))
     kept = draw.one_of("bad-journal.views", (1, 3, 20))
-    return FaultSequence(faults, {"consensus": {"view_retention": kept}, "costs": {"sync_us": 15_000}})
+    return FaultSequence(faults, {"consensus": {"view_retention": kept}, "costs": {"sync_us": sync_us}})
 
 
 DISK_SEQUENCES: Final[Sequence[Callable[[Draw, int], FaultSequence]]] = (

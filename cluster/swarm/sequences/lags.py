@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from cluster.swarm.sequences.sequence import FaultSequence, away, drop
+from cluster.swarm.sequences.sequence import FaultSequence, applied_early, away, drop
 from faults.kinds.drawing import FAULTS_UNTIL_MS, Plain
 from network.draw import Draw
 from validators.messages import BlockRelay, BlockResponse, SnapshotChunk, SnapshotOffer
@@ -17,7 +17,7 @@ def _behind_by_the_limit(draw: Draw, validators: int) -> FaultSequence:
     at_ms = 2_000
     for place in range(4):
         at_ms += draw.between(f"limit.{place}.wait_ms", 300, 900)
-        stop_ms = at_ms + draw.between(f"limit.{place}.for_ms", 700 * gap, 1_400 * gap)
+        stop_ms = at_ms + draw.between(f"limit.{place}.for_ms", 1_000 * gap - 500, 1_000 * gap + 400)
         if stop_ms > FAULTS_UNTIL_MS:
             break
         faults[f"behind-{place}"] = {**away(node, validators), "start_ms": at_ms, "stop_ms": stop_ms}
@@ -50,25 +50,31 @@ def _unanswered(draw: Draw, validators: int) -> FaultSequence:
                 "chunk_bytes": draw.one_of("unanswered.chunk_bytes", (2_000, 20_000)),
             },
             "consensus": {"fetch_timeout_ms": draw.one_of("unanswered.fetch_timeout_ms", (200, 500))},
+            **applied_early(draw, "unanswered", validators),
         },
     )
 
 
 def _block_by_block(draw: Draw, validators: int) -> FaultSequence:
-    """Blocks reach one validator only when it asks, and peers answer slowly and seldom."""
+    """Blocks reach one validator only when it asks, and peers answer slowly and seldom, or its disk is slow."""
     node = draw.between("by-block.validator", 0, validators - 1)
     start_ms = draw.between("by-block.start_ms", 2_000, 4_000)
     stop_ms = draw.between("by-block.stop_ms", start_ms + 5_000, FAULTS_UNTIL_MS)
-    return FaultSequence(
-        {"by-block": {**drop([BlockRelay.traced_name], to=[node]), "start_ms": start_ms, "stop_ms": stop_ms}},
-        {
-            "costs": {
-                "answers_per_second": draw.between("by-block.answers_per_second", 1, 3),
-                "serve_block_us": draw.one_of("by-block.serve_block_us", (50, 20_000, 150_000)),
-            },
-            "consensus": {"fetch_grace_ms": draw.one_of("by-block.fetch_grace_ms", (0, 200, 900))},
-        },
-    )
+    lost = {**drop([BlockRelay.traced_name], to=[node]), "start_ms": start_ms, "stop_ms": stop_ms}
+    settings: dict[str, Plain] = {
+        "consensus": {"fetch_grace_ms": draw.one_of("by-block.fetch_grace_ms", (0, 200, 900))},
+    }
+    if not draw.chance("by-block.is_slow", 50):
+        answers = draw.between("by-block.answers_per_second", 1, 3)
+        serve_us = draw.one_of("by-block.serve_block_us", (50, 20_000, 150_000))
+        return FaultSequence(
+            {"by-block": lost}, {**settings, "costs": {"answers_per_second": answers, "serve_block_us": serve_us}}
+        )
+    # What is final comes while earlier blocks are being written, and there are not enough for a snapshot.
+    slow: Plain = {"kind": "slow-disk", "validator": node, "start_ms": start_ms, "stop_ms": stop_ms}
+    slow |= {"factor": 1, "extra_ms": draw.one_of("by-block.extra_ms", (400, 900, 1_700))}
+    gap = draw.between("by-block.gap_blocks", 2, 3)
+    return FaultSequence({"by-block": lost, "slow-disk": slow}, {**settings, "sync": {"snapshot_gap_blocks": gap}})
 
 
 LAG_SEQUENCES: Final[Sequence[Callable[[Draw, int], FaultSequence]]] = (

@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from faults.kinds.drawing import Plain
+from network.draw import Draw
 
 
 class FaultSequence(NamedTuple):
@@ -27,3 +28,15 @@ def away(node: int, validators: int) -> Plain:
 def drop(kinds: list[str], senders: Sequence[int] = (), to: Sequence[int] = ()) -> Plain:
     """Return a loss of messages, without its times."""
     return {"kind": "rule", "action": "drop", "kinds": kinds, "from": list(senders), "to": list(to)}
+
+
+def applied_early(draw: Draw, name: str, validators: int) -> dict[str, Plain]:
+    """Return settings, in some seeds, with which all validators apply blocks before they are final.
+
+    Their disks are slow, so that a block is applied for a while before it is final: whoever serves a snapshot then has
+    to take it back.
+    """
+    if not draw.chance(f"{name}.is_early", 50):
+        return {}
+    early = {str(node): {"apply": "certified"} for node in range(validators)}
+    return {"validators": early, "costs": {"sync_us": draw.one_of(f"{name}.early_sync_us", (60_000, 150_000))}}
