@@ -349,7 +349,7 @@ _DECK: Final = (
 )
 """A card a seed: the list that it has its sequence of."""
 
-_DECK_BESIDE: Final = (*["picked"] * 6, *["own"] * 7, *["none"] * 7)
+_DECK_BESIDE: Final = (*["picked"] * 6, *["own"] * 10, *["none"] * 4)
 """A card a seed: what it has beside its sequence, where the plan can bear it."""
 
 

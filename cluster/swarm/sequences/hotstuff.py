@@ -7,7 +7,7 @@ from cluster.swarm.sequences.sequence import FaultSequence, away, drop
 from faults.kinds.drawing import FAULTS_FROM_MS, FAULTS_UNTIL_MS, Plain
 from faults.kinds.simplex_messages import LEAVING, VOTES
 from network.draw import Draw
-from validators.messages import BlockRelay
+from validators.messages import BlockRelay, BlockResponse
 
 _SPAN: Final[Plain] = {"start_ms": FAULTS_FROM_MS, "stop_ms": FAULTS_UNTIL_MS}
 
@@ -58,8 +58,30 @@ def _timeouts_for_some(draw: Draw, validators: int) -> FaultSequence:
     unheard = {**drop([BlockRelay.traced_name, *VOTES], [view % validators]), "views": [[view, view]], **_SPAN}
     some = sorted(draw.some_of("some-timeouts.to", range(validators), draw.between("some-timeouts.count", 1, 2)))
     late: Plain = {"kind": "rule", "action": "delay", "kinds": [*LEAVING], "views": [[view, view + 1]], "to": some}
+    # The leader of the view above is unheard: two waits, the second twice as long.
     delay_ms = draw.one_of("some-timeouts.delay_ms", (400, 2_500, 5_500))
     return FaultSequence({"unheard": unheard, "late-timeouts": {**late, "delay_ms": delay_ms, **_SPAN}})
+
+
+def _hidden_chain(draw: Draw, validators: int) -> FaultSequence:
+    """One validator gets a block late, when a view was skipped above it: a chain below the highest one is final."""
+    # The first of two views of one leader, so that the one after the next is another's.
+    view = 2 * draw.between("hidden-chain.turn", 2, 3)
+    # None of those whose views these are: it would be missed.
+    node = (view // 2 + draw.between("hidden-chain.place", 2, validators - 2)) % validators
+    missed = view - draw.between("hidden-chain.below", 0, 1)
+    unheard = drop([BlockRelay.traced_name, *VOTES], [(view // 2 + 1) % validators])
+    answer: Plain = {"kind": "rule", "action": "delay", "kinds": [BlockResponse.traced_name], "to": [node]}
+    # The leader of the view above is unheard: two waits, the second twice as long.
+    delay_ms = draw.between("hidden-chain.delay_ms", 7_400, 8_200)
+    return FaultSequence(
+        {
+            "hidden-chain": {**drop([BlockRelay.traced_name], to=[node]), "views": [[missed, missed]], **_SPAN},
+            "skipped": {**unheard, "views": [[view + 2, view + 2]], **_SPAN},
+            "late-answer": {**answer, "delay_ms": delay_ms, **_SPAN},
+        },
+        {"consensus": {"certification_timeout_ms": 2_100}},
+    )
 
 
 HOTSTUFF_SEQUENCES: Final[tuple[Callable[[Draw, int], FaultSequence], ...]] = (
@@ -67,5 +89,6 @@ HOTSTUFF_SEQUENCES: Final[tuple[Callable[[Draw, int], FaultSequence], ...]] = (
     _votes_kept_over_crashes,
     _far_block,
     _timeouts_for_some,
+    _hidden_chain,
 )
 """Every one of them, each in its turn."""

@@ -1,10 +1,11 @@
 """Fault sequences about rules of Simplex that nothing else comes to: who enters a view late, or ends one beside others.
 
-Each is about one view, whose messages are lost or late for some validators alone.
+Each is about one view, whose messages are lost or late for some validators alone. So two of them go into one run, one
+after the other.
 """
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 from cluster.swarm.sequences.guards import LATE_VOTES_MS
 from cluster.swarm.sequences.sequence import FaultSequence, drop
@@ -15,6 +16,18 @@ from validators.consensus.quorum import faults_of
 from validators.messages import BlockRelay, BlockResponse
 
 _SPAN: Final[Plain] = {"start_ms": FAULTS_FROM_MS, "stop_ms": FAULTS_UNTIL_MS}
+
+
+class _Views(NamedTuple):
+    """The views of which a sequence picks the one that it is about."""
+
+    first: int
+    last: int
+
+
+_EARLY: Final = _Views(3, 5)
+_LATE: Final = _Views(8, 9)
+"""Views of the second of two sequences, when the first is over and faults still begin."""
 
 _NEXT_WAIT_MS: Final = (3_300, 4_200, 5_200)
 """Delays above the wait of the validator that enters the next view early."""
@@ -35,18 +48,18 @@ def _unheard(view: int, validators: int) -> Plain:
     return {**drop([BlockRelay.traced_name, *VOTES], [view % validators]), "views": [[view, view]], **_SPAN}
 
 
-def _early_leader(draw: Draw, validators: int) -> FaultSequence:
+def _early_leader(draw: Draw, validators: int, views: _Views = _EARLY) -> FaultSequence:
     """A leader enters its view by itself, and gives it up before the others hear that the one before is left."""
-    view = draw.between("early-leader.view", 4, 8)
+    view = draw.between("early-leader.view", *views)
     others = _others((view + 1) % validators, validators)
     unheard = _unheard(view, validators)
     delay_ms = draw.one_of("early-leader.delay_ms", _NEXT_WAIT_MS)
     return FaultSequence({"unheard": unheard, "late-leaving": _late(LEAVING, view, delay_ms, others)})
 
 
-def _late_certification(draw: Draw, validators: int) -> FaultSequence:
+def _late_certification(draw: Draw, validators: int, views: _Views = _EARLY) -> FaultSequence:
     """One validator has the votes for a block and not the block, and gets it when the others have left the view."""
-    view = draw.between("late-block.view", 4, 8)
+    view = draw.between("late-block.view", *views)
     # Not the leader, which has its block.
     node = (view + draw.between("late-block.place", 1, validators - 1)) % validators
     others = _others(node, validators)
@@ -69,10 +82,31 @@ def _late_certification(draw: Draw, validators: int) -> FaultSequence:
     )
 
 
+def _left_by_the_others(draw: Draw, validators: int) -> FaultSequence:
+    """One validator certifies a block and the others leave its view: it learns of that when the next leader builds."""
+    view = draw.between("other-end.view", *_LATE)
+    leader = view % validators
+    # Neither leader is: the second one builds as one that has left.
+    node = (view + draw.between("other-end.place", 2, validators - 1)) % validators
+    voters = [each for each in range(validators) if each != leader]
+    of_view: Plain = {"views": [[view, view]], **_SPAN}
+    late: Plain = {"kind": "rule", "action": "delay", "kinds": [*VOTES], "from": voters, "to": [node]}
+    return FaultSequence(
+        {
+            "other-end": {**drop([*VOTES], voters, _others(node, validators)), **of_view},
+            "own-certificate": {**drop([*CERTIFIED], [node]), **of_view},
+            # So late that it has not waited for the next leader in vain when the others come to that view.
+            "late-votes-for-one": {**late, "delay_ms": draw.between("other-end.votes_ms", 900, 1_700), **of_view},
+            "unheard-end": {**drop([*LEAVING], to=[node]), **of_view},
+        }
+    )
+
+
 def _asked_of_a_standstill(draw: Draw, validators: int) -> FaultSequence:
-    """One validator misses how a view ended, and the others stand at that view's finality until it has asked."""
+    """One validator misses how views ended, and the others stand at the first one's finality until it has asked."""
     node, view = draw.between("standstill.validator", 0, validators - 1), draw.between("standstill.view", 4, 7)
-    missed = {**drop([*VOTES, *CERTIFIED, *FINALITY], to=[node]), "views": [[view, view]], **_SPAN}
+    last = view + draw.between("standstill.more", 0, 2)
+    missed = {**drop([*VOTES, *CERTIFIED, *FINALITY], to=[node]), "views": [[view, last]], **_SPAN}
     stop_ms = draw.between("standstill.stop_ms", 10_000, 13_000)
     held: Plain = {"kind": "rule", "action": "hold", "kinds": [*FINALITY], "views": [[view + 1, view + 40]]}
     return FaultSequence({"missed": missed, "no-finality": {**held, "start_ms": FAULTS_FROM_MS, "stop_ms": stop_ms}})
@@ -105,17 +139,26 @@ def _restart_in_a_view(draw: Draw, validators: int) -> FaultSequence:
 
 
 def _left_without_knowing(draw: Draw, validators: int) -> FaultSequence:
-    """Two views are left, and some hear only of the second and get no answer from those who know how the first was."""
-    view = draw.between("not-knowing.view", 4, 8)
+    """Two views are left, and some hear only of the second, nothing new, and no answer from a round of peers."""
+    view = draw.between("not-knowing.view", *_EARLY)
     # The others are a quorum without them.
     behind = draw.some_of("not-knowing.validators", range(validators), faults_of(validators))
     others = [node for node in range(validators) if node not in behind]
     leaders = [view % validators, (view + 1) % validators]
     unheard = {**drop([BlockRelay.traced_name, *VOTES], leaders), "views": [[view, view + 1]], **_SPAN}
     missed = {**drop([*LEAVING], to=behind), "views": [[view, view]], **_SPAN}
-    stop_ms = draw.between("not-knowing.stop_ms", 9_000, 13_000)
+    stop_ms = draw.between("not-knowing.stop_ms", 10_000, 12_500)
     unanswered = {**drop([*ANSWERS], others, behind), "start_ms": FAULTS_FROM_MS, "stop_ms": stop_ms}
-    return FaultSequence({"not-knowing": unheard, "missed-end": missed, "unanswered": unanswered})
+    # What is certified or final after them would make it needless to know how they ended.
+    news = {**drop([*VOTES, *CERTIFIED, *FINALITY], to=behind), "views": [[view + 2, view + 30]]}
+    return FaultSequence(
+        {
+            "not-knowing": unheard,
+            "missed-end": missed,
+            "unanswered": unanswered,
+            "no-news": {**news, "start_ms": FAULTS_FROM_MS, "stop_ms": stop_ms},
+        }
+    )
 
 
 def _slow_builder(draw: Draw, validators: int) -> FaultSequence:
@@ -128,10 +171,28 @@ def _slow_builder(draw: Draw, validators: int) -> FaultSequence:
     return FaultSequence({"slow-builder": slow}, {"costs": {"block_us": 80_000}})
 
 
+def _late_and_left(draw: Draw, validators: int) -> FaultSequence:
+    """A late certification, and later a view that one validator certifies and the others leave."""
+    late, left = _late_certification(draw, validators), _left_by_the_others(draw, validators)
+    return FaultSequence({**late.faults, **left.faults})
+
+
+def _early_and_left(draw: Draw, validators: int) -> FaultSequence:
+    """An early leader, and later a view that one validator certifies and the others leave."""
+    early, left = _early_leader(draw, validators), _left_by_the_others(draw, validators)
+    return FaultSequence({**early.faults, **left.faults})
+
+
+def _standing_and_early(draw: Draw, validators: int) -> FaultSequence:
+    """A standstill, and an early leader meanwhile."""
+    standing, early = _asked_of_a_standstill(draw, validators), _early_leader(draw, validators, _LATE)
+    return FaultSequence({**standing.faults, **early.faults})
+
+
 SIMPLEX_SEQUENCES: Final[tuple[Callable[[Draw, int], FaultSequence], ...]] = (
-    _early_leader,
-    _late_certification,
-    _asked_of_a_standstill,
+    _early_and_left,
+    _late_and_left,
+    _standing_and_early,
     _restart_in_a_view,
     _left_without_knowing,
     _slow_builder,
