@@ -109,13 +109,24 @@ def _draw_disturbances(
     faults = draw_faults(draw, hand, validators, sequence=sequence.faults, engine=engine)
     faults = anchor_some(draw, faults, sequence.faults, validators, engine=engine)
     beside = FaultSequence({}) if is_just_away(draw) else draw_beside(hand, validators, engine)
-    is_apart = not {*faults} & {*beside.faults} and not {*sequence.settings} & {*beside.settings}
+    is_apart = not {*faults} & {*beside.faults} and _agree(sequence, beside)
     if is_apart and is_sound({**faults, **beside.faults}, validators, engine):
         faults |= beside.faults
-        sequence = FaultSequence(faults, {**sequence.settings, **beside.settings})
+        sections = {**sequence.settings, **beside.settings}
+        both = {name: {**sequence.settings.get(name, {}), **beside.settings.get(name, {})} for name in sections}
+        sequence = FaultSequence(faults, both)
     faults = faults if is_just_away(draw) else vary_faults(draw, faults, validators, engine)
     faults |= draw_observer_fault(draw, faults, validators, observers)
     return FaultSequence(faults, sequence.settings)
+
+
+def _agree(one: FaultSequence, other: FaultSequence) -> bool:
+    """Return whether the settings that go with two sequences can both be: each key has one value."""
+    return all(
+        one.settings.get(section, {}).get(key, value) == value
+        for section, own in other.settings.items()
+        for key, value in own.items()
+    )
 
 
 def _lower_expectations(raw: Plain) -> None:

@@ -1,4 +1,4 @@
-"""Fault sequences about rules of the longest chain that nothing else comes to: early slots, heads after starts.
+"""Fault sequences about rules of the longest chain that nothing else comes to: early slots, heads of joiners, branches.
 
 No other fault is at work in them but what a seed draws beside its sequence.
 """
@@ -6,36 +6,42 @@ No other fault is at work in them but what a seed draws beside its sequence.
 from collections.abc import Callable
 from typing import Final
 
-from cluster.swarm.sequences.sequence import FaultSequence, away, crash
-from faults.kinds.drawing import FAULTS_UNTIL_MS, Plain
+from cluster.swarm.sequences.sequence import FaultSequence, away, crash, drop
+from faults.kinds.drawing import FAULTS_FROM_MS, FAULTS_UNTIL_MS, Plain
 from network.draw import Draw
+from validators.consensus.longest_chain.messages import Announcement
 from validators.consensus.quorum import faults_of
+from validators.messages import BlockRelay, BlockResponse
+
+SLOTS_MS: Final = (500, 500, 1_000)
+"""Lengths of slots, short ones more often: blocks are final before the run is over."""
 
 
 def _early_slots(draw: Draw, validators: int) -> FaultSequence:
-    """The clocks of a minority are ahead by a slot or two: its blocks are of slots that the others are not in yet."""
-    hit = draw.some_of("early-slots.validators", range(validators), draw.between("early-slots.count", 1, 2))
-    offset_ms = draw.one_of("early-slots.offset_ms", (750, 1_490, 1_490, 2_010, 510))
+    """Clocks of successive leaders are ahead: their blocks are of slots that the others are not in yet, or not nearly.
+
+    One of them sleeps as its clock is set right, and reads then that the slot it was woken for has not come.
+    """
+    first = draw.between("early-slots.first", 0, validators - 1)
+    hit = sorted((first + place) % validators for place in range(draw.between("early-slots.count", 1, 2)))
+    slot_ms = draw.one_of("early-slots.slot_ms", SLOTS_MS)
+    # By more than one slot and a message's way, so that blocks wait; by more than two, so that several do.
+    part_ms = draw.between("early-slots.part_ms", 260, slot_ms - 20)
+    offset_ms = draw.one_of("early-slots.slots", (1, 1, 2, 1, 0)) * slot_ms + part_ms
     start_ms = draw.between("early-slots.start_ms", 2_000, 5_000)
-    ahead: Plain = {"kind": "clock-offset", "validators": sorted(hit), "offset_ms": offset_ms}
     stop_ms = draw.between("early-slots.stop_ms", start_ms + 5_000, FAULTS_UNTIL_MS)
+    ahead: Plain = {"kind": "clock-offset", "validators": hit, "offset_ms": offset_ms}
+    faults: dict[str, Plain] = {"early-slots": {**ahead, "start_ms": start_ms, "stop_ms": stop_ms}}
+    if draw.chance("early-slots.is_alone", 60):
+        # Without the leader before them nobody builds beside a block that waits.
+        down_ms = draw.between("early-slots.down_ms", 5 * slot_ms, stop_ms - start_ms - 500)
+        faults["absent"] = crash((first - 1) % validators, start_ms + 300, down_ms)
+    if draw.chance("early-slots.is_asleep", 50):
+        asleep_ms = stop_ms - slot_ms - 50, stop_ms + draw.between("early-slots.asleep_ms", 20, 120)
+        faults["asleep"] = {"kind": "pause", "validator": hit[0], "start_ms": asleep_ms[0], "stop_ms": asleep_ms[1]}
     # Others take what is ahead of their clocks by that much.
     skew_ms = draw.one_of("early-slots.max_skew_ms", (500, 2_500, 2_500))
-    return FaultSequence(
-        {"early-slots": {**ahead, "start_ms": start_ms, "stop_ms": stop_ms}}, {"chain": {"max_skew_ms": skew_ms}}
-    )
-
-
-def _heads_after_starts(draw: Draw, validators: int) -> FaultSequence:
-    """Validators lose their power for a moment, one after the other, and lead soon after they are back."""
-    faults: dict[str, Plain] = {}
-    at_ms = 2_500
-    for place, node in enumerate(draw.some_of("heads.order", range(validators), min(validators, 4))):
-        at_ms += draw.between(f"heads.{place}.wait_ms", 300, 2_000)
-        down_ms = draw.between(f"heads.{place}.down_ms", 100, 900)
-        faults[f"start-{place}"] = crash(node, at_ms, down_ms)
-        at_ms += down_ms
-    return FaultSequence(faults)
+    return FaultSequence(faults, {"chain": {"max_skew_ms": skew_ms}, **_slots(slot_ms)})
 
 
 def _two_branches(draw: Draw, validators: int) -> FaultSequence:
@@ -62,10 +68,63 @@ def _two_branches(draw: Draw, validators: int) -> FaultSequence:
     return FaultSequence(faults)
 
 
+def _named_heads(draw: Draw, validators: int) -> FaultSequence:
+    """A validator whose disk is empty and one that missed slots ask for heads, and a deaf one names an old one.
+
+    All have final blocks by then. An observer begins anew time and again, and asks as well.
+    """
+    deaf, empty, late = draw.some_of("named-heads.order", range(validators), 3)
+    start_ms = draw.between("named-heads.start_ms", 9_000, 10_500)
+    deaf_ms = draw.between("named-heads.deaf_ms", 2_600, 3_600)
+    back_ms = start_ms + draw.between("named-heads.empty_ms", 900, 1_800)
+    missed_ms = start_ms + deaf_ms + draw.between("named-heads.missed_ms", -900, 900)
+    unheard = drop([Announcement.traced_name, BlockRelay.traced_name, BlockResponse.traced_name], to=[deaf])
+    faults: dict[str, Plain] = {
+        "deaf": {**unheard, "start_ms": start_ms, "stop_ms": start_ms + deaf_ms},
+        "empty": {"kind": "wipe", "validator": empty, "at_ms": start_ms + 200, "restart_ms": back_ms},
+        "late": crash(late, start_ms + 700, missed_ms - start_ms - 700),
+    }
+    again = {"every_blocks": draw.between("named-heads.every_blocks", 3, 5), "down_ms": 300}
+    return FaultSequence(
+        faults,
+        {
+            **_slots(SLOTS_MS[0]),
+            "sync": {
+                "snapshot_gap_blocks": draw.one_of("named-heads.gap_blocks", (1, 3)),
+                "chunk_bytes": draw.one_of("named-heads.chunk_bytes", (4_000, 1 << 20)),
+            },
+            "observers": {"again": {"kind": "snapshot-join", **again}},
+        },
+    )
+
+
+def _forged_heads(draw: Draw, validators: int) -> FaultSequence:
+    """A leader forges headers and answers, builds what is no good, and is asked for its head as long as it does.
+
+    An observer asks that judges no block, and validators that lose their power for a moment, one after the other, and
+    lead soon after they are back.
+    """
+    liar, *others = draw.some_of("forged-heads.order", range(validators), 4)
+    span: Plain = {"validator": liar, "start_ms": FAULTS_FROM_MS, "stop_ms": FAULTS_UNTIL_MS}
+    beside = draw.one_of("forged-heads.beside", ("equivocate", "forge-block", "private-branch", "equivocate"))
+    faults: dict[str, Plain] = {
+        "forged-heads": {"kind": "byzantine", "behaviour": "forge-head", **span},
+        "forged-blocks": {"kind": "byzantine", "behaviour": beside, "every": 2, **span},
+    }
+    for place, node in enumerate(others):
+        at_ms = 3_500 + 4_000 * place + draw.between(f"forged-heads.{place}.at_ms", 0, 3_000)
+        faults[f"asking-{place}"] = crash(node, at_ms, draw.between(f"forged-heads.{place}.down_ms", 100, 900))
+    settings = _slots(SLOTS_MS[0], fetch_timeout_ms=draw.one_of("forged-heads.fetch_timeout_ms", (300, 400)))
+    return FaultSequence(faults, {**settings, "observers": {"by-headers": {"kind": "finalized-only"}}})
+
+
+def _slots(slot_ms: int, **times: int) -> dict[str, Plain]:
+    """Return the settings of turns in slots of a length, with other times of consensus."""
+    return {"consensus": {"longest_chain": {"slot_ms": slot_ms}, **times}}
+
+
 LONGEST_CHAIN_SEQUENCES: Final[tuple[Callable[[Draw, int], FaultSequence], ...]] = (
-    _early_slots,
-    _heads_after_starts,
-    _early_slots,
+    *(_early_slots, _named_heads, _forged_heads) * 2,
     _two_branches,
 )
-"""Every one of them in its turn; clocks ahead twice as often."""
+"""Every one of them in its turn; branches less often, since faults of other lists lead to them as well."""
