@@ -340,12 +340,12 @@ _LISTS: Final[Mapping[str, Sequence[Callable[[Draw, int], FaultSequence]]]] = {
 """The lists by name, besides the engine's own."""
 
 _DECK: Final = (
-    *["own"] * 5,
-    *["correlated"] * 6,
+    *["own"] * 6,
+    *["correlated"] * 5,
     *["guards"] * 3,
     *["turns"] * 2,
-    *["disks"] * 3,
-    "lags",
+    *["disks"] * 2,
+    *["lags"] * 2,
 )
 """A card a seed: the list that it has its sequence of."""
 
