@@ -103,10 +103,13 @@ class BlockExchange:
                 self._refuse("block", fault)
                 return
             digest = block_digest(block)
-            if self._follower.add_block(digest, block, PeerBlock(peer, len(encoded))):
+            is_kept = self._follower.add_block(digest, block, PeerBlock(peer, len(encoded)))
+            if is_kept:
                 self._follower.seal(digest, seal)
                 self._seals.report(peer, block.header, seal)
-            self._forget(digest)
+            # What is not kept and still waited for is of no use, whoever gives it: it is not asked for at once.
+            if is_kept or digest not in self._follower.missing():
+                self._forget(digest)
             if digest in self._lost:
                 del self._lost[digest]
                 self._block_file.append(height=block.header.height, digest=digest, block=encoded)

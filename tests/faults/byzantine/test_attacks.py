@@ -93,6 +93,14 @@ def test_forms_of_a_forger_have_their_turn():
     assert forms == [*claims[first:], *claims[:first]][: len(forms)]
 
 
+def test_a_block_too_old_to_be_kept_is_not_asked_for_in_a_circle():
+    """Each answer led to the next request; without a moment of grace as fast as messages travel (found at seed 126)."""
+    attack = 'kind="byzantine", behaviour="forge-header", what="height", validator=1, start_ms=1_000, stop_ms=16_000'
+    result = result_of("calm", "run.until_height=14", "consensus.fetch_grace_ms=0", f"faults.attack={{{attack}}}")
+
+    assert result.verdict == "passed", result.headline
+
+
 @pytest.mark.parametrize("what", ForgeParent.FORMS)
 def test_a_proposal_on_a_view_that_it_cannot_stand_on_is_invalid(what):
     assert_refused("forge-parent", what, "left-by-invalid-proposal")
