@@ -121,6 +121,7 @@ KNOWS_LONGEST_CHAIN = (
     "checker/checks/rules/longest_chain_heads.py",
     "checker/mutants/",
     "cluster/swarm/engines/longest_chain.py",
+    "cluster/swarm/sequences/longest_chain.py",
     "faults/byzantine/longest_chain",
     "faults/coverage/longest_chain.py",
 )

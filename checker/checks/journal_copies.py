@@ -51,8 +51,12 @@ class JournalCopies(NamedTuple):
         newest = [max(map(_generation_of, copy), default=-1) for copy in written.records]
         if newest[0] == newest[1]:
             return None
-        name = JOURNAL_FILES[newest.index(min(newest))]
-        damage = next((each for each in self.damages if each.file == name), None)
+        older = newest.index(min(newest))
+        name = JOURNAL_FILES[older]
+        # What the crash has left of an entry that was not synced yet, behind all others, is no damage of the disk.
+        end = max((record.end for record in written.records[older]), default=0)
+        torn = [each for each in written.damages if each.file == name and each.offset >= end]
+        damage = next((each for each in self.damages if each.file == name and each not in torn), None)
         return "" if damage is None else f"{name}, which is older, is damaged at byte {damage.offset}"
 
     def find_difference(self) -> str:

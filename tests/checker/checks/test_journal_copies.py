@@ -129,6 +129,17 @@ def test_damage_in_the_only_copy_is_named():
     assert "was pruning its journal, and journal-b, which is older, is damaged" in result.summary
 
 
+def test_a_torn_entry_in_the_older_copy_is_no_damage_of_it():
+    """The crash came before it was synced; found by the swarm (seed 389)."""
+    bench = Bench()
+    first = RecordFile(bench.disk, JOURNAL_FILES[0])
+    first.cut(0)
+    first.append(_encode(1))
+    bench.disk.append(JOURNAL_FILES[1], b"torn")
+
+    assert bench.start(lambda disk: write_anew(disk, 3)).status == "passed"
+
+
 def test_damage_beside_a_newer_copy_is_no_fault_of_a_start():
     """It had read the newer copy whole, and was about to write the older one anew."""
     bench = Bench()
