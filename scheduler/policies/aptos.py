@@ -225,6 +225,8 @@ class AptosInBlock(CallsInBlock):
             return
         self.block.timers.remove(timer)
         self._queue.discard(timer)
+        # A call before it may have cancelled it and come to nothing: it is out already, and leaves but once.
+        self.cancelled.pop(timer.timer_id, None)
         self._mark(entry.key, timer.timer_id)
         if code is None:
             self._run_entry(tally, timer, entry)

@@ -136,6 +136,14 @@ class TestDay:
 
         assert (fired.ok, fired.used_cycles, fired.used_cells, fired.burned) == (False, 1_000, 0, 100_000)
 
+    def test_an_entry_whose_cancellation_came_to_nothing_runs_behind_it(self):
+        """It left the index twice, and the block stopped every validator (found by the swarm, seed 1060)."""
+        engine = queue()
+        advance(engine, [do(0, 0, timer())])
+        block = advance(engine, [do(0, 1, ["cancel_last"], ["revert", "no"])])
+
+        assert (block.summary.fired, block.summary.cancelled) == (1, 0)
+
     def test_an_index_by_price_is_that_of_the_state(self):
         engine = queue(ready_order="price", ready_limit=1)
         advance(engine, [do(0, 0, timer(1), timer(1), timer(2), timer(3))])
