@@ -62,6 +62,7 @@ class Hand(Draw):
     """The chance of one seed that is the `number`-th with its card: a choice gives each of its values in turn.
 
     So does a chance of so many per cent, as the nearest share of ten or fewer: 12 per cent come to one in eight.
+    What is rarer than one in twenty is left to chance.
 
     Of as many successive seeds with the card as there are values, each gets another one. By chance alone six seeds
     leave out a value of three in one case of eleven, and of a dozen choices one nearly always.
@@ -74,6 +75,9 @@ class Hand(Draw):
     def chance(self, name: str, percent: int) -> bool:
         """Return true for about `percent` of a hundred seeds, spread evenly over them."""
         share = Fraction(percent, 100).limit_denominator(CHANCES_MAX)
+        if share.denominator == 1:
+            # The nearest share of so few is none, or all.
+            return super().chance(name, percent)
         return self.one_of(name, [place < share.numerator for place in range(share.denominator)])
 
     def one_of(self, name: str, values: Sequence[_Value]) -> _Value:

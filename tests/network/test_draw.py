@@ -73,6 +73,12 @@ class TestHand:
 
         assert starts
 
+    @pytest.mark.parametrize("percent", [3, 97])
+    def test_a_chance_too_small_for_a_few_seeds_is_neither_never_nor_always(self, percent):
+        drawn = [hand.chance("rare", percent) for hand in self.hands("often")]
+
+        assert sorted(dict.fromkeys(drawn)) == [False, True]
+
     def test_a_hand_deals_its_seeds_cards_of_another_deck(self):
         lists = [hand.dealt("list", ("few", "many", "many")) for hand in self.hands("often")]
 
