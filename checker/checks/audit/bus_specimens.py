@@ -19,7 +19,7 @@ from network.kernel import Kernel
 from network.latency import Latency
 from network.outcome import RunFailedError
 from network.port import Delivery, Inbound, Port
-from network.topology import build_topology
+from network.topology import Link, LinkSpec, build_topology
 from network.trace import Trace
 from network.types import NO_LABEL, SUPERVISOR, EventKind, Label, Micros, NodeId
 
@@ -53,9 +53,9 @@ class BusBench:
         self._first = first
         self._name = name
 
-    def send(self, at_us: Micros, content: bytes, to: int = 1, label: Label = NO_LABEL) -> BusStep:
-        """Send a message from node 0."""
-        return BusStep(at_us, partial(self._bus.send, self._first, self._first + to, content, label))
+    def send(self, at_us: Micros, content: bytes, to: int = 1, label: Label = NO_LABEL, *, sender: int = 0) -> BusStep:
+        """Send a message, from node 0 if no other is named."""
+        return BusStep(at_us, partial(self._bus.send, self._first + sender, self._first + to, content, label))
 
     def impose(self, at_us: Micros, name: str, *, to: Sequence[int] = (1,), **values: Any) -> BusStep:  # noqa: ANN401 - its own
         """Put a condition on links from node 0."""
@@ -98,6 +98,8 @@ class BusTrial(NamedTuple):
     script: Callable[[BusBench], Sequence[BusStep]]
     is_right: Callable[[Heard, Heard], bool]
     touched: Mapping[str, int] = MappingProxyType({})
+    links: Mapping[Link, LinkSpec] = MappingProxyType({})
+    """Links with settings of their own, by sender and receiver."""
 
 
 def _exactly(first: Heard, second: Heard = ()) -> Callable[[Heard, Heard], bool]:
@@ -234,6 +236,15 @@ def _lossy(bench: BusBench) -> Sequence[BusStep]:
     )
 
 
+def _own_links(bench: BusBench) -> Sequence[BusStep]:
+    return (
+        bench.send(0, b"a"),
+        bench.send(0, b"b", to=2),
+        bench.send(0, b"c", sender=2),
+        bench.send(0, b"d", to=2, sender=1),
+    )
+
+
 def _is_crowd_right(one: Heard, other: Heard) -> bool:
     # Of five two get through; the copy of one that is thrown out is another message.
     originals = [content for at_us, content in one if at_us == _LATENCY_US + 10]
@@ -306,6 +317,16 @@ TRIALS: Final = (
         _exactly([(1_070, b"e"), (1_550, b"d")], [(1_030, b"c")]),
         {"burst": 1, "loss": 1, "reorder": 1},
     ),
+    BusTrial(
+        "a link has the settings of another one, or of its other direction",
+        _own_links,
+        _exactly([(50, b"c"), (300, b"a")], [(1_000, b"b")]),
+        links={
+            (0, 1): LinkSpec(Latency("fixed", 300)),
+            (2, 1): LinkSpec(Latency("fixed", 50)),
+            (1, 2): LinkSpec(Latency("fixed", 20), loss_ppm=_ALWAYS),
+        },
+    ),
 )
 
 
@@ -314,9 +335,14 @@ def find_bus_faults(seed: int) -> Iterator[str]:
     nodes = _NODES * len(TRIALS)
     trace = Trace(range(nodes), recording=False)
     kernel = Kernel(trace, step_limit=_STEPS_MAX, time_limit_us=_END_US)
+    own_links = {
+        (_NODES * place + source, _NODES * place + destination): link
+        for place, trial in enumerate(TRIALS)
+        for (source, destination), link in trial.links.items()
+    }
     bus = Bus(
         kernel,
-        build_topology(nodes, Latency("fixed", _LATENCY_US)),
+        build_topology(nodes, Latency("fixed", _LATENCY_US), own_links),
         Chance(seed),
         trace,
         size_limit=_SIZE_LIMIT,

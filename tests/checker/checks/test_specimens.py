@@ -2,12 +2,14 @@
 
 import pytest
 
+from checker.checks.audit import bus_specimens
 from checker.checks.audit.specimens import find_faults
 from network import bus, conditions
 from network.bus import Bus
 from network.conditions import MessageRule
 from network.inbox import Inbox
 from network.queues import Losses
+from network.topology import build_topology
 from validators.storage import medium
 from validators.storage.disk import DiskHandle, SimulatedDisk
 from validators.storage.errors import DiskReadError
@@ -64,7 +66,15 @@ def reset_one_more(self, ordinal, is_reset=Losses.is_reset):
     return self.below > 0 and is_reset(Losses(below=self.below + 1), ordinal)
 
 
+def build_the_other_way_round(nodes, default, overrides):
+    return build_topology(nodes, default, {(there, here): link for (here, there), link in overrides.items()})
+
+
 WRONG = {
+    "links of the other direction": (
+        *(bus_specimens, "build_topology", build_the_other_way_round),
+        "a link has the settings of another one, or of its other direction",
+    ),
     "a full disk that takes nothing": (Medium, "room", take_nothing, "a full disk takes more than fits, or less"),
     "a release of all": (Bus, "_other_holder", lambda *_: "", "what two clogs hold goes with one of them"),
     "a reset without copies": (Losses, "is_reset", lambda self, ordinal: ordinal < self.below, "a reset spares"),
