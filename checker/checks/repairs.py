@@ -4,24 +4,29 @@ A copy that stays damaged costs nothing until the other one is hit. Each repair 
 the vote journal are read beside the validator at once; blocks and operations, which are had again first, at the end.
 
 A block that cannot be read is had again and written elsewhere: a file of blocks only grows while its replica is up, so
-the place that was found damaged holds no other record in that life. To read it again is to take it for whole.
+the place that was found damaged holds no other record in that life. To read it again is to take it for whole. Behind
+what a start has found there is another record of it, from the instant on in which it is said to be had again.
 
 A start leaves both copies of the journal alike and without damage, of a generation that cannot be on the disk already,
 and no bytes behind the last intact block, where the next one would stand behind a gap. While pruning writes
-one copy anew the other one may become the only one: a crash then finds it without damage.
+one copy anew the other one may become the only one: a crash then finds it without damage. The bases of the state are
+judged where a replica joins (`checker.checks.joined_bases`).
 """
 
 from typing import Final
 
+import msgspec
+
 from checker.checks.check import Check
 from checker.checks.context import RunContext
+from checker.checks.joined_bases import JoinedBases
 from checker.checks.journal_copies import JournalCopies, find_start_fault, read_copies
 from checker.checks.observations import ReadBack
 from checker.results import CheckResult
 from faults.events import Crashed
 from network.events import Event, Handlers
 from network.types import Micros
-from validators.events import Booted, DamageFound, DamageRepaired, Halted
+from validators.events import Booted, DamageFound, DamageRepaired, Halted, SnapshotJoined
 from validators.execution.blocks import without_seal
 from validators.storage import JOURNAL_FILES, RecordFile
 
@@ -50,13 +55,17 @@ class Repairs(Check):
         """By replica that has no power, the journal that its disk shows."""
         self._started: dict[int, tuple[Micros, str, str]] = {}
         """By replica when it has started, and what is wrong with its journal and its blocks since."""
-        self._starts = self._pruned = 0
+        self._begun_bytes: dict[int, int] = {}
+        """By replica the length of its block file as its life began."""
+        self._starts = self._pruned = self._again = 0
+        self._bases = JoinedBases(run, self.tally)
 
     @property
     def handlers(self) -> Handlers:
         """Damage, repairs, and what may undo them."""
         return {
             Booted: self.booted,
+            SnapshotJoined: self.joined,
             DamageFound: self.found,
             DamageRepaired: self.repaired,
             Crashed: self.crashed,
@@ -75,7 +84,9 @@ class Repairs(Check):
     def booted(self, event: Event, _booted: Booted) -> None:
         """Begin anew: a start reads the whole file, and cuts off a damaged end, where other blocks come then."""
         node = event.node
+        self._bases.boot(node, event.at_us)
         self._damaged[node] = {}
+        self._begun_bytes[node] = RecordFile(self._written[node], BLOCKS).size
         before = self._before.pop(node, None)
         if before is None:
             return
@@ -90,6 +101,10 @@ class Repairs(Check):
             f"of its journal {fault}" if fault else "",
             f"left {left_bytes:,} bytes behind its last intact block" if left_bytes else "",
         )
+
+    def joined(self, event: Event, joined: SnapshotJoined) -> None:
+        """Compare the base of a snapshot with the one before it."""
+        self._bases.join(event.node, joined.height)
 
     def found(self, event: Event, damage: DamageFound) -> None:
         """Compare a damaged place of the block file with those of this life."""
@@ -107,6 +122,14 @@ class Repairs(Check):
     def repaired(self, event: Event, repaired: DamageRepaired) -> None:
         """Compare the copies of the journal, or note what is whole in the end."""
         node = event.node
+        if repaired.file == BLOCKS and node in self._begun_bytes:
+            self._again += 1
+            self.tally.require(
+                self._is_written_again(node, repaired.place),
+                f"validator {node} has repaired its block of height {repaired.place}, and has not written it again",
+                validator=node,
+                height=repaired.place,
+            )
         if repaired.file in JOURNAL_FILES:
             self._compare_copies(node)
         elif self._is_at_work(node, event.at_us):
@@ -120,6 +143,7 @@ class Repairs(Check):
     def crashed(self, event: Event, crashed: Crashed) -> None:
         """Forget what may be lost again, which the next start finds, and read the journal that it finds."""
         node = crashed.machine
+        self._bases.end(node)
         # What is read of a disk in the instant of a crash is what that has left.
         self._judge_start(node, before_us=event.at_us)
         self._forget(node)
@@ -135,6 +159,7 @@ class Repairs(Check):
 
     def halted(self, event: Event, _halted: Halted) -> None:
         """Forget what a replica cannot repair any more."""
+        self._bases.end(event.node)
         self._forget(event.node)
 
     def finish(self) -> CheckResult:
@@ -158,7 +183,8 @@ class Repairs(Check):
                     f"validator {node} has repaired the log of its state, and it is not whole: {readback.error}",
                     validator=node,
                 )
-        repairs = self.tally.compared - self._read - 2 * self._starts - self._pruned
+        others = self._read + 2 * self._starts + self._pruned + self._again + self._bases.joins
+        repairs = self.tally.compared - others
         return self.tally.result(
             f"{repairs:,} repairs of disks were whole in every copy, {self._starts:,} starts left whole journals, and "
             f"{self._read:,} damaged blocks were read once"
@@ -185,6 +211,13 @@ class Repairs(Check):
         seen = sum(len(answer) for answer in readback.served)
         lowest = max(readback.base_height, readback.height - seen - 1)
         return [height for node, height in self._blocks if node == readback.node and lowest < height <= top]
+
+    def _is_written_again(self, node: int, height: int) -> bool:
+        """Return whether a life has written a block of this height to a place where it has found no damage."""
+        file = RecordFile(self._written[node], BLOCKS)
+        records = file.read_span(self._begun_bytes[node], file.size)
+        sound = (record.payload for record in records if record.offset not in self._damaged[node])
+        return any(msgspec.msgpack.decode(payload)[0] == height for payload in sound)
 
     def _compare_copies(self, node: int) -> None:
         fault = read_copies(self.run.disks[node].scarred()).find_difference()

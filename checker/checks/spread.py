@@ -4,8 +4,8 @@ A transaction that one mempool lacks costs time and no more while another leader
 what waits to one peer at each of its timers. A part takes `PART_TRANSACTIONS` and `PART_BYTES` at most, so what waits
 now has gone to a peer when the rest of its round and the next one are over: twice as many parts as its mempool had at
 its fullest. So where a sample of the mempools finds a transaction in one and not in another, the parts from the one to
-the other are counted that leave after it and come undamaged, until the other has it. And as long as one part has taken
-all that waits in a mempool, every part has all that waited there at the last timer and still does.
+the other are counted that leave after it and come undamaged, until the other has it. What a part has to hold is judged
+beside it (`checker.checks.gossip_rounds`).
 
 Not judged are replicas that the plan pauses or slows, and a transaction that the other has no use for: its nonce is
 spent in the final state, or taken there by another one. Mempools are looked into when a block is first made final, once
@@ -20,6 +20,7 @@ from typing import ClassVar, Final, NamedTuple
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext, Sample
+from checker.checks.gossip_rounds import PART_BYTES, PART_TRANSACTIONS, GossipRounds
 from checker.checks.handed_in import HandedIn, is_useful
 from checker.checks.mirror import SettledBlock
 from checker.results import CheckResult, ExitClass
@@ -33,23 +34,11 @@ from validators.mempool.pool import Pooled
 GOSSIP: Final = "TransactionGossip"
 TIMER: Final = "regossip"
 
-PART_TRANSACTIONS: Final = 64
-PART_BYTES: Final = 1024 * 1024
-"""The most that goes out at once; a part closes before the transaction that would not fit."""
-
 POOLED_MAX: Final = 1_000
 """Transactions of a mempool that are followed at a time: those that came first."""
 
 SETTLE_US: Final = 2 * MILLION
 """The time from a part's arrival until its signatures are verified, on a machine that is not slow."""
-
-
-class _Due(NamedTuple):
-    """The bytes that a part of this instant has at least, and the messages that left in it with their lengths."""
-
-    at_us: Micros
-    least_bytes: int
-    lengths: list[int]
 
 
 class _Part(NamedTuple):
@@ -83,13 +72,11 @@ class MempoolSpread(Check):
         self._on_way: dict[tuple[NodeId, NodeId, int], _Part] = {}
         self._arrived: dict[tuple[NodeId, NodeId], list[tuple[Micros, Micros]]] = {}
         self._missing: dict[tuple[bytes, NodeId], _Missing] = {}
-        self._waited: dict[NodeId, dict[bytes, int]] = {}
-        self._due: dict[NodeId, _Due] = {}
-        self._overfull: dict[NodeId, None] = {}
         self._sampled_us = 0
         self._sampled: Sample | None = None
         self._spread = 0
         self._handed_in = HandedIn(self.tally, run.validators, run.submissions)
+        self._rounds = GossipRounds(run, self.tally)
 
     @property
     def handlers(self) -> Handlers:
@@ -113,9 +100,10 @@ class MempoolSpread(Check):
         """Note when a part is due, and what it has to hold."""
         if timer.key == TIMER:
             self._timer_us[event.node] = event.at_us
-            if event.node not in self._hindered and self.run.validators > 1:
-                self._end_part(event.node)
-                self._owe_part(event)
+            if event.node not in self._hindered:
+                sample = self.run.sample_pools()
+                pools = dict(zip(sample.nodes, sample.pools, strict=True))
+                self._rounds.elapse(event.node, event.at_us, pools.get(event.node, {}))
 
     def sent(self, event: Event, sent: Sent) -> None:
         """Follow a part; what goes to several in the instant of a timer may be a client's, and is not followed."""
@@ -124,8 +112,7 @@ class MempoolSpread(Check):
         self._handed_in.send(node, event.at_us, sent, may_be_timers=is_timers or node in self._hindered)
         if not is_timers:
             return
-        if node in self._due and self._due[node].at_us == event.at_us:
-            self._due[node].lengths.append(sent.length)
+        self._rounds.send(node, event.at_us, sent)
         at_us, destination, ordinal = self._last.get(node, (-1, -1, -1))
         if at_us == event.at_us:
             self._on_way.pop((node, destination, ordinal), None)
@@ -135,6 +122,7 @@ class MempoolSpread(Check):
 
     def delivered(self, event: Event, delivered: Delivered) -> None:
         """Count a part that arrives as it was sent."""
+        self._rounds.deliver(event.node, event.at_us, delivered)
         part = self._on_way.pop((delivered.source, event.node, delivered.ordinal), None)
         if part is not None and part.checksum == delivered.checksum:
             self._arrived.setdefault((delivered.source, event.node), []).append((part.sent_us, event.at_us))
@@ -173,48 +161,20 @@ class MempoolSpread(Check):
         """Compare the last sample and the last parts, and return the result."""
         if self._sampled is not None:
             self._compare(self._sampled, self.run.state)
-        for node in list(self._due):
-            self._end_part(node)
+        self._rounds.finish()
         return self.tally.result(
             f"{self.tally.compared:,} times mempools were held against parts, clients and each other; "
             f"{self._spread:,} transactions came to one that had lacked them"
         )
 
-    def _owe_part(self, event: Event) -> None:
-        """Work out what a part of this instant has to hold: what is in the mempool now, and was at the last timer."""
-        sample = self.run.sample_pools()
-        pool = dict(zip(sample.nodes, sample.pools, strict=True)).get(event.node, {})
-        is_whole = len(pool) <= PART_TRANSACTIONS
-        now = {digest: len(pooled.encoded) for digest, pooled in pool.items()} if is_whole else {}
-        if not is_whole or sum(now.values()) > PART_BYTES:
-            # A round of several parts may go on when the mempool has become small again.
-            self._overfull[event.node] = None
-        before, self._waited[event.node] = self._waited.get(event.node, {}), now
-        least_bytes = sum(length for digest, length in now.items() if digest in before)
-        if least_bytes and event.node not in self._overfull:
-            self._due[event.node] = _Due(event.at_us, least_bytes, [])
-
-    def _end_part(self, node: NodeId) -> None:
-        """Compare the part of an earlier instant; where several messages left, a client's was one of them."""
-        due = self._due.pop(node, None)
-        if due is None or len(due.lengths) > 1:
-            return
-        self.tally.compared += 1
-        if sum(due.lengths) < due.least_bytes:
-            self.tally.fail(
-                f"validator {node} sent {sum(due.lengths):,} bytes of what waits at {due.at_us / MILLION:.3f} s, and "
-                f"one part has room for all: at least {due.least_bytes:,} bytes",
-                validator=node,
-            )
-
     def _forget(self, node: NodeId) -> None:
-        for kept in (self._waited, self._due, self._overfull):
-            kept.pop(node, None)
+        self._rounds.forget(node)
         self._handed_in.forget(node)
         self._sampled = None
         self._missing = {key: missing for key, missing in self._missing.items() if node not in (key[1], missing.owner)}
 
     def _compare(self, sample: Sample, state: Mapping[bytes, bytes]) -> None:
+        self._rounds.compare(sample, state)
         before, self._missing = self._missing, {}
         pools = dict(zip(sample.nodes, sample.pools, strict=True))
         parts = {owner: _count_parts(pool) for owner, pool in pools.items()}

@@ -15,7 +15,7 @@ from network.events import Event
 from network.types import SUPERVISOR
 from tests.support.chain_harness import advance, make_engine
 from tests.support.checks import finish, make_run, show
-from validators.events import BlockFinalized, Booted, DamageFound, DamageRepaired
+from validators.events import BlockFinalized, Booted, DamageFound, DamageRepaired, SnapshotJoined
 from validators.storage import JOURNAL_FILES, BlockFile, RecordFile, SimulatedDisk
 
 PLAN = PlannedRun(fetch_grace_us=200_000, fetch_timeout_us=1_000_000)
@@ -158,7 +158,7 @@ class TestOfDamagedBlocks:
     """A place that was found damaged has left the index of its block file."""
 
     def judge(self, *events):
-        check = Repairs(make_run(disks=(SimulatedDisk(),)))
+        check = Repairs(make_run(disks=(SimulatedDisk(), SimulatedDisk())))
         show(check, *events)
         return finish(check)
 
@@ -182,3 +182,57 @@ class TestOfDamagedBlocks:
         crash = Event(2, SUPERVISOR, Crashed(0, 0))
 
         assert self.judge(BOOT, damage(70), crash, damage(70), BOOT, damage(70)).status == "passed"
+
+
+class TestOfBlocksWrittenAgain:
+    """A block of height 1 is found damaged, and said to be had again."""
+
+    def judge(self, *, again):
+        disk = make_disk(1)
+        check = Repairs(make_run(disks=(disk,), plan=PLAN))
+        show(check, BOOT, damage(0))
+        if again:
+            # As the replica itself writes it, whose index has forgotten the block.
+            BlockFile(disk).append(height=1, digest=CHAIN[0].digest, block=BLOCKS[0])
+        show(check, repair("blocks", 1))
+        return finish(check, readbacks=[read()])
+
+    def test_one_that_stands_behind_what_the_start_found_passes(self):
+        assert self.judge(again=True).status == "passed"
+
+    def test_one_that_was_left_as_it_was_fails(self):
+        text = "validator 0 has repaired its block of height 1, and has not written it again"
+
+        assert text in self.judge(again=False).summary
+
+
+JOIN = Event(3, 0, SnapshotJoined(9, b"", b""))
+
+
+class TestOfBases:
+    """A replica joins at height 9 by way of its disk."""
+
+    def judge(self, *bases, events=(JOIN,), **facts):
+        """Bases are pairs of generation and height, one for each place."""
+        disk = SimulatedDisk()
+        for name, base in zip(("snapshot-a", "snapshot-b"), bases, strict=False):
+            RecordFile(disk, name).append(msgspec.msgpack.encode((*base, b"state")))
+        check = Repairs(make_run(disks=(disk,), **facts))
+        show(check, BOOT, *events)
+        return finish(check)
+
+    @pytest.mark.parametrize("bases", [[(1, 9)], [(3, 4), (4, 9)]], ids=["the first", "above another one"])
+    def test_one_that_surpasses_the_other_passes(self, bases):
+        assert self.judge(*bases).status == "passed"
+
+    @pytest.mark.parametrize("bases", [[(1, 9), (1, 4)], [(1, 9), (2, 4)], [(2, 4)]], ids=["equal", "lower", "absent"])
+    def test_one_that_does_not_fails(self, bases):
+        assert "validator 0 joined at height 9 from a base of generation" in self.judge(*bases).summary
+
+    def test_a_start_in_the_midst_of_a_life_is_named(self):
+        """Unless the disk may not have given the snapshot back, or the power was off."""
+        text = "validator 0 did not find the snapshot that it had written to its disk"
+
+        assert self.judge(events=[BOOT]).summary == text
+        assert self.judge(events=[BOOT], disk_faults=DiskFaults([0])).status != "failed"
+        assert self.judge(events=[Event(2, SUPERVISOR, Crashed(0, 0)), BOOT]).status != "failed"

@@ -1,0 +1,157 @@
+"""Rounds of gossip: which part of what waits leaves at each timer, and to whom.
+
+Each validator sends a part to one peer after the other, the next above it first. Each peer has rounds of its own: all
+that waits when one begins goes to it once, the earliest first, before anything does again. A part is as large as the
+limits allow, and what did not fit is the next one's. So mempools, which are looked into at each timer, leave no choice:
+a message with this very part has to leave for that peer in that instant.
+
+A wrong part brings everything to everybody in the end. It is told apart by its checksum alone. One that comes
+undamaged brings all that it holds: `SETTLE_US` later a mempool lacks only what is spent or taken there.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from checker.checks.context import RunContext, Sample
+from checker.checks.handed_in import is_useful
+from checker.results import CheckTally
+from network.clock import MILLION
+from network.events import Delivered, Sent
+from network.types import Micros, NodeId
+from validators.consensus.registry import ENGINES
+from validators.mempool.pool import Pooled
+from validators.messages import TransactionGossip, message_codec
+
+PART_TRANSACTIONS: Final = 64
+PART_BYTES: Final = 1024 * 1024
+"""The most that goes out at once; a part closes before the transaction that would not fit."""
+
+CHECKSUM_BYTES: Final = 8
+
+SETTLE_US: Final = 5 * MILLION
+"""The time until the signatures of a part are verified, behind whatever work is there."""
+
+
+class _Due(NamedTuple):
+    """A part that has to leave in this instant: to whom, its checksum, and its encoded transactions by digest."""
+
+    at_us: Micros
+    peer: NodeId
+    checksum: bytes
+    part: Mapping[bytes, bytes]
+
+
+class _Came(NamedTuple):
+    """A part that has come: when, from whom, and its encoded transactions by digest."""
+
+    at_us: Micros
+    peer: NodeId
+    part: Mapping[bytes, bytes]
+
+
+@dataclass(slots=True)
+class _Life:
+    """One life of a validator: the number of parts that have left, and what is left of the round of each peer."""
+
+    parts: int = 0
+    rounds: dict[NodeId, list[bytes]] = field(default_factory=dict)
+    due: _Due | None = None
+
+
+class GossipRounds:
+    """Follows the parts that leave at the timers of the validators.
+
+    Args:
+        run: The run, with its validators.
+        tally: The counts of the check that this is a part of, which compares each part.
+    """
+
+    def __init__(self, run: RunContext, tally: CheckTally) -> None:
+        self._validators = run.validators
+        self._tally = tally
+        self._codec = message_codec(ENGINES[run.engine])
+        self._lives: dict[NodeId, _Life] = {}
+        self._hindered = run.plan.hindered()
+        self._on_way: dict[tuple[NodeId, NodeId, int], _Due] = {}
+        self._came: dict[NodeId, list[_Came]] = {}
+
+    def elapse(self, node: NodeId, at_us: Micros, pool: Mapping[bytes, Pooled]) -> None:
+        """A timer runs out; `pool` is what waits, the earliest first."""
+        life = self._lives.setdefault(node, _Life())
+        self._judge(node, life)
+        if not pool or self._validators < 2:
+            return
+        peer = (node + 1 + life.parts % (self._validators - 1)) % self._validators
+        life.parts += 1
+        left = [digest for digest in life.rounds.get(peer, ()) if digest in pool] or list(pool)
+        part = _first_of(left, pool)
+        life.rounds[peer] = left[len(part) :]
+        message = self._codec.encode(TransactionGossip(tuple(part.values())))
+        checksum = hashlib.blake2b(message, digest_size=CHECKSUM_BYTES).digest()
+        life.due = _Due(at_us, peer, checksum, part)
+
+    def send(self, node: NodeId, at_us: Micros, sent: Sent) -> None:
+        """A message with transactions leaves: a part, or what a client has handed in."""
+        life = self._lives.get(node)
+        due = None if life is None else life.due
+        if due is not None and (at_us, sent.destination, sent.checksum) == (due.at_us, due.peer, due.checksum):
+            self._tally.compared += 1
+            self._lives[node].due = None
+            self._on_way[node, sent.destination, sent.ordinal] = due
+
+    def deliver(self, node: NodeId, at_us: Micros, delivered: Delivered) -> None:
+        """A message with transactions comes; a part that is undamaged brings all of them."""
+        due = self._on_way.pop((delivered.source, node, delivered.ordinal), None)
+        if due is not None and due.checksum == delivered.checksum and node not in self._hindered:
+            self._came.setdefault(node, []).append(_Came(at_us, delivered.source, due.part))
+
+    def compare(self, sample: Sample, state: Mapping[bytes, bytes]) -> None:
+        """Hold mempools against the parts that have come; what came a moment ago may wait to be verified."""
+        for node, pool in zip(sample.nodes, sample.pools, strict=True):
+            came = self._came.pop(node, [])
+            due = [each for each in came if each.at_us <= sample.at_us - SETTLE_US]
+            self._came[node] = came[len(due) :]
+            for part in due:
+                self._tally.compared += 1
+                for digest, encoded in part.part.items():
+                    if digest not in pool and is_useful(encoded, pool, state):
+                        text = f"validator {node} has not pooled transaction {digest[:6].hex()}, which came to it from"
+                        self._tally.fail(
+                            f"{text} validator {part.peer} at {part.at_us / MILLION:.3f} s",
+                            validator=node,
+                            transaction=digest.hex(),
+                        )
+
+    def forget(self, node: NodeId) -> None:
+        """A life begins or ends; what it had to send in this instant may not have left, and its mempool is empty."""
+        self._lives.pop(node, None)
+        self._came.pop(node, None)
+
+    def finish(self) -> None:
+        """Judge the last parts."""
+        for node, life in self._lives.items():
+            self._judge(node, life)
+
+    def _judge(self, node: NodeId, life: _Life) -> None:
+        due, life.due = life.due, None
+        if due is not None:
+            self._tally.compared += 1
+            text = f"validator {node} did not send validator {due.peer} the {len(due.part)} transactions"
+            self._tally.fail(
+                f"{text} whose turn it was at {due.at_us / MILLION:.3f} s", validator=node, at_us=due.at_us
+            )
+
+
+def _first_of(digests: list[bytes], pool: Mapping[bytes, Pooled]) -> dict[bytes, bytes]:
+    """Return the encoded transactions that fit into one part, by digest; one always does."""
+    part: dict[bytes, bytes] = {}
+    room_bytes = PART_BYTES
+    for digest in digests[:PART_TRANSACTIONS]:
+        encoded = pool[digest].encoded
+        room_bytes -= len(encoded)
+        if part and room_bytes < 0:
+            break
+        part[digest] = encoded
+    return part

@@ -1,0 +1,73 @@
+"""The bases of a replica's finalized log, as they stand on its disk when it has joined from a snapshot.
+
+There are two places, and the base of the higher generation counts. A new base that does not surpass the other one is
+read as the older of the two, at once or at the next start: then all that came since is lost.
+
+A replica that joins reads its new base back. Without a fault of its disk it finds it; one that does not begins a start
+in the midst of its life.
+"""
+
+from typing import Final
+
+import msgspec
+
+from checker.checks.context import RunContext
+from checker.results import CheckTally
+from network.types import Micros, NodeId
+from validators.storage import Disk, RecordFile
+
+PLACES: Final = ("snapshot-a", "snapshot-b")
+
+
+class _Base(msgspec.Struct, array_like=True, frozen=True):
+    """A base in one of the two places."""
+
+    generation: int
+    height: int
+
+
+class JoinedBases:
+    """Reads the bases beside each replica that joins.
+
+    Args:
+        run: The run, with its disks.
+        tally: The counts of the check that this is a part of.
+    """
+
+    def __init__(self, run: RunContext, tally: CheckTally) -> None:
+        self._tally = tally
+        self._written = [disk.written() for disk in run.disks]
+        self._touched = dict.fromkeys(run.disk_faults.touched)
+        self._is_up: dict[NodeId, None] = {}
+        self.joins = 0
+
+    def end(self, node: NodeId) -> None:
+        """A life ends."""
+        self._is_up.pop(node, None)
+
+    def boot(self, node: NodeId, at_us: Micros) -> None:
+        """A start ends, or begins in the midst of a life."""
+        if node in self._is_up and node not in self._touched:
+            text = f"validator {node} did not find the snapshot that it had written to its disk"
+            self._tally.compared += 1
+            self._tally.fail(text, validator=node, at_us=at_us)
+        self._is_up[node] = None
+
+    def join(self, node: NodeId, height: int) -> None:
+        """A replica stands on a snapshot of this height."""
+        self.joins += 1
+        bases = _read_bases(self._written[node])
+        of_height = max((base.generation for base in bases if base.height == height), default=-1)
+        newest = max((base.generation for base in bases if base.height != height), default=-1)
+        self._tally.require(
+            of_height > newest,
+            f"validator {node} joined at height {height} from a base of generation {of_height}, and its disk holds one "
+            f"of generation {newest} besides",
+            validator=node,
+            height=height,
+        )
+
+
+def _read_bases(disk: Disk) -> list[_Base]:
+    files = [RecordFile(disk, name).read().records[:1] for name in PLACES]
+    return [msgspec.msgpack.decode(record.payload, type=_Base) for records in files for record in records]
