@@ -2,10 +2,11 @@
 
 A block that waits longer than it has to costs a fork and no more: the next leader builds beside it. So this check reads
 off the trace which blocks came to an honest validator from their honest leaders. One counts if it came undamaged, is
-higher than the head, stands on a block that the validator has followed in this life or on its final one, and is of a
-slot that the validator's clock had shown, or of the next one; one of a later slot counts from when that is the next
-one. A head at least as high is due when the dearest pieces of
-work and some syncs could have been done, beside the blocks that were executed meanwhile.
+higher than the head or, of equal height, has the lower digest, stands on a block that the validator has followed in this
+life or on its final one, and is of a slot that the validator's clock had shown, or of the next one; one of a later slot
+counts from when that is the next one. A block that lost to one that was final as it came does not. A head that is as
+good is due when the dearest pieces of work and some syncs could have been done, beside the blocks that were executed
+meanwhile: of a branch the blocks below its end are executed first, and not followed for themselves.
 
 A leader whose slot begins seals a block in the same time, unless its head is of that slot or a later one, and follows
 it like those of others. After a restart it waits for heads first; whoever asks for a snapshot
@@ -20,12 +21,13 @@ Not judged are replicas that the plan pauses or slows, or whose disks it touches
 with a Byzantine validator, which may take the others' processors with a flood.
 """
 
-from dataclasses import dataclass, field
-from typing import ClassVar, Final, NamedTuple
+from collections.abc import Mapping
+from typing import ClassVar, Final
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.checks.observations import ORDINALS
+from checker.checks.rules.longest_chain_lives import Came, FollowerLife, Relayed
 from checker.record.run_directory import read_branches
 from checker.results import CheckResult, ExitClass
 from faults.events import Crashed, Restarted
@@ -67,55 +69,6 @@ SPARE_US: Final = 200_000
 SLOTS_AHEAD: Final = 1
 
 
-class _Relayed(NamedTuple):
-    """A block on its way from its leader: its slot and height, and the checksum of the message."""
-
-    slot: int
-    height: int
-    checksum: bytes
-
-
-class _Came(NamedTuple):
-    """A block that came to a validator: when, its height and digest, and how many blocks had been executed by then."""
-
-    at_us: Micros
-    node: NodeId
-    height: int
-    digest: bytes
-    executed: int = 0
-
-
-@dataclass(slots=True)
-class _Life:
-    """One life of a validator: its slot and head, the blocks that it has followed, and those that came and wait."""
-
-    slot: int = 0
-    height: int = 0
-    followed: dict[bytes, Micros] = field(default_factory=dict)
-    waiting: list[_Came] = field(default_factory=list)
-    early: list[tuple[NodeId, _Relayed]] = field(default_factory=list)
-    """Blocks of slots beyond the next one, with their leaders."""
-    named: list[_Came] = field(default_factory=list)
-    asked: dict[NodeId, Micros] = field(default_factory=dict)
-    """Peers that have asked for a head and have no answer yet, and when."""
-    rests_us: dict[NodeId, Micros] = field(default_factory=dict)
-    """By peer the end of the second in which it has asked: a limit of answers may pass the next question over."""
-    head_slot: int = 0
-    executed: int = 0
-    turn: tuple[Micros, int] | None = None
-    """When a slot began that it leads, and that slot, until it has sealed a block of it."""
-
-    @property
-    def height_max(self) -> int:
-        """The greatest height that waits."""
-        return max((came.height for came in self.waiting), default=0)
-
-    @property
-    def height_named(self) -> int:
-        """The greatest height that was named and has not come."""
-        return max((came.height for came in self.named), default=0)
-
-
 class LongestChainDuties(Check):
     """A better block on what a validator follows is followed, and a slot is led, in the time that executions take."""
 
@@ -128,14 +81,14 @@ class LongestChainDuties(Check):
         super().__init__(run)
         is_honest = sum(node < run.validators for node in run.honest) == run.validators
         self._judged = run.prompt_validators() if is_honest else {}
-        self._lives: dict[NodeId, _Life] = {}
+        self._lives: dict[NodeId, FollowerLife] = {}
         self._proposed: dict[tuple[NodeId, int], bytes] = {}
-        self._on_way: dict[tuple[NodeId, NodeId, int], _Relayed] = {}
+        self._on_way: dict[tuple[NodeId, NodeId, int], Relayed] = {}
         self._silent: dict[NodeId, bool] = {}
         """Validators that need not lead, and whether they ask for heads: others wait for another state."""
         self._acts: list[tuple[Micros, NodeId, Micros, str]] = []
         """Acts that were due: the time that each took beyond what it may take besides, whose, since when, and what."""
-        self._followed: list[tuple[_Came, Micros, int, dict[bytes, Micros]]] = []
+        self._followed: list[tuple[Came, Micros, int, dict[bytes, Micros]]] = []
         """The blocks that wait no more, until when each did, and what was executed and had been followed meanwhile."""
         self._cost_us = 0
 
@@ -178,13 +131,13 @@ class LongestChainDuties(Check):
         if sent.label == SNAPSHOT_REQUEST:
             self._silent[event.node] = False
         elif sent.label == BlockRelay.traced_name and sent.view is not None and sent.height is not None:
-            relayed = _Relayed(sent.view, sent.height, sent.checksum)
+            relayed = Relayed(sent.view, sent.height, sent.checksum)
             self._on_way[event.node, sent.destination, sent.ordinal] = relayed
             self._come(event, event.node, relayed)
         elif sent.label == ANSWER and (life := self._lives.get(event.node)) is not None:
             self._end_question(event.node, life, sent.destination, event.at_us)
         if sent.label == QUESTION or (sent.label in NAMING and sent.view is not None and sent.height is not None):
-            relayed = _Relayed(sent.view or 0, sent.height or 0, sent.checksum)
+            relayed = Relayed(sent.view or 0, sent.height or 0, sent.checksum)
             self._on_way[event.node, sent.destination, sent.ordinal] = relayed
         elif sent.label == BLOCK_REQUEST and (life := self._lives.get(event.node)) is not None:
             self._end_naming(event.node, life, event.at_us, life.height_named)
@@ -204,10 +157,11 @@ class LongestChainDuties(Check):
         elif self._silent.get(event.node, delivered.label == ANNOUNCEMENT):
             # One further up may be waited for, or joined from a snapshot; without a head so far none is known to be.
             is_near = life.height > 0 and relayed.height <= life.height + self.run.finality_depth
-            if is_near and self._is_of_use(life, relayed):
-                life.named.append(_Came(event.at_us, event.node, relayed.height, b""))
+            is_of_use = relayed.height > life.height and relayed.slot <= life.slot + SLOTS_AHEAD
+            if is_near and is_of_use:
+                life.named.append(Came(event.at_us, event.node, relayed.height, b""))
 
-    def _ask(self, event: Event, life: _Life, peer: NodeId) -> None:
+    def _ask(self, event: Event, life: FollowerLife, peer: NodeId) -> None:
         """Note a question; one at a time for each peer, since answers are limited by the second."""
         if life.height and peer not in life.asked and event.at_us >= life.rests_us.get(peer, 0):
             life.asked[peer] = event.at_us
@@ -219,7 +173,7 @@ class LongestChainDuties(Check):
         if life is not None and (refused.message, refused.reason) == (QUESTION, UNDER_WAY):
             life.asked = {peer: at_us for peer, at_us in life.asked.items() if at_us != event.at_us}
 
-    def _come(self, event: Event, leader: NodeId, relayed: _Relayed) -> None:
+    def _come(self, event: Event, leader: NodeId, relayed: Relayed) -> None:
         """Note a block that is to be followed."""
         life = self._lives.get(event.node)
         digest = self._proposed.get((leader, relayed.slot))
@@ -227,13 +181,10 @@ class LongestChainDuties(Check):
             return
         if relayed.slot > life.slot + SLOTS_AHEAD:
             life.early.append((leader, relayed))
-        if not self._is_of_use(life, relayed):
+        if relayed.slot > life.slot + SLOTS_AHEAD or not life.is_better(relayed.height, digest):
             return
         if all(came.digest != digest for came in life.waiting):
-            life.waiting.append(_Came(event.at_us, event.node, relayed.height, digest, life.executed))
-
-    def _is_of_use(self, life: _Life, relayed: _Relayed) -> bool:
-        return relayed.height > life.height and relayed.slot <= life.slot + SLOTS_AHEAD
+            life.waiting.append(Came(event.at_us, event.node, relayed.height, digest, life.executed, life.final))
 
     def reached(self, event: Event, alarm: AlarmElapsed) -> None:
         """Note the slot that a validator's clock has shown; leave out one whose clock is wrong."""
@@ -242,7 +193,7 @@ class LongestChainDuties(Check):
         elif event.node in self._judged:
             slot = alarm.key[-1]
             assert isinstance(slot, int), "alarms of slots are the only ones"
-            life = self._lives.setdefault(event.node, _Life())
+            life = self._lives.setdefault(event.node, FollowerLife())
             life.slot = max(life.slot, slot)
             early, life.early = life.early, []
             for leader, relayed in early:
@@ -277,11 +228,11 @@ class LongestChainDuties(Check):
         """Note a head, and which blocks wait no more."""
         life = self._lives.get(event.node)
         if life is not None:
-            life.height, life.head_slot = head.height, head.view
+            life.height, life.digest, life.head_slot = head.height, head.digest, head.view
             # Another block for its parent: what was under way may have been dropped.
             self._end_turn(event.node, life, event.at_us)
             self._end_naming(event.node, life, event.at_us, head.height)
-            self._close(life, event.at_us, head.height)
+            self._close(life, event.at_us)
             life.followed[head.digest] = event.at_us
 
     def finalized(self, event: Event, block: BlockFinalized) -> None:
@@ -289,6 +240,7 @@ class LongestChainDuties(Check):
         life = self._lives.get(event.node)
         if life is not None:
             life.followed.setdefault(block.digest, event.at_us)
+            life.final = block.digest
 
     def worked(self, _event: Event, work: WorkFinished) -> None:
         """Note the dearest piece of work."""
@@ -305,7 +257,7 @@ class LongestChainDuties(Check):
         life = self._lives.pop(crashed.machine, None)
         if life is not None:
             self._end_life(crashed.machine, life, event.at_us)
-            self._close(life, event.at_us, life.height_max)
+            self._close(life, event.at_us, is_over=True)
 
     def gone(self, event: Event, _event: Halted | StoppedVoting | AlarmElapsed) -> None:
         """Expect nothing more of a validator."""
@@ -328,43 +280,43 @@ class LongestChainDuties(Check):
                 text = (
                     f"validator {came.node} was given a block of height {came.height} at {came.at_us / MILLION:.3f} s"
                 )
-                text += f" and followed none so high within {allowed_us // 1_000:,} ms"
+                text += f" and followed none as good within {allowed_us // 1_000:,} ms"
                 self.tally.fail(text, validator=came.node, height=came.height, at_us=came.at_us)
         return self.tally.result(
             f"{self.tally.compared:,} times a better block was followed in time, a slot led, or a head named"
         )
 
-    def _due(self) -> list[tuple[_Came, Micros, int]]:
+    def _due(self) -> list[tuple[Came, Micros, int]]:
         """Return the blocks that came on one that was followed by then, until when each waited, and executions."""
         for life in self._lives.values():
-            self._close(life, self.run.end.now_us, life.height_max)
+            self._close(life, self.run.end.now_us, is_over=True)
         if self.run.end.record is None or not self._followed:
             return []
         parents = {branch.digest: branch.parent for _, branch in read_branches(self.run.end.record)}
         return [
             (came, at_us, executed)
             for came, at_us, executed, followed in self._followed
-            if followed.get(parents.get(came.digest, b""), at_us + 1) <= came.at_us
+            if followed.get(parents.get(came.digest, b""), at_us + 1) <= came.at_us and _stands_on_final(came, parents)
         ]
 
-    def _end_life(self, node: NodeId, life: _Life, now_us: Micros) -> None:
+    def _end_life(self, node: NodeId, life: FollowerLife, now_us: Micros) -> None:
         self._end_turn(node, life, now_us)
         self._end_naming(node, life, now_us, life.height_named)
         for peer in list(life.asked):
             self._end_question(node, life, peer, now_us)
 
-    def _end_turn(self, node: NodeId, life: _Life, now_us: Micros) -> None:
+    def _end_turn(self, node: NodeId, life: FollowerLife, now_us: Micros) -> None:
         if life.turn is not None:
             at_us, slot = life.turn
             self._act(node, at_us, now_us, f"sealed no block of slot {slot}")
             life.turn = None
 
-    def _end_question(self, node: NodeId, life: _Life, peer: NodeId, now_us: Micros) -> None:
+    def _end_question(self, node: NodeId, life: FollowerLife, peer: NodeId, now_us: Micros) -> None:
         at_us = life.asked.pop(peer, None)
         if at_us is not None:
             self._act(node, at_us, now_us, f"did not name its head to replica {peer}")
 
-    def _end_naming(self, node: NodeId, life: _Life, now_us: Micros, height: int) -> None:
+    def _end_naming(self, node: NodeId, life: FollowerLife, now_us: Micros, height: int) -> None:
         grace_us = self.run.plan.fetch_grace_us + self.run.plan.fetch_timeout_us
         for came in life.named:
             if came.height <= height:
@@ -375,11 +327,22 @@ class LongestChainDuties(Check):
     def _act(self, node: NodeId, due_us: Micros, now_us: Micros, what: str) -> None:
         self._acts.append((now_us - due_us, node, due_us, what))
 
-    def _close(self, life: _Life, now_us: Micros, height: int) -> None:
-        """Note the blocks up to a height, which wait no longer."""
-        self._followed += [
-            (came, now_us, life.executed - came.executed, life.followed)
-            for came in life.waiting
-            if came.height <= height
-        ]
-        life.waiting = [came for came in life.waiting if came.height > height]
+    def _close(self, life: FollowerLife, now_us: Micros, *, is_over: bool = False) -> None:
+        """Note the blocks that the head is as good as, or all as a life is over: they wait no longer."""
+        waiting, life.waiting = life.waiting, []
+        for came in waiting:
+            if is_over or not life.is_better(came.height, came.digest):
+                self._followed.append((came, now_us, life.executed - came.executed, life.followed))
+            else:
+                life.waiting.append(came)
+
+
+def _stands_on_final(came: Came, parents: Mapping[bytes, bytes]) -> bool:
+    """Return whether a block stands on what was final as it came; before anything was, on what was followed."""
+    digest, steps = came.digest, 0
+    while came.final and digest != came.final:
+        # No branch is longer than a run, and a step takes a parent that was executed.
+        if digest not in parents or steps > len(parents):
+            return False
+        digest, steps = parents[digest], steps + 1
+    return True

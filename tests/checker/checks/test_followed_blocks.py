@@ -10,11 +10,11 @@ from faults.events import Crashed, Restarted
 from network.events import AlarmElapsed, Delivered, Event, Sent, TimerElapsed, WorkFinished
 from network.types import SUPERVISOR
 from tests.support.checks import finish, make_run, show
-from validators.events import BlockExecuted, Entered, HeadAdopted, MessageRefused, Voted
+from validators.events import BlockExecuted, BlockFinalized, Entered, HeadAdopted, MessageRefused, Voted
 
 SECOND_US = 1_000_000
-ONE, TWO, THREE = (bytes([place]) * 32 for place in (1, 2, 3))
-PARENTS = {ONE: bytes(32), TWO: ONE, THREE: TWO}
+ZERO, ONE, TWO, THREE = (bytes([place]) * 32 for place in range(4))
+PARENTS = {ONE: bytes([9]) * 32, TWO: ONE, THREE: TWO}
 
 
 def at(second, body, node=0):
@@ -40,13 +40,18 @@ def follows(second, view, height, digest):
 
 BEGUN = [slot(1), follows(1, 1, 1, ONE)]
 WORK = at(1, WorkFinished("cpu", 1, 500_000))
+FINAL = at(1, BlockFinalized(1, 1, THREE, b""))
 RIVAL = at(3, BlockExecuted(9, 7, THREE, b"", b""))
 
 CASES = {
     "a block that is followed": ([*BEGUN, *comes(2, 2, 2, TWO), follows(2, 2, 2, TWO)], "passed"),
     "a block that is not": ([*BEGUN, *comes(2, 2, 2, TWO)], "failed"),
     "a block that is followed late": ([*BEGUN, *comes(2, 2, 2, TWO), follows(4, 2, 2, TWO)], "failed"),
-    "another one as high": ([*BEGUN, *comes(2, 2, 2, TWO), follows(2, 3, 2, THREE)], "passed"),
+    "another one as good": ([*BEGUN, *comes(2, 2, 2, TWO), follows(2, 3, 2, ZERO)], "passed"),
+    "another one as high": ([*BEGUN, *comes(2, 2, 2, TWO), follows(2, 3, 2, THREE)], "failed"),
+    "a block that is as high": ([*BEGUN, follows(1, 1, 2, THREE), *comes(2, 2, 2, TWO)], "failed"),
+    "a block that is as high and not better": ([*BEGUN, follows(1, 1, 2, ZERO), *comes(2, 2, 2, TWO)], "idle"),
+    "a block beside the final one": ([*BEGUN, FINAL, *comes(2, 2, 2, TWO)], "idle"),
     "a block of the slot after the next": ([*BEGUN, *comes(2, 3, 2, TWO)], "idle"),
     "a block whose slot comes": ([*BEGUN, *comes(2, 3, 2, TWO), slot(2), follows(2, 3, 2, TWO)], "passed"),
     "a block that waits on when its slot comes": ([*BEGUN, *comes(2, 3, 2, TWO), slot(2)], "failed"),
