@@ -11,6 +11,7 @@ reads off the trace what comes to an honest validator, and what has to follow fr
 | the certificate of the view before, at a leader that has executed its block | a block of the view |
 | such a block from its leader, in its view, at a replica that has executed the parent | a vote for it |
 | the certificate of the last of three blocks in views on end, all executed | the first one is final |
+| the same, below the highest certificate | the first one is final |
 
 What follows is due when the dearest pieces of work and some syncs could have been done. A message counts if it is
 undamaged. A leader has the block interval besides. Blocks and votes are not judged where the plan sets clocks, by which
@@ -25,6 +26,8 @@ from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.checks.observations import ORDINALS
 from checker.checks.rules.hotstuff import HOTSTUFF_RULES
+from checker.checks.rules.hotstuff_chains import CertifiedChains, CertifiedTip
+from checker.record.run_directory import read_branches
 from checker.results import CheckResult, ExitClass
 from faults.events import ClockSet, Crashed
 from network.clock import MILLION
@@ -115,6 +118,7 @@ class HotStuffDuties(Check):
         self._links: dict[int, None] = {}
         """Views whose leader's block stands on the one of the view before."""
         self._final: dict[NodeId, int] = {}
+        self._chains = CertifiedChains(_CHAIN)
         self._is_punctual = True
         self._late: list[tuple[Micros, NodeId, Micros, str]] = []
         self._cost_us = 0
@@ -209,6 +213,7 @@ class HotStuffDuties(Check):
 
     def executed(self, event: Event, block: BlockExecuted) -> None:
         """Note a block that another one may stand on."""
+        self._chains.executed(block.digest, block.view)
         if (life := self._lives.get(event.node)) is not None:
             life.executed[block.digest] = None
             if len(life.executed) > _EXECUTED_MAX:
@@ -222,6 +227,7 @@ class HotStuffDuties(Check):
         if (life := self._lives.get(event.node)) is not None:
             life.executed.clear()
             life.parents.clear()
+            self._chains.end(event.node, event.at_us)
 
     def clock_set(self, _event: Event, _clock: ClockSet) -> None:
         """Judge no more blocks and votes by the time."""
@@ -233,6 +239,7 @@ class HotStuffDuties(Check):
             self._certified[event.node] = max(self._certified.get(event.node, (0, b"")), (held.view, held.payload))
         elif held.certificate == COMMIT:
             self._final[event.node] = max(self._final.get(event.node, 0), held.view)
+            self._chains.made_final(event.node, event.at_us, held.view)
         if held.certificate != "timeout-certificate":
             above = _PROOF_VIEWS if held.certificate == COMMIT else 0
             self._high[event.node] = max(self._high.get(event.node, 0), held.view + above)
@@ -259,12 +266,22 @@ class HotStuffDuties(Check):
         """Return the result."""
         for node in list(self._lives):
             self._end(node, self.run.end.now_us)
+        self._judge_chains()
         allowed_us = WORKS * self._cost_us + SYNCS * self.run.plan.costs.sync_us + SPARE_US
         for late_us, node, since_us, what in self._late:
             if late_us > allowed_us:
                 text = f"validator {node} {what}, due at {since_us / MILLION:.3f} s, within {allowed_us // 1_000:,} ms"
                 self.tally.fail(text, validator=node, at_us=since_us)
         return self.tally.result(f"{self.tally.compared:,} times a certificate was made, or others were followed")
+
+    def _judge_chains(self) -> None:
+        if self.run.end.record is None:
+            return
+        parents = {branch.digest: branch.parent for _, branch in read_branches(self.run.end.record)}
+        for moment, view, made_us in self._chains.find_due(parents):
+            self.tally.compared += 1
+            what = f"did not make the block of view {view}, below its highest certificate, final"
+            self._late.append((made_us - moment.at_us, moment.node, moment.at_us, what))
 
     def _owe_certificate(self, event: Event, life: _Life, view: int, payload: bytes) -> None:
         own = self._own.get((event.node, VOTE_WORD, view)) == payload
@@ -300,6 +317,9 @@ class HotStuffDuties(Check):
     def _owe_finality(self, event: Event, life: _Life) -> None:
         """Note that a certificate ends a chain that makes its first block final."""
         view, digest = self._certified.get(event.node, (0, b""))
+        if digest in life.executed:
+            final_view = self._final.get(event.node, 0)
+            self._chains.note(CertifiedTip(event.at_us, event.node, digest, final_view, life.passed_over))
         first = view - _CHAIN + 1
         is_chain = all(each in self._links for each in range(first + 1, view + 1))
         is_chain = is_chain and not any(each in life.passed_over for each in range(first, view + 1))
@@ -344,6 +364,7 @@ class HotStuffDuties(Check):
 
     def _end(self, node: NodeId, now_us: Micros) -> None:
         life = self._lives.pop(node, None)
+        self._chains.end(node, now_us)
         if life is not None:
             for (what, _), due in life.due.items():
                 self._note(node, due, now_us, what)

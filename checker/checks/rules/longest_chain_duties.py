@@ -2,8 +2,8 @@
 
 A block that waits longer than it has to costs a fork and no more: the next leader builds beside it. So this check reads
 off the trace which blocks came to an honest validator from their honest leaders. One counts if it came undamaged, is
-higher than the head or, of equal height, has the lower digest, stands on a block that the validator has followed in this
-life or on its final one, and is of a slot that the validator's clock had shown, or of the next one; one of a later slot
+higher than the head or, of equal height, has the lower digest, stands on a block that the validator has followed in
+this life or on its final one, and is of a slot that its clock had shown, or of the next one; one of a later slot
 counts from when that is the next one. A block that lost to one that was final as it came does not. A head that is as
 good is due when the dearest pieces of work and some syncs could have been done, beside the blocks that were executed
 meanwhile: of a branch the blocks below its end are executed first, and not followed for themselves.

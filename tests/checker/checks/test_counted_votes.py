@@ -2,6 +2,7 @@
 
 import pytest
 
+from checker.checks.rules.hotstuff_chains import CertifiedChains, CertifiedTip
 from checker.checks.rules.hotstuff_duties import HotStuffDuties
 from faults.events import ClockSet
 from network.events import Delivered, Event, Sent
@@ -173,3 +174,41 @@ def test_two_votes_of_four_make_nothing():
     show(check, BEGUN, *all_give(1, (1, 2), "BlockVote", 4))
 
     assert finish(check, now_us=9 * SECOND_US).compared == 0
+
+
+def blocks(*links):
+    """Return views and parents of a chain of blocks, each named by its view; a link is a view and its parent's."""
+    chains = CertifiedChains(length=3)
+    for view, _ in links:
+        chains.executed(bytes([view]), view)
+    return chains, {bytes([view]): bytes([parent]) for view, parent in links}
+
+
+LOW_CHAINS = {
+    "below a skipped view": ([(3, 2), (4, 3), (5, 4), (7, 5)], 0, {}, [3]),
+    "the highest one": ([(3, 2), (4, 3), (5, 4), (6, 5)], 0, {}, [4]),
+    "a gap": ([(3, 2), (5, 3), (6, 5), (8, 6)], 0, {}, []),
+    "final already": ([(3, 2), (4, 3), (5, 4), (7, 5)], 3, {}, []),
+    "a block that was passed over": ([(3, 2), (4, 3), (5, 4), (7, 5)], 0, {4: None}, []),
+}
+
+
+@pytest.mark.parametrize("name", LOW_CHAINS)
+def test_a_chain_below_the_highest_certificate_makes_a_block_final(name):
+    links, final_view, passed_over, views = LOW_CHAINS[name]
+    chains, parents = blocks(*links)
+    chains.note(CertifiedTip(5, 0, bytes([links[-1][0]]), final_view, passed_over))
+    chains.made_final(0, 4, 1)
+    chains.made_final(0, 9, 4)
+    chains.end(0, 20)
+
+    assert [(view, made_us) for _, view, made_us in chains.find_due(parents)] == [(view, 9) for view in views]
+
+
+def test_a_life_that_ends_makes_nothing_final_any_more():
+    chains, parents = blocks((3, 2), (4, 3), (5, 4))
+    chains.note(CertifiedTip(5, 0, bytes([5]), 0, {}))
+    chains.end(0, 7)
+    chains.made_final(0, 9, 2)
+
+    assert [made_us for _, _, made_us in chains.find_due(parents)] == [7]
