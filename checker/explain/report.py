@@ -31,11 +31,20 @@ def explain(findings: Findings) -> Explanation:
     fork = findings.executions.first_fork()
     named = _blocks_of(findings)
     divergence = find_divergence(findings.executions, findings.genesis, findings.timebase, named)
-    if fork is not None and (divergence is None or fork <= divergence.header.height):
+    if fork is not None and (divergence is None or _is_before(fork, divergence)):
         return _with_fork(explanation, findings, fork)
     if divergence is not None:
         return _with_divergence(explanation, findings, divergence)
     return explain_same_states(explanation, findings)
+
+
+def _is_before(fork: int, divergence: Divergence) -> bool:
+    """Whether two final blocks at a height explain more than a divergence: not where it splits one block as low.
+
+    Who comes to another state refuses what others build on theirs, and under the longest chain makes its own final.
+    """
+    height = divergence.header.height
+    return fork < height or (fork == height and len(divergence.groups) == 1)
 
 
 def _blocks_of(findings: Findings) -> list[bytes]:

@@ -6,7 +6,7 @@ which its events have two roots of one block, and the first at which the oracle'
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +18,7 @@ from cluster.campaign.results_db import SeedResult
 from cluster.campaign.tasks import Task, run_task
 from cluster.inspect.explain_run import REPEATS_MAX, explain_record
 from cluster.scenario.load import decode_scenario
+from faults import Fault, byzantine_validators
 from network.events import events_of_type
 from validators.events import BlockExecuted
 
@@ -39,15 +40,18 @@ def explain_task(task: Task) -> SeedResult:
         scenario = decode_scenario(task.scenario, f"seed {task.seed}")
         ((name, holders),) = scenario.mutants.items()
         explanation, _ = explain_record(reader)
-        amiss = "; ".join(shortfalls(CATALOGUE[name], holders, explanation, first_height_of(reader)))
+        amiss = "; ".join(shortfalls(CATALOGUE[name], holders, explanation, first_height_of(reader, scenario.faults)))
     return result._replace(verdict="unexplained" if amiss else EXPLAINED, headline=amiss, directory="")
 
 
-def first_height_of(reader: RecordReader) -> int | None:
-    """Return the first height at which a run's events or its oracle show two outcomes of one block, if any do."""
+def first_height_of(reader: RecordReader, faults: Mapping[str, Fault]) -> int | None:
+    """Return the first height at which honest validators or the oracle show two outcomes of one block, if any do."""
+    byzantine = byzantine_validators(faults)
     roots: dict[bytes, bytes] = {}
     heights = []
-    for _, block in events_of_type(reader.events(), BlockExecuted):
+    for event, block in events_of_type(reader.events(), BlockExecuted):
+        if event.node in byzantine:
+            continue  # it may believe in a root that it has made up
         if roots.setdefault(block.digest, block.root) != block.root:
             heights.append(block.height)
     for check in reader.checks():

@@ -224,6 +224,19 @@ def test_two_final_blocks_at_one_height_are_a_matter_of_input(slow_hearted, monk
     assert [side.block == "00" * 32 for side in found.sides].count(True) == 1
 
 
+def test_two_final_blocks_do_not_hide_that_one_of_them_was_split(slow_hearted, monkeypatch):
+    """Under the longest chain, who comes to another state refuses what others build on theirs, and ends alone."""
+    add_final, height = Executions.add_final, slow_hearted.height
+
+    def add_another(self, node, at, digest):
+        add_final(self, node, at, bytes(32) if node == 3 and at == height else digest)
+
+    monkeypatch.setattr(Executions, "add_final", add_another)
+    found = explained("calm", *SHORT, factories={1: ValidatorFactory(engine=make_slow_hearted)})
+
+    assert (found.cause, found.height, found.write) == ("execution", height, slow_hearted.write)
+
+
 def test_a_failure_not_about_state_comes_with_the_events_of_its_view():
     """A double vote is explained by the votes of its view."""
     evidence = (("validator", 1), ("view", 3))
