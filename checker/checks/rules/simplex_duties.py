@@ -7,7 +7,7 @@ an honest validator, and what has to follow from it:
 |---|---|
 | the leader's nullify, before or in its view | the view is given up, or left |
 | a nullify of a view that was left, for the first time in this view or of a later one | its sender gets a certificate |
-| such a nullify, of a view up to the final one | its sender gets a finalization |
+| such a nullify, of a view up to the final one | its sender gets a finalization, and at once what leads further |
 | equal votes of a quorum with the own one, over all lives | their certificate is held, or a later finality |
 | no certificate of a view, and it holds one all the same | each other validator is sent it |
 
@@ -104,6 +104,7 @@ class Duties(Check):
         if event.node in self._judged:
             life = self._lives.setdefault(event.node, ValidatorLife())
             self._end_way(event.node, life)
+            self._end_shown(event.node, life, event.at_us)
             life.view, life.entered_us, life.ways = entered.view, event.at_us, {}
             for view in [view for view in life.leaders_out if view < entered.view]:
                 del life.leaders_out[view]
@@ -180,7 +181,15 @@ class Duties(Check):
     def _note_help(self, event: Event, life: ValidatorLife, sent: Sent) -> None:
         """Note a certificate that leaves, as it may help its receiver."""
         view, peer = sent.view or 0, sent.destination
+        if life.shown[0] == event.at_us and view > life.shown[1].get(peer, view):
+            del life.shown[1][peer]
         if sent.label == "Finalization":
+            # One that does not lead into the view in which the peer cried comes alone to nobody who is helped.
+            made_us, _ = life.made.get(("finalization", view), (-2, {}))
+            is_help = ("finality", peer) in life.due and made_us not in {event.at_us, life.finalizing_us}
+            if is_help and view < life.helped[peer][1] - 1:
+                self._end_shown(event.node, life, event.at_us)
+                life.show(event.at_us, peer, view)
             self._do(event, life, ("finality", peer))
         if ("help", peer) in life.due and view >= life.helped[peer][0]:
             life.helped[peer] = life.helped[peer][0], life.view
@@ -334,6 +343,16 @@ class Duties(Check):
                 view=view,
             )
 
+    def _end_shown(self, node: NodeId, life: ValidatorLife, now_us: Micros) -> None:
+        """Compare who was helped with a finalization in an earlier instant, and with nothing that leads further."""
+        at_us, peers = life.shown
+        if at_us >= now_us:
+            return
+        life.shown = -1, {}
+        for peer, view in peers.items():
+            text = f"validator {node} helped validator {peer} at {at_us / MILLION:.3f} s with the finalization of view"
+            self.tally.fail(f"{text} {view}, and with nothing that leads further", validator=node, view=view)
+
     def _count_way(self, event: Event, life: ValidatorLife, peer: NodeId, view: int) -> None:
         """Note whom the certificate that leads into the own view goes to, but for one beside an own nullify."""
         if life.way[0] != event.at_us:
@@ -367,6 +386,7 @@ class Duties(Check):
             # A crash may come between two sends of one instant.
             if life.way[0] < now_us:
                 self._end_way(node, life)
+            self._end_shown(node, life, now_us)
             self._compare_made(node, life, now_us)
             # A crash may come between two sends of one instant, and what was to follow does not.
             if life.repeated[0] < now_us:

@@ -46,3 +46,9 @@ class ValidatorLife:
     ways: dict[NodeId, int] = field(default_factory=dict)
     finalizing_us: Micros = -1
     """When a finalization came whose blocks have not been applied since, -1 where all are."""
+    shown: tuple[Micros, dict[NodeId, int]] = (-1, {})
+    """Peers that were helped with a finalization in an instant, and its view, until more has gone to them."""
+
+    def show(self, at_us: Micros, peer: NodeId, final_view: int) -> None:
+        """Note that a peer was sent a finalization that does not lead into the view that it was helped in."""
+        self.shown = at_us, {**(self.shown[1] if self.shown[0] == at_us else {}), peer: final_view}

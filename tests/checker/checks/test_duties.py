@@ -82,10 +82,19 @@ class TestHelp:
     @pytest.mark.parametrize(("view", "status"), [(2, "failed"), (3, "failed"), (4, "passed")])
     def test_a_peer_up_to_the_final_view_is_sent_finality(self, view, status):
         final = at(0.5, CertificateHeld("finalization", 3, b"a", (0, 1, 2)))
-        cried = (final, *get(1, "Nullify", view, 2), send(1.1, "Nullification", 4, 2))
+        cried, further = (final, *get(1, "Nullify", view, 2)), send(1.1, "Nullification", 4, 2)
 
-        assert judge(*cried).status == status
-        assert judge(*cried, send(1.1, "Finalization", 3, 2)).status == "passed"
+        assert judge(*cried, further).status == status
+        assert judge(*cried, send(1.1, "Finalization", 3, 2), further).status == "passed"
+
+    def test_finality_alone_does_not_help_a_peer_out_of_its_view(self):
+        final = at(0.5, CertificateHeld("finalization", 3, b"a", (0, 1, 2)))
+        applied = at(0.6, BlockFinalized(2, 3, b"a", b"r"))
+        told = [send(0.6, "Finalization", 3, peer) for peer in (1, 2, 3)]
+        cried = (final, applied, *told, *get(1, "Nullify", 3, 2), send(1.1, "Finalization", 3, 2))
+
+        assert "with nothing that leads further" in judge(*cried, send(1.2, "Nullification", 4, 2)).summary
+        assert judge(*cried, send(1.1, "Nullification", 4, 2)).status == "passed"
 
     def test_it_is_helped_once_for_each_view(self):
         helped = (*get(1, "Nullify", 3, 2), send(1.1, "Nullification", 4, 2))
