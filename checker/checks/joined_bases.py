@@ -3,6 +3,9 @@
 There are two places, and the base of the higher generation counts. A new base that does not surpass the other one is
 read as the older of the two, at once or at the next start: then all that came since is lost.
 
+A new base takes the other place, and the state before it stays: a base, or what stands above genesis, which has the
+first place to itself.
+
 A replica that joins reads its new base back. Without a fault of its disk it finds it; one that does not begins a start
 in the midst of its life.
 """
@@ -39,7 +42,10 @@ class JoinedBases:
         self._written = [disk.written() for disk in run.disks]
         self._touched = dict.fromkeys(run.disk_faults.touched)
         self._is_up: dict[NodeId, None] = {}
+        self._before: dict[NodeId, list[_Base]] = {}
+        """By replica the bases on its disk as it started or joined last."""
         self.joins = 0
+        """Comparisons of bases."""
 
     def end(self, node: NodeId) -> None:
         """A life ends."""
@@ -52,6 +58,7 @@ class JoinedBases:
             self._tally.compared += 1
             self._tally.fail(text, validator=node, at_us=at_us)
         self._is_up[node] = None
+        self._before[node] = _read_bases(self._written[node])
 
     def join(self, node: NodeId, height: int) -> None:
         """A replica stands on a snapshot of this height."""
@@ -66,6 +73,18 @@ class JoinedBases:
             validator=node,
             height=height,
         )
+
+        before, self._before[node] = self._before.get(node, []), bases
+        if node not in self._touched:
+            self.joins += 1
+            newest_before = max(before, key=lambda base: base.generation, default=None)
+            is_first_free = not RecordFile(self._written[node], PLACES[0]).size
+            self._tally.require(
+                newest_before in bases if newest_before else is_first_free,
+                f"validator {node} joined at height {height}, and wrote its base over the state before it",
+                validator=node,
+                height=height,
+            )
 
 
 def _read_bases(disk: Disk) -> list[_Base]:

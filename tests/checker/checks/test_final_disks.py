@@ -221,13 +221,30 @@ class TestOfBases:
         show(check, BOOT, *events)
         return finish(check)
 
-    @pytest.mark.parametrize("bases", [[(1, 9)], [(3, 4), (4, 9)]], ids=["the first", "above another one"])
-    def test_one_that_surpasses_the_other_passes(self, bases):
-        assert self.judge(*bases).status == "passed"
+    def test_one_that_surpasses_the_other_passes(self):
+        assert self.judge((3, 4), (4, 9)).status == "passed"
 
     @pytest.mark.parametrize("bases", [[(1, 9), (1, 4)], [(1, 9), (2, 4)], [(2, 4)]], ids=["equal", "lower", "absent"])
     def test_one_that_does_not_fails(self, bases):
         assert "validator 0 joined at height 9 from a base of generation" in self.judge(*bases).summary
+
+    @pytest.mark.parametrize(
+        ("before", "place", "status"),
+        [(None, 1, "passed"), (None, 0, "failed"), ((1, 4), 1, "passed"), ((1, 4), 0, "failed")],
+        ids=["beside genesis", "over it", "beside another one", "over that one"],
+    )
+    def test_the_state_before_it_stays(self, before, place, status):
+        disk = SimulatedDisk()
+        first, *_ = files = [RecordFile(disk, name) for name in ("snapshot-a", "snapshot-b")]
+        if before is not None:
+            first.append(msgspec.msgpack.encode((*before, b"state")))
+        check = Repairs(make_run(disks=(disk,)))
+        show(check, BOOT)
+        files[place].cut(0)
+        files[place].append(msgspec.msgpack.encode((2, 9, b"state")))
+        show(check, JOIN)
+
+        assert finish(check).status == status
 
     def test_a_start_in_the_midst_of_a_life_is_named(self):
         """Unless the disk may not have given the snapshot back, or the power was off."""
