@@ -83,6 +83,7 @@ KNOWS_SIMPLEX = (
     "checker/checks/rules/simplex_calm_views.py",
     "checker/checks/rules/simplex_cells.py",
     "checker/checks/rules/simplex_duties.py",
+    "checker/checks/rules/simplex_grounds.py",
     "checker/checks/rules/simplex_insistence.py",
     "checker/checks/rules/simplex_traffic.py",
     "checker/checks/rules/simplex_votes.py",

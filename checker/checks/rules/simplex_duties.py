@@ -28,7 +28,7 @@ from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.checks.observations import ORDINALS
 from checker.checks.rules.simplex_calm_views import BLOCK_COSTS, SYNCS
-from checker.checks.rules.simplex_insistence import TIMED_OUT
+from checker.checks.rules.simplex_grounds import TIMED_OUT
 from checker.checks.rules.simplex_lives import Duty, ValidatorLife, VoteOnWay
 from checker.results import CheckResult, ExitClass
 from faults.events import Crashed

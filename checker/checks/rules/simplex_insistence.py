@@ -14,8 +14,8 @@ or by what it waited for.
 Waits of a machine whose clock was slow are not judged, nor a replica that the plan pauses. A request that is made again
 because its timer ran out goes to the next validator in turn, and so do pooled transactions that are sent again. The
 first request for a certificate goes to the leader of the view that the replica is in, that for a notarized block to the
-leader of its view. No peer is asked for a snapshot, or one piece of it, more often in a row than a peer is asked. A
-leader that is skipped was silent for the skip timeout, and one that is waited for in vain was not, or others were too.
+leader of its view. No peer is asked for a snapshot, or one piece of it, more often in a row than a peer is asked.
+Whoever gives a view up has a reason for it (`simplex_grounds`).
 """
 
 from collections import deque
@@ -24,6 +24,7 @@ from typing import ClassVar, Final
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
+from checker.checks.rules.simplex_grounds import TICKS_PER_SKIP, TIMED_OUT, WATCHED, Grounds
 from checker.results import CheckResult, ExitClass
 from faults.events import ClockSet, Crashed
 from network.clock import MILLION
@@ -37,26 +38,13 @@ from validators.events import (
     MessageRefused,
     Reported,
     SnapshotJoined,
+    Uncertified,
     Voted,
 )
 from validators.sync.snapshots import ATTEMPTS
 
 SNAPSHOT_REQUESTS: Final = ("SnapshotRequest", "SnapshotChunkRequest")
-TICKS_PER_SKIP: Final = 4
-TIMED_OUT: Final = "TimedOut"
-INACTIVITY: Final = "Inactivity"
-LEADER_TIMEOUT: Final = "LeaderTimeout"
 GOSSIP: Final = "TransactionGossip"
-HEARD: Final = (
-    "Notarize",
-    "Nullify",
-    "Finalize",
-    "Notarization",
-    "Nullification",
-    "Finalization",
-    "CertificateResponse",
-)
-
 SYNCS: Final = 3
 """A request that follows from a certificate waits for the sync under way and for its own."""
 
@@ -72,13 +60,9 @@ class _Life:
         elapsed: Keys of timers for blocks that ran out in the last instant in which one did.
         asked: By what was asked for, the peer that was asked last.
         given: Peers that pooled transactions went to in the instant of the last timer for them.
-        is_leader_gone: Whether the leader of its view was silent as it entered it, and enough others were not.
     """
 
-    begun_us: Micros = 0
     view: int = 0
-    heard: dict[NodeId, Micros] = field(default_factory=dict)
-    last_heard: tuple[Micros, NodeId, Micros] = (-1, -1, 0)
     leaders: deque[tuple[Micros, NodeId]] = field(default_factory=lambda: deque(maxlen=LEADERS_KEPT))
     waits: dict[str, Micros] = field(default_factory=dict)
     elapsed: dict[object, Micros] = field(default_factory=dict)
@@ -89,7 +73,6 @@ class _Life:
     gossiped_us: Micros = -1
     given: list[NodeId] = field(default_factory=list)
     attempts: dict[str, tuple[NodeId, bytes, int]] = field(default_factory=dict)
-    is_leader_gone: bool = False
 
 
 class Insistence(Check):
@@ -106,10 +89,10 @@ class Insistence(Check):
         self._paused = plan.paused()
         self._lives: dict[NodeId, _Life] = {}
         self._slow: dict[NodeId, None] = {}
-        self._drifting: dict[NodeId, None] = {}
         self._slowed = {node: None for fault in plan.faults if fault.slows for node in fault.nodes}
         self._can_tell_retries = plan.fetch_grace_us != plan.fetch_timeout_us
         self._turns = 0
+        self._grounds = Grounds(run, self.tally)
         self._notarized: dict[NodeId, tuple[int, bytes]] = {}
 
     @property
@@ -126,7 +109,8 @@ class Insistence(Check):
             SnapshotJoined: self.joined,
             TimerElapsed: self.elapsed,
             Sent: OfLabels(_is_asking, self.sent),
-            Delivered: self.delivered,
+            Delivered: self._grounds.delivered,
+            Uncertified: self._grounds.uncertified,
             MessageRefused: self.refused,
             ClockSet: self.clock_set,
         }
@@ -139,13 +123,14 @@ class Insistence(Check):
     def booted(self, event: Event, _booted: Booted) -> None:
         """Begin a life: its ticks and its gossip begin."""
         if event.node not in self._paused:
-            life = self._lives[event.node] = _Life(begun_us=event.at_us)
+            life = self._lives[event.node] = _Life()
             self._wait(event, life, "activity", self.run.plan.skip_timeout_us // TICKS_PER_SKIP)
             if event.node < self.run.validators:
                 self._wait(event, life, "regossip", self.run.plan.regossip_us)
 
     def crashed(self, event: Event, crashed: Crashed) -> None:
         """End a life."""
+        self._grounds.crash(crashed.machine)
         self._end(crashed.machine, event.at_us)
 
     def halted(self, event: Event, _halted: Halted) -> None:
@@ -154,16 +139,17 @@ class Insistence(Check):
 
     def entered(self, event: Event, entered: Entered) -> None:
         """Begin to wait for the end of a view."""
+        self._grounds.entered(event, entered)
         life = self._lives.get(event.node)
         if life is not None:
             life.view = entered.view
-            life.is_leader_gone = self._is_gone(event, life, entered.leader)
             life.leaders.append((event.at_us, entered.leader))
             self._close(event, life, "view", "nullify")
             self._wait(event, life, "view", self.run.plan.certification_timeout_us)
 
     def voted(self, event: Event, voted: Voted) -> None:
         """Begin to wait for others to give the view up as well."""
+        self._grounds.voted(event, voted)
         life = self._lives.get(event.node)
         if life is not None and voted.vote == "nullify" and voted.view == life.view:
             self._close(event, life, "view", "nullify")
@@ -171,28 +157,16 @@ class Insistence(Check):
 
     def reported(self, event: Event, report: Reported) -> None:
         """Note that a view is given up, be it by a replica without a vote."""
+        self._grounds.reported(event, report)
         life = self._lives.get(event.node)
         if life is not None and report.activity == TIMED_OUT and report.view == life.view:
             self._close(event, life, "view")
-            is_timed = event.node not in self._drifting and event.node not in self._slow
-            if report.detail == INACTIVITY and is_timed:
-                self._compare_silence(event, life, report.signer)
-            elif report.detail == LEADER_TIMEOUT and is_timed:
-                self._compare_patience(event, life, report.signer)
 
     def certificate_held(self, event: Event, held: CertificateHeld) -> None:
         """Note the highest certificate of a block over all lives; from a notarization on the block itself is wanted."""
+        self._grounds.held(event, held)
         if held.certificate != "nullification" and held.view >= self._notarized.get(event.node, (0, b""))[0]:
             self._notarized[event.node] = held.view, held.payload if held.certificate == "notarization" else b""
-
-    def delivered(self, event: Event, delivered: Delivered) -> None:
-        """Note when a peer was heard: by a vote or a certificate, and not by a request alone."""
-        if delivered.label in HEARD:
-            life = self._lives.get(event.node)
-            if life is not None:
-                peer = delivered.source
-                life.last_heard = event.at_us, peer, life.heard.get(peer, life.begun_us)
-                life.heard[peer] = event.at_us
 
     def joined(self, event: Event, _joined: SnapshotJoined) -> None:
         """Note that a replica asks for other blocks from now on."""
@@ -202,6 +176,7 @@ class Insistence(Check):
 
     def elapsed(self, event: Event, timer: TimerElapsed) -> None:
         """End a wait by its timer, or note that a request is made again."""
+        self._grounds.elapsed(event, timer)
         life = self._lives.get(event.node)
         if life is None:
             return
@@ -221,6 +196,8 @@ class Insistence(Check):
 
     def sent(self, event: Event, sent: Sent) -> None:
         """Compare whom a replica asks with whom it asked before."""
+        if sent.label in WATCHED:
+            self._grounds.sent(event, sent)
         life = self._lives.get(event.node)
         if life is None:
             return
@@ -231,21 +208,15 @@ class Insistence(Check):
 
     def refused(self, event: Event, refused: MessageRefused) -> None:
         """Note that a peer was given up, whose snapshot was asked for, or that what came was not heard."""
+        self._grounds.refused(event, refused)
         life = self._lives.get(event.node)
-        if life is None:
-            return
-        at_us, peer, before_us = life.last_heard
-        if refused.message == "snapshot":
+        if life is not None and refused.message == "snapshot":
             life.attempts.clear()
-        elif at_us == event.at_us and life.heard.get(peer) == at_us:
-            life.heard[peer] = before_us
 
     def clock_set(self, _event: Event, clock: ClockSet) -> None:
         """Note a clock that is slow, by which every wait takes longer."""
         if clock.ppm < 0:
             self._slow[clock.machine] = None
-        elif clock.ppm:
-            self._drifting[clock.machine] = None
 
     def finish(self) -> CheckResult:
         """Return the result."""
@@ -288,36 +259,6 @@ class Insistence(Check):
             self._end_gossip(node, life)
             for name, due_us in life.waits.items():
                 self._compare_wait(node, name, due_us, now_us)
-
-    def _compare_silence(self, event: Event, life: _Life, leader: NodeId) -> None:
-        """Compare how long a leader was silent that is not waited for; four whole ticks have to pass."""
-        silent_us = event.at_us - life.heard.get(leader, life.begun_us)
-        least_us = self.run.plan.skip_timeout_us // TICKS_PER_SKIP * TICKS_PER_SKIP
-        self.tally.compared += 1
-        if silent_us < least_us:
-            text = f"validator {event.node} did not wait for leader {leader}, which was silent for {silent_us:,} us"
-            self.tally.fail(f"{text}, of {least_us:,}", validator=event.node, leader=leader)
-
-    def _is_gone(self, event: Event, life: _Life, leader: NodeId) -> bool:
-        """Return whether ticks say for certain that a leader is silent and that a quorum without it is not."""
-        tick_us = self.run.plan.skip_timeout_us // TICKS_PER_SKIP
-        silent_us = {
-            node: event.at_us - life.heard.get(node, life.begun_us)
-            for node in range(self.run.validators)
-            if node != event.node
-        }
-        # A tick more than the timeout, and as many as it at most: each began within one.
-        heard = sum(silent_us[node] < TICKS_PER_SKIP * tick_us for node in silent_us if node != leader)
-        quorum = self.run.validators - (self.run.validators - 1) // 3
-        return heard >= quorum - 1 and silent_us.get(leader, 0) > (TICKS_PER_SKIP + 1) * tick_us
-
-    def _compare_patience(self, event: Event, life: _Life, leader: NodeId) -> None:
-        """Compare whether a leader that was waited for in vain had been heard as its view was entered."""
-        self.tally.compared += 1
-        if life.is_leader_gone:
-            text = f"validator {event.node} waited for leader {leader} of view {life.view}, which had been silent for"
-            text += f" more than {self.run.plan.skip_timeout_us:,} us while a quorum had not"
-            self.tally.fail(text, validator=event.node, leader=leader)
 
     # Turns
 
@@ -396,4 +337,4 @@ class Insistence(Check):
 
 
 def _is_asking(label: str) -> bool:
-    return label == GOSSIP or label.endswith("Request")
+    return label == GOSSIP or label in WATCHED or label.endswith("Request")

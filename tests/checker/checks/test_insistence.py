@@ -5,7 +5,7 @@ import pytest
 from checker.checks.planned import PlannedFault, PlannedRun
 from checker.checks.rules.simplex_insistence import Insistence
 from faults.events import ClockSet, Crashed
-from network.events import Delivered, Event, Sent, TimerElapsed
+from network.events import Event, Sent, TimerElapsed
 from network.types import SUPERVISOR
 from tests.support.checks import finish, make_run, show
 from validators.events import Booted, CertificateHeld, Entered, MessageRefused, Reported, Voted
@@ -53,7 +53,7 @@ class TestWaits:
         assert result.status == "failed"
         assert result.summary == "validator 0 waited (view) to 4.000 s; its timer was due by 3,000,001 us"
 
-    @pytest.mark.parametrize("end", [Entered(6, 2), Reported("TimedOut", 1, 5, "LeaderTimeout")])
+    @pytest.mark.parametrize("end", [Entered(6, 2), Reported("TimedOut", 1, 5, "")])
     def test_a_view_that_ends_before_passes(self, end):
         assert judge(at(2, end), until=4).status == "passed"
 
@@ -168,42 +168,3 @@ class TestAttempts:
         refused = at(1, MessageRefused("snapshot", "of validator 1: unanswered"))
 
         assert judge(*asked, refused, *asked, until=2).status == "passed"
-
-
-class TestSilence:
-    """A leader is skipped only after it was silent for the skip timeout."""
-
-    PLAN = PLAN._replace(skip_timeout_us=4 * SECOND)
-    TICKS = tuple(elapse(second, "consensus", "activity", second) for second in range(1, 8))
-
-    def skip(self, *heard):
-        skipped = at(6, Reported("TimedOut", 1, 5, "Inactivity"))
-        timed = sorted((*self.TICKS, *heard, at(2.5, Reported("TimedOut", 1, 5, "")), skipped), key=lambda e: e.at_us)
-        return judge(*timed, plan=self.PLAN, until=7)
-
-    def test_a_leader_that_was_heard_since_may_not_be_skipped(self):
-        result = self.skip(at(3, Delivered(1, 0, "Notarize", 80, b"")))
-
-        assert result.summary.startswith("validator 0 did not wait for leader 1, which was silent for 3,000,000 us")
-
-    @pytest.mark.parametrize(("second", "label"), [(2, "Notarize"), (5, "CertificateRequest")])
-    def test_a_leader_that_was_silent_may(self, second, label):
-        assert self.skip(at(second, Delivered(1, 0, label, 80, b""))).status == "passed"
-
-    def test_a_refused_message_was_not_heard(self):
-        heard = at(5, Delivered(1, 0, "Notarize", 80, b"")), at(5, MessageRefused("message", "MALFORMED"))
-
-        assert self.skip(*heard).status == "passed"
-
-    @pytest.mark.parametrize(
-        ("leader_at", "others_at", "status"), [(0, 8, "failed"), (5, 8, "passed"), (0, 3, "passed")]
-    )
-    def test_a_leader_that_was_silent_is_not_waited_for(self, leader_at, others_at, status):
-        """The timeout is of 4 s, and a tick is a second."""
-        heard = [at(others_at, Delivered(peer, 0, "Notarize", 80, b"")) for peer in (2, 3)]
-        ended = at(2.5, Reported("TimedOut", 1, 5, ""))
-        waited = at(9, Entered(9, 1)), at(10, Reported("TimedOut", 1, 9, "LeaderTimeout"))
-        ticks = [elapse(second, "consensus", "activity", second) for second in range(1, 11)]
-        events = (*ticks, *heard, at(leader_at, Delivered(1, 0, "Notarize", 80, b"")), ended, *waited)
-
-        assert judge(*sorted(events, key=lambda e: e.at_us), plan=self.PLAN).status == status
