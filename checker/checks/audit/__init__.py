@@ -6,6 +6,7 @@ a mistake would have to be made twice. Shared are only the tables of quantiles.
 
 `plan` is the plan as plain data, `draws` the run's chance, `steps` what each fault has to do and when, `conditions`
 what becomes of a message, `traffic` follows every message, `machines` power, pauses, work, clocks and disks, `clients`
-what is handed in; `audit` is the check. `specimens` alone imports what it judges: it tries the disks and inboxes of the
-test bed on examples of its own, because a log does not show what a fault makes of bytes.
+what is handed in; `following` follows all of it and `audit` is the check. The `specimens` alone import what they judge:
+they try the instruments of the test bed on examples of their own, because a log does not show what a fault makes of
+bytes, and few runs have a fault in all its forms.
 """

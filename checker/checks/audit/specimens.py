@@ -3,7 +3,7 @@
 What a bad disk does to bytes is in no log: the log has checksums of what was durable, and a torn or rotten byte is
 seen only when somebody misses it. So each kind of disk fault is put to work on a small disk at its full rate, with
 bytes that are known, and the outcome is held against docs/faults.md. Alone of the audit this imports what it tries,
-with the bus that is tried beside it (`bus_specimens`).
+with the bus and the stage that are tried beside it (`bus_specimens`, `rehearsal_specimens`).
 """
 
 from collections.abc import Callable, Iterator
@@ -11,6 +11,7 @@ from functools import partial
 from typing import Final
 
 from checker.checks.audit.bus_specimens import find_bus_faults
+from checker.checks.audit.rehearsal_specimens import rehearse
 from network.chance import Chance
 from network.inbox import Inbox
 from validators.storage.disk import DiskHandle, SimulatedDisk
@@ -40,6 +41,7 @@ _FILE: Final = "blocks"
 def find_faults(seed: int) -> Iterator[str]:
     """Yield what the instruments do otherwise than they should, by the chance of a run."""
     yield from find_bus_faults(seed)
+    yield from (f"in a rehearsal {fault}" for fault in rehearse(seed))
     chance = Chance(seed)
     for trial in (
         _try_syncs,
