@@ -43,17 +43,17 @@ def voted_view_open_again(_original: Any) -> Any:
     return may_vote
 
 
-@_mutant((engine.HotStuff, "_leave_for"), kills=("vote-rules",), needs=(HOTSTUFF, DOWN))
-def unlocked_by_timeout(leave_for: Any) -> Any:
+@_mutant((engine.HotStuff, "_give_up"), kills=("vote-rules",), needs=(HOTSTUFF, DOWN))
+def unlocked_by_timeout(give_up: Any) -> Any:
     """A validator that gives a view up moves its lock back to the final block."""
 
-    def leave_unlocked(self: Any, view: int, reason: Any) -> None:
+    def give_up_unlocked(self: Any, reason: Any) -> None:
         final = self._memory.commit or self._genesis
         if final.view < self._memory.locked.view:
             self._chain.note(Lock(final.view, final.digest))
-        leave_for(self, view, reason)
+        give_up(self, reason)
 
-    return leave_unlocked
+    return give_up_unlocked
 
 
 @_mutant((tree, "read_chain"), (chain, "read_chain"), kills=("vote-rules",), needs=(HOTSTUFF, DOWN))
@@ -99,7 +99,7 @@ def timeouts_certified_below_quorum(_complete: Any, quorum_of: Any) -> Any:
     """One timeout too few makes a timeout certificate."""
 
     def complete(self: Any, view: int) -> None:
-        timeouts = self._leavings.timeouts(view)
+        timeouts = self._timeouts.of_view(view)
         if len(timeouts) >= self._quorum - 1 and view >= self._memory.view:
             self._see_timeout_certificate(certificates.certify_timeout(timeouts, self._validators))
 
@@ -108,11 +108,11 @@ def timeouts_certified_below_quorum(_complete: Any, quorum_of: Any) -> Any:
 
 @_mutant((engine.HotStuff, "_give_up"), kills=("finality-regained",), on_all=True, needs=(HOTSTUFF, TWO_CHAIN, DEAF))
 def timeout_said_once(give_up: Any) -> Any:
-    """A validator of two-chain says once that it gives a view up, and never again."""
+    """A validator says once that it gives a view up, and never again."""
 
     def give_up_once(self: Any, reason: Any) -> None:
-        leaving = self._memory.leaving
-        if leaving is None or leaving.view < self._memory.view:
+        said = self._memory.timeout
+        if said is None or said.view < self._memory.view:
             give_up(self, reason)
 
     return give_up_once

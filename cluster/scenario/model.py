@@ -52,7 +52,7 @@ class HotstuffSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=
 
     profile: Annotated[
         Profile,
-        means("Blocks of consecutive views that make the first of them final: three, or two and timeout certificates."),
+        means("Blocks of consecutive views that make the first of them final: three, or two."),
     ] = "three-chain"
     view_timeout_max_ms: Annotated[
         Positive,

@@ -10,7 +10,7 @@ from faults.byzantine.hotstuff_ballots import ForgeVote
 from faults.byzantine.hotstuff_seals import ForgeSeal, HotStuffBehaviour
 from faults.byzantine.hotstuff_votes import HotStuffVotes
 from validators.consensus.hotstuff.kind import HOTSTUFF
-from validators.consensus.hotstuff.messages import NewView, ViewTimeout
+from validators.consensus.hotstuff.messages import ViewTimeout
 from validators.execution import Engine, Executed, InvalidBlockError, ProposalContext, Transaction, UnknownParentError
 from validators.execution.blocks import Block, block_digest, decode_sealed, encode_sealed
 from validators.messages import BlockRelay
@@ -102,9 +102,9 @@ class StaleCertificate(HotStuffBehaviour):
     """Gives views up with the oldest certificate that it knows in the place of the highest."""
 
     def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
-        """Replace the certificate of a NEW-VIEW or TIMEOUT."""
+        """Replace the certificate of a TIMEOUT."""
         message = outgoing.message
-        stale = self.votes.with_oldest(message) if isinstance(message, NewView | ViewTimeout) else None
+        stale = self.votes.with_oldest(message) if isinstance(message, ViewTimeout) else None
         if stale is None or not self.is_time():
             return (outgoing,)
         self.note(outgoing.label.kind, outgoing.to)

@@ -11,7 +11,6 @@ from faults.byzantine.hotstuff_timeouts import MISSHAPES, misshapen
 from network.types import NodeId
 from validators.consensus.hotstuff.messages import (
     HotStuffMessage,
-    Leaving,
     QuorumCertificate,
     TimeoutCertificate,
     ViewTimeout,
@@ -25,22 +24,21 @@ VOTES_AHEAD: Final = 100
 """The number of them at each occasion, each of another view: a few occasions name more views than may be kept."""
 
 _ENTRY: Final = "entry-"
-"""The names of forms about the timeout certificate of a TIMEOUT begin so; three-chain has no such message."""
+"""The names of forms about the timeout certificate of a TIMEOUT begin so."""
 
 
 class ForgeVote(HotStuffBehaviour):
-    """Sends a forged message to everybody before each own vote, NEW-VIEW or TIMEOUT; `what` says which, or all do.
+    """Sends a forged message to everybody before each own vote or TIMEOUT; `what` says which, or all do.
 
     A vote: one of another validator (`signer`), of view 0 (`view`), over another block (`signature`), or many of views
-    far ahead (`ahead`). A NEW-VIEW or TIMEOUT: over another view (`leaving`), of the other profile (`profile`), or with
-    a certificate of its own view (`high`), of genesis with signers (`genesis`), with too few signers and the like
-    (`bitmap`, `stray`, `quorum`, `signatures`, `forged`). A TIMEOUT, where timeouts have been heard: with the timeout
-    certificate of another view (`entry-view`), of a quorum that knew a higher certificate (`entry-high`), with a view
-    too many (`entry-views`), or misshapen.
+    far ahead (`ahead`). A TIMEOUT: over another view (`leaving`), or with a certificate of its own view (`high`), of
+    genesis with signers (`genesis`), with too few signers and the like (`bitmap`, `stray`, `quorum`, `signatures`,
+    `forged`); where timeouts have been heard also with the timeout certificate of another view (`entry-view`), of a
+    quorum that knew a higher certificate (`entry-high`), with a view too many (`entry-views`), or misshapen.
     """
 
     FORMS: ClassVar[tuple[str, ...]] = (
-        *("signer", "view", "signature", "ahead", "leaving", "profile", "high", "genesis", *MISSHAPES),
+        *("signer", "view", "signature", "ahead", "leaving", "high", "genesis", *MISSHAPES),
         *(_ENTRY + each for each in ("view", "high", "views", *MISSHAPES)),
     )
 
@@ -59,8 +57,7 @@ class ForgeVote(HotStuffBehaviour):
         message = outgoing.message
         if not isinstance(message, HotStuffMessage) or not self.is_time():
             return (outgoing,)
-        forms = [each for each in self.FORMS if self.votes.is_two_chain or not each.startswith(_ENTRY)]
-        form = self.fault.what or forms[self.take_turn("form", len(forms))]
+        form = self.fault.what or self.FORMS[self.take_turn("form", len(self.FORMS))]
         return (*self._say(form, message.view), outgoing)
 
     def _say(self, form: str, view: int) -> Iterator[Outgoing]:
@@ -85,26 +82,17 @@ class ForgeVote(HotStuffBehaviour):
         elif form.startswith(_ENTRY):
             yield from self._forge_entry(form.removeprefix(_ENTRY), view)
         elif (high := votes.certificate_below(view + 1)) is not None:
-            yield self._forge_leaving(form, view + 1, high)
+            yield self._forge_timeout(form, view + 1, high)
 
-    def _forge_leaving(self, form: str, view: int, high: QuorumCertificate) -> Leaving:
-        if form == "profile":
-            return self._other_profile(view, high)
+    def _forge_timeout(self, form: str, view: int, high: QuorumCertificate) -> ViewTimeout:
+        votes = self.votes
         if form == "leaving":
-            return msgspec.structs.replace(self._leaving(view + 1, high), view=view)
+            return msgspec.structs.replace(votes.timeout(view + 1, high, None), view=view)
         if form == "high":
-            return self._leaving(high.view, high)
+            return votes.timeout(high.view, high, None)
         if form == "genesis":
-            return self._leaving(view, msgspec.structs.replace(high, view=0))
-        return self._leaving(view, misshapen(high, form, self.adversary.validators))
-
-    def _leaving(self, view: int, high: QuorumCertificate) -> Leaving:
-        votes = self.votes
-        return votes.timeout(view, high, None) if votes.is_two_chain else votes.new_view(view, high)
-
-    def _other_profile(self, view: int, high: QuorumCertificate) -> Leaving:
-        votes = self.votes
-        return votes.new_view(view, high) if votes.is_two_chain else votes.timeout(view, high, None)
+            return votes.timeout(view, msgspec.structs.replace(high, view=0), None)
+        return votes.timeout(view, misshapen(high, form, self.adversary.validators), None)
 
     def _forge_entry(self, form: str, view: int) -> Iterator[ViewTimeout]:
         """Yield a TIMEOUT of a view that nobody has left, with a forged certificate of the timeouts before it."""

@@ -32,12 +32,12 @@ class HotStuffBehaviour(Behaviour):
 
 
 class ForgeSeal(HotStuffBehaviour):
-    """Seals its block with one fault; which one, `what` says, or all that the profile has have their turn.
+    """Seals its block with one fault; which one, `what` says, or all have their turn.
 
     The leader's vote: over another block (`vote`). The parent's certificate: with too few signers and the like
     (`bitmap`, `stray`, `quorum`, `signatures`, `forged`), of an older block (`parent`), or that of genesis far above it
     (`genesis`). The block: of a view that the parent's is not below (`late`), of a view that cannot be (`view`), or of
-    the next view that another leads, along with the true one (`leader`). In two-chain the timeout certificate: of
+    the next view that another leads, along with the true one (`leader`). The timeout certificate: of
     another view (`timeout-view`), of a quorum that knew a higher certificate than the parent's (`timeout-high`), with
     a view too many (`timeout-views`), or misshapen. Where no timeout has been heard of, the block is kept back, so
     that its view ends by timeouts.
@@ -58,8 +58,7 @@ class ForgeSeal(HotStuffBehaviour):
         self._form, self._view = "", context.view
         if not self.is_time():
             return None
-        forms = [each for each in self.FORMS if self.votes.is_two_chain or not each.startswith(_OF_TIMEOUTS)]
-        self._form = self.fault.what or forms[self.take_turn("form", len(forms))]
+        self._form = self.fault.what or self.FORMS[self.take_turn("form", len(self.FORMS))]
         parent = engine.executed(context.parent) if self._form == "timeout-high" else None
         if parent is None or self.votes.timeouts.certificate(context.view - 1) is None:
             return None
@@ -155,7 +154,7 @@ class ForgeSeal(HotStuffBehaviour):
             vote = votes.vote(view, block_digest(block)).signature
             sealed = BlockSeal(justify, vote, forged)
             return (self._sealed(outgoing, f"{_OF_TIMEOUTS}{form}", block, sealed),)
-        if not votes.is_two_chain or before is not None:
+        if before is not None:
             return (outgoing,)
         # Without this block its view ends by timeouts; they are those of the view before in the next own one.
         self.note("BlockRelay withheld", outgoing.to)

@@ -11,20 +11,17 @@ import msgspec
 from faults.byzantine.engine_votes import Junk
 from faults.byzantine.hotstuff_timeouts import MISSHAPES, Timeouts, misshapen
 from network.types import NodeId
-from validators.consensus.hotstuff.config import HotStuffConfig
 from validators.consensus.hotstuff.finality import Commit
 from validators.consensus.hotstuff.messages import (
-    NEW_VIEW_NAMESPACE,
     TIMEOUT_NAMESPACE,
     VIEW_LIMIT,
     VOTE_NAMESPACE,
     BlockSeal,
     BlockVote,
-    NewView,
     QuorumCertificate,
     TimeoutCertificate,
     ViewTimeout,
-    leaving_bytes,
+    timeout_bytes,
     vote_bytes,
 )
 from validators.consensus.hotstuff.sealing import decode_seal, encode_seal
@@ -44,8 +41,7 @@ class HotStuffVotes:
     FINALITY_FORMS: ClassVar[tuple[str, ...]] = ("short", "gap", "other", *MISSHAPES)
 
     def __init__(self, node: NodeId, validators: int, scheme: Scheme, config: EngineConfig) -> None:
-        assert isinstance(config, HotStuffConfig), "the engine's own"
-        self.is_two_chain: Final = config.is_two_chain
+        del config  # both profiles say the same things
         self.timeouts: Final = Timeouts(validators)
         self._node = node
         self._validators = validators
@@ -56,10 +52,9 @@ class HotStuffVotes:
 
     def observe(self, message: object) -> None:
         """Remember the certificates of a message."""
-        if isinstance(message, NewView | ViewTimeout):
+        if isinstance(message, ViewTimeout):
             self._keep(message.high)
-            if isinstance(message, ViewTimeout):
-                self.timeouts.add(message)
+            self.timeouts.add(message)
         elif isinstance(message, BlockRelay):
             try:
                 seal = decode_seal(decode_sealed(message.block).seal)
@@ -90,7 +85,9 @@ class HotStuffVotes:
             return seal
         justify = self._certificates.get(header.parent, true.justify)
         vote = self.vote(header.view, header_digest(header))
-        return encode_seal(BlockSeal(justify, vote.signature, true.timeout))
+        # Timeouts that show a later certificate would give it away.
+        shown = true.timeout if true.timeout is not None and true.timeout.high_view <= justify.view else None
+        return encode_seal(BlockSeal(justify, vote.signature, shown))
 
     def thinned(self, finality: Finality) -> Commit:
         """Return a proof whose certificate lacks its last signer."""
@@ -123,10 +120,10 @@ class HotStuffVotes:
         """Yield a vote in a view that was left."""
         yield self.vote(1 + junk.draw(until_view), junk.junk(32))
 
-    def unsigned_finalities(self, junk: Junk, views: Iterable[int]) -> Iterator[NewView]:
-        """Yield a signed NEW-VIEW for each view, which shows a certificate that is made up."""
+    def unsigned_finalities(self, junk: Junk, views: Iterable[int]) -> Iterator[ViewTimeout]:
+        """Yield a signed TIMEOUT of each view after one, which shows a certificate that is made up."""
         for view in views:
-            yield self.new_view(view + 1, self._forged(junk, view))
+            yield self.timeout(view + 1, self._forged(junk, view), None)
 
     def senseless_requests(self) -> Iterator[BlockVote]:
         """Yield nothing: no message of HotStuff asks for anything."""
@@ -140,12 +137,12 @@ class HotStuffVotes:
         """Yield nothing: no message of HotStuff answers anything."""
         yield from ()
 
-    def senseless_votes(self, junk: Junk) -> Iterator[BlockVote | NewView]:
+    def senseless_votes(self, junk: Junk) -> Iterator[BlockVote | ViewTimeout]:
         """Yield votes of others and of itself, not signed or of no view."""
         victim = junk.draw(self._validators)
         yield BlockVote(victim, 1 + junk.draw(40), junk.junk(32), junk.junk(64))
         yield BlockVote(self._node, 0, junk.junk(32), b"")
-        yield NewView(victim, 1 + junk.draw(40), self._forged(junk, 0), junk.junk(64))
+        yield ViewTimeout(victim, 1 + junk.draw(40), self._forged(junk, 0), None, junk.junk(64))
 
     # -- for HotStuff's own behaviours ---------------------------------------------------------
 
@@ -158,25 +155,17 @@ class HotStuffVotes:
         signature = self._scheme.sign(VOTE_NAMESPACE, vote_bytes(view, digest))
         return BlockVote(self._node, view, digest, signature)
 
-    def new_view(self, view: int, high: QuorumCertificate) -> NewView:
-        """Sign a NEW-VIEW."""
-        signature = self._scheme.sign(NEW_VIEW_NAMESPACE, leaving_bytes(view, high.view))
-        return NewView(self._node, view, high, signature)
-
     def timeout(self, view: int, high: QuorumCertificate, entry: TimeoutCertificate | None) -> ViewTimeout:
         """Sign a TIMEOUT."""
-        signature = self._scheme.sign(TIMEOUT_NAMESPACE, leaving_bytes(view, high.view))
+        signature = self._scheme.sign(TIMEOUT_NAMESPACE, timeout_bytes(view, high.view))
         return ViewTimeout(self._node, view, high, entry, signature)
 
-    def with_oldest(self, message: NewView | ViewTimeout) -> NewView | ViewTimeout | None:
+    def with_oldest(self, message: ViewTimeout) -> ViewTimeout | None:
         """Return the same message with the oldest certificate that is remembered, signed; None where that is no lie."""
         oldest = min(self._certificates.values(), key=lambda each: each.view, default=message.high)
         if oldest.view >= message.high.view:
             return None
-        namespace = NEW_VIEW_NAMESPACE if isinstance(message, NewView) else TIMEOUT_NAMESPACE
-        signature = self._scheme.sign(namespace, leaving_bytes(message.view, oldest.view))
-        if isinstance(message, NewView):
-            return msgspec.structs.replace(message, high=oldest, signature=signature)
+        signature = self._scheme.sign(TIMEOUT_NAMESPACE, timeout_bytes(message.view, oldest.view))
         return msgspec.structs.replace(message, high=oldest, entry=None, signature=signature)
 
     def has_certificate(self, digest: bytes) -> bool:

@@ -12,7 +12,6 @@ def _voted(status: PhaseStatus, voted: Voted) -> Phase | None:
         return None
     if voted.vote == VOTE_WORD:
         return "vote-sent" if voted.view == status.view else None
-    # NEW-VIEW names the view that is entered, and leaves behind the sync, when that has begun.
     return "view-given-up" if voted.view == status.view else None
 
 

@@ -16,7 +16,7 @@ from validators.consensus.hotstuff.config import HotStuffConfig
 from validators.consensus.hotstuff.engine import HotStuff
 from validators.consensus.hotstuff.finality import verify_commit
 from validators.consensus.hotstuff.journal import CastVote, Lock, decode_record, encode_record
-from validators.consensus.hotstuff.messages import BlockVote, NewView, ViewTimeout
+from validators.consensus.hotstuff.messages import BlockVote, ViewTimeout
 from validators.consensus.hotstuff.sealing import check_seal
 from validators.consensus.interface import (
     Append,
@@ -216,11 +216,11 @@ class World:
         records = [decode_record(record) for record in seat.durable]
         if isinstance(message, BlockVote):
             assert any(isinstance(each, CastVote) and each.vote == message for each in records), "not durable"
-            given_up = [each for each in records if isinstance(each, NewView | ViewTimeout)]
+            given_up = [each for each in records if isinstance(each, ViewTimeout)]
             key = (seat.identity, message.view)
             assert self.votes.setdefault(key, message.digest) == message.digest, "two votes in a view"
             place = max(i for i, each in enumerate(records) if isinstance(each, CastVote) and each.vote == message)
-            left = [each.view - isinstance(each, NewView) for each in given_up if records.index(each) < place]
+            left = [each.view for each in given_up if records.index(each) < place]
             assert max(left, default=0) < message.view, "a vote in a view that was given up"
         else:
             assert message in records, "not durable"

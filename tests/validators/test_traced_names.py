@@ -17,7 +17,7 @@ FROZEN = {
     *("SealedBlock", "Announcement", "Burial", "HeadRequest", "HeadResponse"),
     *("Transaction", "Header", "Block"),
     *("StormOrder", "CancelOrder", "PlanOrder", "BidContext", "RiskOrder", "GameOrder", "Script", "FeedOrder"),
-    *("SealedBlock", "BlockSeal", "BlockVote", "CastVote", "NewView", "ViewTimeout"),
+    *("SealedBlock", "BlockSeal", "BlockVote", "CastVote", "ViewTimeout"),
     *("QuorumCertificate", "TimeoutCertificate", "Lock", "Commit"),
     *("HeartbeatOrder", "PositionOrder", "PriceOrder"),
 }

@@ -1,8 +1,7 @@
 """The rules of HotStuff: the order of entries in a journal, and the meaning of votes and certificates.
 
 Restated from docs/spec.md and not from the engine, of which only the types of messages and records come in. The profile
-is read off the journal itself: only three-chain has NEW-VIEW and locks, only two-chain has TIMEOUT and timeout
-certificates.
+is read off the journal itself, once a block is final: its proof has three headers or two. Only three-chain has locks.
 """
 
 from collections.abc import Sequence
@@ -19,7 +18,6 @@ from validators.consensus.hotstuff.journal import CastVote, HotStuffRecord, Lock
 from validators.consensus.hotstuff.kind import HOTSTUFF, VOTE_WORD
 from validators.consensus.hotstuff.messages import (
     BlockVote,
-    NewView,
     QuorumCertificate,
     TimeoutCertificate,
     ViewTimeout,
@@ -36,7 +34,6 @@ _FINALITY_VIEWS_MAX: Final = 32
 
 _NAMESPACES: Final = {
     BlockVote: b"stampede_HOTSTUFF_VOTE",
-    NewView: b"stampede_HOTSTUFF_NEW_VIEW",
     ViewTimeout: b"stampede_HOTSTUFF_TIMEOUT",
 }
 
@@ -44,8 +41,8 @@ HOTSTUFF_VOTE: Final = BlockVote.traced_name
 HOTSTUFF_VOTE_WORD: Final = VOTE_WORD
 """The names of a vote for a block, as it is sent and as its event has it."""
 
-_THREE_CHAIN: Final = 3
-"""Blocks of a proof, in the profile that has locks."""
+_TWO_CHAIN, _THREE_CHAIN = 2, 3
+"""Blocks of a proof, in the profile without locks and in that with them."""
 
 _VIEW, _PARENT = 3, 4
 """The places of two fields of a header (docs/chain.md)."""
@@ -67,24 +64,23 @@ class HotStuffJournal:
         self._final = 0
         self._entries: dict[int, int] = {}
         self._parents: dict[int, int] = {}
-        self._has_locks = False
+        self._chain = 0
 
     def begin_after(self, floor: Finality) -> None:
         """Begin with a floor alone: the journal comes from a process that was not watched."""
         assert isinstance(floor, Commit), "the engine's own"
+        self._chain = len(floor.headers)
         self._final = floor.view
         # The certificate of the proof, of a later view, may stand among the entries that were carried over.
         self._high = floor.view
 
-    def find_fault(self, record: HotStuffRecord) -> str:  # noqa: PLR0911 - one line per kind of entry
+    def find_fault(self, record: HotStuffRecord) -> str:
         """Return the rule that an entry here breaks, or an empty string."""
         match record:
             case CastVote(vote, parent_view):
                 return self._find_vote_fault(vote, parent_view)
-            case NewView(signer, view, high):
-                return self._find_leaving_fault(signer, view - 1, high)
-            case ViewTimeout(signer, view, high):
-                return self._find_leaving_fault(signer, view, high) or self._find_entry_fault(record)
+            case ViewTimeout():
+                return self._find_timeout_fault(record) or self._find_entry_fault(record)
             case QuorumCertificate(view):
                 return f"its highest certificate was of view {self._high}" if view <= self._high else ""
             case TimeoutCertificate(view):
@@ -100,9 +96,6 @@ class HotStuffJournal:
             case CastVote(vote, parent_view):
                 self._voted = max(self._voted, vote.view)
                 self._parents[vote.view] = parent_view
-            case NewView(view=view):
-                self._left = max(self._left, view - 1)
-                self._has_locks = True
             case ViewTimeout(view=view):
                 self._left = max(self._left, view)
             case QuorumCertificate(view):
@@ -112,9 +105,10 @@ class HotStuffJournal:
                 self._entries[view] = max(record.high_views, default=0)
             case Lock(view):
                 self._locked = max(self._locked, view)
+                self._chain = _THREE_CHAIN
             case Commit(certificate=certificate):
                 self._final = max(self._final, record.view)
-                self._has_locks = len(record.headers) == _THREE_CHAIN
+                self._chain = len(record.headers)
                 self._high = max(self._high, certificate.view)
 
     def _find_lock_fault(self, view: int) -> str:
@@ -137,22 +131,22 @@ class HotStuffJournal:
             return f"the parent is of view {parent_view}, and the lock was at view {self._locked}"
         # Only of a block that it has voted for itself does the journal say what its certificate locks.
         lock = self._parents.get(parent_view, 0)
-        if self._has_locks and lock > self._locked:
+        if self._chain == _THREE_CHAIN and lock > self._locked:
             return f"the certificate of view {parent_view} locks view {lock}, and the lock was at view {self._locked}"
-        if not self._entries or parent_view == view - 1:
+        if self._chain != _TWO_CHAIN or parent_view == view - 1:
             return ""
         shown = self._entries.get(view - 1)
         if shown is None:
             return f"the parent is of view {parent_view}, and no timeout certificate of view {view - 1} was there"
         return "" if parent_view >= shown else f"the parent is of view {parent_view}, and a timeout shows view {shown}"
 
-    def _find_leaving_fault(self, signer: int, view: int, high: QuorumCertificate) -> str:
-        if signer != self._node:
-            return f"it is by {signer}"
-        if view <= self._left:
+    def _find_timeout_fault(self, timeout: ViewTimeout) -> str:
+        if timeout.signer != self._node:
+            return f"it is by {timeout.signer}"
+        if timeout.view <= self._left:
             return f"it had given up view {self._left}"
-        if high.view != self._high:
-            return f"it shows a certificate of view {high.view}, and its highest was of view {self._high}"
+        if timeout.high.view != self._high:
+            return f"it shows a certificate of view {timeout.high.view}, and its highest was of view {self._high}"
         return ""
 
     def _find_entry_fault(self, timeout: ViewTimeout) -> str:
@@ -180,12 +174,10 @@ class HotStuffJournal:
         return "" if is_last else f"its certificate is of {short(certificate.digest)} and not of the last block"
 
 
-def _said_by(record: HotStuffRecord) -> Said:  # noqa: PLR0911 - one line per kind of entry
+def _said_by(record: HotStuffRecord) -> Said:
     match record:
         case CastVote(vote):
             return Said("vote", vote.view, vote.digest)
-        case NewView(view=view):
-            return Said("new-view", view, b"")
         case ViewTimeout(view=view):
             return Said("timeout", view, b"")
         case QuorumCertificate(view, digest):
@@ -218,9 +210,9 @@ def _signatures_of(record: HotStuffRecord) -> list[Signed]:
         case CastVote(vote):
             message = encode_varint(vote.view) + vote.digest
             return [Signed(vote.signer, signed_bytes(_NAMESPACES[BlockVote], message), vote.signature)]
-        case NewView(signer, view, high) | ViewTimeout(signer, view, high):
+        case ViewTimeout(signer, view, high):
             message = encode_varint(view) + encode_varint(high.view)
-            return [Signed(signer, signed_bytes(_NAMESPACES[type(record)], message), record.signature)]
+            return [Signed(signer, signed_bytes(_NAMESPACES[ViewTimeout], message), record.signature)]
         case QuorumCertificate() | TimeoutCertificate():
             return _signatures_of_certificate(record)
         case Commit(certificate=certificate):
@@ -229,13 +221,13 @@ def _signatures_of(record: HotStuffRecord) -> list[Signed]:
 
 
 def _find_next_view(journal: Sequence[HotStuffRecord]) -> int:
-    """Return the view after the highest certificate of either kind, but none below a vote, NEW-VIEW or TIMEOUT."""
+    """Return the view after the highest certificate of either kind, but none below a vote or TIMEOUT."""
     views = [1]
     for record in journal:
         match record:
             case CastVote(vote):
                 views.append(vote.view)
-            case NewView(view=view) | ViewTimeout(view=view):
+            case ViewTimeout(view=view):
                 views.append(view)
             case QuorumCertificate(view) | TimeoutCertificate(view):
                 views.append(view + 1)

@@ -59,11 +59,10 @@ class HotStuffCells:
         if voted.vote == "vote":
             self._voted[node] = voted.view
             return
-        if voted.vote == "timeout" and self._left.get(node) == voted.view:
+        if self._left.get(node) == voted.view:
             self._reach(HotStuffRule.TIMEOUT_REPEATED)
         self._left[node] = voted.view
-        left_view = voted.view if voted.vote == "timeout" else voted.view - 1
-        if self._voted.get(node) == left_view:
+        if self._voted.get(node) == voted.view:
             self._reach(HotStuffRule.GIVEN_UP_AFTER_VOTE)
 
     def _hold(self, _event: Event, held: CertificateHeld) -> None:

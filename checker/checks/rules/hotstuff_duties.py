@@ -7,7 +7,7 @@ reads off the trace what comes to an honest validator, and what has to follow fr
 |---|---|
 | votes of a quorum for one block, its own counted | a certificate of that view or later, or the view after next |
 | timeouts of a quorum, each its signer's latest, of the own view or a later one | the view after it |
-| f + 1 others whose latest NEW-VIEW or TIMEOUT names a later view | the (f + 1)-th highest of these views |
+| f + 1 others whose latest TIMEOUT names a later view | the (f + 1)-th highest of these views |
 | the certificate of the view before, at a leader that has executed its block | a block of the view |
 | such a block from its leader, in its view, at a replica that has executed the parent | a vote for it |
 | the certificate of the last of three blocks in views on end, all executed | the first one is final |
@@ -33,8 +33,8 @@ from faults.events import ClockSet, Crashed
 from network.clock import MILLION
 from network.events import Delivered, Event, Handlers, Sent, WorkFinished
 from network.types import Micros, NodeId
-from validators.consensus.hotstuff.kind import HOTSTUFF, TIMEOUT_WORD, VOTE_WORD
-from validators.consensus.hotstuff.messages import BlockVote, NewView, ViewTimeout
+from validators.consensus.hotstuff.kind import HOTSTUFF, VOTE_WORD
+from validators.consensus.hotstuff.messages import BlockVote, ViewTimeout
 from validators.events import (
     BlockExecuted,
     CertificateHeld,
@@ -47,10 +47,9 @@ from validators.events import (
 from validators.messages import BlockRelay
 
 VOTE: Final = BlockVote.traced_name
-TIMEOUT: Final = ViewTimeout.traced_name
 COMMIT: Final = "commit"
 RELAY: Final = BlockRelay.traced_name
-COUNTED: Final = (VOTE, TIMEOUT, NewView.traced_name)
+COUNTED: Final = (VOTE, ViewTimeout.traced_name)
 PROCESSOR: Final = "cpu"
 WORKS: Final = 3
 SYNCS: Final = 10
@@ -84,7 +83,7 @@ class _Life:
 
     view: int = 0
     votes: dict[tuple[int, bytes], dict[NodeId, None]] = field(default_factory=dict)
-    latest: dict[NodeId, tuple[int, str]] = field(default_factory=dict)
+    latest: dict[NodeId, int] = field(default_factory=dict)
     due: dict[tuple[str, int], tuple[Micros, str]] = field(default_factory=dict)
     given_up: int = 0
     executed: dict[bytes, None] = field(default_factory=dict)
@@ -156,11 +155,10 @@ class HotStuffDuties(Check):
             self._do(event, life, (_PROPOSAL, vote.view), (_VOTE, vote.view))
             self._owe_certificate(event, life, vote.view, vote.payload)
             return
-        life.given_up = max(life.given_up, vote.view - (vote.vote != TIMEOUT_WORD))
+        life.given_up = max(life.given_up, vote.view)
         self._close(event, life)
-        if vote.vote == TIMEOUT_WORD:
-            life.latest[event.node] = max(life.latest.get(event.node, (0, "")), (vote.view, TIMEOUT))
-            self._owe_end(event, life, vote.view)
+        life.latest[event.node] = max(life.latest.get(event.node, 0), vote.view)
+        self._owe_end(event, life, vote.view)
 
     def sent(self, event: Event, sent: Sent) -> None:
         """Follow a message."""
@@ -194,10 +192,8 @@ class HotStuffDuties(Check):
                 life.votes.setdefault((message.view, message.payload), {})[delivered.source] = None
                 self._owe_certificate(event, life, message.view, message.payload)
         elif message.view >= life.view:
-            latest = life.latest.get(delivered.source, (0, ""))
-            life.latest[delivered.source] = max(latest, (message.view, message.label))
-            if message.label == TIMEOUT:
-                self._owe_end(event, life, message.view)
+            life.latest[delivered.source] = max(life.latest.get(delivered.source, 0), message.view)
+            self._owe_end(event, life, message.view)
             self._owe_following(event, life)
 
     def entered(self, event: Event, entered: Entered) -> None:
@@ -290,12 +286,12 @@ class HotStuffDuties(Check):
             self._owe(event, life, (_CERTIFICATE, view), f"made no certificate of {self._quorum} votes of view {view}")
 
     def _owe_end(self, event: Event, life: _Life, view: int) -> None:
-        timeouts = sum(latest == (view, TIMEOUT) for latest in life.latest.values())
+        timeouts = sum(latest == view for latest in life.latest.values())
         if timeouts >= self._quorum and view >= life.view:
             self._owe(event, life, (_VIEW, view + 1), f"did not leave view {view} by {timeouts} timeouts")
 
     def _owe_following(self, event: Event, life: _Life) -> None:
-        views = sorted((view for node, (view, _) in life.latest.items() if node != event.node), reverse=True)
+        views = sorted((view for node, view in life.latest.items() if node != event.node), reverse=True)
         if len(views) > self._faults and views[self._faults] > life.view:
             view = views[self._faults]
             self._owe(event, life, (_VIEW, view), f"did not follow {self._faults + 1} others to view {view}")

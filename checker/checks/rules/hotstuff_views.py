@@ -4,13 +4,12 @@ from typing import Final
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
-from checker.checks.observations import ORDINALS
 from checker.checks.rules.hotstuff import HOTSTUFF_RULES
 from checker.results import CheckResult
 from faults.events import Crashed
-from network.events import Delivered, Event, Handlers, OfLabels, Sent, TimerElapsed
-from validators.consensus.hotstuff.kind import HOTSTUFF, NEW_VIEW_WORD, VOTE_WORD
-from validators.consensus.hotstuff.messages import BlockVote, NewView, ViewTimeout
+from network.events import Event, Handlers, OfLabels, Sent, TimerElapsed
+from validators.consensus.hotstuff.kind import HOTSTUFF, VOTE_WORD
+from validators.consensus.hotstuff.messages import BlockVote, ViewTimeout
 from validators.events import CertificateHeld, Entered, Halted, Reported, StoppedVoting, Voted
 from validators.messages import BlockRelay
 
@@ -21,8 +20,7 @@ _PROOF_VIEWS: Final = (1, 2)
 """The certificate of a proof is so many views above the block that it makes final."""
 
 
-_LEAVINGS: Final = (NewView.traced_name, ViewTimeout.traced_name)
-_WATCHED: Final = (*_LEAVINGS, BlockVote.traced_name, BlockRelay.traced_name)
+_WATCHED: Final = (ViewTimeout.traced_name, BlockVote.traced_name, BlockRelay.traced_name)
 
 _SYNCS: Final = 3
 _SPARE_US: Final = 200_000
@@ -50,13 +48,12 @@ class _Pace:
 class ViewChanges(Check):
     """Votes go to the next leader, and views begin, are followed and are given up as the pacemaker has it.
 
-    A leader proposes with the certificate of the view before, or after the NEW-VIEW of a quorum came to it, its own
-    counted; a validator follows f + 1 others; the wait doubles with each view that expires, up to its cap, and is the
-    first one again after a new certificate. A Byzantine validator can have said anything, so that it counts as one of
-    the others, as a leader's once a NEW-VIEW of its has come.
+    A leader proposes with the certificate of the view before, of its block or of its timeouts; a validator follows
+    f + 1 others; the wait doubles with each view that expires, up to its cap, and is the first one again after a new
+    certificate. A Byzantine validator can have said anything, so that it counts as one of the others.
 
-    Each time that a view expires its NEW-VIEW or TIMEOUT goes out, in two-chain the same one again: one that was lost
-    must not be the last word. Not judged by that are replicas that the plan pauses or slows, or whose disks it touches.
+    Each time that a view expires its TIMEOUT goes out, be it once more: one that was lost must not be the last word.
+    Not judged by that are replicas that the plan pauses or slows, or whose disks it touches.
     """
 
     name = "view-changes"
@@ -68,13 +65,9 @@ class ViewChanges(Check):
         self._honest = [node for node in run.honest if node < run.validators]
         self._byzantine = run.validators - len(self._honest)
         self._said: dict[int, dict[int, None]] = {node: {} for node in self._honest}
-        """The views that validators have named in NEW-VIEW or TIMEOUT."""
+        """The views that validators have given up."""
         self._grounds: dict[tuple[int, int], None] = {}
         """Validators and views that they hold a certificate of."""
-        self._on_way: dict[tuple[int, int, int], int] = {}
-        """The view that a NEW-VIEW names, by its sender, destination and ordinal."""
-        self._came: dict[int, dict[tuple[int, int], None]] = {node: {} for node in self._honest}
-        """By validator the signers and views of each NEW-VIEW that came in this life; view 0 if it is not known."""
         self._proposed: dict[tuple[int, int], None] = {}
         self._paces = {node: _Pace() for node in self._honest}
         self._quiet = run.plan.hindered() | dict.fromkeys(run.disk_faults.touched)
@@ -85,7 +78,6 @@ class ViewChanges(Check):
         """Messages, certificates, views and timers of validators."""
         return {
             Sent: OfLabels(_WATCHED.__contains__, self.sent),
-            Delivered: OfLabels(NewView.traced_name.__eq__, self.delivered),
             Voted: self.voted,
             CertificateHeld: self.held,
             Entered: self.entered,
@@ -106,9 +98,8 @@ class ViewChanges(Check):
         node, view = event.node, sent.view
         if view is None or node not in self._paces:
             return
-        if sent.label in _LEAVINGS:
+        if sent.label == ViewTimeout.traced_name:
             self._require_repeats(node, event.at_us, said_view=view)
-            self._on_way[node, sent.destination, sent.ordinal] = view
         if sent.label == BlockVote.traced_name:
             leader = HOTSTUFF_RULES.leader_of(view + 1, self.run.validators, self.run.plan)
             self._require(
@@ -120,21 +111,12 @@ class ViewChanges(Check):
         ):
             self._judge_proposal(node, view)
 
-    def delivered(self, event: Event, delivered: Delivered) -> None:
-        """Note who enters a view by what came, damaged or not."""
-        if event.node in self._came:
-            view = self._on_way.get((delivered.source, event.node, delivered.ordinal & ORDINALS), 0)
-            self._came[event.node][delivered.source, view] = None
-
     def _judge_proposal(self, node: int, view: int) -> None:
         if (node, view) in self._proposed:
             return
         self._proposed[node, view] = None
-        own = {node: None} if view in self._said[node] else {}
-        entering = len({signer: None for signer, named in self._came[node] if named in (0, view)} | own)
-        is_grounded = view == 1 or (node, view - 1) in self._grounds or entering >= self.run.validators - self._faults
-        deed = f"proposed, and held no certificate of view {view - 1}; {entering} had told it that they enter"
-        self._require(is_grounded, node, view, deed)
+        is_grounded = view == 1 or (node, view - 1) in self._grounds
+        self._require(is_grounded, node, view, f"proposed, and held no certificate of view {view - 1}")
 
     def voted(self, event: Event, vote: Voted) -> None:
         """Require of a view that is given up that it expired, or that f + 1 others are as far."""
@@ -147,8 +129,7 @@ class ViewChanges(Check):
             return
         reason, view = reasons.pop(0)
         if reason == "ViewExpired":
-            expected = view + (vote.vote == NEW_VIEW_WORD)
-            self._require(vote.view == expected, node, view, f"expired, and its {vote.vote} names view {vote.view}")
+            self._require(vote.view == view, node, view, f"expired, and its {vote.vote} names view {vote.view}")
             return
         others = [other for other in self._paces if other != node and max(self._said[other], default=0) >= vote.view]
         count = len(others) + self._byzantine
@@ -202,7 +183,6 @@ class ViewChanges(Check):
         """Forget what a validator had in memory."""
         if crashed.machine in self._paces:
             self._paces[crashed.machine] = _Pace()
-            self._came[crashed.machine].clear()
 
     def silenced(self, event: Event, _event: Halted | StoppedVoting) -> None:
         """Expect nothing more of a validator that is gone, or says nothing any more."""
@@ -211,7 +191,7 @@ class ViewChanges(Check):
             self._paces[event.node].owed.clear()
 
     def _require_repeats(self, node: int, now_us: int, said_view: int = 0) -> None:
-        """Require that what was due by now was said in time; a NEW-VIEW names the view after the one that expired."""
+        """Require that what was due by now was said in time."""
         owed = self._paces[node].owed
         for view, due_us in list(owed.items()):
             if now_us > due_us or view <= said_view:

@@ -9,11 +9,11 @@ from faults.kinds.drawing import Plain
 from faults.kinds.simplex_messages import ANSWERS, BLOCK_CERTIFICATES, LAST_VOTES, LEAVING, VOTES
 from network.draw import Draw
 from validators.consensus.hotstuff.kind import HOTSTUFF
-from validators.consensus.hotstuff.messages import BlockVote, NewView, ViewTimeout
+from validators.consensus.hotstuff.messages import BlockVote, ViewTimeout
 from validators.messages import BlockRelay, BlockResponse
 
 _VOTES: Final = (BlockVote.traced_name,)
-_LEAVING: Final = (NewView.traced_name, ViewTimeout.traced_name)
+_LEAVING: Final = (ViewTimeout.traced_name,)
 
 
 def _draw_section(draw: Draw) -> Plain:

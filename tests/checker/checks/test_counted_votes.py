@@ -20,7 +20,7 @@ def at(second, body, node=0):
 
 def gives(second, node, label, view, *, checksum=b"sum"):
     """Return a message to validator 0, as it is signed, sent and delivered."""
-    word = {"BlockVote": "vote", "ViewTimeout": "timeout", "NewView": "new-view"}[label]
+    word = {"BlockVote": "vote", "ViewTimeout": "timeout"}[label]
     return [
         at(second, Voted(word, view, BLOCK if word == "vote" else b""), node),
         at(second, Sent(0, view, label, 10, b"sum", view), node),
@@ -50,7 +50,7 @@ CASES = {
         [
             BEGUN,
             *all_give(1, (1, 2, 3), "BlockVote", 4, checksum=b"sun"),
-            *all_give(2, (1, 2), "NewView", 5),
+            *all_give(2, (1, 2), "ViewTimeout", 5),
             at(2, Entered(5, 0)),
         ],
         "",
@@ -60,10 +60,10 @@ CASES = {
         [BEGUN, *all_give(1, (1, 2, 3), "ViewTimeout", 4)],
         "did not leave view 4 by 3 timeouts",
     ),
-    "others that are followed": ([BEGUN, *all_give(1, (1, 2), "NewView", 7), at(1, Entered(7, 0))], ""),
-    "others that are not": ([BEGUN, *all_give(1, (1, 2), "NewView", 7)], "did not follow 2 others to view 7"),
+    "others that are followed": ([BEGUN, *all_give(1, (1, 2), "ViewTimeout", 7), at(1, Entered(7, 0))], ""),
+    "others that are not": ([BEGUN, *all_give(1, (1, 2), "ViewTimeout", 7)], "did not follow 2 others to view 7"),
     "a step short of them": (
-        [BEGUN, *all_give(1, (1, 2), "NewView", 7), at(1, Entered(6, 0))],
+        [BEGUN, *all_give(1, (1, 2), "ViewTimeout", 7), at(1, Entered(6, 0))],
         "did not follow 2 others to view 7",
     ),
 }

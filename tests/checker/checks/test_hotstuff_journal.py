@@ -10,7 +10,6 @@ from validators.consensus.hotstuff.finality import Commit
 from validators.consensus.hotstuff.journal import CastVote, Lock
 from validators.consensus.hotstuff.messages import (
     BlockVote,
-    NewView,
     QuorumCertificate,
     TimeoutCertificate,
     ViewTimeout,
@@ -33,10 +32,6 @@ def timeouts(view, *high_views):
 
 def left(view, high_view, entry=None):
     return ViewTimeout(0, view, certificate(high_view), entry, b"")
-
-
-def entering(view, high_view):
-    return NewView(0, view, certificate(high_view), b"")
 
 
 def commit(*views, gap=b""):
@@ -65,27 +60,28 @@ ALLOWED = {
         vote(5, 1),
     ],
     "a vote on a certified block whose parent is locked": [
-        entering(2, 0),
-        certificate(1),
-        vote(3, 1),
-        certificate(3),
-        Lock(1, BLOCK),
-        vote(4, 3),
+        commit(1, 2, 3),
+        certificate(5),
+        Lock(2, BLOCK),
+        vote(7, 5),
+        certificate(7),
+        Lock(5, BLOCK),
+        vote(8, 7),
     ],
-    "two-chain: a vote on what the timeouts show": [certificate(1), left(2, 1), timeouts(2, 1, 1, 0), vote(3, 1)],
+    "two-chain: a vote on what the timeouts show": [commit(1, 2), left(3, 2), timeouts(3, 2, 2, 0), vote(4, 2)],
     "two-chain: a vote by other timeouts of the view than its own": [
-        certificate(1),
-        certificate(2),
-        timeouts(3, 2, 1, 1),
-        timeouts(3, 1, 1, 1),
-        vote(4, 1),
+        commit(1, 2),
+        certificate(3),
+        timeouts(4, 3, 2, 2),
+        timeouts(4, 2, 2, 2),
+        vote(5, 2),
     ],
     "two-chain: a timeout that shows how the view was entered": [
         certificate(1),
         timeouts(2, 1, 1, 0),
         left(3, 1, timeouts(2, 1, 1, 0)),
     ],
-    "a view that is given up after its vote": [certificate(1), vote(2, 1), entering(3, 1)],
+    "a view that is given up after its vote": [certificate(1), vote(2, 1), left(2, 1)],
     "three blocks of consecutive views": [commit(1, 2, 3)],
     "two-chain: two of them": [commit(1, 2)],
 }
@@ -93,24 +89,24 @@ ALLOWED = {
 REFUSED = {
     "a second vote in a view": ([certificate(1), vote(2, 1), vote(2, 1)], "it had voted in view 2"),
     "a vote below an earlier one": ([certificate(1), vote(4, 1), vote(3, 1)], "it had voted in view 4"),
-    "a vote in a view that was left": ([certificate(1), entering(3, 1), vote(2, 1)], "it had given up view 2"),
+    "a vote in a view that was left": ([certificate(1), left(2, 1), vote(2, 1)], "it had given up view 2"),
     "two-chain: a vote after its timeout": ([certificate(1), left(2, 1), vote(2, 1)], "it had given up view 2"),
     "a vote of another": ([certificate(1), vote(2, 1, signer=3)], "it is by 3"),
     "a vote on a parent without certificate": ([vote(3, 2)], "the parent, of view 2, had no certificate"),
     "a vote below the lock": ([certificate(3), Lock(2, BLOCK), vote(4, 1)], "the lock was at view 2"),
     "two-chain: a vote past a view without its timeouts": (
-        [certificate(1), timeouts(2, 1, 1, 1), vote(4, 1)],
-        "no timeout certificate of view 3 was there",
+        [commit(1, 2), timeouts(3, 2, 2, 2), vote(5, 2)],
+        "no timeout certificate of view 4 was there",
     ),
     "two-chain: a vote below what timeouts show": (
-        [certificate(1), certificate(2), timeouts(3, 2, 1, 1), vote(4, 1)],
-        "and a timeout shows view 2",
+        [commit(1, 2), certificate(4), timeouts(5, 4, 2, 2), vote(6, 2)],
+        "and a timeout shows view 4",
     ),
     "two-chain: a timeout that does not": (
         [certificate(1), timeouts(2, 1, 1, 0), left(3, 1)],
         "it shows no timeout certificate of view 2, and had one",
     ),
-    "a view given up twice": ([certificate(1), entering(3, 1), entering(3, 1)], "it had given up view 2"),
+    "a view given up twice": ([certificate(1), left(2, 1), left(2, 1)], "it had given up view 2"),
     "a view given up with an old certificate": (
         [certificate(1), certificate(2), left(3, 1)],
         "its highest was of view 2",
@@ -123,8 +119,8 @@ REFUSED = {
     ),
     "a lock of the certified block itself": ([certificate(2), Lock(2, BLOCK)], "its highest certificate was of view 2"),
     "a vote on a certified block whose parent is not locked": (
-        [entering(2, 0), certificate(1), vote(3, 1), certificate(3), vote(4, 3)],
-        "the certificate of view 3 locks view 1, and the lock was at view 0",
+        [commit(1, 2, 3), vote(5, 3), certificate(5), vote(6, 5)],
+        "the certificate of view 5 locks view 3, and the lock was at view 0",
     ),
     "a block final below a final one": ([commit(2, 3, 4), commit(1, 2, 3)], "view 2 was final"),
     "a gap between views": ([commit(1, 2, 4)], "which do not follow each other"),

@@ -64,7 +64,7 @@ class TestOfHotStuff:
 
     @pytest.mark.parametrize("view", [5, 6])
     def test_the_last_vote_goes_first(self, view):
-        assert self.judge(view, sent("NewView", 7), sent("BlockVote", 5)).status == "passed"
+        assert self.judge(view, sent("ViewTimeout", 7), sent("BlockVote", 5)).status == "passed"
         assert self.judge(view, sent("BlockVote", 7)).summary == (
             "validator 2 restarted after its vote in view 5 and sent a BlockVote of view 7 first"
         )

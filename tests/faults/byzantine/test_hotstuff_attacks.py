@@ -13,7 +13,7 @@ from validators.events import MessageRefused
 ATTACKER = 1
 
 
-def attacked(behaviour, what, profile):
+def attacked(behaviour, what):
     """Return a short run in which a validator attacks; it leads in silence for a while where views have to time out."""
     attack, silence = (
         f'kind="byzantine", validator={ATTACKER}, behaviour="{name}", start_ms={start_ms}, stop_ms=14_000'
@@ -23,15 +23,14 @@ def attacked(behaviour, what, profile):
     return result_of(
         "calm",
         'consensus.engine="hotstuff"',
-        f'consensus.hotstuff.profile="{profile}"',
         *("run.until_height=11", "run.time_limit_ms=60_000", 'requires=["attack"]'),
         f'faults.attack={{{attack}, what="{what}"}}',
         *([f"faults.silence={{{silence}}}"] if needs_timeouts else []),
     )
 
 
-def assert_refused(behaviour, what, reason, profile):
-    result = attacked(behaviour, what, profile)
+def assert_refused(behaviour, what, reason):
+    result = attacked(behaviour, what)
 
     refused = events_of_type(iterate_events(bytes(result.log)), MessageRefused)
     assert result.verdict == "passed", result.headline
@@ -48,14 +47,12 @@ SEALS = (
 
 @pytest.mark.parametrize(("what", "reason"), list(zip(ForgeSeal.FORMS, SEALS, strict=True)))
 def test_a_seal_that_justifies_no_block_is_refused_for_that(what, reason):
-    profile = "two-chain" if what.startswith("timeout") else "three-chain"
-
-    assert_refused("forge-seal", what, f"seal: {reason}", profile)
+    assert_refused("forge-seal", what, f"seal: {reason}")
 
 
 VOTES = (
     *("signer is not the sender", "view out of range", "invalid signature", None, "invalid signature"),
-    *("of another profile", "view out of range", "view out of range"),
+    *("view out of range", "view out of range"),
     *("bitmap length", "stray bits", "no quorum", "signature count", "invalid certificate"),
     *("timeout of another view", "timeout of another view", "signature count"),
     *("bitmap length", "stray bits", "no quorum", "signature count", "invalid certificate"),
@@ -65,12 +62,7 @@ VOTES = (
 @pytest.mark.parametrize(("what", "reason"), list(zip(ForgeVote.FORMS, VOTES, strict=True)))
 def test_a_forged_vote_or_timeout_is_refused_for_its_fault(what, reason):
     """Votes far ahead are stale, which is no refusal; kept all the same, they would exceed what may be remembered."""
-    assert_refused("forge-vote", what, reason, "two-chain" if what.startswith("entry") else "three-chain")
-
-
-@pytest.mark.parametrize("what", ["profile", "leaving"])
-def test_a_forged_timeout_of_two_chain_is_refused_as_well(what):
-    assert_refused("forge-vote", what, VOTES[ForgeVote.FORMS.index(what)], "two-chain")
+    assert_refused("forge-vote", what, reason)
 
 
 def test_of_many_blocks_of_a_view_four_are_kept(monkeypatch):
@@ -83,7 +75,7 @@ def test_of_many_blocks_of_a_view_four_are_kept(monkeypatch):
         return is_added
 
     monkeypatch.setattr(SealedTree, "add", spied)
-    result = attacked("many-blocks", "", "three-chain")
+    result = attacked("many-blocks", "")
 
     assert result.verdict == "passed", result.headline
     assert max(kept) == BLOCKS_PER_VIEW_MAX

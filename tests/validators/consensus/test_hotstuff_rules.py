@@ -20,7 +20,7 @@ from validators.consensus.hotstuff.messages import (
     BlockVote,
     QuorumCertificate,
     ViewTimeout,
-    leaving_bytes,
+    timeout_bytes,
     vote_bytes,
 )
 from validators.consensus.hotstuff.sealing import check_seal, encode_seal
@@ -41,7 +41,7 @@ def certify(facts, signers=(0, 1, 2)):
 
 def timeouts_of(view, high):
     signatures = {
-        signer: KeyedHashScheme(signer).sign(TIMEOUT_NAMESPACE, leaving_bytes(view, high.view)) for signer in (1, 2, 3)
+        signer: KeyedHashScheme(signer).sign(TIMEOUT_NAMESPACE, timeout_bytes(view, high.view)) for signer in (1, 2, 3)
     }
     timeouts = {signer: ViewTimeout(signer, view, high, None, signed) for signer, signed in signatures.items()}
     return certify_timeout(timeouts, VALIDATORS)
@@ -207,7 +207,7 @@ class TestVoting:
     def test_no_vote_in_a_view_that_was_voted_or_given_up(self, profile):
         voter, memory = self.voter(profile)
         memory.view = 2
-        given_up = voter.timeout(memory) if profile == "two-chain" else voter.new_view(memory, 3)
+        given_up = voter.timeout(memory)
         assert voter.may_vote(memory, 2)
         memory.take(given_up)
 

@@ -10,16 +10,14 @@ from network.types import NodeId
 from validators.consensus.hotstuff.config import HotStuffConfig
 from validators.consensus.hotstuff.journal import CastVote, Memory
 from validators.consensus.hotstuff.messages import (
-    NEW_VIEW_NAMESPACE,
     TIMEOUT_NAMESPACE,
     VOTE_NAMESPACE,
     BlockSeal,
     BlockVote,
-    NewView,
     QuorumCertificate,
     TimeoutCertificate,
     ViewTimeout,
-    leaving_bytes,
+    timeout_bytes,
     vote_bytes,
 )
 from validators.consensus.hotstuff.tree import JustifiedBlock
@@ -84,22 +82,14 @@ class Voter:
 
     def seal(self, vote: BlockVote, justify: QuorumCertificate, entry: TimeoutCertificate | None) -> BlockSeal:
         """Return the seal of our own block; where its parent is of the view before, that needs no timeouts."""
-        is_needed = self._config.is_two_chain and justify.view != vote.view - 1
-        return BlockSeal(justify, vote.signature, entry if is_needed else None)
-
-    def new_view(self, memory: Memory, view: int) -> NewView | None:
-        """Sign that all views before `view` are given up."""
-        if self._me is None:
-            return None
-        signature = self._scheme.sign(NEW_VIEW_NAMESPACE, leaving_bytes(view, memory.high.view))
-        return NewView(self._me, view, memory.high, signature)
+        return BlockSeal(justify, vote.signature, None if justify.view == vote.view - 1 else entry)
 
     def timeout(self, memory: Memory) -> ViewTimeout | None:
         """Sign that no vote will be cast in the current view."""
         if self._me is None:
             return None
         view, entry = memory.view, memory.entry
-        signature = self._scheme.sign(TIMEOUT_NAMESPACE, leaving_bytes(view, memory.high.view))
+        signature = self._scheme.sign(TIMEOUT_NAMESPACE, timeout_bytes(view, memory.high.view))
         shown = entry if entry is not None and entry.view == view - 1 and memory.high.view != view - 1 else None
         return ViewTimeout(self._me, view, memory.high, shown, signature)
 

@@ -14,7 +14,7 @@ from validators.consensus.hotstuff.messages import (
     QuorumCertificate,
     TimeoutCertificate,
     ViewTimeout,
-    leaving_bytes,
+    timeout_bytes,
     vote_bytes,
 )
 from validators.consensus.quorum import decode_signers, encode_signers, quorum_of
@@ -62,7 +62,7 @@ def find_timeout_certificate_fault(scheme: Scheme, certificate: TimeoutCertifica
     if fault or len(certificate.high_views) != len(signers):
         return fault or "signature count"
     signed = (
-        (signer, TIMEOUT_NAMESPACE, leaving_bytes(certificate.view, high_view))
+        (signer, TIMEOUT_NAMESPACE, timeout_bytes(certificate.view, high_view))
         for signer, high_view in zip(signers, certificate.high_views, strict=True)
     )
     return _find_forged(scheme, signed, certificate.signatures)

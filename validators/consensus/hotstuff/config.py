@@ -50,7 +50,7 @@ class HotStuffConfig:
 
     @property
     def is_two_chain(self) -> bool:
-        """Whether views are left by timeout certificates."""
+        """Whether two blocks of consecutive views make the first final, and nothing is locked."""
         return self.profile == "two-chain"
 
     def wait_us(self, given_up: int) -> Micros:

@@ -13,7 +13,7 @@ def derive_memory(memory: Memory, fresh: Memory, *, counted: Mapping[str, int], 
     bounds = {
         "blocks": (BLOCKS_PER_VIEW_MAX * views, "4 for each view from the final one to those ahead"),
         "votes": (2 * (VIEWS_AHEAD_MAX + 2) * validators, "2 n for each view that votes are taken of"),
-        "leavings": (validators, "n"),
+        "timeouts": (validators, "n"),
         "certifications": (views, "views from the final one to those ahead"),
     }
     sizes = tuple(DerivedSize(what, counted[what], bound, formula) for what, (bound, formula) in bounds.items())

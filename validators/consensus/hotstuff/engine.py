@@ -25,14 +25,13 @@ from validators.consensus.hotstuff.journal import HotStuffRecord, Memory, restor
 from validators.consensus.hotstuff.messages import (
     BlockVote,
     HotStuffMessage,
-    Leaving,
     QuorumCertificate,
     TimeoutCertificate,
     ViewTimeout,
 )
 from validators.consensus.hotstuff.screening import MessageScreen
 from validators.consensus.hotstuff.sealing import decode_seal, encode_seal, leader_of
-from validators.consensus.hotstuff.tally import GivenUp, LeavingTally, VoteTally
+from validators.consensus.hotstuff.tally import GivenUp, TimeoutTally, VoteTally
 from validators.consensus.hotstuff.tree import JustifiedBlock
 from validators.consensus.interface import (
     AskAgain,
@@ -95,14 +94,8 @@ class HotStuff:
         self._chain = CertifiedChain(self._memory, config, self._genesis, self._emit)
         self._voter = Voter(None if is_observer else me, scheme, config)
         self._votes = VoteTally()
-        self._leavings = LeavingTally()
-        self._screen = MessageScreen(
-            validators=validators,
-            scheme=scheme,
-            is_two_chain=config.is_two_chain,
-            votes=self._votes,
-            leavings=self._leavings,
-        )
+        self._timeouts = TimeoutTally()
+        self._screen = MessageScreen(validators=validators, scheme=scheme, votes=self._votes, timeouts=self._timeouts)
         self._given_up = 0
         self._building: QuorumCertificate | None = None
         self._verifying: BlockRef | None = None
@@ -131,7 +124,7 @@ class HotStuff:
         counted = {
             "blocks": len(self._chain.tree),
             "votes": len(self._votes),
-            "leavings": len(self._leavings),
+            "timeouts": len(self._timeouts),
             "certifications": len(self._chain),
         }
         views = self._memory.view - self._chain.final_view + self._config.view_retention
@@ -158,7 +151,7 @@ class HotStuff:
             case Received(_, BlockVote() as vote):
                 self._count_vote(vote)
             case Received(_, message):
-                self._take_leaving(message)
+                self._take_timeout(message)
             case Judged(Question.VERIFY, ref, ok):
                 self._take_verification(ref, is_sound=ok is True)
             case Judged(_, ref, bool(ok)):
@@ -192,9 +185,9 @@ class HotStuff:
         self._chain.raise_high(memory.high)
         # They may never have left: the crash can have come between the sync and the sending.
         self._voter.found = memory.vote if memory.vote is not None and memory.vote.view >= memory.view - 1 else None
-        if memory.leaving is not None and memory.leaving.view == memory.view:
-            self._emit(Send(None, memory.leaving))
-            self._leavings.add(memory.leaving)
+        if memory.timeout is not None and memory.timeout.view == memory.view:
+            self._emit(Send(None, memory.timeout))
+            self._timeouts.add(memory.timeout)
         self._is_dirty = True
 
     def _adopt_floor(self, finality: Finality) -> None:
@@ -264,21 +257,21 @@ class HotStuff:
             self._is_dirty = True
             self._enter(certificate.view + 1)
 
-    def _take_leaving(self, message: Leaving) -> None:
-        """Count a NEW-VIEW or TIMEOUT; follow f + 1 of them, and a quorum's timeouts."""
-        self._leavings.add(message)
+    def _take_timeout(self, message: ViewTimeout) -> None:
+        """Count a timeout; follow f + 1 of others, and a quorum's."""
+        self._timeouts.add(message)
         self._see_certificate(message.high)
-        if isinstance(message, ViewTimeout) and message.entry is not None:
+        if message.entry is not None:
             self._see_timeout_certificate(message.entry)
         # Of f + 1 one is honest, so that no Byzantine one can name a view that nobody has come to.
-        view = self._leavings.view_of_others(self._me, faults_of(self._validators) + 1)
+        view = self._timeouts.view_of_others(self._me, faults_of(self._validators) + 1)
         if view > self._memory.view or (view == self._memory.view and not self._has_left(view)):
             self._join(view)
         self._complete_timeouts(message.view)
         self._is_dirty = True
 
     def _complete_timeouts(self, view: int) -> None:
-        timeouts = self._leavings.timeouts(view)
+        timeouts = self._timeouts.of_view(view)
         if len(timeouts) >= self._quorum and view >= self._memory.view:
             self._see_timeout_certificate(certify_timeout(timeouts, self._validators))
 
@@ -302,45 +295,34 @@ class HotStuff:
     def _join(self, view: int) -> None:
         """Enter the view that f + 1 others have come to, and say so."""
         self._counts["joined"] += 1
-        if self._config.is_two_chain:
-            self._enter(view)
-            self._give_up(GivenUp.JOINED)
-        else:
-            self._leave_for(view, GivenUp.JOINED)
+        self._enter(view)
+        self._give_up(GivenUp.JOINED)
 
     def _has_left(self, view: int) -> bool:
         """Whether there is nothing to say of a view that others leave: it was said, or nothing can be said."""
-        leaving = self._memory.leaving
-        is_said = leaving is not None and leaving.view >= view
-        return is_said or self._voter.is_observer or not self._config.is_two_chain
+        said = self._memory.timeout
+        return self._voter.is_observer or (said is not None and said.view >= view)
 
     def _give_up(self, reason: GivenUp) -> None:
-        """Give the current view up: say so, again where that was said, and go on as the profile has it."""
-        if not self._config.is_two_chain:
-            self._leave_for(self._memory.view + 1, reason)
-            return
+        """Give the current view up: say so, again where that was said, and stay until a quorum has."""
         memory = self._memory
         # Before the timeout: it may complete the certificate that leads to the next view.
         self._arm()
-        if memory.leaving is None or memory.leaving.view < memory.view:
+        if memory.timeout is None or memory.timeout.view < memory.view:
             self._say(self._voter.timeout(memory), reason)
             self._complete_timeouts(memory.view)
         else:
             # A timeout that was lost must not be the last word.
-            self._emit(Send(None, memory.leaving))
+            self._emit(Send(None, memory.timeout))
 
-    def _leave_for(self, view: int, reason: GivenUp) -> None:
-        self._say(self._voter.new_view(self._memory, view), reason)
-        self._enter(view)
-
-    def _say(self, message: Leaving | None, reason: GivenUp) -> None:
+    def _say(self, message: ViewTimeout | None, reason: GivenUp) -> None:
         view = self._memory.view
         self._counts["timeouts"] += 1
         self._emit(ReportActivity(TIMED_OUT, self.leader(view), view, reason.value))
         if message is not None:
             self._chain.note(message)
             self._emit(Send(None, message))
-            self._leavings.add(message)
+            self._timeouts.add(message)
 
     # -- proposing and voting ------------------------------------------------------------------
 
@@ -356,10 +338,8 @@ class HotStuff:
         """Whether the highest certificate known is one that a quorum can vote on."""
         if high.view == view - 1:
             return True
-        if self._config.is_two_chain:
-            entry = self._memory.entry
-            return entry is not None and entry.view == view - 1 and high.view >= entry.high_view
-        return len(self._leavings.of_view(view)) >= self._quorum
+        entry = self._memory.entry
+        return entry is not None and entry.view == view - 1 and high.view >= entry.high_view
 
     def _propose(self, view: int, digest: Digest | None) -> None:
         memory, justify = self._memory, self._building

@@ -17,8 +17,6 @@ from validators.consensus.hotstuff.finality import Commit
 from validators.consensus.hotstuff.messages import (
     BlockDigest,
     BlockVote,
-    Leaving,
-    NewView,
     QuorumCertificate,
     TimeoutCertificate,
     View,
@@ -48,9 +46,9 @@ class Lock(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=T
         return BlockRef(self.view, self.digest)
 
 
-HotStuffRecord: TypeAlias = CastVote | NewView | ViewTimeout | QuorumCertificate | TimeoutCertificate | Lock | Commit
+HotStuffRecord: TypeAlias = CastVote | ViewTimeout | QuorumCertificate | TimeoutCertificate | Lock | Commit
 
-RECORD_KINDS: Final = (CastVote, NewView, ViewTimeout, QuorumCertificate, TimeoutCertificate, Lock, Commit)
+RECORD_KINDS: Final = (CastVote, ViewTimeout, QuorumCertificate, TimeoutCertificate, Lock, Commit)
 """The kinds of records; a kind's place is its tag."""
 
 _TAGS: Final = {kind: bytes([tag]) for tag, kind in enumerate(RECORD_KINDS)}
@@ -88,7 +86,7 @@ class Memory:
         view: The view to go on in.
         last_voted: No vote is cast in this view or below.
         vote: The last vote.
-        leaving: The last NEW-VIEW or TIMEOUT.
+        timeout: The last TIMEOUT.
         high: The highest certificate of a block.
         locked: The locked block; genesis before the first lock.
         entry: The last timeout certificate.
@@ -100,7 +98,7 @@ class Memory:
     view: int = 1
     last_voted: int = 0
     vote: BlockVote | None = None
-    leaving: Leaving | None = None
+    timeout: ViewTimeout | None = None
     entry: TimeoutCertificate | None = None
     commit: Commit | None = None
 
@@ -110,11 +108,8 @@ class Memory:
             case CastVote(vote):
                 self.vote = vote
                 self.last_voted = max(self.last_voted, vote.view)
-            case NewView(view=view):
-                self.leaving = record
-                self.last_voted = max(self.last_voted, view - 1)
             case ViewTimeout(view=view):
-                self.leaving = record
+                self.timeout = record
                 self.last_voted = max(self.last_voted, view)
             case QuorumCertificate():
                 self._raise_high(record)

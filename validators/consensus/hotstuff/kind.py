@@ -9,7 +9,6 @@ from validators.consensus.hotstuff.journal import CastVote, HotStuffRecord, deco
 from validators.consensus.hotstuff.messages import (
     BlockVote,
     HotStuffMessage,
-    NewView,
     QuorumCertificate,
     TimeoutCertificate,
     ViewTimeout,
@@ -26,7 +25,6 @@ MESSAGE_BYTES_MAX: Final = 64 * 1024
 _VOTE: Final = MessageInfo(MESSAGE_BYTES_MAX, "votes", "vote")
 
 VOTE_WORD: Final = "vote"
-NEW_VIEW_WORD: Final = "new-view"
 TIMEOUT_WORD: Final = "timeout"
 
 
@@ -41,8 +39,6 @@ def vote_of(message: HotStuffMessage | HotStuffRecord) -> Voted | None:
     match message:
         case CastVote(vote) | (BlockVote() as vote):
             return Voted(VOTE_WORD, vote.view, vote.digest)
-        case NewView(view=view):
-            return Voted(NEW_VIEW_WORD, view, b"")
         case ViewTimeout(view=view):
             return Voted(TIMEOUT_WORD, view, b"")
     return None
@@ -62,7 +58,7 @@ def certificate_of(record: HotStuffRecord) -> CertificateHeld | None:
 
 HOTSTUFF: Final = EngineKind(
     name="hotstuff",
-    messages={BlockVote: _VOTE, NewView: _VOTE, ViewTimeout: _VOTE},
+    messages={BlockVote: _VOTE, ViewTimeout: _VOTE},
     records=RecordCodec(
         finality=Commit,
         encode=encode_record,

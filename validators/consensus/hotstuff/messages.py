@@ -1,8 +1,7 @@
 """HotStuff's messages, certificates and the seal of a block: frozen records with one encoding each.
 
-A vote is over (view, block digest). NEW-VIEW and TIMEOUT are over their view and that of the highest certificate in
-them, so that a quorum's timeouts prove which certificates their signers knew. The first names the view that its signer
-enters (three-chain), the second the view that it is in (two-chain).
+A vote is over (view, block digest). A TIMEOUT is over its view and that of the highest certificate in it, so that a
+quorum's timeouts prove which certificates their signers knew.
 """
 
 from typing import Annotated, ClassVar, Final, TypeAlias
@@ -29,7 +28,6 @@ Signatures: TypeAlias = Annotated[tuple[Signature, ...], msgspec.Meta(max_length
 Views: TypeAlias = Annotated[tuple[View, ...], msgspec.Meta(max_length=_VALIDATORS_MAX)]
 
 VOTE_NAMESPACE: Final = b"stampede_HOTSTUFF_VOTE"
-NEW_VIEW_NAMESPACE: Final = b"stampede_HOTSTUFF_NEW_VIEW"
 TIMEOUT_NAMESPACE: Final = b"stampede_HOTSTUFF_TIMEOUT"
 
 
@@ -73,18 +71,8 @@ class BlockVote(msgspec.Struct, tag=0, array_like=True, frozen=True, forbid_unkn
     signature: Signature
 
 
-class NewView(msgspec.Struct, tag=1, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """Three-chain: the signer has given up all views before `view`, which it enters."""
-
-    traced_name: ClassVar[str] = "NewView"
-    signer: Signer
-    view: View
-    high: QuorumCertificate
-    signature: Signature
-
-
-class ViewTimeout(msgspec.Struct, tag=2, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """Two-chain: the signer votes no more in `view`; `entry` is the timeout certificate that let it in, if one did."""
+class ViewTimeout(msgspec.Struct, tag=1, array_like=True, frozen=True, forbid_unknown_fields=True):
+    """The signer votes no more in `view`; `entry` is the timeout certificate that let it in, if one did."""
 
     traced_name: ClassVar[str] = "ViewTimeout"
     signer: Signer
@@ -97,7 +85,7 @@ class ViewTimeout(msgspec.Struct, tag=2, array_like=True, frozen=True, forbid_un
 class BlockSeal(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
     """The justification of a block: the certificate of its parent, always, and its proposer's vote for it.
 
-    `timeout` is there in two-chain where the parent is not of the view before.
+    `timeout` is there where the parent is not of the view before.
     """
 
     traced_name: ClassVar[str] = "BlockSeal"
@@ -106,8 +94,7 @@ class BlockSeal(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fie
     timeout: TimeoutCertificate | None
 
 
-Leaving: TypeAlias = NewView | ViewTimeout
-HotStuffMessage: TypeAlias = BlockVote | NewView | ViewTimeout
+HotStuffMessage: TypeAlias = BlockVote | ViewTimeout
 
 
 def vote_bytes(view: int, digest: Digest) -> bytes:
@@ -115,11 +102,6 @@ def vote_bytes(view: int, digest: Digest) -> bytes:
     return encode_varint(view) + digest
 
 
-def leaving_bytes(view: int, high_view: int) -> bytes:
-    """Return the message that a NEW-VIEW or a TIMEOUT signs."""
+def timeout_bytes(view: int, high_view: int) -> bytes:
+    """Return the message that a TIMEOUT signs."""
     return encode_varint(view) + encode_varint(high_view)
-
-
-def leaving_namespace(message: Leaving) -> bytes:
-    """Return the namespace of a NEW-VIEW or a TIMEOUT."""
-    return NEW_VIEW_NAMESPACE if isinstance(message, NewView) else TIMEOUT_NAMESPACE

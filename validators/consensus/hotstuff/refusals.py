@@ -13,7 +13,6 @@ class HotStuffRefusal(RefusalCell):
     SIGNER_OTHER = "signer is not the sender", "A vote or timeout comes from another than its signer."
     VIEW_IMPOSSIBLE = "view out of range", "A message is of view 0, or of none after its certificate's."
     MESSAGE_UNSIGNED = "invalid signature", "A vote or timeout is not signed by its signer."
-    PROFILE_OTHER = "of another profile", "A NEW-VIEW comes in two-chain, or a TIMEOUT in three-chain."
     ENTRY_OTHER = "timeout of another view", "A timeout shows a timeout certificate of another view.", UNPROMISED
     BITMAP_LENGTH = "bitmap length", "A certificate's signers have another length than the validators need."
     BITMAP_STRAY = "stray bits", "A certificate names a signer that there is not."

@@ -11,8 +11,8 @@ class HotStuffRule(RuleCell):
 
     LEFT_BY_EXPIRY = "hotstuff.md", "A view is given up because its timer expires."
     LEFT_WITH_OTHERS = "hotstuff.md", "A validator follows f + 1 others into a later view."
-    LEFT_BY_TIMEOUT_CERTIFICATE = "hotstuff.md", "Two-chain: a quorum's timeouts end a view."
-    TIMEOUT_REPEATED = "hotstuff.md", "Two-chain: a timeout is sent again, because nobody has followed."
+    LEFT_BY_TIMEOUT_CERTIFICATE = "hotstuff.md", "A quorum's timeouts end a view."
+    TIMEOUT_REPEATED = "hotstuff.md", "A timeout is sent again, because nobody has followed."
     GIVEN_UP_AFTER_VOTE = "hotstuff.md", "A validator gives up a view in which it has voted."
     VIEWS_BETWEEN = "hotstuff.md", "A block is final on a parent that is not of the view before."
     SEVERAL_FINAL = "hotstuff.md", "One certificate makes several blocks final."

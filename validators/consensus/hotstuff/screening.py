@@ -5,17 +5,16 @@ from typing import Final
 from network.types import NodeId
 from validators.consensus.hotstuff.certificates import find_block_certificate_fault, find_timeout_certificate_fault
 from validators.consensus.hotstuff.messages import (
+    TIMEOUT_NAMESPACE,
     VIEW_LIMIT,
     VOTE_NAMESPACE,
     BlockVote,
     HotStuffMessage,
-    Leaving,
-    NewView,
-    leaving_bytes,
-    leaving_namespace,
+    ViewTimeout,
+    timeout_bytes,
     vote_bytes,
 )
-from validators.consensus.hotstuff.tally import LeavingTally, VoteTally
+from validators.consensus.hotstuff.tally import TimeoutTally, VoteTally
 from validators.consensus.interface import STALE, MessageCheck
 from validators.consensus.signing import Scheme
 
@@ -24,16 +23,13 @@ VIEWS_AHEAD_MAX: Final = 64
 
 
 class MessageScreen:
-    """Checks messages of one profile against what a validator has counted; changes nothing."""
+    """Checks messages against what a validator has counted; changes nothing."""
 
-    def __init__(
-        self, *, validators: int, scheme: Scheme, is_two_chain: bool, votes: VoteTally, leavings: LeavingTally
-    ) -> None:
+    def __init__(self, *, validators: int, scheme: Scheme, votes: VoteTally, timeouts: TimeoutTally) -> None:
         self._validators = validators
         self._scheme = scheme
-        self._is_two_chain = is_two_chain
         self._votes = votes
-        self._leavings = leavings
+        self._timeouts = timeouts
 
     def check(self, sender: NodeId, message: HotStuffMessage, view: int) -> MessageCheck:
         """Return whether a message is sound and of use in a view, and what finding out has cost."""
@@ -47,7 +43,7 @@ class MessageScreen:
         elif isinstance(message, BlockVote):
             reason = self._find_vote_fault(message, view)
         else:
-            reason = self._find_leaving_fault(message, view)
+            reason = self._find_timeout_fault(message, view)
         return MessageCheck(ok=not reason, reason=reason, signatures_verified=self._scheme.verified - before)
 
     def _find_vote_fault(self, vote: BlockVote, view: int) -> str:
@@ -58,23 +54,20 @@ class MessageScreen:
         is_signed = self._scheme.verify(vote.signer, VOTE_NAMESPACE, message, vote.signature)
         return "" if is_signed else "invalid signature"
 
-    def _find_leaving_fault(self, message: Leaving, view: int) -> str:
-        if isinstance(message, NewView) is self._is_two_chain:
-            return "of another profile"
+    def _find_timeout_fault(self, message: ViewTimeout, view: int) -> str:
         if message.high.view >= message.view:
             return "view out of range"
-        # The leader of a view still needs the messages by which others have entered it.
-        if message.view < view or not self._leavings.is_news(message):
+        if message.view < view or not self._timeouts.is_news(message):
             return STALE
-        signed = leaving_bytes(message.view, message.high.view)
-        if not self._scheme.verify(message.signer, leaving_namespace(message), signed, message.signature):
+        signed = timeout_bytes(message.view, message.high.view)
+        if not self._scheme.verify(message.signer, TIMEOUT_NAMESPACE, signed, message.signature):
             return "invalid signature"
         return find_block_certificate_fault(self._scheme, message.high, self._validators) or self._find_entry_fault(
             message
         )
 
-    def _find_entry_fault(self, message: Leaving) -> str:
-        entry = None if isinstance(message, NewView) else message.entry
+    def _find_entry_fault(self, message: ViewTimeout) -> str:
+        entry = message.entry
         if entry is None:
             return ""
         if entry.view != message.view - 1 or entry.high_view > message.high.view:

@@ -1,6 +1,6 @@
 """Verified votes and timeouts of others and our own: counted until they make a certificate.
 
-Each signer has room for its votes of the views that matter and for one NEW-VIEW or TIMEOUT, its latest: none can crowd
+Each signer has room for its votes of the views that matter and for one TIMEOUT, its latest: none can crowd
 out the others, and a view far ahead that one of them names costs a place in a list.
 """
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from network.types import NodeId
-from validators.consensus.hotstuff.messages import BlockVote, Leaving, ViewTimeout
+from validators.consensus.hotstuff.messages import BlockVote, ViewTimeout
 from validators.consensus.interface import BlockRef
 
 
@@ -61,33 +61,28 @@ class VoteTally:
 
 
 @dataclass(slots=True)
-class LeavingTally:
-    """The latest NEW-VIEW or TIMEOUT of each signer."""
+class TimeoutTally:
+    """The latest TIMEOUT of each signer."""
 
-    _latest: dict[NodeId, Leaving] = field(default_factory=dict)
+    _latest: dict[NodeId, ViewTimeout] = field(default_factory=dict)
 
     def __len__(self) -> int:
         """Return the number of signers."""
         return len(self._latest)
 
-    def is_news(self, message: Leaving) -> bool:
+    def is_news(self, message: ViewTimeout) -> bool:
         """Whether it is of a later view than the signer's last one, or has a higher certificate."""
         earlier = self._latest.get(message.signer)
         return earlier is None or (message.view, message.high.view) > (earlier.view, earlier.high.view)
 
-    def add(self, message: Leaving) -> None:
+    def add(self, message: ViewTimeout) -> None:
         """Keep a message in the place of an older one of its signer."""
         if self.is_news(message):
             self._latest[message.signer] = message
 
-    def of_view(self, view: int) -> list[NodeId]:
-        """Return the signers whose latest message is of a view."""
-        return [signer for signer, message in self._latest.items() if message.view == view]
-
-    def timeouts(self, view: int) -> dict[NodeId, ViewTimeout]:
+    def of_view(self, view: int) -> dict[NodeId, ViewTimeout]:
         """Return the timeouts of a view by signer."""
-        found = self._latest.items()
-        return {signer: each for signer, each in found if isinstance(each, ViewTimeout) and each.view == view}
+        return {signer: each for signer, each in self._latest.items() if each.view == view}
 
     def view_of_others(self, me: NodeId, place: int) -> int:
         """Return the view that the `place`-th highest message of others names, 0 where there are fewer."""
