@@ -5,8 +5,8 @@ the first one does not answer; a vote that was forgotten matters when the power 
 hardly ever meet. A sequence is a few faults that belong to each other, and settings that go with them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, TypeAlias
 
 from cluster.swarm.engines.engine import DrawnEngine
 from cluster.swarm.sequences.disks import DISK_SEQUENCES
@@ -25,6 +25,8 @@ SMALL_CHUNK_BYTES: Final = 12_000
 
 _ANSWERS: Final = ("SnapshotOffer", "BlockResponse")
 
+_Makers: TypeAlias = Sequence[Callable[[Draw, int], FaultSequence]]
+
 
 def draw_fault_sequence(hand: Draw, validators: int, engine: DrawnEngine) -> FaultSequence:
     """Return the seed's sequence, without what the engine has not.
@@ -38,20 +40,40 @@ def draw_fault_sequence(hand: Draw, validators: int, engine: DrawnEngine) -> Fau
     return _draw_of(hand, validators, engine, subject="drama", deck=_DECK)
 
 
+def draw_own(hand: Draw, validators: int, engine: DrawnEngine) -> Iterator[FaultSequence]:
+    """Yield two sequences of the engine's own, the second one after the first, that go beside any other.
+
+    Every seed has them: of an engine forty seeds have a dozen or so, and what is dealt to one of them meets the bug
+    that it is drawn for in none.
+    """
+    yield _draw_own(hand, validators, engine, "own", engine.sequences)
+    yield _draw_own(hand, validators, engine, "later", engine.later)
+
+
 def draw_beside(hand: Draw, validators: int, engine: DrawnEngine) -> FaultSequence:
-    """Return what goes with any sequence, as it is about single views or one rule; without any fault for some seeds."""
+    """Return what goes with any sequence, as it is about single views; without any fault for some seeds."""
     return _draw_of(hand, validators, engine, subject="beside", deck=_DECK_BESIDE)
 
 
 def _draw_of(hand: Draw, validators: int, engine: DrawnEngine, *, subject: str, deck: Sequence[str]) -> FaultSequence:
     # Under the engine's own name: else each engine would be dealt the same in the same turn.
     key = f"{subject}.{engine.name}"
-    lists = {**_LISTS, "own": engine.sequences}
     name = hand.dealt(key, deck)
-    if not lists[name]:
-        return FaultSequence({})
+    if name == "own":
+        # The one that the seed has in any case, and no other faults.
+        return _draw_own(hand, validators, engine, "own", engine.sequences)
     own = hand.hand(key, deck)
-    sequence = own.one_of(f"{key}.{name}", lists[name])(own, validators)
+    return _draw_one(own, validators, engine, f"{key}.{name}", _LISTS[name])
+
+
+def _draw_own(hand: Draw, validators: int, engine: DrawnEngine, name: str, makers: _Makers) -> FaultSequence:
+    return _draw_one(hand, validators, engine, f"{name}.{engine.name}", makers)
+
+
+def _draw_one(hand: Draw, validators: int, engine: DrawnEngine, key: str, makers: _Makers) -> FaultSequence:
+    if not makers:
+        return FaultSequence({})
+    sequence = hand.one_of(key, makers)(hand, validators)
     admitted = {name: engine.in_own_words(each) for name, each in sequence.faults.items() if engine.admits(each)}
     return FaultSequence(admitted, engine.settings(sequence.settings))
 
@@ -308,7 +330,7 @@ def _two_at_a_boundary(draw: Draw, validators: int) -> FaultSequence:
     )
 
 
-_CORRELATED: Final[Sequence[Callable[[Draw, int], FaultSequence]]] = (
+_CORRELATED: Final[_Makers] = (
     _bad_disk,
     _bad_disk,
     _misdirected,
@@ -328,7 +350,7 @@ _CORRELATED: Final[Sequence[Callable[[Draw, int], FaultSequence]]] = (
 )
 """Those of this file; one with many sides has its turn twice as often."""
 
-_LISTS: Final[Mapping[str, Sequence[Callable[[Draw, int], FaultSequence]]]] = {
+_LISTS: Final[Mapping[str, _Makers]] = {
     "correlated": _CORRELATED,
     "guards": GUARD_SEQUENCES,
     "disks": DISK_SEQUENCES,
@@ -349,8 +371,8 @@ _DECK: Final = (
 )
 """A card a seed: the list that it has its sequence of."""
 
-_DECK_BESIDE: Final = (*["picked"] * 6, *["own"] * 10, *["none"] * 4)
-"""A card a seed: what it has beside its sequence, where the plan can bear it."""
+_DECK_BESIDE: Final = (*["picked"] * 6, *["none"] * 14)
+"""A card a seed: what it has beside its sequence and its engine's own, where the plan can bear it."""
 
 
 def _span(draw: Draw, name: str) -> Plain:

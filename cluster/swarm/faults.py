@@ -31,7 +31,13 @@ DRAWN: Final[Mapping[Drawn, str]] = dict(
 
 
 def draw_faults(
-    draw: Draw, hand: Draw, validators: int, *, sequence: Mapping[str, Plain], engine: DrawnEngine
+    draw: Draw,
+    hand: Draw,
+    validators: int,
+    *,
+    sequence: Mapping[str, Plain],
+    engine: DrawnEngine,
+    faults_max: int = FAULTS_MAX,
 ) -> dict[str, Plain]:
     """Draw a few kinds and keep each fault that goes with those before it; beside a sequence, one at most.
 
@@ -41,6 +47,7 @@ def draw_faults(
         validators: The number of validators.
         sequence: The faults of its sequence.
         engine: Its engine.
+        faults_max: Most faults in the run, without what Byzantine validators do and without what is dealt beside.
     """
     if is_just_away(draw):
         return _draw_away(draw, validators)
@@ -49,14 +56,15 @@ def draw_faults(
     count = 1 if sequence else draw.one_of("faults.count", (1, 1, 2, 3, 3, FAULTS_MAX))
     for drawn in draw.next_of("faults.kinds", list(DRAWN), count):
         fault = {"kind": DRAWN[drawn], **drawn.make(draw, drawn.name, validators)}
-        if _keep_if_sound(found, {drawn.name: fault}, validators, engine) and drawn.companion is not None:
+        if _keep_if_sound(found, {drawn.name: fault}, validators, engine, faults_max) and drawn.companion is not None:
             name = f"{drawn.name}-crash"
-            _keep_if_sound(found, {name: drawn.companion(draw, name, fault, validators)}, validators, engine)
+            companion = drawn.companion(draw, name, fault, validators)
+            _keep_if_sound(found, {name: companion}, validators, engine, faults_max)
     forging = [(fault["validator"], fault["behaviour"]) for fault in found.values() if fault["kind"] == BYZANTINE]
     for name, fault in draw_byzantine(hand, validators, engine).items():
         # A sequence may have it already: what one has forged the other one cannot read.
         if (fault["validator"], fault["behaviour"]) not in forging:
-            _keep_if_sound(found, {name: fault}, validators, engine, faults_max=None)
+            _keep_if_sound(found, {name: fault}, validators, engine, None)
     return found
 
 
@@ -88,8 +96,7 @@ def _keep_if_sound(
     more: Mapping[str, Plain],
     validators: int,
     engine: DrawnEngine,
-    *,
-    faults_max: int | None = FAULTS_MAX,
+    faults_max: int | None,
 ) -> bool:
     plan = {**found, **{name: engine.in_own_words(fault) for name, fault in more.items()}}
     if (faults_max is not None and len(found) >= faults_max) or not is_sound(plan, validators, engine):

@@ -7,7 +7,7 @@ failure can be repeated and made smaller after this file has changed.
 """
 
 import hashlib
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -19,8 +19,8 @@ from cluster.swarm.anchors import anchor_some, draw_faults_after
 from cluster.swarm.combinations import combine, draw_combined
 from cluster.swarm.engines.engine import DrawnEngine
 from cluster.swarm.engines.registry import DRAWN_ENGINES, draw_engine, draw_engine_hand
-from cluster.swarm.fault_sequences import draw_beside, draw_fault_sequence
-from cluster.swarm.faults import draw_faults, is_just_away, is_sound
+from cluster.swarm.fault_sequences import draw_beside, draw_fault_sequence, draw_own
+from cluster.swarm.faults import FAULTS_MAX, draw_faults, is_just_away, is_sound
 from cluster.swarm.policies.policy import draw_calendar, draw_parameters
 from cluster.swarm.policies.registry import DRAWN_POLICIES, draw_hand, draw_policy
 from cluster.swarm.prefixes.prefix import Prefix
@@ -93,7 +93,7 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
         activation = raw["chain"].get("activation", {"height": 0})
         raw["run"]["until_height"] = max(raw["run"]["until_height"], activation["height"] + BLOCKS_AFTER_ACTIVATION)
     for section, values in disturbed.settings.items():
-        raw[section] = {**raw.get(section, {}), **values}
+        raw[section] = _merged(raw.get(section, {}), values)
     _lower_expectations(raw)
     apply_settings(raw, settings)
     return convert_scenario(raw, f"swarm seed {seed}")
@@ -106,18 +106,31 @@ def _draw_disturbances(
     if prefix is not None:
         return FaultSequence(draw_faults_after(draw, hand, validators, prefix=prefix, engine=engine))
     sequence = draw_fault_sequence(hand, validators, engine)
-    faults = draw_faults(draw, hand, validators, sequence=sequence.faults, engine=engine)
-    faults = anchor_some(draw, faults, sequence.faults, validators, engine=engine)
-    beside = FaultSequence({}) if is_just_away(draw) else draw_beside(hand, validators, engine)
-    is_apart = not {*faults} & {*beside.faults} and _agree(sequence, beside)
-    if is_apart and is_sound({**faults, **beside.faults}, validators, engine):
-        faults |= beside.faults
-        sections = {**sequence.settings, **beside.settings}
-        both = {name: {**sequence.settings.get(name, {}), **beside.settings.get(name, {})} for name in sections}
-        sequence = FaultSequence(faults, both)
+    own = () if is_just_away(draw) else draw_own(hand, validators, engine)
+    together = _added(sequence, own, validators, engine)
+    room = FAULTS_MAX + len(together.faults) - len(sequence.faults)
+    faults = draw_faults(draw, hand, validators, sequence=together.faults, engine=engine, faults_max=room)
+    faults = anchor_some(draw, faults, together.faults, validators, engine=engine)
+    beside = () if is_just_away(draw) else (draw_beside(hand, validators, engine),)
+    faults, settings = _added(FaultSequence(faults, together.settings), beside, validators, engine)
     faults = faults if is_just_away(draw) else vary_faults(draw, faults, validators, engine)
     faults |= draw_observer_fault(draw, faults, validators, observers)
-    return FaultSequence(faults, sequence.settings)
+    return FaultSequence(faults, settings)
+
+
+def _added(
+    sequence: FaultSequence, more: Iterable[FaultSequence], validators: int, engine: DrawnEngine
+) -> FaultSequence:
+    """Return a sequence with others beside it: as much of each as the plan can bear, none whose settings differ."""
+    faults, settings = dict(sequence.faults), dict(sequence.settings)
+    for beside in more:
+        if {*faults} & {*beside.faults} or not _agree(FaultSequence({}, settings), beside):
+            continue
+        for name, fault in beside.faults.items():
+            if is_sound({**faults, name: fault}, validators, engine):
+                faults[name] = fault
+        settings |= {name: {**settings.get(name, {}), **own} for name, own in beside.settings.items()}
+    return FaultSequence(faults, settings)
 
 
 def _agree(one: FaultSequence, other: FaultSequence) -> bool:
@@ -127,6 +140,16 @@ def _agree(one: FaultSequence, other: FaultSequence) -> bool:
         for section, own in other.settings.items()
         for key, value in own.items()
     )
+
+
+def _merged(drawn: Plain, stated: Plain) -> Plain:
+    """Return a drawn section with stated values; of a table within it only the keys that are stated change."""
+    tables = {
+        key: {**drawn[key], **value}
+        for key, value in stated.items()
+        if isinstance(value, dict) and isinstance(drawn.get(key), dict)
+    }
+    return {**drawn, **stated, **tables}
 
 
 def _lower_expectations(raw: Plain) -> None:

@@ -25,7 +25,8 @@ class DrawnEngine(NamedTuple):
         messages: For each message of the draws, those of its own that do the same work.
         proposing: Its own behaviours of a Byzantine leader, dealt beside those of every engine.
         speaking: Its own behaviours in what a Byzantine validator says of others' blocks.
-        sequences: Fault sequences about its own rules.
+        sequences: Fault sequences about its own rules, for the first half of the disturbed time.
+        later: The same for the second half.
         without_prefixes: Prefixes whose scripts only another engine can follow.
         without_moments: Moments of anchors that never come.
         settled_costs: Costs that are not varied where messages are lost.
@@ -38,6 +39,7 @@ class DrawnEngine(NamedTuple):
     proposing: tuple[str, ...] = ()
     speaking: tuple[str, ...] = ()
     sequences: tuple[Callable[[Draw, int], FaultSequence], ...] = ()
+    later: tuple[Callable[[Draw, int], FaultSequence], ...] = ()
     without_prefixes: tuple[str, ...] = ()
     without_moments: tuple[str, ...] = ()
     settled_costs: tuple[str, ...] = ()

@@ -4,7 +4,7 @@ from typing import Final
 
 from cluster.scenario.model import HotstuffSection
 from cluster.swarm.engines.engine import DrawnEngine
-from cluster.swarm.sequences.hotstuff import HOTSTUFF_SEQUENCES
+from cluster.swarm.sequences.hotstuff import HOTSTUFF_SEQUENCES, LATER_HOTSTUFF_SEQUENCES
 from faults.kinds.drawing import Plain
 from faults.kinds.simplex_messages import ANSWERS, BLOCK_CERTIFICATES, LAST_VOTES, LEAVING, VOTES
 from network.draw import Draw
@@ -41,5 +41,6 @@ DRAWN_HOTSTUFF: Final = DrawnEngine(
     proposing=("hide-certificate", "exchange-certificate", "forge-seal", "forge-seal", "forge-seal", "many-blocks"),
     speaking=("stale-certificate", "forge-vote", "forge-vote", "forge-vote"),
     sequences=HOTSTUFF_SEQUENCES,
+    later=LATER_HOTSTUFF_SEQUENCES,
     without_prefixes=("rewinding", "half-joined"),
 )

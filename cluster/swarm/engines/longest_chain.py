@@ -7,7 +7,7 @@ from typing import Final
 
 from cluster.scenario.sections.longest_chain import LongestChainSection
 from cluster.swarm.engines.engine import DrawnEngine
-from cluster.swarm.sequences.longest_chain import LONGEST_CHAIN_SEQUENCES
+from cluster.swarm.sequences.longest_chain import LATER_LONGEST_CHAIN_SEQUENCES, LONGEST_CHAIN_SEQUENCES
 from faults.kinds.drawing import Plain
 from faults.kinds.simplex_messages import ANSWERS, BLOCK_CERTIFICATES, LAST_VOTES, LEAVING, VOTES
 from network.draw import Draw
@@ -50,6 +50,7 @@ DRAWN_LONGEST_CHAIN: Final = DrawnEngine(
     },
     proposing=("private-branch", "usurp", "forge-head", "forge-head", "forge-head"),
     sequences=LONGEST_CHAIN_SEQUENCES,
+    later=LATER_LONGEST_CHAIN_SEQUENCES,
     without_prefixes=("rewinding", "half-joined"),
     without_moments=("timeout",),
     # A lost block is asked for with many before it; serving these would keep the leaders from their slots.

@@ -3,7 +3,7 @@
 from typing import Final
 
 from cluster.swarm.engines.engine import DrawnEngine
-from cluster.swarm.sequences.simplex import SIMPLEX_SEQUENCES
+from cluster.swarm.sequences.simplex import LATER_SIMPLEX_SEQUENCES, SIMPLEX_SEQUENCES
 from faults.kinds.drawing import Plain
 from network.draw import Draw
 from validators.consensus.simplex.kind import SIMPLEX
@@ -22,5 +22,10 @@ def _draw_section(draw: Draw) -> Plain:
 
 
 DRAWN_SIMPLEX: Final = DrawnEngine(
-    SIMPLEX.name, cards=8, section=_draw_section, proposing=("forge-parent",), sequences=SIMPLEX_SEQUENCES
+    SIMPLEX.name,
+    cards=8,
+    section=_draw_section,
+    proposing=("forge-parent",),
+    sequences=SIMPLEX_SEQUENCES,
+    later=LATER_SIMPLEX_SEQUENCES,
 )

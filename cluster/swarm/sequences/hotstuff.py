@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from cluster.swarm.sequences.sequence import FaultSequence, away, drop
+from cluster.swarm.sequences.sequence import FaultSequence, away, crash_as_it_leaves, drop, renamed
 from faults.kinds.drawing import FAULTS_FROM_MS, FAULTS_UNTIL_MS, Plain
 from faults.kinds.simplex_messages import LEAVING, VOTES
 from network.draw import Draw
@@ -11,10 +11,14 @@ from validators.messages import BlockRelay, BlockResponse
 
 _SPAN: Final[Plain] = {"start_ms": FAULTS_FROM_MS, "stop_ms": FAULTS_UNTIL_MS}
 
+_EARLY: Final = (4, 6)
+_LATE: Final = (9, 11)
+"""The first and the last of the views of which a sequence picks its own; late ones when another sequence is over."""
 
-def _votes_of_a_left_view(draw: Draw, validators: int) -> FaultSequence:
+
+def _votes_of_a_left_view(draw: Draw, validators: int, views: tuple[int, int] = _EARLY) -> FaultSequence:
     """The votes of some views come late: their next leader has the quorum when it has got there by timeouts."""
-    first = draw.between("left-votes.view", 4, 8)
+    first = draw.between("left-votes.view", *views)
     last = first + draw.between("left-votes.more", 0, 2)
     late: Plain = {"kind": "rule", "action": "delay", "kinds": [*VOTES], "views": [[first, last]]}
     # The waits are 2.1 to 5 s long; the votes come a little before their end, or after it.
@@ -28,7 +32,7 @@ def _votes_kept_over_crashes(draw: Draw, validators: int) -> FaultSequence:
     """Some lose their power again and again when their vote is on the disk and has not left."""
     faults: dict[str, Plain] = {}
     for place, node in enumerate(draw.some_of("kept-votes.validators", range(validators), 2)):
-        start_ms = FAULTS_FROM_MS + draw.between(f"kept-votes.{place}.start_ms", 0, 2_000)
+        start_ms = draw.between(f"kept-votes.{place}.start_ms", 8_000, 9_500)
         faults[f"kept-vote-{place}"] = {
             "kind": "crash-at-boundary",
             "validator": node,
@@ -36,15 +40,15 @@ def _votes_kept_over_crashes(draw: Draw, validators: int) -> FaultSequence:
             "every": draw.between(f"kept-votes.{place}.every", 2, 6),
             "restart_after_ms": draw.one_of(f"kept-votes.{place}.down_ms", (80, 300, 1_500)),
             "start_ms": start_ms,
-            "stop_ms": 13_000,
+            "stop_ms": 15_000,
         }
     return FaultSequence(faults)
 
 
-def _far_block(draw: Draw, validators: int) -> FaultSequence:
+def _far_block(draw: Draw, validators: int, from_ms: int = FAULTS_FROM_MS) -> FaultSequence:
     """One validator misses more views than are kept, and hears of the others by a block of a view far ahead."""
     node = draw.between("far-block.validator", 0, validators - 1)
-    start_ms = draw.between("far-block.start_ms", 2_000, 4_000)
+    start_ms = from_ms + draw.between("far-block.start_ms", 0, 1_500)
     stop_ms = start_ms + draw.between("far-block.for_ms", 2_000, 3_500)
     lost = {**drop([*LEAVING], to=[node]), "start_ms": start_ms, "stop_ms": stop_ms + 2_500}
     absent = {**away(node, validators), "start_ms": start_ms, "stop_ms": stop_ms}
@@ -52,15 +56,17 @@ def _far_block(draw: Draw, validators: int) -> FaultSequence:
     return FaultSequence({"far-block": absent, "lost-timeouts": lost}, {"consensus": {"view_retention": kept}})
 
 
-def _timeouts_for_some(draw: Draw, validators: int) -> FaultSequence:
+def _timeouts_for_some(draw: Draw, validators: int, views: tuple[int, int] = _EARLY) -> FaultSequence:
     """Nobody hears a leader, and what leaves its view reaches some much later than others."""
-    view = draw.between("some-timeouts.view", 4, 8)
+    view = draw.between("some-timeouts.view", *views)
     unheard = {**drop([BlockRelay.traced_name, *VOTES], [view % validators]), "views": [[view, view]], **_SPAN}
     some = sorted(draw.some_of("some-timeouts.to", range(validators), draw.between("some-timeouts.count", 1, 2)))
     late: Plain = {"kind": "rule", "action": "delay", "kinds": [*LEAVING], "views": [[view, view + 1]], "to": some}
     # The leader of the view above is unheard: two waits, the second twice as long.
     delay_ms = draw.one_of("some-timeouts.delay_ms", (400, 2_500, 5_500))
-    return FaultSequence({"unheard": unheard, "late-timeouts": {**late, "delay_ms": delay_ms, **_SPAN}})
+    faults = {"unheard": unheard, "late-timeouts": {**late, "delay_ms": delay_ms, **_SPAN}}
+    leaving = draw.between("some-timeouts.leaving", 0, validators - 1)
+    return FaultSequence({**faults, "leaving": crash_as_it_leaves(draw, "some-timeouts", leaving, 1_500 * view)})
 
 
 def _hidden_chain(draw: Draw, validators: int) -> FaultSequence:
@@ -84,11 +90,33 @@ def _hidden_chain(draw: Draw, validators: int) -> FaultSequence:
     )
 
 
+def _votes_of_a_left_view_later(draw: Draw, validators: int) -> FaultSequence:
+    """The votes of some later views come late."""
+    return renamed(_votes_of_a_left_view(draw, validators, _LATE), "later")
+
+
+def _timeouts_for_some_later(draw: Draw, validators: int) -> FaultSequence:
+    """Nobody hears the leader of a later view, and what leaves it reaches some much later than others."""
+    return renamed(_timeouts_for_some(draw, validators, _LATE), "later")
+
+
+def _far_block_later(draw: Draw, validators: int) -> FaultSequence:
+    """One validator misses more views than are kept, in the second half of the run."""
+    return renamed(_far_block(draw, validators, 8_500), "later")
+
+
 HOTSTUFF_SEQUENCES: Final[tuple[Callable[[Draw, int], FaultSequence], ...]] = (
     _votes_of_a_left_view,
-    _votes_kept_over_crashes,
     _far_block,
     _timeouts_for_some,
     _hidden_chain,
 )
 """Every one of them, each in its turn."""
+
+LATER_HOTSTUFF_SEQUENCES: Final[tuple[Callable[[Draw, int], FaultSequence], ...]] = (
+    _votes_kept_over_crashes,
+    _votes_of_a_left_view_later,
+    _timeouts_for_some_later,
+    _far_block_later,
+)
+"""Those that come after one of the others in the same run."""

@@ -6,18 +6,21 @@ No other fault is at work in them but what a seed draws beside its sequence.
 from collections.abc import Callable
 from typing import Final
 
-from cluster.swarm.sequences.sequence import FaultSequence, away, crash, drop
+from cluster.swarm.sequences.sequence import FaultSequence, away, crash, drop, renamed
 from faults.kinds.drawing import FAULTS_FROM_MS, FAULTS_UNTIL_MS, Plain
 from network.draw import Draw
 from validators.consensus.longest_chain.messages import Announcement
 from validators.consensus.quorum import faults_of
 from validators.messages import BlockRelay, BlockResponse
 
-SLOTS_MS: Final = (500, 500, 1_000)
+SLOTS_MS: Final = (500, 500, 500, 1_000)
 """Lengths of slots, short ones more often: blocks are final before the run is over."""
 
+_LATER_MS: Final = 8_700
+"""The beginning of the second of two sequences."""
 
-def _early_slots(draw: Draw, validators: int) -> FaultSequence:
+
+def _early_slots(draw: Draw, validators: int, from_ms: int = FAULTS_FROM_MS) -> FaultSequence:
     """Clocks of successive leaders are ahead: their blocks are of slots that the others are not in yet, or not nearly.
 
     One of them sleeps as its clock is set right, and reads then that the slot it was woken for has not come.
@@ -28,8 +31,8 @@ def _early_slots(draw: Draw, validators: int) -> FaultSequence:
     # By more than one slot and a message's way, so that blocks wait; by more than two, so that several do.
     part_ms = draw.between("early-slots.part_ms", 260, slot_ms - 20)
     offset_ms = draw.one_of("early-slots.slots", (1, 1, 2, 1, 0)) * slot_ms + part_ms
-    start_ms = draw.between("early-slots.start_ms", 2_000, 5_000)
-    stop_ms = draw.between("early-slots.stop_ms", start_ms + 5_000, FAULTS_UNTIL_MS)
+    start_ms = from_ms + draw.between("early-slots.start_ms", 0, 1_000)
+    stop_ms = start_ms + draw.between("early-slots.for_ms", 5_000, 6_500)
     ahead: Plain = {"kind": "clock-offset", "validators": hit, "offset_ms": offset_ms}
     faults: dict[str, Plain] = {"early-slots": {**ahead, "start_ms": start_ms, "stop_ms": stop_ms}}
     if draw.chance("early-slots.is_alone", 60):
@@ -44,21 +47,21 @@ def _early_slots(draw: Draw, validators: int) -> FaultSequence:
     return FaultSequence(faults, {"chain": {"max_skew_ms": skew_ms}, **_slots(slot_ms)})
 
 
-def _two_branches(draw: Draw, validators: int) -> FaultSequence:
+def _two_branches(draw: Draw, validators: int, from_ms: int = FAULTS_FROM_MS) -> FaultSequence:
     """Halves build a branch each, twice, and some who come together restart with the branch that lost."""
     order = draw.some_of("branches.order", range(validators), validators)
     middle = draw.one_of("branches.middle", (validators // 2, validators // 2, faults_of(validators)))
     groups = [sorted(order[:middle]), sorted(order[middle:])]
     apart: Plain = {"kind": "partition", "groups": groups}
-    first_ms = draw.between("branches.first_ms", 2_000, 3_500)
-    first_end_ms = first_ms + draw.between("branches.first_for_ms", 2_000, 4_000)
-    second_ms = first_end_ms + draw.between("branches.between_ms", 400, 2_000)
+    first_ms = from_ms + draw.between("branches.first_ms", 0, 600)
+    first_end_ms = first_ms + draw.between("branches.first_for_ms", 1_500, 3_000)
+    second_ms = first_end_ms + draw.between("branches.between_ms", 400, 1_200)
     faults: dict[str, Plain] = {
         "first-branches": {**apart, "start_ms": first_ms, "stop_ms": first_end_ms},
         "second-branches": {
             **away(order[-1], validators),
             "start_ms": second_ms,
-            "stop_ms": second_ms + draw.between("branches.second_for_ms", 1_500, 3_500),
+            "stop_ms": second_ms + draw.between("branches.second_for_ms", 1_000, 2_500),
         },
     }
     for place in range(2):
@@ -123,8 +126,24 @@ def _slots(slot_ms: int, **times: int) -> dict[str, Plain]:
     return {"consensus": {"longest_chain": {"slot_ms": slot_ms}, **times}}
 
 
-LONGEST_CHAIN_SEQUENCES: Final[tuple[Callable[[Draw, int], FaultSequence], ...]] = (
-    *(_early_slots, _named_heads, _forged_heads) * 2,
-    _two_branches,
+def _early_slots_later(draw: Draw, validators: int) -> FaultSequence:
+    """Clocks of successive leaders are ahead in the second half of the run."""
+    return renamed(_early_slots(draw, validators, _LATER_MS), "later")
+
+
+def _two_branches_later(draw: Draw, validators: int) -> FaultSequence:
+    """Halves build a branch each in the second half of the run."""
+    return renamed(_two_branches(draw, validators, _LATER_MS), "later")
+
+
+LONGEST_CHAIN_SEQUENCES: Final[tuple[Callable[[Draw, int], FaultSequence], ...]] = (_early_slots, _two_branches)
+"""Every one of them, each in its turn."""
+
+LATER_LONGEST_CHAIN_SEQUENCES: Final[tuple[Callable[[Draw, int], FaultSequence], ...]] = (
+    _named_heads,
+    _forged_heads,
+    _named_heads,
+    _two_branches_later,
+    _early_slots_later,
 )
-"""Every one of them in its turn; branches less often, since faults of other lists lead to them as well."""
+"""Those that come after one of the others in the same run; a Byzantine leader forges as long as it lasts."""

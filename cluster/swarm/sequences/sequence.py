@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from faults.kinds.drawing import Plain
+from faults.kinds.drawing import FAULTS_FROM_MS, Plain
 from network.draw import Draw
 
 
@@ -40,3 +40,22 @@ def applied_early(draw: Draw, name: str, validators: int) -> dict[str, Plain]:
         return {}
     early = {str(node): {"apply": "certified"} for node in range(validators)}
     return {"validators": early, "costs": {"sync_us": draw.one_of(f"{name}.early_sync_us", (60_000, 150_000))}}
+
+
+def crash_as_it_leaves(draw: Draw, name: str, node: int, by_ms: int) -> Plain:
+    """Return a loss of power as a validator gives its view up: it has said so to its disk, and to nobody else."""
+    anchor: Plain = {"event": "timeout", "of": node, "from_ms": FAULTS_FROM_MS, "by_ms": by_ms}
+    return {
+        "kind": "crash-at-boundary",
+        "validator": node,
+        "boundary": "after-sync",
+        "restart_after_ms": draw.between(f"{name}.down_ms", 50, 400),
+        "start_ms": 0,
+        "stop_ms": 2_000,
+        "anchor": anchor,
+    }
+
+
+def renamed(sequence: FaultSequence, prefix: str) -> FaultSequence:
+    """Return a sequence under other names, so that it goes into one plan with another of its kind."""
+    return FaultSequence({f"{prefix}-{name}": fault for name, fault in sequence.faults.items()}, sequence.settings)

@@ -1,6 +1,6 @@
 """Fault sequences about rules of Simplex that nothing else comes to: who enters a view late, or ends one beside others.
 
-Each is about one view, whose messages are lost or late for some validators alone. So two of them go into one run, one
+Most are about one view, whose messages are lost or late for some validators alone. So two of them go into one run, one
 after the other.
 """
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from cluster.swarm.sequences.guards import LATE_VOTES_MS
-from cluster.swarm.sequences.sequence import FaultSequence, drop
+from cluster.swarm.sequences.sequence import FaultSequence, crash_as_it_leaves, drop, renamed
 from faults.kinds.drawing import FAULTS_FROM_MS, FAULTS_UNTIL_MS, Plain
 from faults.kinds.simplex_messages import ANSWERS, CERTIFIED, FINALITY, LEAVING, LEAVING_VOTES, VOTES
 from network.draw import Draw
@@ -116,7 +116,7 @@ def _restart_in_a_view(draw: Draw, validators: int) -> FaultSequence:
     """Nobody has a quorum, and who has just voted loses its power for a moment: the view is still that one."""
     order = draw.some_of("same-view.order", range(validators), validators)
     middle = validators // 2
-    start_ms = draw.between("same-view.start_ms", 3_000, 7_000)
+    start_ms = draw.between("same-view.start_ms", 8_000, 9_500)
     faults: dict[str, Plain] = {
         "no-quorum": {
             "kind": "partition",
@@ -157,6 +157,7 @@ def _left_without_knowing(draw: Draw, validators: int) -> FaultSequence:
             "missed-end": missed,
             "unanswered": unanswered,
             "no-news": {**news, "start_ms": FAULTS_FROM_MS, "stop_ms": stop_ms},
+            "leaving": crash_as_it_leaves(draw, "not-knowing", others[-1], 9_000),
         }
     )
 
@@ -165,36 +166,64 @@ def _slow_builder(draw: Draw, validators: int) -> FaultSequence:
     """One validator builds, verifies and certifies for so long that its views are over when it has done so."""
     node = draw.between("slow-builder.validator", 0, validators - 1)
     factor = draw.one_of("slow-builder.factor", (20, 45, 90))
-    start_ms = draw.between("slow-builder.start_ms", 2_000, 4_000)
-    stop_ms = draw.between("slow-builder.stop_ms", start_ms + 6_000, FAULTS_UNTIL_MS)
+    start_ms = draw.between("slow-builder.start_ms", 8_000, 9_500)
+    stop_ms = draw.between("slow-builder.stop_ms", start_ms + 5_000, FAULTS_UNTIL_MS)
     slow: Plain = {"kind": "slow", "validator": node, "factor": factor, "start_ms": start_ms, "stop_ms": stop_ms}
     return FaultSequence({"slow-builder": slow}, {"costs": {"block_us": 80_000}})
 
 
-def _late_and_left(draw: Draw, validators: int) -> FaultSequence:
-    """A late certification, and later a view that one validator certifies and the others leave."""
-    late, left = _late_certification(draw, validators), _left_by_the_others(draw, validators)
-    return FaultSequence({**late.faults, **left.faults})
+def _dark_votes(draw: Draw, validators: int) -> FaultSequence:
+    """All lose their power with votes for one block on their disks that nobody has heard, and some stay off.
+
+    Those who come back are just a quorum: each needs its own vote, which only its journal has.
+    """
+    view = draw.between("dark-votes.view", 3, 5)
+    leader = view % validators
+    others = draw.some_of("dark-votes.order", _others(leader, validators), validators - 1)
+    off, voters = others[: faults_of(validators)], others[faults_of(validators) :]
+    anchor: Plain = {"event": "view", "of": voters[0], "nth": view, "from_ms": 0, "by_ms": 6_500}
+    # The leader builds a second after the block before, and gives the others two before they leave.
+    at_ms = draw.between("dark-votes.at_ms", 1_500, 2_200)
+    unheard = {**drop([*VOTES], _others(leader, validators)), "views": [[view, view]]}
+    dark: Plain = {"kind": "blackout", "at_ms": at_ms, "anchor": anchor}
+    back_ms = at_ms + draw.between("dark-votes.down_ms", 150, 500)
+    return FaultSequence(
+        {
+            "dark-votes": {**unheard, "start_ms": 0, "stop_ms": at_ms + 100, "anchor": anchor},
+            "dark": {**dark, "validators": sorted([leader, *voters]), "restart_ms": back_ms},
+            "off": {
+                **dark,
+                "validators": sorted(off),
+                "restart_ms": at_ms + draw.between("dark-votes.off_ms", 2_500, 4_500),
+            },
+        }
+    )
 
 
-def _early_and_left(draw: Draw, validators: int) -> FaultSequence:
-    """An early leader, and later a view that one validator certifies and the others leave."""
-    early, left = _early_leader(draw, validators), _left_by_the_others(draw, validators)
-    return FaultSequence({**early.faults, **left.faults})
+def _early_leader_later(draw: Draw, validators: int) -> FaultSequence:
+    """An early leader of a later view."""
+    return renamed(_early_leader(draw, validators, _LATE), "later")
 
 
-def _standing_and_early(draw: Draw, validators: int) -> FaultSequence:
-    """A standstill, and an early leader meanwhile."""
-    standing, early = _asked_of_a_standstill(draw, validators), _early_leader(draw, validators, _LATE)
-    return FaultSequence({**standing.faults, **early.faults})
+def _late_certification_later(draw: Draw, validators: int) -> FaultSequence:
+    """A late certification in a later view."""
+    return renamed(_late_certification(draw, validators, _LATE), "later")
 
 
 SIMPLEX_SEQUENCES: Final[tuple[Callable[[Draw, int], FaultSequence], ...]] = (
-    _early_and_left,
-    _late_and_left,
-    _standing_and_early,
-    _restart_in_a_view,
+    _early_leader,
+    _late_certification,
+    _asked_of_a_standstill,
     _left_without_knowing,
-    _slow_builder,
+    _dark_votes,
 )
 """Every one of them, each in its turn."""
+
+LATER_SIMPLEX_SEQUENCES: Final[tuple[Callable[[Draw, int], FaultSequence], ...]] = (
+    _left_by_the_others,
+    _early_leader_later,
+    _late_certification_later,
+    _restart_in_a_view,
+    _slow_builder,
+)
+"""Those that come after one of the others in the same run."""

@@ -7,7 +7,7 @@ from checker.coverage.registry import CELLS
 from cluster.scenario.load import convert_scenario, load_scenario
 from cluster.swarm.engines.longest_chain import DRAWN_LONGEST_CHAIN as ENGINE
 from cluster.swarm.generator import draw_scenario
-from cluster.swarm.sequences.longest_chain import LONGEST_CHAIN_SEQUENCES
+from cluster.swarm.sequences.longest_chain import LATER_LONGEST_CHAIN_SEQUENCES, LONGEST_CHAIN_SEQUENCES
 from faults import check_plan
 from faults.kinds.registry import decode_fault
 from network.draw import Draw
@@ -15,13 +15,14 @@ from tests.support.cluster_runs import judge_in_process
 
 VALIDATORS = 4
 STATED = ("consensus.engine=longest-chain",)
+SEQUENCES = (*LONGEST_CHAIN_SEQUENCES, *LATER_LONGEST_CHAIN_SEQUENCES)
 
 
 def sequences_of(name, seeds):
     """Return a sequence as it is drawn for some seeds; its first fault, or a few of its faults, have the name."""
     make = next(
         each
-        for each in LONGEST_CHAIN_SEQUENCES
+        for each in SEQUENCES
         if any(fault.startswith(name) for fault in each(Draw(0), VALIDATORS).faults)
     )
     return [make(Draw(seed), VALIDATORS) for seed in seeds]
@@ -43,7 +44,7 @@ def cells_of(sequence):
 
 
 def test_a_sequence_is_a_sound_plan_in_every_cluster():
-    for make in LONGEST_CHAIN_SEQUENCES:
+    for make in SEQUENCES:
         for seed in range(60):
             for validators in (4, 5, 6, 7):
                 drawn = make(Draw(seed), validators).faults
