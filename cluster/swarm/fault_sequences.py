@@ -13,7 +13,7 @@ from cluster.swarm.sequences.disks import DISK_SEQUENCES
 from cluster.swarm.sequences.guards import GUARD_SEQUENCES
 from cluster.swarm.sequences.lags import LAG_SEQUENCES
 from cluster.swarm.sequences.picked import picked_views
-from cluster.swarm.sequences.sequence import FaultSequence, away, crash, drop
+from cluster.swarm.sequences.sequence import FaultSequence, asked_alone, away, crash, drop
 from cluster.swarm.sequences.turns import TURN_SEQUENCES
 from faults.kinds.drawing import FAULTS_FROM_MS, FAULTS_UNTIL_MS, Plain
 from faults.kinds.simplex_messages import ANSWERS, CERTIFIED, LEAVING, VOTES
@@ -22,6 +22,8 @@ from validators.consensus.quorum import faults_of
 
 SMALL_CHUNK_BYTES: Final = 12_000
 """A snapshot in pieces of this length has several."""
+
+_SHORT_FILES: Final = ("blocks", "operations", "journal")
 
 _ANSWERS: Final = ("SnapshotOffer", "BlockResponse")
 
@@ -79,9 +81,9 @@ def _draw_one(hand: Draw, validators: int, engine: DrawnEngine, key: str, makers
 
 
 def _bad_disk(draw: Draw, validators: int) -> FaultSequence:
-    """One validator's disk is bad, and it restarts from it twice."""
+    """One validator's disk is bad in two ways, and it restarts from it twice."""
     node = draw.between("bad-disk.validator", 0, validators - 1)
-    ppm = draw.one_of("bad-disk.ppm", (60_000, 400_000))
+    ppm = draw.one_of("bad-disk.ppm", (150_000, 400_000))
     files = draw.one_of("bad-disk.files", ([], ["blocks"], ["operations"], ["journal"]))
     fault = draw.one_of(
         "bad-disk.kind",
@@ -93,27 +95,36 @@ def _bad_disk(draw: Draw, validators: int) -> FaultSequence:
     )
     first_ms = draw.between("bad-disk.first_ms", 4_500, 8_000)
     second_ms = draw.between("bad-disk.second_ms", 10_000, 13_000)
+    span: Plain = {
+        "start_ms": FAULTS_FROM_MS + draw.between("bad-disk.start_ms", 0, 2_000),
+        "stop_ms": FAULTS_UNTIL_MS - draw.between("bad-disk.stop_ms", 0, 2_000),
+    }
     faults: dict[str, Plain] = {
-        "bad-disk": {
-            **fault,
-            "validator": node,
-            "start_ms": FAULTS_FROM_MS + draw.between("bad-disk.start_ms", 0, 2_000),
-            "stop_ms": FAULTS_UNTIL_MS - draw.between("bad-disk.stop_ms", 0, 2_000),
-        },
+        "bad-disk": {**fault, "validator": node, **span},
+        # A run's files are so short that one kind in one file often has no effect; a snapshot would be rotten always.
+        "rot-beside": {"kind": "bit-rot", "ppm": 60_000, "files": [*_SHORT_FILES], "validator": node, **span},
         "first-restart": crash(node, first_ms, 600),
         "second-restart": crash(node, second_ms, 600),
     }
-    if draw.chance("bad-disk.is_asked", 50):
-        # Who comes back asks the next one first: for blocks that stand on the bad disk.
-        asking = (node - 1) % validators
-        faults["asking"] = {**away(asking, validators), "start_ms": 2_500, "stop_ms": first_ms}
-    return FaultSequence(faults)
+    if not draw.chance("bad-disk.is_asked", 50):
+        return FaultSequence(faults)
+    asking = (node - 1) % validators
+    back_ms = first_ms + 900
+    return FaultSequence(
+        faults
+        | {
+            "asking": {**away(asking, validators), "start_ms": 2_500, "stop_ms": back_ms},
+            "asking-it-alone": asked_alone(node, asking, validators, back_ms),
+        },
+        # Blocks one by one, and no snapshot of them all.
+        {"sync": {"snapshot_gap_blocks": 256}},
+    )
 
 
 def _misdirected(draw: Draw, validators: int) -> FaultSequence:
     """One validator's writes land elsewhere, and it restarts from them twice."""
     sequence = _bad_disk(draw, validators)
-    ppm = draw.one_of("misdirected.ppm", (60_000, 400_000))
+    ppm = draw.one_of("misdirected.ppm", (150_000, 400_000))
     sequence.faults["bad-disk"] |= {"kind": "misdirected-write", "ppm": ppm}
     return sequence
 

@@ -10,17 +10,24 @@ from faults.byzantine.votes import other_digest
 from validators.consensus.interface import Finality
 from validators.execution import Block
 from validators.execution.blocks import decode_header, decode_sealed, encode_header, encode_sealed
-from validators.messages import BlockResponse, Message, SnapshotChunk, SnapshotOffer
+from validators.messages import BlockRelay, BlockResponse, Message, SnapshotChunk, SnapshotOffer, block_label
 
 TRUE_OFFERS: Final = 4
 """Chances of an offer, beside one for each way to forge it, to be left as it is."""
 
+ENOUGH_TO_VOTE: Final = 3
+"""With fewer receivers of a block one of them that does not have it would keep it from being final."""
+
 
 class ForgeAnswers(Behaviour):
-    """Answers peers that catch up with forged blocks and snapshots; `what` says which, by default both."""
+    """Answers with forged blocks and snapshots, asked or not; `what` says which, by default both."""
 
     def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
-        """Forge an answer."""
+        """Forge an answer, or give one that nobody has asked for."""
+        if isinstance(outgoing.message, BlockRelay):
+            is_about_blocks = self.fault.what in {"", "blocks"}
+            is_to_change = is_about_blocks and self.is_time()
+            return exchange_body(self, outgoing, outgoing.message) if is_to_change else (outgoing,)
         forged = self._forge(outgoing.message)
         if forged is None or not self.is_time():
             return (outgoing,)
@@ -38,20 +45,22 @@ class ForgeAnswers(Behaviour):
         return None
 
     def _forge_blocks(self, message: BlockResponse) -> Message:
-        first, *others = message.blocks
-        block, seal = decode_sealed(first)
+        """Return an answer of which one block is forged, in the way whose turn it is."""
+        blocks, place = list(message.blocks), self.draw(len(message.blocks))
+        block, seal = decode_sealed(blocks[place])
         header = block.header
-        choice = self.draw(4)
+        choice = self.take_turn("blocks", 4)
         if choice == 0:
-            return BlockResponse((first[:-1], *others))
-        if choice == 1:
-            # The right digest over another body.
-            return BlockResponse((encode_sealed(Block(header, (*block.transactions, b"more")), seal), *others))
-        if choice == 2:
+            blocks[place] = blocks[place][:-1]
+        elif choice == 1:
+            blocks[place] = _with_another_body(block, seal)
+        elif choice == 2:
             header = replace(header, state_root=other_digest(header.state_root))
-            return BlockResponse((encode_sealed(Block(header, block.transactions), seal), *others))
-        header = replace(header, height=(1 << 62) + header.height, parent=other_digest(header.parent))
-        return BlockResponse((encode_sealed(Block(header, block.transactions), seal),))
+            blocks[place] = encode_sealed(Block(header, block.transactions), seal)
+        else:
+            header = replace(header, height=(1 << 62) + header.height, parent=other_digest(header.parent))
+            blocks[place:] = [encode_sealed(Block(header, block.transactions), seal)]
+        return BlockResponse(tuple(blocks))
 
     def _forge_offer(self, message: SnapshotOffer[Finality]) -> Message | None:
         """Return an offer forged in the way whose turn it is; None now and then, so that its pieces are asked for."""
@@ -84,3 +93,23 @@ class ForgeAnswers(Behaviour):
             (*others, first),
         )[self.take_turn("piece", 6)]
         return replace(message, operations=operations)
+
+
+def exchange_body(behaviour: Behaviour, outgoing: Outgoing, relay: BlockRelay) -> Iterable[Outgoing]:
+    """Return what goes out in the place of one's own block: one of the others gets it over another body.
+
+    Nobody has asked for that answer. All others vote for the true block, which becomes final, and the one has to ask.
+    """
+    if len(outgoing.to) < ENOUGH_TO_VOTE:
+        return (outgoing,)
+    block, seal = decode_sealed(relay.block)
+    answer = BlockResponse((_with_another_body(block, seal),))
+    place = behaviour.draw(len(outgoing.to))
+    one, others = outgoing.to[place : place + 1], outgoing.to[:place] + outgoing.to[place + 1 :]
+    behaviour.note(BlockResponse.traced_name, one)
+    return (Outgoing(one, answer, block_label(answer, block.header)), outgoing._replace(to=others))
+
+
+def _with_another_body(block: Block, seal: bytes) -> bytes:
+    """Return a block's encoding with its own digest, over other transactions."""
+    return encode_sealed(Block(block.header, (*block.transactions, b"more")), seal)

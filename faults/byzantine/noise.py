@@ -5,6 +5,7 @@ from functools import partial
 from typing import Final
 
 from faults.byzantine.adversary import Behaviour, Outgoing
+from faults.byzantine.answers import exchange_body
 from network.types import NO_LABEL, Label
 from validators.execution import Block
 from validators.execution.blocks import VERSION, Header, encode_block
@@ -71,7 +72,13 @@ class _Noise(Behaviour):
 
 
 class Garbage(_Noise):
-    """Sends bytes that are no message, and messages that make no sense."""
+    """Sends bytes that are no message, and messages that make no sense; a block of its own over another body to one."""
+
+    def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
+        """Add noise to a vote, and change the body of a block for one."""
+        if isinstance(outgoing.message, BlockRelay):
+            return exchange_body(self, outgoing, outgoing.message)
+        return super().tamper(outgoing)
 
     def make(self) -> Iterable[Message | bytes]:
         """Return one of many."""

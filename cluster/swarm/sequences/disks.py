@@ -24,9 +24,9 @@ def _broken_pruning(draw: Draw, validators: int) -> FaultSequence:
         }
         for place, node in enumerate(hit)
     }
-    if draw.chance("broken-pruning.is_rotten", 65):
-        # A copy of few records: rarer damage would hardly ever be there as a pruning begins.
-        ppm = draw.one_of("broken-pruning.ppm", (60_000, 300_000))
+    if draw.chance("broken-pruning.is_rotten", 85):
+        # Damage in the one copy spares the other: more often, the first that is read would nearly always have it.
+        ppm = draw.one_of("broken-pruning.ppm", (80_000, 160_000))
         rot = {"kind": "bit-rot", "validator": hit[0], "ppm": ppm, "files": ["journal"]}
         faults["rot"] = {**rot, "start_ms": 3_000, "stop_ms": 14_000}
     if draw.chance("broken-pruning.is_slow", 60):
@@ -90,6 +90,10 @@ def _bad_journal(draw: Draw, validators: int) -> FaultSequence:
         "stop_ms": draw.between("bad-journal.stop_ms", 9_000, 15_000),
     }
     faults: dict[str, Plain] = {"bad-journal": bad}
+    if bad["kind"] != "bit-rot":
+        # Those have no effect on a journal that is as short as that of most runs.
+        rot = {**bad, "kind": "bit-rot", "ppm": draw.one_of("bad-journal.rot_ppm", (60_000, 200_000))}
+        faults["rot-beside"] = rot
     at_ms = 3_000
     for place in range(draw.between("bad-journal.starts", 3, 5)):
         at_ms += draw.between(f"bad-journal.{place}.wait_ms", 700, 2_000)

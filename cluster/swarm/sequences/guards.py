@@ -7,7 +7,7 @@ code that hundreds of seeds had not come to.
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from cluster.swarm.sequences.sequence import FaultSequence, away, crash, drop
+from cluster.swarm.sequences.sequence import FaultSequence, asked_alone, away, crash, drop
 from cluster.swarm.sequences.turns import IMPATIENT_RETRY_MS, joined_in_turn
 from faults.kinds.drawing import FAULTS_FROM_MS, Plain
 from faults.kinds.simplex_messages import LEAVING, VOTES
@@ -20,20 +20,20 @@ LATE_VOTES_MS: Final = (3_200, 3_500, 3_900)
 
 
 def _rotten_archive(draw: Draw, validators: int) -> FaultSequence:
-    """Old blocks have gone bad since the start at the peer that is asked for them first: another one is asked."""
+    """Old blocks have gone bad since the start at the peer that alone answers: it has to have them again itself."""
     archive = draw.between("rotten-archive.validator", 0, validators - 1)
     # After its restart it has what is old on its disk alone, and the disk was sound when it was read.
-    at_ms = FAULTS_FROM_MS + draw.between("rotten-archive.at_ms", 1_500, 3_000)
+    at_ms = FAULTS_FROM_MS + draw.between("rotten-archive.at_ms", 3_300, 4_200)
     rot: Plain = {"kind": "bit-rot", "validator": archive, "ppm": 400_000, "files": ["blocks"]}
     faults: dict[str, Plain] = {
         "rotten-archive": {**rot, "start_ms": at_ms + 900, "stop_ms": 16_000},
         "archive-restart": crash(archive, at_ms, 500),
     }
     for place in range(2):
-        # The one before it asks it first; so does the one before that, when the first is away again.
         reader = (archive - 1 - place) % validators
         start_ms = FAULTS_FROM_MS + draw.between(f"rotten-archive.{place}.start_ms", 0, 300) + 5_700 * place
         faults[f"reader-{place}"] = {**away(reader, validators), "start_ms": start_ms, "stop_ms": start_ms + 5_300}
+        faults[f"reading-there-{place}"] = asked_alone(archive, reader, validators, start_ms + 5_300)
     # Blocks one by one, and no snapshot of them all.
     return FaultSequence(faults, {"sync": {"snapshot_gap_blocks": 256}})
 
@@ -85,7 +85,7 @@ def _torn_again(draw: Draw, validators: int) -> FaultSequence:
                 "stop_ms": 15_000,
             },
         },
-        {"costs": {"sync_us": draw.one_of("torn-again.sync_us", (15_000, 40_000))}},
+        {"costs": {"sync_us": draw.one_of("torn-again.sync_us", (15_000, 40_000, 120_000))}},
     )
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from faults.kinds.drawing import FAULTS_FROM_MS, Plain
 from network.draw import Draw
+from validators.messages import BlockResponse
 
 
 class FaultSequence(NamedTuple):
@@ -28,6 +29,13 @@ def away(node: int, validators: int) -> Plain:
 def drop(kinds: list[str], senders: Sequence[int] = (), to: Sequence[int] = ()) -> Plain:
     """Return a loss of messages, without its times."""
     return {"kind": "rule", "action": "drop", "kinds": kinds, "from": list(senders), "to": list(to)}
+
+
+def asked_alone(node: int, asking: int, validators: int, start_ms: int) -> Plain:
+    """Return a loss of all blocks that others than `node` answer one with, until it has asked each of them in turn."""
+    others = [other for other in range(validators) if other not in {node, asking}]
+    lost = drop([BlockResponse.traced_name], others, [asking])
+    return {**lost, "start_ms": start_ms, "stop_ms": start_ms + 1_100 * validators}
 
 
 def applied_early(draw: Draw, name: str, validators: int) -> dict[str, Plain]:

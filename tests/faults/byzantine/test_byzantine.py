@@ -233,7 +233,8 @@ def test_lies_are_deterministic():
 
 def test_what_makes_no_sense_no_other_behaviour_reads():
     """An adversary halted over its own garbage, which it took for an answer to forge, and nobody was told."""
-    result = short_run(lie("noise", 1, "garbage"), lie("forged", 1, "forge-answers"), 'requires=["noise"]')
+    forged = lie("forged", 1, "forge-answers", 'what="snapshots"')
+    result = short_run(lie("noise", 1, "garbage"), forged, 'requires=["noise"]')
 
     assert check_named(result, "faults-effective").summary == "required: forged had no effect"
 
