@@ -12,6 +12,12 @@ SWARM: Final = "swarm"
 CHANCES_MAX: Final = 10
 """Successive seeds of one hand that share out a chance, at most: the fewer, the sooner it has come about."""
 
+HANDS_APART: Final = 2_520_000
+"""Between the first seeds of two cards, in seeds of a hand: a multiple of the lengths of short lists.
+
+Were it 0, the n-th seeds of all cards would be given the same values of all choices.
+"""
+
 _Value = TypeVar("_Value")
 
 
@@ -45,7 +51,8 @@ class Draw:
         turn, place = divmod(self._number, len(cards))
         shuffled = Draw(turn).some_of(name, cards, len(cards))
         card = shuffled[place]
-        return Hand(self.seed, turn * shuffled.count(card) + shuffled[:place].count(card))
+        kind = cards.index(card)
+        return Hand(self.seed, kind * HANDS_APART + turn * shuffled.count(card) + shuffled[:place].count(card))
 
     def next_of(self, name: str, cards: Sequence[_Value], count: int) -> list[_Value]:
         """Return as many successive cards of one shuffled deck after the other; the next seed's come after them."""

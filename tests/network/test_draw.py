@@ -57,6 +57,16 @@ class TestHand:
         assert min(pairs.values()) > 15
         assert len(pairs) == 4
 
+    def test_the_seeds_of_two_cards_are_not_given_the_same_values(self):
+        """What is dealt to the first seeds of one card in turn is not dealt to those of the other one as well."""
+        names = [f"choice {number}" for number in range(12)]
+        given = [
+            [[hand.one_of(name, (1, 2, 3)) for name in names] for hand in self.hands(card)[:10]]
+            for card in ("often", "seldom")
+        ]
+
+        assert all(one != other for one, other in zip(*given, strict=True))
+
     def test_what_is_not_chosen_from_a_list_is_drawn_as_without_a_hand(self):
         assert Draw(3).hand("policy", DECK).between("height", 1, 99) == Draw(3).between("height", 1, 99)
 
