@@ -4,11 +4,13 @@ Each has a share of the seeds that begin without a script, under a key of its ow
 workloads are fitted to it; what else it takes is a workload beside the drawn ones.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+from cluster.swarm.corners import CORNER_WORKLOADS, Suited, dismiss, draw_few, draw_resized
 from cluster.swarm.life import NEEDS, ceiling_of, cycles_of, may_be_precise
 from cluster.swarm.policies.aptos import CELL_GAS
+from cluster.swarm.policies.gba_auction import SLICED_CYCLES
 from cluster.swarm.workloads import MISER_GAS_LIMIT, NARROW_GAS_LIMIT, NARROW_LANE_CYCLES
 from cluster.workloads.kinds.edge_queue import QUEUE_CASES
 from faults.kinds.drawing import Plain
@@ -47,6 +49,9 @@ EDGES_PERCENT: Final = 60
 CROWDED_PERCENT: Final = 50
 """Percentage of the queues between whose transactions entries run that have small blocks and large entries."""
 
+SLICED_PERCENT: Final = 35
+"""Percentage of the GBA auctions whose slices are whole multiples of some gas limits."""
+
 CROWDED_CELLS: Final = 24_000
 """The cells of a small block."""
 
@@ -69,8 +74,15 @@ def combine(draw: Draw, chain: Plain) -> Plain:
     """Return a drawn chain on which certain rules can meet."""
     if chain["policy"] == "aptos":
         return _crowd_queue(draw, chain)
+    if chain["policy"] == "gba-auction" and draw.chance("sliced.is_on", SLICED_PERCENT):
+        equal = {"weight_min": [1, 1], "weight_max": [1, 1], "starvation_floor": [1, 1]}
+        timers = {**chain["timers"], "lane_timer_cycles": SLICED_CYCLES}
+        chain = {**chain, "policy_parameters": {**chain["policy_parameters"], **equal}, "timers": timers}
     if "lane" not in chain:
         return _limit_watches(draw, chain)
+    dismissing = dismiss(draw, chain)
+    if dismissing is not None:
+        return dismissing
     if draw.chance("hurried.is_there", HURRIED_PERCENT):
         lane = {
             "max_allowed_delays": 1,
@@ -100,7 +112,12 @@ def draw_combined(draw: Draw, chain: Plain) -> dict[str, Plain]:
         for name, (percent, suits, make) in _COMBINED.items()
         if suits(chain) and draw.chance(f"{name}.is_on", percent)
     }
-    if "lane" in chain and draw.chance("hurried.is_there", HURRIED_PERCENT):
+    found |= draw_resized(draw, chain)
+    if (
+        "lane" in chain
+        and chain["lane"]["max_allowed_delays"] == 1
+        and draw.chance("hurried.is_there", HURRIED_PERCENT)
+    ):
         found["hurried"] = {
             "kind": "heartbeats",
             "actors": draw.between("hurried.actors", 4, 7),
@@ -132,26 +149,11 @@ def _limit_watches(draw: Draw, chain: Plain) -> Plain:
 
 
 def _draw_pinned(draw: Draw, _chain: Plain) -> Plain:
-    return _draw_few(draw, "pinned", max_fee=PINNED_PRICE, tips=[0])
+    return draw_few(draw, "pinned", max_fee=PINNED_PRICE, tips=[0])
 
 
 def _draw_clamped(draw: Draw, _chain: Plain) -> Plain:
-    return _draw_few(draw, "clamped", max_fee=1_000, tips=[700])
-
-
-def _draw_few(draw: Draw, name: str, *, max_fee: int, tips: list[int]) -> Plain:
-    """Timers of one offer, of which a lane leaves some waiting."""
-    return {
-        "kind": "storm",
-        "actors": 1,
-        "timers_per_actor": draw.between(f"{name}.timers_per_actor", 6, 14),
-        "first_slot": draw.between(f"{name}.first_slot", 6, 9),
-        "spread_slots": 2,
-        "ttl_slots": 20,
-        "gas_limit": NARROW_GAS_LIMIT,
-        "max_fee": max_fee,
-        "tips": tips,
-    }
+    return draw_few(draw, "clamped", max_fee=1_000, tips=[700])
 
 
 def _draw_beggars(draw: Draw, chain: Plain) -> Plain:
@@ -203,7 +205,10 @@ def _draw_precise(draw: Draw, chain: Plain) -> Plain:
 def _draw_short(draw: Draw, chain: Plain) -> Plain:
     """A heartbeat that runs out of gas as it writes, or just behind its last cell."""
     need, base_gas = NEEDS["heartbeats"], chain["policy_parameters"].get("base_gas", 100)
-    gas_limit = cycles_of("heartbeats", chain) + base_gas + draw.between("short.more", 0, CELL_GAS * need.cells)
+    most = CELL_GAS * need.cells
+    # Just enough, a unit less, or anything below.
+    more = draw.one_of("short.is_exact", (most, most - 1, draw.between("short.more", 0, most)))
+    gas_limit = cycles_of("heartbeats", chain) + base_gas + more
     start_ms = draw.between("short.start_ms", 500, 4_000)
     return {"kind": "heartbeats", "actors": 1, "gas_limit": min(gas_limit, ceiling_of(chain)), "start_ms": start_ms}
 
@@ -226,7 +231,8 @@ def _draw_watchers(draw: Draw, chain: Plain) -> Plain:
         "kind": "watchers",
         "actors": draw.between("watchers.actors", 2, 4),
         "timers": draw.between("watchers.timers", 2, 6),
-        "keys": draw.between("watchers.keys", 1, 3),
+        # The last with the balance is as many as a timer may watch.
+        "keys": draw.one_of("watchers.keys", (1, 2, 3, 7)),
         "rounds": draw.between("watchers.rounds", 1, 3),
         "every_ms": draw.one_of("watchers.every_ms", (3_000, 6_000)),
         "start_ms": draw.between("watchers.start_ms", 500, 3_000),
@@ -237,6 +243,7 @@ def _draw_watchers(draw: Draw, chain: Plain) -> Plain:
         "ttl_slots": draw.one_of("watchers.ttl_slots", (3, 20, 20)),
         "gas_limit": min(draw.one_of("watchers.gas_limit", (3_000, 5_000)), ceiling_of(chain)),
         "probes": draw.chance("watchers.probes", 50),
+        "payer": draw.one_of("watchers.payer", ("actor", "sender")),
     }
     if "lane" not in chain:
         watchers["bid"] = max(draw.one_of("watchers.bid", (12, 400, 4_000)), chain["policy_parameters"]["reserve"])
@@ -259,7 +266,7 @@ def _charges_poor(chain: Plain) -> bool:
     return chain["policy"] in {"fifo", "gba-auction", "bias-auction"}
 
 
-_COMBINED: Final[Mapping[str, tuple[int, Callable[[Plain], bool], Callable[[Draw, Plain], Plain]]]] = {
+_COMBINED: Final[Mapping[str, Suited]] = {
     "tiny": (TINY_PERCENT, _has_lane, _draw_tiny),
     "pinned": (PINNED_PERCENT, _has_lane, _draw_pinned),
     "clamped": (CLAMPED_PERCENT, _follows_lane, _draw_clamped),
@@ -268,5 +275,6 @@ _COMBINED: Final[Mapping[str, tuple[int, Callable[[Plain], bool], Callable[[Draw
     "short": (SHORT_PERCENT, _has_queue, _draw_short),
     "edges": (EDGES_PERCENT, _has_queue, _draw_edges),
     "watchers": (WATCHED_PERCENT, _has_triggers, _draw_watchers),
+    **CORNER_WORKLOADS,
 }
 """For how many seeds of a hundred each is on, of the chains that suit it, and how it is drawn."""

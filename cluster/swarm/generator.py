@@ -33,7 +33,7 @@ from cluster.workloads.kinds.edge_scripts import NARROW_MAILBOX
 from faults import kind_of
 from faults.kinds.drawing import Plain
 from network.draw import SWARM, Draw
-from scheduler import POLICIES
+from scheduler import MIN_BASEFEE, POLICIES
 
 IDENTITY_SEEDS: Final = 16
 """Drawn scenarios whose bytes stand for all of them."""
@@ -210,6 +210,8 @@ def _draw_chain(draw: Draw, policy: str) -> Plain:
     timebase = draw.one_of("chain.timebase", ("slot", "slot", "height"))
     if timebase not in POLICIES[policy].timebases:
         timebase = POLICIES[policy].timebases[0]
+    min_basefee = draw.one_of("chain.min_basefee", (800, 800, 800, 8))
+    is_low = min_basefee < MIN_BASEFEE
     # A lane as narrow as this makes timers compete for it in every block.
     may_be_narrow = policy == "eip1559" if drawn is None else drawn.may_be_narrow
     timers = _draw_timers(draw, is_narrow=may_be_narrow and draw.chance("chain.is_narrow", 60))
@@ -217,17 +219,25 @@ def _draw_chain(draw: Draw, policy: str) -> Plain:
         "policy": policy,
         **(_draw_lane(draw) if policy == "eip1559" else {}),
         **({} if drawn is None else drawn.draw(draw)),
+        **(_draw_before_fifo(draw) if policy == "fifo" else {}),
         "timebase": timebase,
         "slot_ms": draw.one_of("chain.slot_ms", (500, 1_000, 1_000, 2_000)) if timebase == "slot" else 1_000,
         "block_cycles": draw.one_of("chain.block_cycles", (60_000, 10_000_000, 10_000_000)),
         "block_cells": draw.one_of("chain.block_cells", (24_000, 10_000_000, 10_000_000)),
         # Prices that begin above their floor fall in blocks that use nothing; a low floor lets them go on falling.
-        "min_basefee": draw.one_of("chain.min_basefee", (800, 800, 800, 8)),
-        "cycle_basefee": draw.one_of("chain.cycle_basefee", (800, 800, 1_000)),
-        "cell_basefee": draw.one_of("chain.cell_basefee", (800, 800, 1_300)),
+        "min_basefee": min_basefee,
+        # Where the floor is low a price of a few units rises by less than a unit, which counts as one.
+        "cycle_basefee": draw.one_of("chain.cycle_basefee", (800, 9, 1_000) if is_low else (800, 800, 1_000)),
+        "cell_basefee": draw.one_of("chain.cell_basefee", (8, 30, 1_300) if is_low else (800, 800, 1_300)),
         "mailbox_cycles": draw.one_of("chain.mailbox_cycles", (NARROW_MAILBOX, 2_000_000)),
         "timers": timers if drawn is None else {**timers, **draw_parameters(draw, policy, drawn.timers)},
     }
+
+
+def _draw_before_fifo(draw: Draw) -> Plain:
+    """In some chains another policy comes first whose timers `fifo` takes on."""
+    previous = draw.one_of("fifo.previous", ("", "fifo-free", "bias-auction"))
+    return {"activation": {"height": draw.one_of("fifo.activation", (4, 7)), "previous": previous}} if previous else {}
 
 
 def _draw_timers(draw: Draw, *, is_narrow: bool) -> Plain:
@@ -261,7 +271,11 @@ def _draw_lane(draw: Draw) -> Plain:
         **_draw_prices(draw),
     }
     lane |= {name: draw.one_of(f"lane.{name}", values) for name, values in READINGS.items()}
-    activation = {"height": draw.one_of("chain.activation", (1, 1, 4, 8))}
+    activation: Plain = {"height": draw.one_of("chain.activation", (1, 1, 4, 8))}
+    if activation["height"] > 1:
+        activation["previous"] = draw.one_of(
+            "chain.previous", ("fifo", "fifo", "fifo-free", "gba-auction", "bias-auction")
+        )
     return {"activation": activation, "calendar": draw_calendar(draw, (3, 4, 3_600)), "lane": lane}
 
 
@@ -283,6 +297,9 @@ def _draw_prices(draw: Draw) -> Plain:
         "excessive_delay": ("off", "force", "force", "cancel"),
     }
     found = {name: draw.one_of(f"lane.{name}", values) for name, values in drawn.items()}
+    if found["initial_lane_basefee"] < found["min_lane_basefee"] and draw.chance("lane.is_cheap", 67):
+        # Below its least price a lane stays for one block only.
+        found["min_lane_basefee"] = 8
     return {**found, "weight_min": weight_min, "weight_max": weight_max}
 
 

@@ -316,7 +316,8 @@ def _draw_bots(draw: Draw) -> Plain:
         "kind": "liquidations",
         "bots": draw.between("bots.bots", 1, 2),
         "positions": 5,
-        "debt_step": draw.one_of("bots.debt_step", (1_000, 2_000)),
+        # Near their limits, over them in the end, over them at once.
+        "debt_step": draw.one_of("bots.debt_step", (1_000, 1_500, 2_000)),
         "gas_limit": 40_000,
         # One that looks in every slot has nothing to hurry for when a position is near its limit.
         "interval_slots": draw.one_of("bots.interval_slots", (1, 2, 2, 3)),

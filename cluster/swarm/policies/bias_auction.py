@@ -71,10 +71,14 @@ def draw_bias(draw: Draw) -> Plain:
     """Return the activation, the calendar and the parameters of a chain with this policy."""
     height = draw.one_of("bias.activation", (1, 1, 4))
     previous = draw.one_of("bias.previous", ("fifo", "fifo-free")) if height > 1 else "fifo"
+    own = draw_parameters(draw, "bias", _PARAMETERS)
+    # A bias that stands at its limit has only one way to go.
+    at_limit = draw.one_of("bias.at_limit", ("", "lambda_min", "lambda_max"))
+    own |= {at_limit: own["bias_lambda"]} if at_limit else {}
     return {
         "activation": {"height": height, "previous": previous},
         "calendar": draw_calendar(draw, (3, 4, 3_600)),
-        "policy_parameters": draw_parameters(draw, "bias", _PARAMETERS),
+        "policy_parameters": own,
     }
 
 

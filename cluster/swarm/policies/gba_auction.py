@@ -43,13 +43,20 @@ _WEIGHTS: Final = (((1, 2), (2, 1)), ((1, 2), (5, 3)), ((1, 1), (1, 1)))
 """The least and the greatest weight."""
 
 
+SLICED_CYCLES: Final = 12_000
+"""The lane of an auction whose equal slices are whole multiples of these limits."""
+
+SLICED_LIMITS: Final = (1_200, 1_500, 2_000, 3_000)
+"""Gas limits of heartbeats in such a lane: a tenth of it, an eighth, a sixth and a quarter."""
+
+
 def draw_auction(draw: Draw) -> Plain:
     """Return the activation, the calendar and the parameters of a chain with this policy."""
     weight_min, weight_max = draw.one_of("auction.weights", _WEIGHTS)
     own = {name: draw.one_of(f"auction.{name}", values) for name, values in _PARAMETERS.items()}
     if own["starvation_floor"][0] * weight_max[1] > weight_max[0] * own["starvation_floor"][1]:
         own["starvation_floor"] = weight_max
-    height = draw.one_of("auction.activation", (1, 4))
+    height = draw.one_of("auction.activation", (1, 4, 4))
     # After the lane there are timers with fees of their own, which hold.
     previous = draw.one_of("auction.previous", ("fifo", "eip1559", "eip1559")) if height > 1 else "fifo"
     return {
@@ -62,7 +69,7 @@ def draw_auction(draw: Draw) -> Plain:
     }
 
 
-def fit_to_auction(_draw: Draw, name: str, workload: Plain, chain: Plain) -> Plain:
+def fit_to_auction(draw: Draw, name: str, workload: Plain, chain: Plain) -> Plain:
     """Return a workload whose timers the auction admits, and whose agent can answer within its cycles."""
     bidding = dict(workload)
     if name == "rivals":
@@ -70,6 +77,8 @@ def fit_to_auction(_draw: Draw, name: str, workload: Plain, chain: Plain) -> Pla
         bidding["agent"] = "sum"
     if AGENT_CYCLES.get(bidding.get("agent", ""), 0) > chain["policy_parameters"]["gba_call_cycles"]:
         bidding["agent"] = CHEAPEST_AGENT
+    if chain["timers"]["lane_timer_cycles"] == SLICED_CYCLES and bidding["kind"] == "heartbeats":
+        bidding["gas_limit"] = draw.one_of(f"{name}.slice", SLICED_LIMITS)
     if "payer" in bidding:
         # Only the owner pays there (Q-50).
         bidding["payer"] = "actor"

@@ -25,7 +25,17 @@ from cluster.workloads.kinds.edge_scripts import (
     script_of,
     sent,
 )
-from cluster.workloads.submission import FUNDS, Client, GenesisShare, Site, TimedTransaction, Volume, WorkloadKind
+from cluster.workloads.submission import (
+    CALL_CYCLES,
+    FEE_MAX,
+    FUNDS,
+    Client,
+    GenesisShare,
+    Site,
+    TimedTransaction,
+    Volume,
+    WorkloadKind,
+)
 from scheduler import MAX_U63
 from validators.actors import (
     FeedOrder,
@@ -40,7 +50,7 @@ from validators.actors import (
 )
 from validators.actors.metering import SYSTEM_INSTRUCTION_CYCLES, TRANSACTION_CYCLES
 from validators.execution import GenesisActor, SystemCancelTimer, SystemExtendTimer, SystemUpdateTimerConfig
-from validators.execution.blocks import ExecuteActor, Transfer
+from validators.execution.blocks import ExecuteActor, Transaction, Transfer, encode_transaction
 
 
 def _spending(bench: Bench) -> Iterable[Attempt]:
@@ -63,6 +73,11 @@ def _services(bench: Bench) -> Iterable[Attempt]:
         *[("game-loop", "start", game)] * 2,
         *(("oracle-feed", "submit", Submission(4)), ("oracle-feed", "start", feed)),
         *(("oracle-feed", "submit", Submission(5)), ("oracle-feed", "submit", b"\x90")),
+    )
+    # Without a limit of their own: that of the protocol holds.
+    unlimited = (HeartbeatOrder(3), PlanOrder(bench.others["merchant"], 1_000, 3), GameOrder(2, (bench.scripted,)))
+    orders += tuple(
+        zip(("heartbeat", "subscription", "game-loop"), ("start", "subscribe", "start"), unlimited, strict=True)
     )
     yield from (bench.order(*order) for order in orders)
     # Positions at the limits of risk, each price for some blocks: at 10 the alarm is above a debt of 70, at 8 the limit
@@ -152,6 +167,44 @@ def _fees(bench: Bench) -> Iterable[Attempt]:
     for tip in (0, 7, 1_000_000):
         yield sent(call, priority_fee_per_cycle=tip)
     yield sent(call, max_fee_per_cell=900)
+    # At the limits: just the usual floor, all of the sender's units, no cycle and no cell beyond the transaction's own.
+    yield from (sent(call, max_fee_per_cycle=800), sent(call, max_fee_per_cell=800))
+    yield sent(call, max_fee_per_cycle=900, priority_fee_per_cycle=900)
+    whole = (FUNDS - SCRIPT_CELLS * FEE_MAX) // WHOLE_CYCLES
+    yield sent(call, cycles_limit=WHOLE_CYCLES, max_fee_per_cycle=whole)
+    yield from (sent(call, cycles_limit=TRANSACTION_CYCLES), sent(call, cells_limit=_bytes_of(call)))
+    # Ahead of all others, because they need the whole block.
+    for limit in BLOCK_LIMITS["cycles_limit"]:
+        yield sent(call, cycles_limit=limit, priority_fee_per_cycle=FEE_MAX)
+    for limit in BLOCK_LIMITS["cells_limit"]:
+        yield sent(call, cells_limit=limit, priority_fee_per_cycle=FEE_MAX)
+
+
+WHOLE_CYCLES: Final = 5_000
+"""Cycles of a transaction whose charge is all that its sender has."""
+
+BLOCK_LIMITS: Final = {"cycles_limit": (60_000, 10_000_000), "cells_limit": (24_000, 10_000_000)}
+"""Limits of blocks in the swarm: a transaction that asks for all of one stands alone, or is never taken."""
+
+
+def _bytes_of(call: ExecuteActor) -> int:
+    """Return the length of a stranger's transaction whose limit of cells is that length."""
+    return len(
+        encode_transaction(
+            Transaction(
+                public_key=bytes(32),
+                nonce=0,
+                cycles_limit=CALL_CYCLES,
+                # As long as any number of one byte above 127.
+                cells_limit=200,
+                max_fee_per_cycle=FEE_MAX,
+                max_fee_per_cell=FEE_MAX,
+                priority_fee_per_cycle=1,
+                call=call,
+                signature=bytes(64),
+            )
+        )
+    )
 
 
 def _refused(bench: Bench) -> Iterable[Attempt]:

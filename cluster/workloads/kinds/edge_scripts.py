@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from cluster.workloads.submission import FEE_MAX, FUNDS, Site
-from scheduler import MAX_PAYLOAD_BYTES, MAX_U63
+from scheduler import MAX_PAYLOAD_BYTES, MAX_U63, MIN_BASEFEE
 from validators.actors.metering import TRANSACTION_CYCLES, TRANSFER_CYCLES
 from validators.execution.blocks import Call, ExecuteActor, SystemUpdateTimerConfig, Transfer
 
@@ -321,17 +321,49 @@ def _late_income(bench: Bench) -> Iterable[Attempt]:
 
 
 def _ceilings(bench: Bench) -> Iterable[Attempt]:
-    """Timers with the default gas limit, which is a ceiling that falls and rises again."""
+    """Timers with the default gas limit and others that state theirs, while the ceiling falls, then the cap as well."""
+    site = bench.site
+    cap_key, cap = "timer_config.lane_timer_cycles", site.config.lane_timer_cycles
+    if site.lane is not None:
+        cap_key, cap = "system:cip1:max_cycles_per_fire_auction_phase", site.lane.max_cycles_per_fire_auction_phase
+
+    def change(key: str, cycles: int, pause_ms: int = 0) -> Attempt:
+        return Attempt(SystemUpdateTimerConfig(msgspec.msgpack.encode({key: cycles})), pause_ms=pause_ms)
 
     def ceiling(cycles: int, pause_ms: int = 0) -> Attempt:
-        update = msgspec.msgpack.encode({"timer_config.max_cycles_per_fire": cycles})
-        return Attempt(SystemUpdateTimerConfig(update), pause_ms=pause_ms)
+        return change("timer_config.max_cycles_per_fire", cycles, pause_ms)
 
     def timers(*delays: int) -> Attempt:
         return bench.run(*(timer(b"d", delay, ttl=20, terms=[100_000, 300]) for delay in delays))
 
-    before = bench.site.config.max_cycles_per_fire
-    return (timers(3, 4, 4, 5), ceiling(2_500), timers(2, 3), ceiling(before, pause_ms=5_000))
+    def stated(*timers: tuple[int, int]) -> Attempt:
+        return bench.run(*(timer(b"s", delay, gas=gas, ttl=20, terms=[100_000, 300]) for delay, gas in timers))
+
+    before = site.config.max_cycles_per_fire
+    limits = stated((3, 6_000), (4, 3_000), (5, 2_500), (5, 2_400), (6, 7_000), (7, 2_400))
+    fall = (timers(3, 4, 4, 5), limits, ceiling(2_500), timers(2, 3))
+    return (*fall, change(cap_key, 2_400, 2_500), ceiling(before), change(cap_key, cap, 2_500))
+
+
+THIN_PAYMENTS: Final = (2_000, 2_001, 4_500)
+"""Cycles of the fires that a poor actor is given the cost of, each time a little later."""
+
+
+def _thin(bench: Bench) -> Iterable[Attempt]:
+    """Timers of a payer that has just the cost of one of them, while prices stand at the usual floor."""
+    config, lane = bench.site.config, bench.site.lane
+    price = MIN_BASEFEE
+    if lane is not None and lane.settlement == "additive":
+        price += MIN_BASEFEE * lane.lane_multiplier[0] // lane.lane_multiplier[1]
+    cells = config.max_cells_per_fire * MIN_BASEFEE
+    for turn, cycles in enumerate(THIN_PAYMENTS):
+        # The first payment is of just one fire, the later ones come to what is left of it.
+        yield bench.run(("pay", bench.poor, cycles * price + cells), pause_ms=2_600 if turn else 0)
+        offers = ((2_001, 0), (2_000, 0), (1_999, 0), (2_000, 3), (1_000, 900))
+        yield bench.run(
+            *(timer(b"n%d" % place, 3, gas=gas, ttl=9, terms=[5_000, tip]) for place, (gas, tip) in enumerate(offers)),
+            on=bench.poor,
+        )
 
 
 def _crowd(bench: Bench) -> Iterable[Attempt]:
@@ -351,6 +383,6 @@ def _large(bench: Bench) -> Iterable[Attempt]:
 
 SCRIPTS: Final[tuple[Case, ...]] = (
     *(_storage, _money, _gas, _strange_calls, _due, _payers, _changes, _far, _conventions, _messages, _terms, _agents),
-    *(_crowd, _large, _late_income, _ceilings),
+    *(_crowd, _large, _late_income, _ceilings, _thin),
 )
 """Groups of transactions, each of which tries the rules of one thing."""

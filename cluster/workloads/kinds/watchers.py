@@ -1,7 +1,7 @@
 """The workload `watchers`: timers that wait for changes of values that many of them watch, and who changes these."""
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
@@ -48,6 +48,7 @@ class Watchers(WorkloadKind, tag="watchers", kw_only=True, frozen=True):
     ttl_slots: Annotated[Positive, means("Slots, or heights, that a timer waits for a change.")] = 30
     gas_limit: Annotated[Positive, means("Cycles that a fire may use.")] = 5_000
     bid: Annotated[NotNegative | None, means("Units that a timer bids in the bias auction.")] = None
+    payer: Annotated[Literal["actor", "sender"], means("Each actor for its own timers, or its owner.")] = "actor"
     probes: Annotated[bool, means("Whether each round also tries what the rules refuse.")] = False
 
     def problem(self, site: Site) -> str:
@@ -81,7 +82,8 @@ class Watchers(WorkloadKind, tag="watchers", kw_only=True, frozen=True):
         for number in range(self.rounds):
             at_ms = self.start_ms + number * self.every_ms
             for index, owner in enumerate(owners):
-                yield self._run(owner, at_ms, site.actor(index), self._watching(site))
+                payer = owner.address if self.payer == "sender" else None
+                yield self._run(owner, at_ms, site.actor(index), self._watching(site, payer))
             for index, owner in enumerate(owners if self.cancels else ()):
                 names = [["cancel", _name(timer)] for timer in range(self.cancels)]
                 yield self._run(owner, at_ms + self.cancel_ms, site.actor(index), names)
@@ -93,12 +95,12 @@ class Watchers(WorkloadKind, tag="watchers", kw_only=True, frozen=True):
             if self.probes:
                 yield writer.sign(at_ms, Transfer(ESCROW_ADDRESS, 1), may_fail=True)
 
-    def _watching(self, site: Site) -> list[list[Any]]:
+    def _watching(self, site: Site, payer: bytes | None) -> list[list[Any]]:
         """Return the steps by which an actor begins to watch in a round."""
         feed = self._feed(site)
-        steps = [self._watch(_name(timer), self._watched(feed, timer)) for timer in range(self.timers)]
+        steps = [self._watch(_name(timer), self._watched(feed, timer), payer) for timer in range(self.timers)]
         if self.probes:
-            steps += [self._watch(b"refused", [[feed, _key(0)]] * 2), ["extend", _name(self.timers - 1), 9]]
+            steps += [self._watch(b"refused", [[feed, _key(0)]] * 2, payer), ["extend", _name(self.timers - 1), 9]]
             steps.append(["pay", ESCROW_ADDRESS, 1])
         return steps
 
@@ -108,9 +110,9 @@ class Watchers(WorkloadKind, tag="watchers", kw_only=True, frozen=True):
             return [[feed, None], *([feed, _key(key)] for key in range(self.keys))]
         return [[feed, _key(timer % self.keys)]]
 
-    def _watch(self, name: bytes, watched: list[list[Any]]) -> list[Any]:
+    def _watch(self, name: bytes, watched: list[list[Any]], payer: bytes | None) -> list[Any]:
         terms = [None, None, None, None, self.bid]
-        return ["watch", name, watched, b"", None, self.gas_limit, self.ttl_slots, terms]
+        return ["watch", name, watched, b"", payer, self.gas_limit, self.ttl_slots, terms]
 
     def _run(self, client: Client, at_ms: int, actor: bytes, steps: list[list[Any]]) -> TimedTransaction:
         # With patience: what one step is refused must not take back the others.

@@ -1,0 +1,194 @@
+"""Draws for rules that a run meets at one value only, or where several things have to be there at once.
+
+They are a part of the combinations (`cluster.swarm.combinations`): each is a workload beside the drawn ones, for chains
+that suit it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from cluster.swarm.life import ceiling_of, cycles_of
+from cluster.swarm.policies.registry import DRAWN_POLICIES
+from cluster.swarm.workloads import MISER_GAS_LIMIT, NARROW_GAS_LIMIT, NARROW_LANE_CYCLES, SHORT_TTL_SLOTS
+from cluster.workloads.kinds.edge_cases import CASES
+from faults.kinds.drawing import Plain
+from network.draw import Draw
+
+Suited = tuple[int, Callable[[Plain], bool], Callable[[Draw, Plain], Plain]]
+"""For how many of a hundred chains that suit it a workload is on, which these are, and how it is drawn."""
+
+RESIZED_PERCENT: Final = 30
+"""Percentage of the chains whose ring a council makes shorter than the time to some of what waits."""
+
+DISMISSED_PERCENT: Final = 14
+"""Percentage of the chains with the lane on which timers are cancelled that have waited for too long."""
+
+ASKED_PERCENT: Final = 45
+"""Percentage of the chains with agents on which some fail, or bid what nobody can."""
+
+SPENT_PERCENT: Final = 30
+"""Percentage of the chains with fees on which a fire takes what the next ones would cost."""
+
+CORNERS_PERCENT: Final = 50
+"""Percentage of the chains on which one group of the rules' limits is tried that suits their policy."""
+
+FAR_SLOTS: Final = 36
+"""Slots over which timers are spread that a ring becomes too short for: more than most runs have left."""
+
+BAD_AGENTS: Final = (
+    *("nothing", "low", "revert", "spin", "crash", "write", "negative", "great", "garbage", "short", "nobody"),
+)
+"""Agents that fail, or whose answers cannot be."""
+
+CORNERS: Final[Mapping[str, Sequence[int]]] = {
+    policy: tuple(number for number, case in enumerate(CASES) if case.__name__.strip("_") in names.split())
+    for policy, names in {
+        "eip1559": "ceilings thin fees late_income crowd terms agents payers spending ceilings thin crowd",
+        "gba-auction": "ceilings thin fees agents spending services changes payers",
+        "bias-auction": "ceilings thin fees agents spending services changes payers",
+        "aptos": "thin fees services changes messages money gas",
+        "fifo": "ceilings thin fees spending services changes payers money",
+    }.items()
+}
+"""Groups of the edge cases by policy, those whose rules few seeds of it would meet."""
+
+
+def draw_few(draw: Draw, name: str, *, max_fee: int, tips: list[int]) -> Plain:
+    """Timers of one offer, of which a lane leaves some waiting."""
+    return {
+        "kind": "storm",
+        "actors": 1,
+        "timers_per_actor": draw.between(f"{name}.timers_per_actor", 6, 14),
+        "first_slot": draw.between(f"{name}.first_slot", 6, 9),
+        "spread_slots": 2,
+        "ttl_slots": 20,
+        "gas_limit": NARROW_GAS_LIMIT,
+        "max_fee": max_fee,
+        "tips": tips,
+    }
+
+
+def _draw_resized(draw: Draw, chain: Plain) -> dict[str, Plain]:
+    """Timers far ahead, some of them for the time after the run, and a ring that becomes too short for most of them."""
+    timers, first_slot = chain["timers"], draw.between("resized.first_slot", 6, 9)
+    spread_slots = min(FAR_SLOTS, timers["max_ttl_blocks"] - SHORT_TTL_SLOTS - first_slot)
+    count = min(spread_slots, timers["max_timers_per_actor"])
+    far: Plain = {
+        "kind": "storm",
+        "actors": 1,
+        "timers_per_actor": count,
+        "timers_per_transaction": count,
+        "first_slot": first_slot,
+        "spread_slots": spread_slots,
+        "ttl_slots": SHORT_TTL_SLOTS,
+        "unfunded_actors": 0,
+        "gas_limit": min(MISER_GAS_LIMIT, ceiling_of(chain)),
+        "start_ms": draw.one_of("resized.start_ms", (0, 600)),
+    }
+    if "lane" in chain:
+        far["max_fee"], far["tips"] = 100_000, [3]
+    if chain["policy"] in DRAWN_POLICIES:
+        far = DRAWN_POLICIES[chain["policy"]].fit(draw, "resized", far, chain) or far
+    # A long ring first, so that the buckets are made within its range.
+    long_ring = {"ring_size": 4_096}
+    short = {
+        "ring_size": draw.one_of("resized.ring_size", (2, 3, 8)),
+        "epoch_length": draw.one_of("resized.epoch", (2, 5)),
+    }
+    actions = [
+        {"do": "govern", "at_ms": at_ms, "set": {f"system:cip1:{key}": size for key, size in sizes.items()}}
+        for at_ms, sizes in ((0, long_ring), (draw.between("resized.at_ms", 3_500, 6_000), short))
+    ]
+    return {"far-ahead": far, "resized": {"kind": "governance", "actions": actions, "is_deployer": True}}
+
+
+def _draw_dismissed(draw: Draw, _chain: Plain) -> Plain:
+    """Timers that a narrow lane lets wait until they are cancelled, paid for by their actors or by their sender."""
+    few = draw_few(draw, "dismissed", max_fee=100_000, tips=[1])
+    return {**few, "payer": draw.one_of("dismissed.payer", ("actor", "sender"))}
+
+
+def _draw_asked(draw: Draw, chain: Plain) -> Plain:
+    """Heartbeats whose agent fails, or bids what is absurd or too little."""
+    asked: Plain = {
+        "kind": "heartbeats",
+        "actors": draw.between("asked.actors", 1, 3),
+        "interval_slots": 1,
+        "gas_limit": max(min(NARROW_GAS_LIMIT, ceiling_of(chain)), cycles_of("heartbeats", chain)),
+        "agent": draw.one_of("asked.agent", BAD_AGENTS),
+        "start_ms": draw.between("asked.start_ms", 500, 4_000),
+    }
+    if "lane" in chain and draw.chance("asked.states_fee", 50):
+        asked["max_fee"] = 100_000
+    return asked
+
+
+def _draw_spent(draw: Draw, chain: Plain) -> Plain:
+    """Fires of one block, of which the first spends what the others would cost."""
+    spent: Plain = {
+        "kind": "storm",
+        "actors": draw.between("spent.actors", 1, 2),
+        "timers_per_actor": draw.between("spent.timers_per_actor", 5, 12),
+        "first_slot": draw.between("spent.first_slot", 6, 10),
+        "spread_slots": 2,
+        "ttl_slots": SHORT_TTL_SLOTS,
+        "gas_limit": min(MISER_GAS_LIMIT, ceiling_of(chain)),
+        "handler": "spend",
+    }
+    if "lane" in chain:
+        spent["max_fee"], spent["tips"] = 100_000, [17]
+    if chain["policy"] == "bias-auction":
+        spent["bid"] = max(chain["policy_parameters"]["reserve"], 4_000)
+    return spent
+
+
+def _draw_corners(draw: Draw, chain: Plain) -> Plain:
+    """One group of transactions at the limits of rules that the policy has."""
+    return {
+        "kind": "edge-cases",
+        "first": draw.one_of("corners.first", CORNERS.get(chain["policy"], CORNERS["fifo"])),
+        "count": 1,
+        "start_ms": draw.between("corners.start_ms", 300, 5_000),
+        "every_ms": draw.one_of("corners.every_ms", (30, 100)),
+    }
+
+
+def _dismisses(chain: Plain) -> bool:
+    return "lane" in chain and chain["lane"]["excessive_delay"] == "cancel" and chain["lane"]["max_allowed_delays"] == 1
+
+
+def _asks_agents(chain: Plain) -> bool:
+    # Under the bias auction an agent is asked as a timer is scheduled: one that fails leaves nothing behind.
+    has_room = ceiling_of(chain) >= cycles_of("heartbeats", chain)
+    return has_room and ("lane" in chain or chain["policy"] == "gba-auction")
+
+
+def _has_fees(chain: Plain) -> bool:
+    return chain["policy"] not in {"fifo-free", "aptos"}
+
+
+def _any_chain(_chain: Plain) -> bool:
+    return True
+
+
+def dismiss(draw: Draw, chain: Plain) -> Plain | None:
+    """Return a chain with the lane that cancels what has waited for too long, None for most of them."""
+    if not draw.chance("dismissed.is_on", DISMISSED_PERCENT):
+        return None
+    lane = {"max_allowed_delays": 1, "excessive_delay": "cancel"}
+    timers = {**chain["timers"], "lane_timer_cycles": NARROW_LANE_CYCLES}
+    return {**chain, "lane": {**chain["lane"], **lane}, "timers": timers}
+
+
+def draw_resized(draw: Draw, chain: Plain) -> dict[str, Plain]:
+    """Return the workloads of a ring that is made shorter, for some chains."""
+    return _draw_resized(draw, chain) if draw.chance("resized.is_on", RESIZED_PERCENT) else {}
+
+
+CORNER_WORKLOADS: Final[Mapping[str, Suited]] = {
+    "dismissed": (DISMISSED_PERCENT * 5, _dismisses, _draw_dismissed),
+    "asked": (ASKED_PERCENT, _asks_agents, _draw_asked),
+    "spent": (SPENT_PERCENT, _has_fees, _draw_spent),
+    "corners": (CORNERS_PERCENT, _any_chain, _draw_corners),
+}
+"""By name."""
