@@ -254,6 +254,10 @@ def _has_lane(chain: Plain) -> bool:
     return "lane" in chain
 
 
+def _is_pinned(chain: Plain) -> bool:
+    return "lane" in chain and chain["lane"]["max_lane_basefee"] == PINNED_PRICE
+
+
 def _has_queue(chain: Plain) -> bool:
     return bool(chain["policy"] == "aptos")
 
@@ -268,7 +272,7 @@ def _charges_poor(chain: Plain) -> bool:
 
 _COMBINED: Final[Mapping[str, Suited]] = {
     "tiny": (TINY_PERCENT, _has_lane, _draw_tiny),
-    "pinned": (PINNED_PERCENT, _has_lane, _draw_pinned),
+    "pinned": (PINNED_PERCENT, _is_pinned, _draw_pinned),
     "clamped": (CLAMPED_PERCENT, _follows_lane, _draw_clamped),
     "beggars": (BEGGARS_PERCENT, _charges_poor, _draw_beggars),
     "precise": (PRECISE_PERCENT, may_be_precise, _draw_precise),

@@ -24,8 +24,10 @@ _PARAMETERS: Final[Mapping[str, Sequence[Any]]] = {
     "gba_call_cycles": (250, 750, 3_000),
 }
 
+_GOVERNED_LAMBDAS: Final = (50_000, 600_000)
+
 CHANGES: Final[Mapping[str, Sequence[Any]]] = {
-    "system:bias:bias_lambda": (50_000, 600_000),
+    "system:bias:bias_lambda": _GOVERNED_LAMBDAS,
     "system:bias:reserve": (1, 900),
     "system:bias:max_fires_per_actor": (1, 5),
     "system:bias:payment": ("vcg-literal", "vcg-critical", "first-price"),
@@ -72,9 +74,13 @@ def draw_bias(draw: Draw) -> Plain:
     height = draw.one_of("bias.activation", (1, 1, 4))
     previous = draw.one_of("bias.previous", ("fifo", "fifo-free")) if height > 1 else "fifo"
     own = draw_parameters(draw, "bias", _PARAMETERS)
-    # A bias that stands at its limit has only one way to go.
-    at_limit = draw.one_of("bias.at_limit", ("", "lambda_min", "lambda_max"))
-    own |= {at_limit: own["bias_lambda"]} if at_limit else {}
+    # Limits that the loop comes to within a run, with room for what a council sets.
+    near: dict[str, int] = {
+        "lambda_min": min(own["bias_lambda"], *_GOVERNED_LAMBDAS),
+        "lambda_max": max(own["bias_lambda"], *_GOVERNED_LAMBDAS),
+    }
+    if limit := draw.one_of("bias.near_limit", ("", *near)):
+        own[limit] = near[limit]
     return {
         "activation": {"height": height, "previous": previous},
         "calendar": draw_calendar(draw, (3, 4, 3_600)),

@@ -36,7 +36,7 @@ def judge_all(**chain):
             },
             "odd": {"kind": "edge-cases", "every_ms": 20},
         },
-        "run": {"until_height": 24},
+        "run": {"until_height": 34},
     }
     with LiveProgress(title="", is_quiet=True) as progress:
         return run_pipeline(
@@ -72,7 +72,7 @@ def attempts_of(result):
 def test_the_oracle_agrees_on_all_of_them(result):
     assert (result.verdict, result.headline) == (
         "passed",
-        "4 validators hold one state root at every height up to 24",
+        "4 validators hold one state root at every height up to 34",
     )
 
 
@@ -120,7 +120,7 @@ def test_a_script_has_the_gas_that_it_needs(result):
     """A group whose first transaction runs out tries nothing."""
     dry = [attempt for attempt, receipt in attempts_of(result) if receipt is not None and receipt.status == OUT_OF_GAS]
 
-    assert len(dry) == 7
+    assert len(dry) == 9
 
 
 def timer_events_of(result, kind):
