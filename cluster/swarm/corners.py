@@ -11,6 +11,7 @@ from cluster.swarm.life import ceiling_of, cycles_of
 from cluster.swarm.policies.registry import DRAWN_POLICIES
 from cluster.swarm.workloads import MISER_GAS_LIMIT, NARROW_GAS_LIMIT, NARROW_LANE_CYCLES, SHORT_TTL_SLOTS
 from cluster.workloads.kinds.edge_cases import CASES
+from cluster.workloads.kinds.edge_scripts import CROWD
 from faults.kinds.drawing import Plain
 from network.draw import Draw
 
@@ -29,6 +30,9 @@ ASKED_PERCENT: Final = 45
 SPENT_PERCENT: Final = 30
 """Percentage of the chains with fees on which a fire takes what the next ones would cost."""
 
+CROWDED_BOOK_PERCENT: Final = 20
+"""Percentage of the chains with the lane, of those that admit so many timers, on which a book of bids is split."""
+
 CORNERS_PERCENT: Final = 50
 """Percentage of the chains on which one group of the rules' limits is tried that suits their policy."""
 
@@ -43,7 +47,7 @@ BAD_AGENTS: Final = (
 CORNERS: Final[Mapping[str, Sequence[int]]] = {
     policy: tuple(number for number, case in enumerate(CASES) if case.__name__.strip("_") in names.split())
     for policy, names in {
-        "eip1559": "ceilings thin fees late_income crowd terms agents payers spending ceilings thin crowd",
+        "eip1559": "ceilings thin fees late_income terms agents payers spending",
         "gba-auction": "ceilings thin fees agents spending services changes payers",
         "bias-auction": "ceilings thin fees agents spending services changes payers",
         "aptos": "thin fees services changes messages money gas",
@@ -153,6 +157,21 @@ def _draw_corners(draw: Draw, chain: Plain) -> Plain:
     }
 
 
+def _draw_crowd(draw: Draw, _chain: Plain) -> Plain:
+    """So many timers of one actor that a book of them has several blocks, which empty again."""
+    first = next(number for number, case in enumerate(CASES) if case.__name__ == "_crowd")
+    return {
+        "kind": "edge-cases",
+        "first": first,
+        "count": 1,
+        "start_ms": draw.between("crowded-book.start_ms", 300, 2_500),
+    }
+
+
+def _has_long_books(chain: Plain) -> bool:
+    return "lane" in chain and chain["timers"]["max_timers_per_actor"] > CROWD
+
+
 def _dismisses(chain: Plain) -> bool:
     return "lane" in chain and chain["lane"]["excessive_delay"] == "cancel" and chain["lane"]["max_allowed_delays"] == 1
 
@@ -189,6 +208,7 @@ CORNER_WORKLOADS: Final[Mapping[str, Suited]] = {
     "dismissed": (DISMISSED_PERCENT * 5, _dismisses, _draw_dismissed),
     "asked": (ASKED_PERCENT, _asks_agents, _draw_asked),
     "spent": (SPENT_PERCENT, _has_fees, _draw_spent),
+    "crowded-book": (CROWDED_BOOK_PERCENT, _has_long_books, _draw_crowd),
     "corners": (CORNERS_PERCENT, _any_chain, _draw_corners),
 }
 """By name."""
