@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from typing import ClassVar, Final
 
 from faults.byzantine.adversary import Behaviour, Outgoing
+from validators.execution.blocks import decode_sealed, encode_sealed
+from validators.execution.errors import InvalidEncodingError
 from validators.messages import REQUEST_BYTES_MAX, BlockRelay, Message, TransactionGossip
 
 LEVELS: Final = 40
@@ -11,9 +13,12 @@ LEVELS: Final = 40
 
 
 class OddEncoding(Behaviour):
-    """Sends a message in bytes that decode to it or nearly do, before the message itself; `what` says which."""
+    """Sends a message in bytes that decode to it or nearly do, before the message itself; `what` says which.
 
-    FORMS: ClassVar[tuple[str, ...]] = ("trailing", "long-form", "deep", "oversize", "inside")
+    With `sealed` a block has a seal where its chain seals none.
+    """
+
+    FORMS: ClassVar[tuple[str, ...]] = ("trailing", "long-form", "deep", "oversize", "inside", "sealed")
 
     def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
         """Put odd bytes in front of a message."""
@@ -21,26 +26,40 @@ class OddEncoding(Behaviour):
         if isinstance(message, bytes) or not self.is_time():
             return (outgoing,)
         form = self.fault.what or self.FORMS[self.draw(len(self.FORMS))]
-        if form == "inside":
-            return self._inside(outgoing)
+        if form in ("inside", "sealed"):
+            return self._inside(outgoing, form)
         if form == "oversize" and self.adversary.role_of(message) is None:
             # A block may be so long that a longer one would take the links of a run.
             return (outgoing,)
         self.note(f"{outgoing.label.kind} {form}", outgoing.to)
         return (outgoing._replace(message=_odd(form, self.adversary.codec.encode(message))), outgoing)
 
-    def _inside(self, outgoing: Outgoing) -> Iterable[Outgoing]:
+    def _inside(self, outgoing: Outgoing, form: str) -> Iterable[Outgoing]:
         """Put the block or the transactions of a message in another encoding in front of it; it is canonical itself."""
         message = outgoing.message
-        if isinstance(message, BlockRelay):
-            odd: Message = BlockRelay(_in_long_form(message.block))
+        if form == "sealed":
+            sealed = _with_seal(message.block) if isinstance(message, BlockRelay) else b""
+            if not sealed:
+                return (outgoing,)
+            odd: Message = BlockRelay(sealed)
+        elif isinstance(message, BlockRelay):
+            odd = BlockRelay(_in_long_form(message.block))
         elif isinstance(message, TransactionGossip):
             odd = TransactionGossip(tuple(map(_in_long_form, message.transactions)))
         else:
             return (outgoing,)
-        self.note(f"{outgoing.label.kind} inside", outgoing.to)
+        self.note(f"{outgoing.label.kind} {form}", outgoing.to)
         # As bytes: another behaviour would read the block, and this one cannot be read.
         return (outgoing._replace(message=self.adversary.codec.encode(odd)), outgoing)
+
+
+def _with_seal(encoded: bytes) -> bytes:
+    """Return a block with a seal, nothing where it has one or another behaviour has made it unreadable."""
+    try:
+        block, seal = decode_sealed(encoded)
+    except InvalidEncodingError:
+        return b""
+    return b"" if seal else encode_sealed(block, b"seal")
 
 
 def _in_long_form(encoded: bytes) -> bytes:

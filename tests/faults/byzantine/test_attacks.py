@@ -45,6 +45,7 @@ ENCODINGS = (
     "message-too-deep",
     "message-oversize",
     "peer-block-not-canonical",
+    "peer-block-of-stray-seal",
 )
 
 
