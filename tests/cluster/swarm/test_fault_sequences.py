@@ -1,7 +1,7 @@
 """Fault sequences of the swarm: faults that show something only together, and what they have shown."""
 
 from cluster.swarm.engines.simplex import DRAWN_SIMPLEX
-from cluster.swarm.fault_sequences import draw_fault_sequence
+from cluster.swarm.fault_sequences import draw_fault_sequence, draw_own
 from cluster.swarm.generator import draw_scenario
 from faults import check_plan
 from faults.kinds.registry import decode_fault
@@ -21,7 +21,14 @@ SLOW_JOIN = (
 
 
 def test_every_sequence_is_drawn():
-    drawn = [draw_fault_sequence(Draw(seed), 4, DRAWN_SIMPLEX) for seed in SEEDS]
+    drawn = [
+        sequence
+        for seed in SEEDS
+        for sequence in (
+            draw_fault_sequence(Draw(seed), 4, DRAWN_SIMPLEX),
+            *draw_own(Draw(seed), 4, DRAWN_SIMPLEX),
+        )
+    ]
     leading = {next(iter(sequence.faults), "") for sequence in drawn}
     numbered = ("silent-leader", "forger")
     leading = {next((each for each in numbered if name.startswith(f"{each}-")), name) for name in leading}
@@ -29,6 +36,7 @@ def test_every_sequence_is_drawn():
     assert leading == {
         "bad-journal",
         *("unheard", "late-entry", "missed", "no-quorum", "not-knowing", "slow-builder"),
+        *("dark-votes", "other-end", "later-unheard", "later-late-entry"),
         *("behind-0", "behind", "by-block"),
         "bad-disk",
         "failing-disk",

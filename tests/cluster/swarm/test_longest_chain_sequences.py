@@ -20,11 +20,7 @@ SEQUENCES = (*LONGEST_CHAIN_SEQUENCES, *LATER_LONGEST_CHAIN_SEQUENCES)
 
 def sequences_of(name, seeds):
     """Return a sequence as it is drawn for some seeds; its first fault, or a few of its faults, have the name."""
-    make = next(
-        each
-        for each in SEQUENCES
-        if any(fault.startswith(name) for fault in each(Draw(0), VALIDATORS).faults)
-    )
+    make = next(each for each in SEQUENCES if any(fault.startswith(name) for fault in each(Draw(0), VALIDATORS).faults))
     return [make(Draw(seed), VALIDATORS) for seed in seeds]
 
 
