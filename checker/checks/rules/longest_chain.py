@@ -112,8 +112,11 @@ def _leader_of(view: int, validators: int, plan: PlannedRun) -> int | None:
 
 
 def _finality_lag(config: LongestChainConfig) -> int:
-    """Return the depth in slots; of a lottery's as many more as have no leader, and the half for its ups and downs."""
-    if not config.empty_slot_share_ppm:
+    """Return the depth in slots; of a lottery's as many more as have no leader, and the half for its ups and downs.
+
+    A lottery has luck without empty slots too: those of the Byzantine and of who is away may come in a row.
+    """
+    if config.lottery_key is None:
         return config.finality_depth
     led_ppm = 1_000_000 - config.empty_slot_share_ppm
     slots = -(-config.finality_depth * 1_000_000 // led_ppm)

@@ -1,10 +1,13 @@
 """Progress and promises: finality after the last fault, and faults that had to take effect."""
 
+from dataclasses import replace
+
 import pytest
 
 from checker.checks.context import Expectations, RunEnd
 from checker.checks.liveness import FinalityRegained
 from checker.checks.planned import PlannedRun
+from checker.checks.rules.registry import RULES
 from checker.results import verdict_of
 from network.events import Event
 from tests.support.checker_history import (
@@ -15,6 +18,7 @@ from tests.support.checker_history import (
 )
 from tests.support.checks import make_run, show
 from tests.support.events import logged
+from tests.support.longest_chain_bench import config_of
 
 
 class TestFinalityRegained:
@@ -189,3 +193,13 @@ class TestFaultsEffective:
         result = history.judge()["faults-effective"]
 
         assert (result.status, result.summary) == ("inconclusive", "required: split had no effect")
+
+
+@pytest.mark.parametrize(
+    ("lottery", "lag"), [({}, 20), ({"lottery_key": 7}, 30), ({"lottery_key": 7, "empty_slot_share_ppm": 500_000}, 60)]
+)
+def test_the_depth_of_a_lottery_takes_half_as_many_slots_again(lottery, lag):
+    """Slots of who is away or lies may come in a row, whether or not some have no leader."""
+    config = replace(config_of(20), **lottery)
+
+    assert RULES["longest-chain"].finality_lag(config) == lag
