@@ -5,6 +5,9 @@ that waits when one begins goes to it once, the earliest first, before anything 
 limits allow, and what did not fit is the next one's. So mempools, which are looked into at each timer, leave no choice:
 a message with this very part has to leave for that peer in that instant.
 
+A mempool is looked into when the instant is over. What was verified in the instant of the timer, after it, is in no
+part of a round that begins there: such a part may lack the last few, if work ended there.
+
 A wrong part brings everything to everybody in the end. It is told apart by its checksum alone. One that comes
 undamaged brings all that it holds: `SETTLE_US` later a mempool lacks only what is spent or taken there.
 """
@@ -34,13 +37,18 @@ SETTLE_US: Final = 5 * MILLION
 """The time until the signatures of a part are verified, behind whatever work is there."""
 
 
+LATE_MAX: Final = 3
+"""The most transactions that come into a mempool in the instant of a timer, after it."""
+
+
 class _Due(NamedTuple):
-    """A part that has to leave in this instant: to whom, its checksum, and its encoded transactions by digest."""
+    """A part that has to leave in this instant: to whom, its checksum, its encoded transactions, and the rest."""
 
     at_us: Micros
     peer: NodeId
     checksum: bytes
     part: Mapping[bytes, bytes]
+    left: list[bytes]
 
 
 class _Came(NamedTuple):
@@ -57,7 +65,10 @@ class _Life:
 
     parts: int = 0
     rounds: dict[NodeId, list[bytes]] = field(default_factory=dict)
-    due: _Due | None = None
+    due: tuple[_Due, ...] = ()
+    """What may leave in this instant: the whole part first, then those without the last few."""
+    lacking: _Due | None = None
+    """The part of which the last few did not leave: work has to end in that instant."""
 
 
 class GossipRounds:
@@ -85,21 +96,35 @@ class GossipRounds:
             return
         peer = (node + 1 + life.parts % (self._validators - 1)) % self._validators
         life.parts += 1
-        left = [digest for digest in life.rounds.get(peer, ()) if digest in pool] or list(pool)
+        left = [digest for digest in life.rounds.get(peer, ()) if digest in pool]
+        waiting = list(pool)
+        begun = [left] if left else [waiting[: len(waiting) - late] for late in range(min(LATE_MAX + 1, len(waiting)))]
+        life.due = tuple(self._part_of(each, pool, at_us, peer) for each in begun)
+        life.rounds[peer] = life.due[0].left
+
+    def _part_of(self, left: list[bytes], pool: Mapping[bytes, Pooled], at_us: Micros, peer: NodeId) -> _Due:
         part = _first_of(left, pool)
-        life.rounds[peer] = left[len(part) :]
         message = self._codec.encode(TransactionGossip(tuple(part.values())))
         checksum = hashlib.blake2b(message, digest_size=CHECKSUM_BYTES).digest()
-        life.due = _Due(at_us, peer, checksum, part)
+        return _Due(at_us, peer, checksum, part, left[len(part) :])
 
     def send(self, node: NodeId, at_us: Micros, sent: Sent) -> None:
         """A message with transactions leaves: a part, or what a client has handed in."""
         life = self._lives.get(node)
-        due = None if life is None else life.due
-        if due is not None and (at_us, sent.destination, sent.checksum) == (due.at_us, due.peer, due.checksum):
+        key = at_us, sent.destination, sent.checksum
+        due = next((each for each in life.due if key == (each.at_us, each.peer, each.checksum)), None) if life else None
+        if life is not None and due is not None:
             self._tally.compared += 1
-            self._lives[node].due = None
+            life.lacking = None if due == life.due[0] else life.due[0]
+            life.due = ()
+            life.rounds[due.peer] = due.left
             self._on_way[node, sent.destination, sent.ordinal] = due
+
+    def work(self, node: NodeId, at_us: Micros) -> None:
+        """Work ends: it may have brought what a part of this instant lacks."""
+        life = self._lives.get(node)
+        if life is not None and life.lacking is not None and life.lacking.at_us == at_us:
+            life.lacking = None
 
     def deliver(self, node: NodeId, at_us: Micros, delivered: Delivered) -> None:
         """A message with transactions comes; a part that is undamaged brings all of them."""
@@ -135,7 +160,8 @@ class GossipRounds:
             self._judge(node, life)
 
     def _judge(self, node: NodeId, life: _Life) -> None:
-        due, life.due = life.due, None
+        due, life.due = life.lacking or next(iter(life.due), None), ()
+        life.lacking = None
         if due is not None:
             self._tally.compared += 1
             text = f"validator {node} did not send validator {due.peer} the {len(due.part)} transactions"

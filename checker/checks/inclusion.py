@@ -21,6 +21,7 @@ from checker.checks.mirror import SettledBlock
 from checker.oracle.records import MalformedError, Transaction, address_of, read_transaction, sha256
 from checker.results import CheckResult, ExitClass
 from checker.tables import ACCOUNT, FEE_MARKET_KEY, read_fields
+from faults.events import TransactionSubmitted
 from network.events import Event, Handlers, WorkFinished
 from validators.events import Entered
 from validators.execution.blocks import Header
@@ -75,11 +76,13 @@ class Inclusion(Check):
         self._last_rank: dict[bytes, _Rank] = {}
         self._last: dict[int, tuple[int, int]] = {}
         """By leader the last view of its own, and when it entered that."""
+        self._handed_in: dict[int, tuple[int, list[bytes]]] = {}
+        """By validator the last instant in which clients handed transactions to it, and these."""
 
     @property
     def handlers(self) -> Handlers:
-        """Events of leaders that enter views, and of work that ends as they do."""
-        return {Entered: self.entered, WorkFinished: self.worked}
+        """Events of leaders that enter views, and of work and transactions of the same instant."""
+        return {Entered: self.entered, WorkFinished: self.worked, TransactionSubmitted: self.handed_in}
 
     @property
     def is_asked(self) -> bool:
@@ -106,12 +109,26 @@ class Inclusion(Check):
                 digest: waiting for digest, waiting in earlier.items() if digest in self._read
             }
             self._last[event.node] = event.at_us, entered.view
+            self._leave_out_late_ones(event.node)
 
     def worked(self, event: Event, work: WorkFinished) -> None:
         """Judge no block in whose first instant a verification ended: what it brought may be here after the block."""
         at_us, view = self._last.get(event.node, (-1, 0))
         if at_us == event.at_us and work.base_us >= self.run.plan.costs.verify_signature_us:
             self._offered.pop((event.node, view), None)
+
+    def handed_in(self, event: Event, handed: TransactionSubmitted) -> None:
+        """Ask for no transaction that a client hands in as its leader enters the view."""
+        at_us, digests = self._handed_in.get(handed.validator, (-1, []))
+        self._handed_in[handed.validator] = event.at_us, [*(digests if at_us == event.at_us else ()), handed.digest]
+        self._leave_out_late_ones(handed.validator)
+
+    def _leave_out_late_ones(self, leader: int) -> None:
+        at_us, view = self._last.get(leader, (-1, 0))
+        handed_us, digests = self._handed_in.get(leader, (-2, []))
+        if at_us == handed_us and (leader, view) in self._offered:
+            offered = self._offered[leader, view]
+            self._offered[leader, view] = {digest: each for digest, each in offered.items() if digest not in digests}
 
     def settle(self, block: SettledBlock) -> None:
         """Check a final block when the first validator applies it."""

@@ -26,7 +26,7 @@ from checker.checks.mirror import SettledBlock
 from checker.results import CheckResult, ExitClass
 from faults.events import Crashed, TransactionSubmitted
 from network.clock import MILLION
-from network.events import Delivered, Event, Handlers, OfLabels, Sent, TimerElapsed
+from network.events import Delivered, Event, Handlers, OfLabels, Sent, TimerElapsed, WorkFinished
 from network.types import Micros, NodeId
 from validators.events import Booted, Halted
 from validators.mempool.pool import Pooled
@@ -89,6 +89,7 @@ class MempoolSpread(Check):
             Crashed: self.crashed,
             Halted: self.halted,
             TransactionSubmitted: self.submitted,
+            WorkFinished: self.worked,
         }
 
     @property
@@ -126,6 +127,10 @@ class MempoolSpread(Check):
         part = self._on_way.pop((delivered.source, event.node, delivered.ordinal), None)
         if part is not None and part.checksum == delivered.checksum:
             self._arrived.setdefault((delivered.source, event.node), []).append((part.sent_us, event.at_us))
+
+    def worked(self, event: Event, _work: WorkFinished) -> None:
+        """Work ends, such as a verification."""
+        self._rounds.work(event.node, event.at_us)
 
     def booted(self, event: Event, _booted: Booted) -> None:
         """A validator that starts has an empty mempool."""

@@ -37,9 +37,6 @@ VARIED: Final[Mapping[str, Mapping[str, Sequence[Any]]]] = {
 }
 """Values by section and key."""
 
-REORDERED_MS: Final = (60, 700)
-"""The delays of messages that others overtake."""
-
 
 def vary_sections(draw: Draw, raw: Plain, engine: DrawnEngine) -> Plain:
     """Return a drawn scenario with other values in some of its sections."""
@@ -57,7 +54,7 @@ def vary_sections(draw: Draw, raw: Plain, engine: DrawnEngine) -> Plain:
     if raw["network"]["loss_ppm"]:
         varied["costs"] = {key: cost for key, cost in varied["costs"].items() if key not in engine.settled_costs}
     if draw.chance("vary.network.reorder.is_on", PERCENT):
-        late_ms = draw.one_of("vary.network.reorder", REORDERED_MS)
+        late_ms = draw.one_of("vary.network.reorder", engine.overtaken_ms)
         varied["network"] |= {"reorder_ppm": 80_000, "reorder_extra_ms": late_ms}
     if draw.chance("vary.network.regions.is_on", PERCENT // 2):
         validators = raw["cluster"]["validators"]

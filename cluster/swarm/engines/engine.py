@@ -30,6 +30,7 @@ class DrawnEngine(NamedTuple):
         without_prefixes: Prefixes whose scripts only another engine can follow.
         without_moments: Moments of anchors that never come.
         settled_costs: Costs that are not varied where messages are lost.
+        overtaken_ms: The delays of messages that others overtake.
     """
 
     name: str
@@ -43,6 +44,7 @@ class DrawnEngine(NamedTuple):
     without_prefixes: tuple[str, ...] = ()
     without_moments: tuple[str, ...] = ()
     settled_costs: tuple[str, ...] = ()
+    overtaken_ms: tuple[int, ...] = (60, 700)
 
     def admitted(self, behaviours: tuple[str, ...]) -> tuple[str, ...]:
         """Return those of some behaviours that the engine has."""

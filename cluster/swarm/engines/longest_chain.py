@@ -55,4 +55,6 @@ DRAWN_LONGEST_CHAIN: Final = DrawnEngine(
     without_moments=("timeout",),
     # A lost block is asked for with many before it; serving these would keep the leaders from their slots.
     settled_costs=("serve_block_us",),
+    # Where every twelfth message is late by more than a slot, branches end no sooner than they begin.
+    overtaken_ms=(60, 300),
 )

@@ -7,7 +7,9 @@ from checker.checks.context import Sample
 from checker.checks.inclusion import Inclusion
 from checker.checks.mirror import SettledBlock
 from checker.checks.observations import rules_of
+from faults.events import TransactionSubmitted
 from network.events import Event, WorkFinished
+from network.types import SUPERVISOR
 from scheduler import TimerConfig
 from tests.support.chain_harness import SENDERS, make_engine, make_genesis, pay, propose
 from tests.support.checks import make_run, show
@@ -49,6 +51,11 @@ class Run:
         """Let a leader enter the next view, or this one."""
         show(self.inclusion, Event(1, leader, Entered(view or self.header.view + 1, leader)))
 
+    def hand_in(self, at_us, transaction=WAITING):
+        """Let a client hand a transaction to validator 0."""
+        submitted = TransactionSubmitted("submitted", 0, transaction_digest(transaction))
+        show(self.inclusion, Event(at_us, SUPERVISOR, submitted))
+
     def block(self, *, leader=0, transactions=(), length_bytes=500, changes=None, worked_us=0, **used):
         """Let one more block become final, whose leader enters its view now."""
         self.header = msgspec.structs.replace(self.header, view=self.header.view + 1, proposer=leader)
@@ -87,6 +94,15 @@ def test_what_was_verified_in_the_first_instant_of_a_view_may_be_late():
     """It is in the mempool as the check looks, and came after the block was made; found by the swarm."""
     assert Run().block(worked_us=1).status != "failed"
     assert Run().block(worked_us=2).status == "failed"
+
+
+@pytest.mark.parametrize(("at_us", "status"), [(0, "failed"), (1, "inconclusive")])
+def test_what_a_client_hands_in_as_its_leader_enters_may_be_late(at_us, status):
+    """It needs no time to be verified, and the block was begun before it; found by the swarm."""
+    run = Run()
+    run.hand_in(at_us)
+
+    assert run.block().status == status
 
 
 def test_the_next_nonce_behind_one_that_was_taken_has_its_turn_too():

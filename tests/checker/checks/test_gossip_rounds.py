@@ -70,6 +70,19 @@ def test_parts_go_to_all_others_in_turn():
     assert run.finish().status == "passed"
 
 
+def test_what_was_verified_as_the_timer_ran_out_may_be_in_the_next_round():
+    """The mempool is looked into when the instant is over; found by the swarm."""
+    run = Run(pool_of(3))
+    run.part(3, 0, 1)
+    run.rounds.work(NODE, run.at_us)
+    assert run.finish().status == "passed"
+
+    run = Run(pool_of(3))
+    run.part(3, 0, 1)
+    run.rounds.work(NODE, run.at_us + 1)
+    assert run.finish().status == "failed"
+
+
 @pytest.mark.parametrize(
     "part", [(0, 0, 1, 2), (3, 0, 1), (3, 1, 0, 2), (3,)], ids=["another peer", "less", "another order", "nothing"]
 )
