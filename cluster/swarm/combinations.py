@@ -7,7 +7,7 @@ workloads are fitted to it; what else it takes is a workload beside the drawn on
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from cluster.swarm.corners import CORNER_WORKLOADS, Suited, dismiss, draw_few, draw_resized
+from cluster.swarm.corners import CORNER_WORKLOADS, Suited, dismiss, draw_corners, draw_few, draw_resized, suit_corners
 from cluster.swarm.life import NEEDS, ceiling_of, cycles_of, may_be_precise
 from cluster.swarm.policies.aptos import CELL_GAS
 from cluster.swarm.policies.gba_auction import SLICED_CYCLES
@@ -72,6 +72,10 @@ WATCH_LIMITS: Final[Sequence[Plain]] = (
 
 def combine(draw: Draw, chain: Plain) -> Plain:
     """Return a drawn chain on which certain rules can meet."""
+    return suit_corners(draw, _combine(draw, chain))
+
+
+def _combine(draw: Draw, chain: Plain) -> Plain:
     if chain["policy"] == "aptos":
         return _crowd_queue(draw, chain)
     if chain["policy"] == "gba-auction" and draw.chance("sliced.is_on", SLICED_PERCENT):
@@ -112,7 +116,7 @@ def draw_combined(draw: Draw, chain: Plain) -> dict[str, Plain]:
         for name, (percent, suits, make) in _COMBINED.items()
         if suits(chain) and draw.chance(f"{name}.is_on", percent)
     }
-    found |= draw_resized(draw, chain)
+    found |= draw_corners(draw, chain) | draw_resized(draw, chain)
     if (
         "lane" in chain
         and chain["lane"]["max_allowed_delays"] == 1

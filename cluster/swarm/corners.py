@@ -14,6 +14,7 @@ from cluster.workloads.kinds.edge_cases import CASES
 from cluster.workloads.kinds.edge_scripts import CROWD
 from faults.kinds.drawing import Plain
 from network.draw import Draw
+from scheduler import MIN_BASEFEE
 
 Suited = tuple[int, Callable[[Plain], bool], Callable[[Draw, Plain], Plain]]
 """For how many of a hundred chains that suit it a workload is on, which these are, and how it is drawn."""
@@ -27,14 +28,20 @@ DISMISSED_PERCENT: Final = 14
 ASKED_PERCENT: Final = 45
 """Percentage of the chains with agents on which some fail, or bid what nobody can."""
 
+FAVOURED_PERCENT: Final = 75
+"""Percentage of the chains with the lane on which agents bid for timers that are not paid for by their actors."""
+
 SPENT_PERCENT: Final = 30
 """Percentage of the chains with fees on which a fire takes what the next ones would cost."""
 
 CROWDED_BOOK_PERCENT: Final = 20
 """Percentage of the chains with the lane, of those that admit so many timers, on which a book of bids is split."""
 
-CORNERS_PERCENT: Final = 50
-"""Percentage of the chains on which one group of the rules' limits is tried that suits their policy."""
+CORNERS_PER_CHAIN: Final = 3
+"""Groups of the rules' limits that are tried on a chain, in turn of those that suit its policy."""
+
+SHORT_RING: Final = 8
+"""The ring, in heights, of a chain on which heights are emptied and used again: longer than the heartbeats' pace."""
 
 FAR_SLOTS: Final = 36
 """Slots over which timers are spread that a ring becomes too short for: more than most runs have left."""
@@ -47,10 +54,10 @@ BAD_AGENTS: Final = (
 CORNERS: Final[Mapping[str, Sequence[int]]] = {
     policy: tuple(number for number, case in enumerate(CASES) if case.__name__.strip("_") in names.split())
     for policy, names in {
-        "eip1559": "ceilings thin fees late_income terms agents payers spending",
-        "gba-auction": "ceilings thin fees agents spending services changes payers",
-        "bias-auction": "ceilings thin fees agents spending services changes payers",
-        "aptos": "thin fees services changes messages money gas",
+        "eip1559": "ceilings thin fees late_income terms agents payers spending again",
+        "gba-auction": "ceilings thin agents spending services remainders again",
+        "bias-auction": "ceilings thin fees agents spending services changes payers again",
+        "aptos": "ladder fees services changes messages money gas again",
         "fifo": "ceilings thin fees spending services changes payers money",
     }.items()
 }
@@ -112,6 +119,13 @@ def _draw_dismissed(draw: Draw, _chain: Plain) -> Plain:
     return {**few, "payer": draw.one_of("dismissed.payer", ("actor", "sender"))}
 
 
+def _draw_favoured(draw: Draw, _chain: Plain) -> Plain:
+    """Timers that their sender pays for, and whose agent bids by what their actor has."""
+    few = draw_few(draw, "favoured", max_fee=0, tips=[])
+    del few["max_fee"], few["tips"]
+    return {**few, "payer": "sender", "agent": "sum"}
+
+
 def _draw_asked(draw: Draw, chain: Plain) -> Plain:
     """Heartbeats whose agent fails, or bids what is absurd or too little."""
     asked: Plain = {
@@ -146,15 +160,45 @@ def _draw_spent(draw: Draw, chain: Plain) -> Plain:
     return spent
 
 
-def _draw_corners(draw: Draw, chain: Plain) -> Plain:
-    """One group of transactions at the limits of rules that the policy has."""
+def draw_corners(draw: Draw, chain: Plain) -> dict[str, Plain]:
+    """Return some groups of transactions at the limits of rules that the policy has, by name."""
     return {
-        "kind": "edge-cases",
-        "first": draw.one_of("corners.first", CORNERS.get(chain["policy"], CORNERS["fifo"])),
-        "count": 1,
-        "start_ms": draw.between("corners.start_ms", 300, 5_000),
-        "every_ms": draw.one_of("corners.every_ms", (30, 100)),
+        f"corners-{place}": {
+            "kind": "edge-cases",
+            "first": number,
+            "count": 1,
+            "start_ms": draw.between(f"corners.{place}.start_ms", 300, 5_000),
+            "every_ms": draw.one_of(f"corners.{place}.every_ms", (30, 100)),
+        }
+        for place, number in enumerate(_corners_of(draw, chain), 1)
     }
+
+
+def _corners_of(draw: Draw, chain: Plain) -> list[int]:
+    """Return the numbers of the groups that a chain is dealt: none comes again before all others have."""
+    dealt = draw.next_of("corners", CORNERS.get(chain["policy"], CORNERS["fifo"]), CORNERS_PER_CHAIN)
+    # The last of one turn may be the first of the next.
+    return list(dict.fromkeys(dealt))
+
+
+def suit_corners(draw: Draw, chain: Plain) -> Plain:
+    """Return a chain on which the groups that it is dealt meet their limits."""
+    dealt = {CASES[number].__name__.strip("_") for number in _corners_of(draw, chain)}
+    if "thin" in dealt:
+        # Prices that stand at their floors: what a fire costs is known in advance.
+        floors = dict.fromkeys(("min_basefee", "cycle_basefee", "cell_basefee"), MIN_BASEFEE)
+        chain = {**chain, **floors, "block_cycles": 10_000_000, "block_cells": 10_000_000}
+    if "ladder" in dealt:
+        # A price of cycles that falls for long, above that of cells: their ratio is hardly ever whole.
+        own = {**chain["policy_parameters"], "ready_limit": 100, "expiry_ms": 10_000}
+        chain = {**chain, "min_basefee": 8, "cycle_basefee": 60, "cell_basefee": 8, "policy_parameters": own}
+    if "remainders" in dealt:
+        unequal = {"weight_min": [1, 2], "weight_max": [2, 1], "max_gba_calls_per_block": 1_000}
+        timers = {**chain["timers"], "max_timers_per_actor": 1_024}
+        chain = {**chain, "policy_parameters": {**chain["policy_parameters"], **unequal}, "timers": timers}
+    if "again" in dealt and "calendar" in chain:
+        chain = {**chain, "calendar": {**chain["calendar"], "ring_size": SHORT_RING}}
+    return chain
 
 
 def _draw_crowd(draw: Draw, _chain: Plain) -> Plain:
@@ -166,6 +210,10 @@ def _draw_crowd(draw: Draw, _chain: Plain) -> Plain:
         "count": 1,
         "start_ms": draw.between("crowded-book.start_ms", 300, 2_500),
     }
+
+
+def _has_lane(chain: Plain) -> bool:
+    return "lane" in chain
 
 
 def _has_long_books(chain: Plain) -> bool:
@@ -186,10 +234,6 @@ def _has_fees(chain: Plain) -> bool:
     return chain["policy"] not in {"fifo-free", "aptos"}
 
 
-def _any_chain(_chain: Plain) -> bool:
-    return True
-
-
 def dismiss(draw: Draw, chain: Plain) -> Plain | None:
     """Return a chain with the lane that cancels what has waited for too long, None for most of them."""
     if not draw.chance("dismissed.is_on", DISMISSED_PERCENT):
@@ -207,8 +251,8 @@ def draw_resized(draw: Draw, chain: Plain) -> dict[str, Plain]:
 CORNER_WORKLOADS: Final[Mapping[str, Suited]] = {
     "dismissed": (DISMISSED_PERCENT * 5, _dismisses, _draw_dismissed),
     "asked": (ASKED_PERCENT, _asks_agents, _draw_asked),
+    "favoured": (FAVOURED_PERCENT, _has_lane, _draw_favoured),
     "spent": (SPENT_PERCENT, _has_fees, _draw_spent),
     "crowded-book": (CROWDED_BOOK_PERCENT, _has_long_books, _draw_crowd),
-    "corners": (CORNERS_PERCENT, _any_chain, _draw_corners),
 }
 """By name."""

@@ -33,7 +33,7 @@ def draw_workloads(draw: Draw, chain: Plain) -> dict[str, Plain]:
     found = _fit(draw, found, chain)
     if draw.chance("misers.is_on", 30) and may_be_exact(chain):
         found["misers"] = _draw_misers(draw, chain)
-    if draw.chance("spenders.is_on", 20) and may_be_exact(chain):
+    if draw.chance("spenders.is_on", 50) and may_be_exact(chain):
         found |= _draw_spenders(draw, chain)
     if chain["timers"]["max_ttl_blocks"] < LONG_TTL_SLOTS and "storm" in found:
         # Longer lives than the chain allows would be refused, and there would be no storm.

@@ -13,6 +13,7 @@ from typing import Annotated, ClassVar, Final, Literal, Self
 import msgspec
 
 from cluster.scenario.fields import Milliseconds, Positive, means
+from cluster.workloads.kinds.edge_limits import LIMIT_CASES
 from cluster.workloads.kinds.edge_queue import QUEUE_CASES
 from cluster.workloads.kinds.edge_scripts import (
     FORBIDDEN,
@@ -222,7 +223,10 @@ def _refused(bench: Bench) -> Iterable[Attempt]:
     yield Attempt(call, is_spoilt=True, is_refused=True)
 
 
-CASES: Final[tuple[Case, ...]] = (*SCRIPTS, _spending, _services, _not_the_owner, _instructions, _fees, _refused)
+CASES: Final[tuple[Case, ...]] = (
+    *(*SCRIPTS, _spending, _services, _not_the_owner, _instructions, _fees, _refused),
+    *LIMIT_CASES,
+)
 """Groups of transactions, each of which tries the rules of one thing."""
 
 PROGRAMS: Final = (

@@ -308,7 +308,8 @@ def _agents(bench: Bench) -> Iterable[Attempt]:
         )
 
 
-def _crowd_cycles(bench: Bench, timers: int) -> int:
+def crowd_cycles(bench: Bench, timers: int) -> int:
+    """Return the cycles of a script that orders so many timers."""
     return 5_000 + timers * (bench.site.config.schedule_cycles + 100)
 
 
@@ -317,7 +318,7 @@ def _late_income(bench: Bench) -> Iterable[Attempt]:
     income = script_of(("pay", bench.poor, FUNDS // 50))
     debts = [timer(b"q", 4, gas=1_000, ttl=20, terms=[5_000, 1])] * 25
     yield bench.run(timer(b"g", 4, income, gas=2_000, ttl=20, terms=[100_000, 50_000]))
-    yield bench.run(*debts, on=bench.poor, cycles_limit=_crowd_cycles(bench, len(debts)))
+    yield bench.run(*debts, on=bench.poor, cycles_limit=crowd_cycles(bench, len(debts)))
 
 
 def _ceilings(bench: Bench) -> Iterable[Attempt]:
@@ -358,7 +359,9 @@ def _thin(bench: Bench) -> Iterable[Attempt]:
     cells = config.max_cells_per_fire * MIN_BASEFEE
     for turn, cycles in enumerate(THIN_PAYMENTS):
         # The first payment is of just one fire, the later ones come to what is left of it.
-        yield bench.run(("pay", bench.poor, cycles * price + cells), pause_ms=2_600 if turn else 0)
+        # Once the timers of the turn before have been due: two payments at once would be enough for several.
+        pause_ms = max(2_600, 5 * bench.site.slot_ms) if turn else 0
+        yield bench.run(("pay", bench.poor, cycles * price + cells), pause_ms=pause_ms)
         offers = ((2_001, 0), (2_000, 0), (1_999, 0), (2_000, 3), (1_000, 900))
         yield bench.run(
             *(timer(b"n%d" % place, 3, gas=gas, ttl=9, terms=[5_000, tip]) for place, (gas, tip) in enumerate(offers)),
@@ -371,7 +374,7 @@ def _crowd(bench: Bench) -> Iterable[Attempt]:
     fees = [(900 + 7 * place % 1_000, place % 13 * 40) for place in range(CROWD)]
     for first in range(0, CROWD, CROWD_ORDER):
         steps = (timer(b"q", 4, gas=1_000, ttl=20, terms=terms) for terms in fees[first : first + CROWD_ORDER])
-        yield bench.run(*steps, cycles_limit=_crowd_cycles(bench, CROWD_ORDER))
+        yield bench.run(*steps, cycles_limit=crowd_cycles(bench, CROWD_ORDER))
 
 
 def _large(bench: Bench) -> Iterable[Attempt]:

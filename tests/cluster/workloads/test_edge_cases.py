@@ -36,7 +36,7 @@ def judge_all(**chain):
             },
             "odd": {"kind": "edge-cases", "every_ms": 20},
         },
-        "run": {"until_height": 34},
+        "run": {"until_height": 46},
     }
     with LiveProgress(title="", is_quiet=True) as progress:
         return run_pipeline(
@@ -72,7 +72,7 @@ def attempts_of(result):
 def test_the_oracle_agrees_on_all_of_them(result):
     assert (result.verdict, result.headline) == (
         "passed",
-        "4 validators hold one state root at every height up to 34",
+        "4 validators hold one state root at every height up to 46",
     )
 
 
