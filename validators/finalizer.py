@@ -50,6 +50,9 @@ class Finalizer:
         self._applied = applied
         self._halt = halt
         self._wanted: Finality | None = None
+        """The highest one that is known."""
+        self._goal: Finality | None = None
+        """The one that the follower works for."""
         self._held: Finality | None = None
         self._is_finalizing = False
         self._is_by_blocks = False
@@ -67,7 +70,14 @@ class Finalizer:
         if self._wanted is not None and view <= self._wanted.view:
             return
         self._wanted = finality
-        self._follower.abandon(lambda goal: goal.view <= view and goal.purpose is not Purpose.PROPOSE)
+        # What is being fetched is fetched first. Given up for the next one, each would be, where blocks become final
+        # faster than a fetch takes.
+        kept = [Purpose.PROPOSE]
+        if self._goal is not None and self._follower.lacks(self._goal.digest):
+            kept.append(Purpose.FINALIZE)
+        else:
+            self._goal = None
+        self._follower.abandon(lambda goal: goal.view <= view and goal.purpose not in kept)
         self._want_finalized()
 
     def go_by_blocks(self) -> None:
@@ -81,19 +91,22 @@ class Finalizer:
         """
         if self._wanted is None or self._is_by_blocks or self._is_finalizing or self._follower.is_paused:
             return
-        block = self._follower.block(self._wanted.digest)
-        if block is None or self._follower.is_ready(self._wanted.digest):
-            return
-        if block.header.height - self._engine.finalized.height >= self._snapshot_gap_blocks:
+        if any(map(self._is_far, (self._goal or self._wanted, self._wanted))):
             self._seek_snapshot()
+
+    def _is_far(self, finality: Finality) -> bool:
+        block = self._follower.block(finality.digest)
+        if block is None or self._follower.is_ready(finality.digest):
+            return False
+        return block.header.height - self._engine.finalized.height >= self._snapshot_gap_blocks
 
     def settle(self, goal: Goal, settled: Settled) -> None:
         """Write the blocks and their operations, sync, and only then apply."""
         if not settled.is_ready:
             self._halt(f"{REFUSED_FINAL} of view {goal.view} cannot be executed: {settled.reason}")
             return
-        finality = self._wanted
-        assert finality is not None and finality.digest == goal.digest, "the last goal is the only one"  # noqa: PT018 - one claim
+        finality = self._goal
+        assert finality is not None and finality.digest == goal.digest, "there is one goal at a time"  # noqa: PT018 - one claim
         self._is_finalizing = True
         for executed in self._engine.path_to(goal.digest):
             self._store(executed.digest, executed.block)
@@ -104,16 +117,17 @@ class Finalizer:
 
     def _want_finalized(self) -> None:
         self.join_if_far_behind()
-        if self._is_finalizing or self._wanted is None:
+        if self._is_finalizing or self._wanted is None or self._goal is not None:
             return
         if self._wanted.view > self._engine.finalized.view:
+            self._goal = self._wanted
             self._follower.want(Goal(Purpose.FINALIZE, self._wanted.view, self._wanted.digest))
         elif self._wanted.digest == self._engine.finalized_digest:
             self._held = self._wanted
 
     def _apply(self, finality: Finality) -> None:
         finalization = self._engine.finalize(finality.digest)
-        self._held = finality
+        self._held, self._goal = finality, None
         self._applied(finalization)
         self._is_finalizing = False
         self._is_by_blocks = False

@@ -179,6 +179,10 @@ class Follower:
             return True
         return digest not in self._running and self.engine.executed(digest) is not None
 
+    def lacks(self, digest: bytes) -> bool:
+        """Whether a block, or one that leads to it, is not here and has to be fetched."""
+        return isinstance(self._next_step(digest), Fetch)
+
     def begin(self, digest: bytes) -> None:
         """An execution of `digest` takes its virtual time from now on."""
         self._running[digest] = None
