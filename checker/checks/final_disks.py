@@ -86,12 +86,12 @@ class FinalDisks(Check):
 
     def _is_excused(self, node: int) -> bool:
         """Return whether a replica may lack a block: its disk is not read yet, or it had no time to fetch."""
-        if node not in self._restarted_us:
-            return False
-        plan, restarted_us = self.run.plan, self._restarted_us[node]
+        plan, restarted_us = self.run.plan, self._restarted_us.get(node, 0)
         ends_us = [fault.stop_us for fault in plan.faults if node in fault.nodes]
         if node in self.run.disk_faults.destroyed and restarted_us < max(ends_us, default=0):
             return True
+        if node not in self._restarted_us:
+            return False
         needed_us = plan.fetch_grace_us + ROUNDS * self.run.validators * plan.fetch_timeout_us
         return self._now_us - max(restarted_us, self._healed_us) < needed_us
 
