@@ -66,7 +66,7 @@ class _Life:
     parts: int = 0
     rounds: dict[NodeId, list[bytes]] = field(default_factory=dict)
     due: tuple[_Due, ...] = ()
-    """What may leave in this instant: the whole part first, then those without the last few."""
+    """Parts that may leave in this instant: the whole one first, then those without the last few."""
     lacking: _Due | None = None
     """The part of which the last few did not leave: work has to end in that instant."""
 

@@ -12,7 +12,7 @@ from cluster.swarm.life import NEEDS, ceiling_of, cycles_of, may_be_precise
 from cluster.swarm.policies.aptos import CELL_GAS
 from cluster.swarm.policies.gba_auction import SLICED_CYCLES
 from cluster.swarm.workloads import MISER_GAS_LIMIT, NARROW_GAS_LIMIT, NARROW_LANE_CYCLES
-from cluster.workloads.kinds.edge_queue import QUEUE_CASES
+from cluster.workloads.edges.queue import QUEUE_CASES
 from faults.kinds.drawing import Plain
 from network.draw import Draw
 

@@ -48,8 +48,8 @@ def draw_own(hand: Draw, validators: int, engine: DrawnEngine) -> Iterator[Fault
     Every seed has them: of an engine forty seeds have a dozen or so, and what is dealt to one of them meets the bug
     that it is drawn for in none.
     """
-    yield _draw_own(hand, validators, engine, "own", engine.sequences)
-    yield _draw_own(hand, validators, engine, "later", engine.later)
+    yield _draw_own(hand, validators, engine, name="own")
+    yield _draw_own(hand, validators, engine, name="later")
 
 
 def draw_beside(hand: Draw, validators: int, engine: DrawnEngine) -> FaultSequence:
@@ -63,16 +63,17 @@ def _draw_of(hand: Draw, validators: int, engine: DrawnEngine, *, subject: str, 
     name = hand.dealt(key, deck)
     if name == "own":
         # The one that the seed has in any case, and no other faults.
-        return _draw_own(hand, validators, engine, "own", engine.sequences)
+        return _draw_own(hand, validators, engine, name="own")
     own = hand.hand(key, deck)
-    return _draw_one(own, validators, engine, f"{key}.{name}", _LISTS[name])
+    return _draw_one(own, validators, engine, key=f"{key}.{name}", makers=_LISTS[name])
 
 
-def _draw_own(hand: Draw, validators: int, engine: DrawnEngine, name: str, makers: _Makers) -> FaultSequence:
-    return _draw_one(hand, validators, engine, f"{name}.{engine.name}", makers)
+def _draw_own(hand: Draw, validators: int, engine: DrawnEngine, *, name: str) -> FaultSequence:
+    makers = engine.sequences if name == "own" else engine.later
+    return _draw_one(hand, validators, engine, key=f"{name}.{engine.name}", makers=makers)
 
 
-def _draw_one(hand: Draw, validators: int, engine: DrawnEngine, key: str, makers: _Makers) -> FaultSequence:
+def _draw_one(hand: Draw, validators: int, engine: DrawnEngine, *, key: str, makers: _Makers) -> FaultSequence:
     if not makers:
         return FaultSequence({})
     sequence = hand.one_of(key, makers)(hand, validators)

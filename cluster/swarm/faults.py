@@ -56,15 +56,18 @@ def draw_faults(
     count = 1 if sequence else draw.one_of("faults.count", (1, 1, 2, 3, 3, FAULTS_MAX))
     for drawn in draw.next_of("faults.kinds", list(DRAWN), count):
         fault = {"kind": DRAWN[drawn], **drawn.make(draw, drawn.name, validators)}
-        if _keep_if_sound(found, {drawn.name: fault}, validators, engine, faults_max) and drawn.companion is not None:
+        if (
+            _keep_if_sound(found, {drawn.name: fault}, validators, engine, at_most=faults_max)
+            and drawn.companion is not None
+        ):
             name = f"{drawn.name}-crash"
             companion = drawn.companion(draw, name, fault, validators)
-            _keep_if_sound(found, {name: companion}, validators, engine, faults_max)
+            _keep_if_sound(found, {name: companion}, validators, engine, at_most=faults_max)
     forging = [(fault["validator"], fault["behaviour"]) for fault in found.values() if fault["kind"] == BYZANTINE]
     for name, fault in draw_byzantine(hand, validators, engine).items():
         # A sequence may have it already: what one has forged the other one cannot read.
         if (fault["validator"], fault["behaviour"]) not in forging:
-            _keep_if_sound(found, {name: fault}, validators, engine, None)
+            _keep_if_sound(found, {name: fault}, validators, engine, at_most=None)
     return found
 
 
@@ -96,10 +99,11 @@ def _keep_if_sound(
     more: Mapping[str, Plain],
     validators: int,
     engine: DrawnEngine,
-    faults_max: int | None,
+    *,
+    at_most: int | None,
 ) -> bool:
     plan = {**found, **{name: engine.in_own_words(fault) for name, fault in more.items()}}
-    if (faults_max is not None and len(found) >= faults_max) or not is_sound(plan, validators, engine):
+    if (at_most is not None and len(found) >= at_most) or not is_sound(plan, validators, engine):
         return False
     found |= plan
     return True

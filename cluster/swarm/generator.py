@@ -29,7 +29,7 @@ from cluster.swarm.replicas import draw_apply_modes, draw_observer_fault, draw_o
 from cluster.swarm.sequences.sequence import FaultSequence
 from cluster.swarm.variations import vary_faults, vary_sections
 from cluster.swarm.workloads import NARROW_LANE_CYCLES, READINGS, draw_crowd, draw_workloads
-from cluster.workloads.kinds.edge_scripts import NARROW_MAILBOX
+from cluster.workloads.edges.scripts import NARROW_MAILBOX
 from faults import kind_of
 from faults.kinds.drawing import Plain
 from network.draw import SWARM, Draw

@@ -58,7 +58,7 @@ class TestHand:
         assert len(pairs) == 4
 
     def test_the_seeds_of_two_cards_are_not_given_the_same_values(self):
-        """What is dealt to the first seeds of one card in turn is not dealt to those of the other one as well."""
+        """The values that one card has in its turn are not those of the other one as well."""
         names = [f"choice {number}" for number in range(12)]
         given = [
             [[hand.one_of(name, (1, 2, 3)) for name in names] for hand in self.hands(card)[:10]]

@@ -13,9 +13,9 @@ from typing import Annotated, ClassVar, Final, Literal, Self
 import msgspec
 
 from cluster.scenario.fields import Milliseconds, Positive, means
-from cluster.workloads.kinds.edge_limits import LIMIT_CASES
-from cluster.workloads.kinds.edge_queue import QUEUE_CASES
-from cluster.workloads.kinds.edge_scripts import (
+from cluster.workloads.edges.limits import LIMIT_CASES
+from cluster.workloads.edges.queue import QUEUE_CASES
+from cluster.workloads.edges.scripts import (
     FORBIDDEN,
     NOBODY,
     SCRIPT_CELLS,

@@ -2,7 +2,7 @@
 
 from cluster.swarm.combinations import TINY_LIMITS
 from cluster.swarm.generator import draw_scenario
-from cluster.workloads.kinds.edge_queue import QUEUE_CASES
+from cluster.workloads.edges.queue import QUEUE_CASES
 
 LANE = [draw_scenario(seed, ["chain.policy=eip1559"]) for seed in range(120)]
 BIAS = [draw_scenario(seed, ["chain.policy=bias-auction"]) for seed in range(40)]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cluster.workloads.kinds.edge_scripts import script_of
+from cluster.workloads.edges.scripts import script_of
 from scheduler import MAX_U63, TimerConfig
 from tests.support.chain_harness import (
     ALICE,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from cluster.workloads.kinds.edge_scripts import Attempt, Bench, Case, sent, timer
+from cluster.workloads.edges.scripts import Attempt, Bench, Case, sent, timer
 from scheduler import MAX_U63
 from scheduler.aptos_records import DEPOSITS, AptosConfig
 from validators.execution.blocks import CancelAll, SystemControlService, Transfer
