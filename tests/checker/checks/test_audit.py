@@ -11,8 +11,7 @@ from checker.checks.audit.moments import KINDS
 from checker.checks.audit.steps import KNOWN_KINDS
 from checker.mutants import MUTANTS
 from cluster.runtime.cluster import Cluster
-from cluster.scenario.load import load_scenario, scenario_paths
-from cluster.swarm.generator import draw_scenario
+from cluster.scenario.load import load_scenario
 from cluster.verdict.facts import context_of
 from faults.anchors.moments import MOMENTS
 from faults.events import FaultEdge, TransactionSubmitted
@@ -20,8 +19,7 @@ from faults.kinds.registry import FAULTS
 from network.events import Delivered, Dropped, Event, Sent, TimerElapsed, WorkFinished
 from network.lanes import Lanes
 from network.types import SUPERVISOR
-from tests.frozen import small_settings
-from tests.support.audited import audit_of, audited, follow
+from tests.support.audited import audited, follow
 from tests.support.checks import finish, make_run, show
 from validators.events import Entered
 
@@ -227,20 +225,3 @@ class TestAnchored:
 
     def test_every_moment_is_read_off_the_event_that_it_is_declared_for(self):
         assert {name: moment.event for name, moment in MOMENTS.items()} == dict(KINDS)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("path", scenario_paths(), ids=lambda path: path.stem)
-def test_every_shipped_scenario_passes(path):
-    """The small ones of tests/frozen."""
-    result = audit_of(load_scenario(path.stem, small_settings(path.stem)))
-
-    assert result.status == "passed", result.summary
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("first", range(0, 60, 10))
-def test_seeds_of_the_swarm_pass(first):
-    results = {seed: audit_of(draw_scenario(seed), seed) for seed in range(first, first + 10)}
-
-    assert {seed: result.summary for seed, result in results.items() if result.status != "passed"} == {}
