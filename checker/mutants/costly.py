@@ -25,6 +25,10 @@ ROT: Final = (
 """One copy of a journal is damaged when its validator reads it at a start."""
 
 
+CALM: Final = "faults={}"
+"""A run in which every view that is left shows: nothing else costs one."""
+
+
 @mutant((screening, "verify_vote"), area="consensus", kills=("refusals",))
 def good_votes_refused(verify_vote: Any) -> Any:
     """A validator takes one in 16 votes for forged."""
@@ -71,7 +75,7 @@ def gossip_brings_only_the_first(take: Any) -> Any:
     return lambda self, peer, payloads: take(self, peer, payloads[:1])
 
 
-@mutant((Application, "pace"), area="consensus", kills=("calm-views",))
+@mutant((Application, "pace"), area="consensus", kills=("calm-views",), needs=(CALM,))
 def leader_passes_every_third_turn(pace: Any) -> Any:
     """A leader proposes nothing in one of three of its views."""
 
