@@ -57,7 +57,8 @@ class CertifiedChains:
             view = self._find_final(moment, parents)
             if view:
                 made = (at_us for at_us, final in self._finals.get(moment.node, ()) if final >= view)
-                yield moment, view, min((at_us for at_us in made if at_us >= moment.at_us), default=moment.end_us)
+                # A life that ends before it has nothing to answer for.
+                yield moment, view, min([moment.end_us, *(at_us for at_us in made if at_us >= moment.at_us)])
 
     def _find_final(self, moment: CertifiedTip, parents: Mapping[bytes, bytes]) -> int:
         """Return the view of the highest block that the certified ones make final, 0 where there is none."""

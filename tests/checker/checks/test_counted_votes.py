@@ -209,6 +209,6 @@ def test_a_life_that_ends_makes_nothing_final_any_more():
     chains, parents = blocks((3, 2), (4, 3), (5, 4))
     chains.note(CertifiedTip(5, 0, bytes([5]), 0, {}))
     chains.end(0, 7)
-    chains.made_final(0, 9, 2)
+    chains.made_final(0, 9, 3)
 
     assert [made_us for _, _, made_us in chains.find_due(parents)] == [7]
