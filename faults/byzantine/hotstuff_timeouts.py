@@ -1,4 +1,4 @@
-"""The timeouts of HotStuff's two-chain that one adversary has heard and sent, and certificates of them."""
+"""The timeouts of HotStuff that one adversary has heard and sent, and certificates of them."""
 
 from typing import Final, TypeVar
 
