@@ -92,10 +92,10 @@ def redrawn_task(mutant: Mutant, seed: int) -> Task:
 def take_even(campaign: MutationCampaign, plain: Mapping[str, MutantSearch]) -> None:
     """Take over the results of the scenarios that are the same in the plain swarm.
 
-    Not that of the kill: with it the search would be over before the odd seeds below were tried.
+    Not that of a kill above odd seeds: with it the search would be over before those were tried.
     """
     for name, search in plain.items():
-        survived = [result for result in search.tried if result is not search.kill]
+        survived = [result for result in search.tried if result is not search.kill or result.seed == 0]
         even = {result.seed: result for result in survived if not is_varied(result.seed)}
         campaign.searches[name].results = even | campaign.searches[name].results
 

@@ -79,12 +79,17 @@ class TestOfBlocks:
 
         assert judge(boot, kept=(1, 3)).status == status
 
-    def test_damage_after_the_last_start_may_be_unnoticed(self):
+    @pytest.mark.parametrize(
+        ("boot", "status"),
+        [((0, 0), "passed"), ((1, 2_000_000), "passed"), ((1, 10_000_000), "failed")],
+        ids=["the first and only start", "a restart while the disk rots", "a restart after it"],
+    )
+    def test_damage_after_the_last_start_may_be_unnoticed(self, boot, status):
+        incarnation, at_us = boot
         plan = PLAN._replace(faults=(PlannedFault("rot", 1_000_000, 9_000_000, (0,)),))
         facts = {"plan": plan, "disk_faults": DiskFaults([0], [0]), "kept": (1, 3)}
 
-        assert judge(Event(2_000_000, 0, Booted(1, 3, 3, b"")), **facts).status == "passed"
-        assert judge(Event(10_000_000, 0, Booted(1, 3, 3, b"")), **facts).status == "failed"
+        assert judge(Event(at_us, 0, Booted(incarnation, 3, 3, b"")), **facts).status == status
 
 
 def repair(file, place=0):

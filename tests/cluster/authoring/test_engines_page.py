@@ -27,7 +27,7 @@ def is_as_loaded(cell, reason):
 
 
 def test_a_page_is_read_as_it_was_written(tmp_path):
-    reason = "faults.late.kinds: hotstuff has no Notarize; it has " + "BlockVote, " * 20 + "NewView"
+    reason = "faults.late.kinds: hotstuff has no Notarize; it has " + "BlockVote, " * 20 + "Timeout"
     cells = {
         "calm": [EngineCell("passed"), EngineCell("", reason)],
         "lossy": [EngineCell("inconclusive", "too few"), EngineCell("", reason)],

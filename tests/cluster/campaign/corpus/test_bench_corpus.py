@@ -1,5 +1,7 @@
 """The table of a corpus beside the plain swarm: medians over all mutants and over the late ones, and what was lost."""
 
+import pytest
+
 from benchmarks.bench_corpus import REDRAWN_FROM, Figure, Row, lines_of, redrawn_task, take_even
 from checker.mutants import CATALOGUE
 from cluster.campaign.mutants import MutantSearch, MutationCampaign, campaign_task
@@ -37,14 +39,17 @@ def test_the_control_draws_odd_seeds_once_more():
     assert (other.seed, other.scenario) == (5, campaign_task(mutant, REDRAWN_FROM + 5).scenario)
 
 
-def test_odd_seeds_below_a_kill_at_an_even_one_are_tried(tmp_path):
+@pytest.mark.parametrize(
+    ("kill", "taken"), [(4, [0, 2]), (0, [0])], ids=["odd seeds below the kill are tried", "the first seed is shared"]
+)
+def test_a_kill_is_taken_over_where_no_odd_seed_is_below(tmp_path, kill, taken):
     mutant = CATALOGUE["tip-burned"]
     passed = SeedResult(0, 0, "passed", "", "all is well", "ab", 5)
-    results = {seed: passed._replace(seed=seed, failed="oracle" if seed == 4 else "") for seed in range(5)}
+    results = {seed: passed._replace(seed=seed, failed="oracle" if seed == kill else "") for seed in range(kill + 1)}
     with MutationCampaign([mutant], range(6), tmp_path, "code") as campaign:
         take_even(campaign, {mutant.name: MutantSearch(mutant, results)})
 
-        assert list(campaign.searches[mutant.name].results) == [0, 2]
+        assert list(campaign.searches[mutant.name].results) == taken
 
 
 def test_mutants_that_one_campaign_alone_kills_are_named():
