@@ -6,7 +6,7 @@ limits allow, and what did not fit is the next one's. So mempools, which are loo
 a message with this very part has to leave for that peer in that instant.
 
 A mempool is looked into when the instant is over. What was verified in the instant of the timer, after it, is in no
-part of a round that begins there: such a part may lack the last few, if work ended there.
+part of a round that begins there: such a part, or the rest of its round, may lack the last few, if work ended there.
 
 A wrong part brings everything to everybody in the end. It is told apart by its checksum alone. One that comes
 undamaged brings all that it holds: `SETTLE_US` later a mempool lacks only what is spent or taken there.
@@ -42,13 +42,17 @@ LATE_MAX: Final = 3
 
 
 class _Due(NamedTuple):
-    """A part that has to leave in this instant: to whom, its checksum, its encoded transactions, and the rest."""
+    """A part that may leave in this instant: to whom, its checksum, its encoded transactions, and the rest.
+
+    One that `lacks` the last few may leave only if work ends in that instant.
+    """
 
     at_us: Micros
     peer: NodeId
     checksum: bytes
     part: Mapping[bytes, bytes]
     left: list[bytes]
+    lacks: bool
 
 
 class _Came(NamedTuple):
@@ -61,14 +65,15 @@ class _Came(NamedTuple):
 
 @dataclass(slots=True)
 class _Life:
-    """One life of a validator: the number of parts that have left, and what is left of the round of each peer."""
+    """One life of a validator: the number of parts that have left, and what may be left of the round of each peer."""
 
     parts: int = 0
-    rounds: dict[NodeId, list[bytes]] = field(default_factory=dict)
+    rounds: dict[NodeId, list[list[bytes]]] = field(default_factory=dict)
     due: tuple[_Due, ...] = ()
     """Parts that may leave in this instant: the whole one first, then those without the last few."""
-    lacking: _Due | None = None
-    """The part of which the last few did not leave: work has to end in that instant."""
+    sent: tuple[_Due, ...] = ()
+    """Those of them that have left: the same part, of rounds that may differ in their last few."""
+    has_worked: bool = False
 
 
 class GossipRounds:
@@ -96,35 +101,37 @@ class GossipRounds:
             return
         peer = (node + 1 + life.parts % (self._validators - 1)) % self._validators
         life.parts += 1
-        left = [digest for digest in life.rounds.get(peer, ()) if digest in pool]
-        waiting = list(pool)
-        begun = [left] if left else [waiting[: len(waiting) - late] for late in range(min(LATE_MAX + 1, len(waiting)))]
-        life.due = tuple(self._part_of(each, pool, at_us, peer) for each in begun)
-        life.rounds[peer] = life.due[0].left
+        rests = [[digest for digest in rest if digest in pool] for rest in life.rounds.get(peer, [[]])]
+        begun = [(rest, False) for rest in rests if rest]
+        if not all(rests):
+            waiting = list(pool)
+            begun += [(waiting[: len(waiting) - late], late > 0) for late in range(min(LATE_MAX + 1, len(waiting)))]
+        life.due = tuple(self._part_of(left, pool, at_us, peer, lacks=lacks) for left, lacks in begun)
+        life.has_worked = False
 
-    def _part_of(self, left: list[bytes], pool: Mapping[bytes, Pooled], at_us: Micros, peer: NodeId) -> _Due:
+    def _part_of(
+        self, left: list[bytes], pool: Mapping[bytes, Pooled], at_us: Micros, peer: NodeId, *, lacks: bool
+    ) -> _Due:
         part = _first_of(left, pool)
         message = self._codec.encode(TransactionGossip(tuple(part.values())))
         checksum = hashlib.blake2b(message, digest_size=CHECKSUM_BYTES).digest()
-        return _Due(at_us, peer, checksum, part, left[len(part) :])
+        return _Due(at_us, peer, checksum, part, left[len(part) :], lacks)
 
     def send(self, node: NodeId, at_us: Micros, sent: Sent) -> None:
         """A message with transactions leaves: a part, or what a client has handed in."""
         life = self._lives.get(node)
+        if life is None or life.sent:
+            return
         key = at_us, sent.destination, sent.checksum
-        due = next((each for each in life.due if key == (each.at_us, each.peer, each.checksum)), None) if life else None
-        if life is not None and due is not None:
-            self._tally.compared += 1
-            life.lacking = None if due == life.due[0] else life.due[0]
-            life.due = ()
-            life.rounds[due.peer] = due.left
-            self._on_way[node, sent.destination, sent.ordinal] = due
+        life.sent = tuple(each for each in life.due if key == (each.at_us, each.peer, each.checksum))
+        if life.sent:
+            self._on_way[node, sent.destination, sent.ordinal] = life.sent[0]
 
     def work(self, node: NodeId, at_us: Micros) -> None:
         """Work ends: it may have brought what a part of this instant lacks."""
         life = self._lives.get(node)
-        if life is not None and life.lacking is not None and life.lacking.at_us == at_us:
-            life.lacking = None
+        if life is not None and life.sent and life.sent[0].at_us == at_us:
+            life.has_worked = True
 
     def deliver(self, node: NodeId, at_us: Micros, delivered: Delivered) -> None:
         """A message with transactions comes; a part that is undamaged brings all of them."""
@@ -160,13 +167,17 @@ class GossipRounds:
             self._judge(node, life)
 
     def _judge(self, node: NodeId, life: _Life) -> None:
-        due, life.due = life.lacking or next(iter(life.due), None), ()
-        life.lacking = None
-        if due is not None:
-            self._tally.compared += 1
-            text = f"validator {node} did not send validator {due.peer} the {len(due.part)} transactions"
+        due, possible = life.due, tuple(each for each in life.sent if life.has_worked or not each.lacks)
+        life.due = life.sent = ()
+        if not due:
+            return
+        whole = due[0]
+        life.rounds[whole.peer] = [each.left for each in possible or (whole,)]
+        self._tally.compared += 1
+        if not possible:
+            text = f"validator {node} did not send validator {whole.peer} the {len(whole.part)} transactions"
             self._tally.fail(
-                f"{text} whose turn it was at {due.at_us / MILLION:.3f} s", validator=node, at_us=due.at_us
+                f"{text} whose turn it was at {whole.at_us / MILLION:.3f} s", validator=node, at_us=whole.at_us
             )
 
 

@@ -276,7 +276,7 @@ class Insistence(Check):
                 ((digest, asked_us),) = life.elapsed.items()
                 before = life.asked.get(digest)
                 if self._can_tell_retries and asked_us != self.run.plan.fetch_timeout_us:
-                    self._compare_first_for_block(node, digest, peer)
+                    self._compare_first_for_block(node, life, digest, peer)
                 elif before is not None and self._can_tell_retries:
                     self._compare_turn(node, before, peer, sent.label)
                 life.asked[digest] = peer
@@ -295,12 +295,16 @@ class Insistence(Check):
         firsts = [leader if leader != event.node else (leader + 1) % self.run.validators for leader in leaders]
         self._compare(event.node, peer, peer if peer in firsts else firsts[0], "CertificateRequest")
 
-    def _compare_first_for_block(self, node: NodeId, digest: object, peer: NodeId) -> None:
+    def _compare_first_for_block(self, node: NodeId, life: _Life, digest: object, peer: NodeId) -> None:
         """Compare the first peer asked for the last notarized block with its leader; a child may want another block."""
         view, notarized = self._notarized.get(node, (0, b""))
         if digest == notarized and node not in self._slowed:
-            leader = view % self.run.validators
-            self._compare(node, peer, leader if leader != node else (node + 1) % self.run.validators, "BlockRequest")
+            validators = self.run.validators
+            leader, following = view % validators, (node + 1) % validators
+            expected = leader if leader != node else following
+            # A leader may want it for its own block alone: then the view is its own, and nobody's turn is earlier.
+            is_own = life.view % validators == node and peer == following
+            self._compare(node, peer, peer if is_own else expected, "BlockRequest")
 
     def _count_attempt(self, node: NodeId, life: _Life, sent: Sent) -> None:
         last_peer, content, times = life.attempts.get(sent.label, (-1, b"", 0))

@@ -83,6 +83,18 @@ def test_what_was_verified_as_the_timer_ran_out_may_be_in_the_next_round():
     assert run.finish().status == "failed"
 
 
+@pytest.mark.parametrize(("late_us", "status"), [(0, "passed"), (1, "failed")])
+def test_nor_is_it_in_the_rest_of_a_round_that_began_there(late_us, status):
+    """A full part looks the same with it or without; found by the swarm."""
+    run = Run(pool_of(66))
+    for peer in (3, 0, 1):
+        run.part(peer, *range(64))
+        run.rounds.work(NODE, run.at_us + late_us)
+    run.part(3, 64)
+
+    assert run.finish().status == status
+
+
 @pytest.mark.parametrize(
     "part", [(0, 0, 1, 2), (3, 0, 1), (3, 1, 0, 2), (3,)], ids=["another peer", "less", "another order", "nothing"]
 )

@@ -136,6 +136,18 @@ class TestTurns:
 
         assert judge(*events, until=3).status == status
 
+    @pytest.mark.parametrize(("peer", "status"), [(1, "passed"), (2, "passed"), (3, "failed")])
+    def test_a_leader_may_ask_the_next_for_its_parent(self, peer, status):
+        """Wanted for its own block, it is asked of the next validator; found by the swarm (seed 1093)."""
+        events = (
+            at(0.5, CertificateHeld("notarization", 6, b"block", (1, 2, 3))),
+            at(0.6, Entered(8, 0)),
+            elapse(1, "fetch", b"block", asked=SECOND // 10),
+            send(1, "BlockRequest", peer),
+        )
+
+        assert judge(*events, until=3).status == status
+
     @pytest.mark.parametrize(("second", "status"), [(2, "passed"), (1, "failed")])
     def test_pooled_transactions_go_to_the_next(self, second, status):
         events = (
