@@ -25,7 +25,7 @@ from typing import Final, TypeAlias
 
 from benchmarks.figures import head_line
 from cluster.campaign.results_db import ResultsFile, SeedResult
-from cluster.campaign.sweep import THOROUGH_EVERY, SweepTally, sweep
+from cluster.campaign.sweep import SweepTally, is_thorough, sweep
 from cluster.runtime.cluster import Cluster
 from cluster.scenario.load import encode_scenario, load_scenario
 from cluster.scenario.model import Scenario
@@ -95,7 +95,7 @@ class _Times:
 
     def add(self, _tally: SweepTally, result: SeedResult) -> None:
         self.milliseconds.append(result.milliseconds)
-        if result.seed % THOROUGH_EVERY == 0:
+        if is_thorough(result.seed):
             self.thorough.append(result.milliseconds)
 
     @property

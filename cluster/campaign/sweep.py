@@ -2,6 +2,7 @@
 
 Most seeds use the worker's replay process; every 20th is replayed in a fresh one, and repeated in a second process that
 lives as long as the worker, under another hash seed and shuffle: the test bed's own determinism is checked all along.
+With a corpus every other one of these is a varied plan.
 
 A run directory is kept for each seed that did not pass, and for no other.
 """
@@ -24,7 +25,17 @@ from cluster.campaign.workers import Workers
 from report.campaign import SweepCounts
 
 THOROUGH_EVERY: Final = 20
-"""Seeds divisible by this are replayed in a fresh process and repeated in a second one."""
+"""One seed in this many is replayed in a fresh process and repeated in a second one."""
+
+
+def is_thorough(seed: int, *, has_corpus: bool = False) -> bool:
+    """Whether a sweep replays a seed in a fresh process and repeats it in a second one.
+
+    Without a corpus these are the multiples of 20. Those are all even, and with a corpus no even seed is varied: there
+    it is 0, 21, 40, 61 and so on, in turn a drawn and a varied plan.
+    """
+    period, place = divmod(seed, THOROUGH_EVERY)
+    return place == (period % 2 if has_corpus else 0)
 
 
 @dataclass(slots=True)
@@ -142,7 +153,7 @@ def sweep(
     there = {} if is_fresh else _resume(tally, results, wanted, code_with(plugins).fingerprint)
     if tally.outdated:
         on_outdated(tally)
-    task_of = partial(_task, scenario_of, runs, plugins)
+    task_of = partial(_task, scenario_of, runs, plugins, has_corpus=corpus is not None)
     with workers or Workers(jobs) as runner:
         for part in [wanted] if corpus is None else rounds(wanted):
             for task, result in runner.results(task_of(seed) for seed in part if seed not in there):
@@ -163,5 +174,8 @@ def _resume(tally: SweepTally, results: ResultsFile, wanted: Sequence[int], fing
     return {seed: there[seed] for seed in wanted if seed in there and tally.resume(there[seed], fingerprint)}
 
 
-def _task(scenario_of: Callable[[int], bytes], runs: Path, plugins: tuple[str, ...], seed: int) -> Task:
-    return Task(scenario_of(seed), seed, str(runs), seed % THOROUGH_EVERY == 0, plugins=plugins)
+def _task(
+    scenario_of: Callable[[int], bytes], runs: Path, plugins: tuple[str, ...], seed: int, *, has_corpus: bool
+) -> Task:
+    thorough = is_thorough(seed, has_corpus=has_corpus)
+    return Task(scenario_of(seed), seed, str(runs), is_thorough=thorough, plugins=plugins)

@@ -8,6 +8,7 @@ that the swarm draws. A variant that breaks a rule of scenarios, or changes noth
 import copy
 import json
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain, count
 from typing import Any, Final, NamedTuple
 
 from cluster.campaign.shrink_candidates import Plain, resolve
@@ -25,8 +26,14 @@ ATTEMPTS: Final = 20
 MOVE_MS: Final = 4_000
 """The farthest that a fault is moved."""
 
-ENTRIES_MAX: Final = 6
-"""Most faults, and most workloads, of a variant."""
+ENTRIES_MORE: Final = 1
+"""Most faults, and most workloads, that a variant has beyond its plan: variants of variants grow slowly."""
+
+ENTRIES_MAX: Final = 24
+"""Most faults, and most workloads, of a variant: a few more than the swarm draws; no corpus grows for ever."""
+
+_TABLES: Final = ("faults", "workload")
+"""Sections whose entries are added, removed and exchanged."""
 
 _TIMES: Final = ("start_ms", "stop_ms", "at_ms", "restart_ms")
 _VALUES: Final = ("chain", "network", "costs", "sync")
@@ -44,12 +51,14 @@ class Varying(NamedTuple):
         donors: The plans that steps take from.
         draw: The chance of the seed.
         name: The name of this step's draws.
+        most: How many entries each table may have.
     """
 
     plain: Plain
     donors: Sequence[Plain]
     draw: Draw
     name: str
+    most: Mapping[str, int]
 
     def one_of(self, what: str, values: Sequence[Any]) -> Any:  # noqa: ANN401 - plain data
         """Return one of the values, None if there are none."""
@@ -72,9 +81,10 @@ def vary(plans: Mapping[str, Plain], seed: int, settings: Sequence[str] = ()) ->
         place = max(draw.between(f"{name}.{which}", 0, len(names) - 1) for which in ("plan", "or"))
         plain = copy.deepcopy(plans[names[place]])
         donors = [json.loads(drawn), plans[draw.one_of(f"{name}.donor", names)]]
+        most = {table: min(len(plain[table]) + ENTRIES_MORE, ENTRIES_MAX) for table in _TABLES}
         steps = []
         for step in range(draw.one_of(f"{name}.steps", (1, 2, 2, 3, 4))):
-            varying = Varying(plain, donors, draw, f"{name}.{step}")
+            varying = Varying(plain, donors, draw, f"{name}.{step}", most)
             steps.append(varying.one_of("step", _STEPS)(varying))
         plain["name"], plain["title"] = VARIED, f"{names[place]}, {'; '.join(filter(None, steps))}"[:_TITLE_MAX]
         for setting in settings:
@@ -122,11 +132,9 @@ def _add(table: str) -> Callable[[Varying], str]:
     def add(varying: Varying) -> str:
         entries, donor = varying.plain[table], varying.one_of("donor", varying.donors)
         name = varying.one_of("entry", list(donor[table]))
-        if name is None or len(entries) >= ENTRIES_MAX:
+        if name is None or len(entries) >= varying.most[table]:
             return ""
-        free = next(
-            each for each in (name, *(f"{name}-{place}" for place in range(ENTRIES_MAX))) if each not in entries
-        )
+        free = next(each for each in chain([name], (f"{name}-{place}" for place in count())) if each not in entries)
         entries[free] = copy.deepcopy(donor[table][name])
         return f"with {free}"
 
@@ -172,7 +180,7 @@ def _take_value(varying: Varying) -> str:
 
 def _scale(varying: Varying) -> str:
     """Halve or double a number of a fault or a workload."""
-    table = varying.one_of("table", ("faults", "workload"))
+    table = varying.one_of("table", _TABLES)
     places = [
         path
         for path, value in _leaves(varying.plain[table], (table,))

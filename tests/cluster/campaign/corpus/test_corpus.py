@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from functools import cache
 
 import pytest
 
@@ -10,9 +11,9 @@ from checker.record.fingerprint import this_code
 from checker.record.root import PROJECT_ROOT
 from cluster.campaign.corpus.folder import LISTING, Corpus, NewPlan, failed_plan
 from cluster.campaign.corpus.rounds import ROUND_SEEDS, CorpusPlans, is_varied
-from cluster.campaign.corpus.variation import VARIED, vary
+from cluster.campaign.corpus.variation import ENTRIES_MAX, VARIED, vary
 from cluster.campaign.results_db import ResultsFile, SeedResult
-from cluster.campaign.sweep import sweep
+from cluster.campaign.sweep import is_thorough, sweep
 from cluster.cli.main import main
 from cluster.scenario.load import decode_scenario, encode_scenario, load_scenario
 from cluster.scenario.messages import ScenarioError
@@ -30,11 +31,18 @@ def plans_of(*seeds):
     return {f"swarm-{seed}": json.loads(drawn(seed)) for seed in seeds}
 
 
+@cache
+def variants_of(number):
+    """The variants of one plan that forty seeds make."""
+    return [json.loads(vary(plans_of(number), seed)) for seed in range(40)]
+
+
 class Workers:
     """Judges nothing: each run reaches the pair of its seed; results come in an order of their own."""
 
     def __init__(self, *, is_backwards=False, failing=()):
         self.scenarios = {}
+        self.thorough = []
         self._is_backwards = is_backwards
         self._failing = failing
 
@@ -48,6 +56,7 @@ class Workers:
         listed = list(tasks)
         for task in reversed(listed) if self._is_backwards else listed:
             self.scenarios[task.seed] = task.scenario
+            self.thorough += [task.seed] if task.is_thorough else []
             verdict = FAILED if task.seed in self._failing else PASSED
             yield task, verdict._replace(seed=task.seed, pairs=(f"pair {task.seed}",))
 
@@ -102,6 +111,29 @@ class TestVariation:
             assert scenario.name == VARIED, f"seed {seed} was left to the swarm"
             plain = json.loads(encode_scenario(scenario))
             assert json.dumps({**plain, "name": "", "title": ""}) not in encoded, f"seed {seed}: {scenario.title}"
+
+    def test_some_variants_have_one_entry_more_and_none_has_two(self):
+        """Plans of the swarm have ten faults and ten workloads in the mean: no bound below that."""
+        (plan,), variants = plans_of(8).values(), variants_of(8)
+
+        for table in ("faults", "workload"):
+            more = [len(variant[table]) - len(plan[table]) for variant in variants]
+            assert len(plan[table]) > 10
+            assert (more.count(1) > 0, max(more)) == (True, 1), f"{table}: {more}"
+
+    def test_an_exchange_gives_another_entry_for_the_one_it_takes(self):
+        (plan,), variants = plans_of(8).values(), variants_of(8)
+
+        for table in ("faults", "workload"):
+            exchanged = [each for each in variants if len(each[table]) == len(plan[table])]
+            assert any(set(each[table]) != set(plan[table]) for each in exchanged), table
+
+    def test_no_variant_has_more_entries_than_the_limit(self):
+        ((name, plan),) = plans_of(8).items()
+        pulse = plan["workload"]["pulse"]
+        plan["workload"] |= {f"pulse-{number}": pulse for number in range(ENTRIES_MAX - len(plan["workload"]))}
+
+        assert max(len(json.loads(vary({name: plan}, seed))["workload"]) for seed in range(40)) == ENTRIES_MAX
 
     def test_a_variant_has_the_settings_of_the_campaign(self):
         scenario = decode_scenario(vary(plans_of(1, 2), 7, ["run.until_height=5"]), "variant")
@@ -183,6 +215,14 @@ class TestSweep:
 
         varied = [seed for seed, scenario in scenarios.items() if scenario != drawn(seed)]
         assert varied == [seed for seed in self.SEEDS if is_varied(seed) and seed >= ROUND_SEEDS]
+
+    def test_one_seed_in_twenty_is_repeated_drawn_and_varied_in_turn(self, tmp_path):
+        workers = Workers()
+        sweep_with(tmp_path / "corpus", range(ROUND_SEEDS * 4), workers)
+
+        assert workers.thorough == [0, 21, 40, 61]
+        assert [is_varied(seed) for seed in workers.thorough] == [False, True, False, True]
+        assert [seed for seed in range(80) if is_thorough(seed)] == [0, 20, 40, 60]
 
     def test_a_sweep_that_goes_on_makes_the_same_scenarios(self, tmp_path):
         """Killed in its second round, it has what the first one reached and nothing of the second."""
