@@ -10,6 +10,7 @@ from faults.byzantine.votes import other_digest
 from network.types import Label, NodeId
 from validators.consensus.interface import Finality
 from validators.execution.blocks import decode_header, encode_header, header_digest
+from validators.execution.errors import InvalidEncodingError
 from validators.messages import (
     Message,
     SnapshotChunk,
@@ -80,7 +81,7 @@ class ForgeSnapshot(_Curious):
             self._old = message
         if not isinstance(message, SnapshotRequest) or not self.is_time():
             return
-        old = self._old
+        old = self._readable_old()
         is_old = old is not None and decode_header(old.header).height <= message.above_height
         form = self._next_form()
         if form == _STALE and not is_old:
@@ -109,6 +110,12 @@ class ForgeSnapshot(_Curious):
             return (outgoing,)
         self.note(f"{outgoing.label.kind} {form}", outgoing.to)
         return (outgoing._replace(message=forged),)
+
+    def _readable_old(self) -> SnapshotOffer[Finality] | None:
+        """Return the offer of another; one that cannot be read is a second forger's, and another is asked for."""
+        if self._old is not None and not _is_readable(self._old):
+            self._old = None
+        return self._old
 
     def _next_form(self) -> str:
         return self.fault.what or self._forms[self.take_turn("form", len(self._forms))]
@@ -150,6 +157,15 @@ class ForgeSnapshot(_Curious):
         return replace(piece, **changes[form]) if form in changes else None
 
 
+def _is_readable(offer: SnapshotOffer[Finality]) -> bool:
+    """Whether an offer's header is one; another forger's may be none."""
+    try:
+        decode_header(offer.header)
+    except InvalidEncodingError:
+        return False
+    return True
+
+
 def forms_of_snapshots(finality_forms: Iterable[str]) -> tuple[str, ...]:
     """Return the forms of forged snapshots in an engine whose finality can be broken in these ways."""
     return (*ForgeSnapshot.FORMS, *(_OF_FINALITY + each for each in finality_forms))
@@ -165,7 +181,7 @@ class ProbeSnapshots(_Curious):
 
     def hear(self, source: NodeId, message: Message) -> None:
         """Ask for a piece of a snapshot that is offered."""
-        if not isinstance(message, SnapshotOffer):
+        if not isinstance(message, SnapshotOffer) or not _is_readable(message):
             return
         form = self.fault.what or self.FORMS[self.take_turn("form", len(self.FORMS))]
         digest = header_digest(decode_header(message.header))

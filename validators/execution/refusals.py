@@ -270,10 +270,14 @@ class BlockRefusal(RefusalCell):
     BLOCK_ROOM = "transaction *: limits exceed *", "A block holds more than it has room for."
     BLOCK_FEES = "transaction *: maximum fees * are below *", "A block holds a transaction below the basefees."
     BLOCK_TIP = "transaction *: priority fee * exceeds *", "A block holds a transaction whose tip is above its fee."
-    BLOCK_SIGNATURE = "transaction *: signature is not the sender's", "A block holds a transaction that is not signed."
+    BLOCK_SIGNATURE = (
+        "transaction *: signature is not the sender's",
+        "A block holds a transaction that is not signed.",
+        "forged-snapshots",
+    )
     BLOCK_OF_OTHER_VIEW = "view * of leader * is not that of the proposal", "A block is of another view than proposed."
     BLOCK_OF_OTHER_PARENT = "the parent is not that of the proposal", "A block has another parent than proposed."
-    BLOCK_OF_OTHER_TIME = "time * is not of view *", "A block bears a time outside of its slot.", UNPROMISED
+    BLOCK_OF_OTHER_TIME = "time * is not of view *", "A block bears a time outside of its slot."
 
 
 def refusal_of(what: str, error: Exception) -> RuleCell | None:

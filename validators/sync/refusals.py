@@ -1,8 +1,12 @@
 """The refusals of what peers send besides consensus, by the reason in the trace."""
 
 import enum
+from typing import Final
 
 from scheduler import UNPROMISED, RefusalCell
+
+_FORGED: Final = "forged-snapshots"
+"""The scenario in which each is met: chance leads to one in some hundred runs, and to none of the rarest."""
 
 
 @enum.unique
@@ -37,9 +41,13 @@ class PeerBlockRefusal(RefusalCell):
     """Refusals of blocks that peers send."""
 
     PEER_BLOCK_OF_OTHER_BODY = "tx_root", "A block comes with other transactions than its header's."
-    PEER_BLOCK_OF_STRAY_SEAL = "seal", "A block comes with a seal, and its chain seals no blocks."
+    PEER_BLOCK_OF_STRAY_SEAL = "seal", "A block comes with a seal, and its chain seals no blocks.", _FORGED
     PEER_BLOCK_UNJUSTIFIED = "seal: *", "A block comes with a seal that does not justify it."
-    PEER_BLOCK_NOT_CANONICAL = "* of * bytes: not the canonical encoding", "A block comes encoded in another way."
+    PEER_BLOCK_NOT_CANONICAL = (
+        "* of * bytes: not the canonical encoding",
+        "A block comes encoded in another way.",
+        _FORGED,
+    )
     PEER_BLOCK_MALFORMED = "* of * bytes: *", "Bytes come as a block that are none."
 
 
@@ -52,13 +60,26 @@ class SnapshotRefusal(RefusalCell):
     OFFER_OF_OTHER_BLOCK = (
         "*: header: the certificate is of another block",
         "An offer's certificate is not its header's.",
+        _FORGED,
     )
-    OFFER_UNCERTIFIED = "*: certificate: it is not a quorum's", "An offer's certificate has no quorum."
-    OFFER_WITNESS = "*: witness: it does not lead to the header's state root", "An offer's root is not its header's."
-    OFFER_OUTLINE = "*: outline: * pieces for operations * to *", "An offer's numbers do not fit each other."
-    OFFER_HEADER_MALFORMED = "*: header: Header of * bytes: *", "An offer's header is none."
-    PIECE_TRUNCATED = "*: truncated: a piece is empty or too long", "A piece is empty, or holds more than is missing."
-    SNAPSHOT_TRUNCATED = "*: truncated: * operations of *", "All pieces together hold too little."
-    SNAPSHOT_OPERATIONS = "*: operations: *", "A snapshot's operations are none, or lead to another root."
-    SNAPSHOT_FLOOR = "*: floor: *", "A snapshot's floor is not that of its last commit, or does not fit its sizes."
-    SNAPSHOT_PEAKS = "*: peaks: *", "A snapshot has too few or too many peaks."
+    OFFER_UNCERTIFIED = "*: certificate: it is not a quorum's", "An offer's certificate has no quorum.", _FORGED
+    OFFER_WITNESS = (
+        "*: witness: it does not lead to the header's state root",
+        "An offer's root is not its header's.",
+        _FORGED,
+    )
+    OFFER_OUTLINE = "*: outline: * pieces for operations * to *", "An offer's numbers do not fit each other.", _FORGED
+    OFFER_HEADER_MALFORMED = "*: header: Header of * bytes: *", "An offer's header is none.", _FORGED
+    PIECE_TRUNCATED = (
+        "*: truncated: a piece is empty or too long",
+        "A piece is empty, or holds more than is missing.",
+        _FORGED,
+    )
+    SNAPSHOT_TRUNCATED = "*: truncated: * operations of *", "All pieces together hold too little.", _FORGED
+    SNAPSHOT_OPERATIONS = "*: operations: *", "A snapshot's operations are none, or lead to another root.", _FORGED
+    SNAPSHOT_FLOOR = (
+        "*: floor: *",
+        "A snapshot's floor is not that of its last commit, or does not fit its sizes.",
+        _FORGED,
+    )
+    SNAPSHOT_PEAKS = "*: peaks: *", "A snapshot has too few or too many peaks.", _FORGED

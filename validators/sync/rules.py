@@ -2,7 +2,7 @@
 
 import enum
 
-from scheduler import UNPROMISED, RuleCell
+from scheduler import RuleCell
 
 
 @enum.unique
@@ -19,7 +19,11 @@ class SyncRule(RuleCell):
     SNAPSHOT_REQUESTED = "design.md", "A validator far behind asks for a snapshot."
     SNAPSHOT_IN_PIECES = "design.md", "A snapshot comes in more than one piece."
     SNAPSHOT_UNANSWERED = "design.md", "A peer does not answer a joiner, and the next one is asked."
-    SNAPSHOT_TOO_OLD = "design.md", "A snapshot is offered that is no better than the joiner's state.", UNPROMISED
+    SNAPSHOT_TOO_OLD = (
+        "design.md",
+        "A snapshot is offered that is no better than the joiner's state.",
+        "forged-snapshots",
+    )
     SNAPSHOT_GIVEN_UP = "design.md", "No peer has a snapshot, and the blocks are fetched after all.", "no-snapshot"
     SNAPSHOT_FORGED = "design.md", "An offered snapshot does not prove what it says."
     SNAPSHOT_JOINED = "design.md", "A validator goes on from a peer's snapshot."

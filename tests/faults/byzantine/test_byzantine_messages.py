@@ -26,8 +26,9 @@ from validators.consensus.simplex import (
 from validators.consensus.simplex.certificates import assemble, find_certificate_fault, verify_certificate
 from validators.consensus.simplex.kind import SIMPLEX
 from validators.consensus.simplex.signing import verify_vote
-from validators.messages import BlockRelay, BlockRequest
+from validators.messages import BlockRelay, BlockRequest, SnapshotOffer, SnapshotRequest
 from validators.settings import make_scheme
+from validators.state import Snapshot
 
 ME, OTHERS = 1, (0, 2, 3)
 KEYS = keys_of(load_scenario("calm"))
@@ -269,6 +270,17 @@ def test_the_adversary_serves_a_block_that_its_validator_does_not_know():
     adversary.hear(2, BlockRequest(digest, 0))
 
     assert [outgoing.to for outgoing in adversary.wire.sent] == [(2,)]
+
+
+@pytest.mark.parametrize("behaviour", ["forge-snapshot", "probe-snapshots"])
+def test_an_offer_that_another_forger_cut_short_is_left(behaviour):
+    adversary = adversary_with(behaviour)
+    outline = Snapshot(size=1, start=0, floor=0, root=b"r", witness=(), peaks=(), operations=())
+
+    adversary.hear(2, SnapshotOffer(b"\x91", PROPOSAL, outline, 1))
+    adversary.hear(0, SnapshotRequest(0))
+
+    assert adversary.wire.sent == []
 
 
 def test_every_behaviour_is_explained():
