@@ -52,16 +52,28 @@ def renumbered(kind: Kind, entry: Plain, numbers: Mapping[int, int], validators:
     found: Plain = dict(entry)
     for field in _fields(kind):
         value = entry[field.encode_name]
-        kept = _kept(value, field.type, numbers)
-        # A fault about one validator has to be about some validator.
-        found[field.encode_name] = value % validators if kept is None and type(value) is int else kept
+        found[field.encode_name] = _kept_or_other(value, field.type, numbers, validators)
     return found
+
+
+def _kept_or_other(value: Any, kind: inspect.Type, numbers: Mapping[int, int], validators: int) -> Any:  # noqa: ANN401
+    """Return a value with new numbers: a fault, or an anchor, about one validator has to be about some validator."""
+    if isinstance(kind, inspect.UnionType) and value is not None:
+        (stated,) = (each for each in kind.types if not isinstance(each, inspect.NoneType))
+        if isinstance(stated, inspect.StructType):
+            return {
+                field.encode_name: _kept_or_other(value[field.encode_name], field.type, numbers, validators)
+                for field in stated.fields
+            }
+    kept = _kept(value, kind, numbers)
+    return value % validators if kept is None and type(value) is int else kept
 
 
 def _kept(value: Any, kind: inspect.Type, numbers: Mapping[int, int]) -> Any:  # noqa: ANN401 - plain data
     """Return the part of a fault's value that is left, None if nothing is."""
-    if isinstance(kind, inspect.UnionType | inspect.StructType):
-        return None if value is None else _kept_optional(value, kind, numbers)
+    if isinstance(kind, inspect.UnionType):
+        (stated,) = (each for each in kind.types if not isinstance(each, inspect.NoneType))
+        return None if value is None else _kept(value, stated, numbers)
     if isinstance(kind, inspect.Metadata):
         return numbers.get(value) if _is_validator(kind) else _kept(value, kind.type, numbers)
     if isinstance(kind, inspect.TupleType):
@@ -71,11 +83,3 @@ def _kept(value: Any, kind: inspect.Type, numbers: Mapping[int, int]) -> Any:  #
         parts = [_kept(part, kind.item_type, numbers) for part in value]
         return [part for part in parts if part is not None and part != []]
     return value
-
-
-def _kept_optional(value: Any, kind: inspect.UnionType | inspect.StructType, numbers: Mapping[int, int]) -> Any:  # noqa: ANN401 - plain data
-    """Return a value that could be left out: a number, or an anchor. Without its validator it is anybody's."""
-    if isinstance(kind, inspect.UnionType):
-        (stated,) = (each for each in kind.types if not isinstance(each, inspect.NoneType))
-        return _kept(value, stated, numbers)
-    return {field.encode_name: _kept(value[field.encode_name], field.type, numbers) for field in kind.fields}

@@ -120,16 +120,16 @@ class TestMadeSmaller:
     def plain(self, anchor):
         return json.loads(encode_scenario(load_scenario("calm", (setting(anchor),))))
 
-    def test_shrinking_keeps_the_anchor(self):
-        candidates = [each for group in candidates_of(self.plain('event="view", of=1, nth=4')) for each in group]
+    def test_shrinking_keeps_the_anchor_whole(self):
+        """With another event, validator or count the crash of validator 2 at its third append is another fault."""
+        plain = self.plain('event="synced", of=2, nth=3, after="storm", from_ms=700')
 
-        paths = [each.path for each in candidates if each.path[:2] == ("faults", "it")]
-        assert ("faults", "it", "anchor", "nth") in paths
-        assert ("faults", "it", "anchor") not in paths
-        assert ("faults", "it", "anchor", "event") not in paths
+        paths = [each.path for group in candidates_of(plain) for each in group if each.path[:2] == ("faults", "it")]
+        assert ("faults", "it", "restart_ms") in paths
+        assert [path for path in paths if "anchor" in path] == []
 
-    def test_a_smaller_cluster_awaits_the_moment_of_any_validator_instead(self):
-        plain = self.plain('event="view", of=3')
+    def test_in_a_smaller_cluster_the_anchor_is_of_one_validator_still(self):
+        plain = self.plain('event="view", of=3, nth=4')
 
         smaller = convert_scenario({**with_validators(plain, 3)}, "smaller")
-        assert smaller.faults["it"].anchor == Anchor(event="view", by_ms=15_000)
+        assert smaller.faults["it"].anchor == Anchor(event="view", of=0, nth=4, by_ms=15_000)
