@@ -131,8 +131,8 @@ class NetworkSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=T
 class RunSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """When a run is over, and what ends one that does not get there.
 
-    With ``audit_reorgs`` all that a validator derives from its state is compared with what its log leads to each time
-    it has dropped blocks or taken them back, and not only at the end.
+    With ``audit_reorgs`` a validator's log, bitmap and indexes are compared with what its log leads to each time it has
+    dropped blocks or taken them back, and not only at the end. What `derived` compares is compared there in any run.
     """
 
     until_height: Annotated[Positive, means("The finalized height that every replica has to reach.")] = 10
@@ -143,7 +143,7 @@ class RunSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True)
     time_limit_ms: Annotated[Positive, means("Virtual time that ends a run; every fault is over before.")] = 600_000
     step_limit: Annotated[Positive, means("Steps of the kernel that end a run.")] = 50_000_000
     audit_reorgs: Annotated[
-        bool, means("Whether everything derived is compared after each reorganization, and not only at the end.")
+        bool, means("Whether state and indexes are audited after each reorganization, and not only at the end.")
     ] = False
 
 

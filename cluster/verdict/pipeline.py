@@ -197,7 +197,7 @@ def run_pipeline(
         on_event=on_event,
         on_applied=on_applied,
         on_progress=progress.show,
-        on_reorg=monitor.reorganized if scenario.run.audit_reorgs else None,
+        on_reorg=monitor.reorganized,
         on_leave=monitor.situations.leave,
     )
     steps = _Steps(cluster, monitor, progress, replay or run_cold_replay, extra)

@@ -24,10 +24,13 @@ def derive_execution(tree: BlockTree, cache: DecodedCache) -> Derived:
     """Return decoded records and blocks beside those that state and finality leave."""
     records: dict[str, Plain] = {}
     expected: dict[str, Plain] = {}
-    changes = [branch.executed.changes for branch in tree.unfinalized() if branch.executed is not None]
+    # Once for all keys: a record is looked up after each reorganization, and a branch may be long.
+    written = {
+        key: None for branch in tree.unfinalized() if branch.executed is not None for key in branch.executed.changes
+    }
     for key in cache.kept():
         records[f"record of {key.hex()}"] = True
-        if tree.database.get(key) is not None or any(key in written for written in changes):
+        if key in written or tree.database.get(key) is not None:
             expected[f"record of {key.hex()}"] = True
     descends = {tree.finalized.digest: True}
     for branch in tree.unfinalized():

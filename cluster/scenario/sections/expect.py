@@ -48,7 +48,7 @@ class ExpectSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     ] = 0
     reexecuted_min: Annotated[NotNegative, means("Blocks executed again as they came back, over all validators.")] = 0
     audited_min: Annotated[
-        NotNegative, means("Reorganizations after which everything derived was compared, with `run.audit_reorgs`.")
+        NotNegative, means("Reorganizations after which state and indexes were audited, with `run.audit_reorgs`.")
     ] = 0
     activation_crossed_min: Annotated[
         NotNegative, means("Validators that dropped heights on both sides of the activation at once.")
