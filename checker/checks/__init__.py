@@ -44,6 +44,7 @@ from checker.checks.liveness import FinalityRegained
 from checker.checks.messages import MessageDelivery
 from checker.checks.once import DoneOnce
 from checker.checks.oracle import EqualOracle
+from checker.checks.parts.parts import Parts
 from checker.checks.phases import PhaseLedger
 from checker.checks.proofs import Proofs
 from checker.checks.refusals import Refusals
@@ -129,6 +130,7 @@ CHECKS: Final[tuple[type[Check], ...]] = (
     PricedWork,
     FinalDisks,
     Repairs,
+    Parts,
     ExpectedArrival,
     ExpectedCounts,
     ExpectedLimits,

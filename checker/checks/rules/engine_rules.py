@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+from checker.checks.parts.trial import Turn
 from checker.checks.planned import PlannedRun
 from network.events import Handlers
 from scheduler import Reach, RefusalCell, RuleCell
@@ -81,6 +82,7 @@ class EngineRules:
         cells: The rule cells of the engine.
         refusals: The refusals of the engine.
         read_cells: Returns the handlers that note the cells of a run.
+        trials: Trials of parts that only this engine has.
     """
 
     name: str
@@ -106,3 +108,4 @@ class EngineRules:
     cells: type[RuleCell] | None = None
     refusals: type[RefusalCell] | None = None
     read_cells: Callable[[Reach], Handlers] = lambda _reach: {}
+    trials: Sequence[Turn] = ()

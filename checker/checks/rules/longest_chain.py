@@ -11,9 +11,11 @@ from typing import Final
 import msgspec
 
 from checker.checks.observations import short
+from checker.checks.parts.trial import Turn
 from checker.checks.planned import PlannedRun
 from checker.checks.rules.engine_rules import EngineRules, Said, Signed
 from checker.checks.rules.longest_chain_cells import LongestChainCells
+from checker.checks.rules.longest_chain_trials import try_burials
 from validators.consensus.interface import Finality
 from validators.consensus.longest_chain import Announcement, Burial, LongestChainConfig, SealedHeader
 from validators.consensus.longest_chain.kind import LONGEST_CHAIN
@@ -153,4 +155,5 @@ LONGEST_CHAIN_RULES: Final = EngineRules(
     cells=LongestChainRule,
     refusals=LongestChainRefusal,
     read_cells=lambda reach: LongestChainCells(reach).handlers,
+    trials=(Turn(try_burials),),
 )

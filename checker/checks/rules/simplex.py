@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from checker.checks.observations import short
+from checker.checks.parts.trial import Turn
 from checker.checks.planned import PlannedRun
 from checker.checks.rules.engine_rules import EngineRules, Proposed, Said, Signed
 from checker.checks.rules.simplex_cells import SimplexCells
+from checker.checks.rules.simplex_trials import try_kept_votes, try_silence
 from validators.consensus.interface import Finality
 from validators.consensus.signing import signed_bytes
 from validators.consensus.simplex import (
@@ -273,4 +275,5 @@ SIMPLEX_RULES: Final = EngineRules(
     cells=SimplexRule,
     refusals=SimplexRefusal,
     read_cells=lambda reach: SimplexCells(reach).handlers,
+    trials=(Turn(try_silence, every=2), Turn(try_kept_votes, every=2)),
 )

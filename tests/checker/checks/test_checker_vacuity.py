@@ -158,6 +158,7 @@ SILENT = (
     "once",
     "timer-lengths",
     "work",
+    "parts",
 )
 """Checks without a result where nothing happened: no leader had a transaction, no mempool lacked one, nothing was
 repaired, nobody started again, the chain has no auction with books and no queue with deposits, no timer watches, and

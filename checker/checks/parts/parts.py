@@ -1,0 +1,56 @@
+"""The check of a validator's parts, on specimens.
+
+A run has the damage, the payers and the power cuts that its seed draws, and a mistake that takes three things at once
+shows in none of hundreds. Here a journal, a file, a waiting set or an engine's vote is brought into that state by hand,
+by a few draws of the run's own seed, and has to come out as the documents say. It is the code that the run has used:
+what is wrong with it is wrong with the run's validators too.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from checker.checks.check import Check
+from checker.checks.parts.journals import try_journals
+from checker.checks.parts.stored_files import try_files
+from checker.checks.parts.trial import Trial, Turn, draws_of, turns_of
+from checker.checks.parts.waiting import try_waiting
+from checker.checks.rules.registry import RULES
+from checker.results import CheckResult
+from network.chance import Chance
+
+TRIALS: Final = (Turn(try_waiting), Turn(try_journals, every=5), Turn(try_files, every=5))
+"""Trials of every chain, whatever its engine is."""
+
+
+def find_trials(seed: int, engine: str) -> Sequence[Trial]:
+    """Return the trials of a run with this seed."""
+    return turns_of((*TRIALS, *RULES[engine].trials), seed)
+
+
+class Parts(Check):
+    """Journals, files, waiting sets and votes do on specimens what their documents say."""
+
+    name = "parts"
+
+    @property
+    def is_asked(self) -> bool:
+        """Return whether there is a seed to draw specimens by, and the run has come to a block."""
+        return self.run.test_bed is not None and len(self.run.chain) > 0
+
+    def finish(self) -> CheckResult:
+        """Return the result."""
+        assert self.run.test_bed is not None, "a check that is not asked has no end"
+        seed = self.run.test_bed.seed
+        trials = find_trials(seed, self.run.engine)
+        for trial in trials:
+            self._try(trial, seed)
+        return self.tally.result(f"{self.tally.compared:,} answers of parts on {len(trials)} specimens were right")
+
+    def _try(self, trial: Trial, seed: int) -> None:
+        name = trial.__name__
+        try:
+            for what, holds in trial(draws_of(Chance(seed), name)):
+                self.tally.require(holds, f"tried on a specimen, a part of a validator is wrong: {what}", trial=name)
+        # A part that is wrong may raise anything.
+        except Exception as error:  # noqa: BLE001 - told as the failure that it is
+            self.tally.fail(f"tried on a specimen, a part of a validator breaks: {error!r}", trial=name)

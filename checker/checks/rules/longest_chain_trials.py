@@ -1,0 +1,101 @@
+"""Proofs of depth of a specimen: sound ones, and such as a third of the validators could make up, or nobody.
+
+A replica asks for a proof where it joins or lags far behind. Few runs have one, and hardly any has a forged one.
+"""
+
+from dataclasses import replace
+from hashlib import sha256
+from typing import Final, NamedTuple
+
+import msgspec
+
+from checker.checks.parts.keyed_scheme import KeyedScheme
+from checker.checks.parts.trial import Asked, Draw
+from validators.consensus.longest_chain import Burial, LongestChainConfig, SealedHeader
+from validators.consensus.longest_chain.kind import LONGEST_CHAIN
+
+_SEAL_NAMESPACE: Final = b"stampede_SLOT"
+_VALIDATORS: Final = 5
+_GAP_MAX: Final = 3
+
+
+class _Block(NamedTuple):
+    """The start of a header, and who has sealed it."""
+
+    height: int
+    view: int
+    parent: bytes
+    proposer: int
+    sealed_by: int
+
+    @property
+    def header(self) -> bytes:
+        return msgspec.msgpack.encode([1, self.height, 0, self.view, self.parent, self.proposer, b"", 0])
+
+    @property
+    def digest(self) -> bytes:
+        return sha256(self.header).digest()
+
+
+def _chain(first: _Block, views: list[int]) -> list[_Block]:
+    """Return blocks of these slots on a first one, each by the leader whose turn it is."""
+    chain = [first]
+    for view in views:
+        below = chain[-1]
+        leader = view % _VALIDATORS
+        chain.append(_Block(below.height + 1, view, below.digest, leader, leader))
+    return chain
+
+
+def _continued(chain: list[_Block], place: int, block: _Block) -> list[_Block]:
+    """Return the chain with another block in this place, and those behind it built on that."""
+    return _chain_on([*chain[:place], block], chain[place + 1 :])
+
+
+def _chain_on(chain: list[_Block], rest: list[_Block]) -> list[_Block]:
+    for block in rest:
+        below = chain[-1]
+        chain.append(block._replace(parent=below.digest, height=below.height + 1))
+    return chain
+
+
+def _is_believed(chain: list[_Block], config: LongestChainConfig) -> bool:
+    sealed = tuple(
+        SealedHeader(block.header, KeyedScheme(block.sealed_by).sign(_SEAL_NAMESPACE, block.digest)) for block in chain
+    )
+    return LONGEST_CHAIN.verify_finality(KeyedScheme(0), Burial(sealed), _VALIDATORS, config)
+
+
+def try_burials(draw: Draw) -> Asked:
+    """Yield what is asked of proofs of depth, and whether it is so."""
+    depth = 2 + draw(3)
+    config = LongestChainConfig(slot_us=1_000_000, finality_depth=depth, fetch_timeout_us=1_000, view_retention=8)
+    view = 1 + draw(20)
+    leader = view % _VALIDATORS
+    first = _Block(1 + draw(view), view, bytes([draw(256)] * 32), leader, leader)
+    views: list[int] = []
+    for _ in range(depth):
+        view += 1 + draw(_GAP_MAX)
+        views.append(view)
+    chain = _chain(first, views)
+    place = 1 + draw(depth)
+    before, other = chain[place - 1], chain[place]
+    yield "a sound proof of depth is refused", _is_believed(chain, config)
+    stranger = (other.proposer + 1) % _VALIDATORS
+    again = other._replace(view=before.view, proposer=before.proposer, sealed_by=before.proposer)
+    forged = {
+        "a block on another parent": other._replace(parent=bytes(32)),
+        "a height that is left out": other._replace(height=other.height + 1),
+        "a height that comes twice": other._replace(height=before.height),
+        "a block that is another leader's": other._replace(proposer=stranger, sealed_by=stranger),
+        "a seal of somebody else": other._replace(sealed_by=stranger),
+        "a slot that comes twice": again,
+        "a slot of long ago": again._replace(view=before.view - _VALIDATORS),
+    }
+    for what, block in forged.items():
+        yield f"{what} is believed in a proof of depth", not _is_believed(_continued(chain, place, block), config)
+    genesis = first._replace(view=0, proposer=0, sealed_by=0)
+    yield "a block before the first slot is believed in a proof", not _is_believed(_chain(genesis, views), config)
+    yield "a proof that is too short is believed", not _is_believed(chain[1:], config)
+    deeper = replace(config, finality_depth=depth + 1)
+    yield "a proof is believed that is one block too short", not _is_believed(chain, deeper)

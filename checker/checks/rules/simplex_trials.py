@@ -1,0 +1,105 @@
+"""Simplex on a specimen: leaders that are silent or not, and a life that goes on with the votes of its journal.
+
+After a power loss of all validators no other one holds what a replica has voted; a run in which just that vote is
+missing in a quorum is rare. So is one in which a leader is silent and exactly a quorum is not.
+"""
+
+from typing import Final
+
+from checker.checks.parts.keyed_scheme import KeyedScheme
+from checker.checks.parts.trial import Asked, Draw
+from validators.consensus.interface import Append, Effect, Received, Record, Started
+from validators.consensus.simplex import (
+    Finalization,
+    Finalize,
+    Notarization,
+    Notarize,
+    Nullification,
+    Nullify,
+    Proposal,
+    Simplex,
+    SimplexConfig,
+)
+from validators.consensus.simplex.artifacts import Certification
+from validators.consensus.simplex.election import LeaderActivity
+
+_TICKS_PER_SKIP: Final = 4
+_ROUNDS: Final = 4
+_SECOND_US: Final = 1_000_000
+_CONFIG: Final = SimplexConfig(
+    leader_timeout_us=_SECOND_US,
+    certification_timeout_us=2 * _SECOND_US,
+    timeout_retry_us=10 * _SECOND_US,
+    fetch_timeout_us=_SECOND_US,
+    skip_timeout_us=12 * _SECOND_US,
+    view_retention=10,
+)
+_GENESIS: Final = bytes(32)
+
+
+def _quorum(validators: int) -> int:
+    return validators - (validators - 1) // 3
+
+
+def try_silence(draw: Draw) -> Asked:
+    """Yield what is asked of the silence of leaders, and whether it is so."""
+    for _ in range(_ROUNDS):
+        validators = 4 + draw(4)
+        activity = LeaderActivity(validators)
+        heard = [0] * validators
+        for now in range(2 * _TICKS_PER_SKIP):
+            for node in range(validators):
+                # Some are heard often, some seldom and the first never.
+                if draw(validators) < node // 2:
+                    activity.hear(node)
+                    heard[node] = now
+            awake = [now - last <= _TICKS_PER_SKIP for last in heard]
+            leader, me = draw(validators), draw(validators)
+            others = sum(awake[node] for node in range(validators) if node not in {leader, me})
+            # Oneself counts as awake.
+            is_skipped = leader != me and not awake[leader] and others + 1 >= _quorum(validators)
+            yield (
+                "a leader is waited for that is silent, or is not although it may be there",
+                activity.is_skippable(leader, me, _quorum(validators)) == is_skipped,
+            )
+            yield (
+                "a validator counts as silent too soon or too late",
+                [activity.is_active(node) for node in range(validators)] == awake,
+            )
+            activity.advance()
+
+
+def try_kept_votes(draw: Draw) -> Asked:
+    """Yield what is asked of a life with a journal, and whether it is so."""
+    for _ in range(_ROUNDS):
+        validators = 4 + draw(4)
+        me = draw(validators)
+        others = [node for node in range(validators) if node != me]
+        first = draw(len(others))
+        # From anyone on, so that the leader is among those that vote in some and not in others.
+        voters = [*others[first:], *others[:first]][: _quorum(validators) - 1]
+        proposal = Proposal(1, 0, bytes([1 + draw(255)] * 32))
+        votes = {node: Notarize(node, proposal, b"") for node in range(validators)}
+        notarization = Notarization(proposal, b"", ())
+        finals = {node: Finalize(node, proposal, b"") for node in range(validators)}
+        for what, kept, cast, certificate in (
+            ("notarize", (votes[me],), votes, Notarization),
+            ("nullify", (Nullify(me, 1, b""),), {node: Nullify(node, 1, b"") for node in votes}, Nullification),
+            ("finalize", (votes[me], notarization, Certification(1, ok=True), finals[me]), finals, Finalization),
+        ):
+            engine = _engine(validators, me, kept)
+            effects = [effect for node in voters[:-1] for effect in engine.step(Received(node, cast[node]))]
+            yield f"a quorum of {what} votes is one vote too few", not _makes(effects, certificate)
+            last = engine.step(Received(voters[-1], cast[voters[-1]]))
+            yield f"an own {what} vote of an earlier life does not count", _makes(last, certificate)
+
+
+def _engine(validators: int, me: int, records: tuple[Record, ...]) -> Simplex:
+    engine = Simplex(me=me, validators=validators, scheme=KeyedScheme(me), config=_CONFIG, genesis=_GENESIS)
+    engine.replay(records)
+    engine.step(Started())
+    return engine
+
+
+def _makes(effects: list[Effect], certificate: type[Record]) -> bool:
+    return any(isinstance(effect, Append) and isinstance(effect.record, certificate) for effect in effects)

@@ -1,0 +1,107 @@
+"""Parts of a validator that are wrong in what few drawn runs bring about, tried on specimens."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from checker.checks.parts.parts import TRIALS, Parts, find_trials
+from checker.checks.rules.registry import RULES
+from scheduler import solvency
+from scheduler.pool import PoolRules
+from tests.support.checks import finish, make_run
+from validators.actors.metering import GasMeter, Meter
+from validators.consensus.longest_chain import sealing
+from validators.consensus.registry import ENGINES
+from validators.consensus.simplex import recovery
+from validators.consensus.simplex.election import LeaderActivity
+from validators.storage import journal
+from validators.storage.files import BlockFile, FinalizedLog
+from validators.storage.records import RecordFile
+
+JOURNALS, FILES = 4, 3
+"""Seeds that have a trial of journals, and of files."""
+
+
+def judged(seed, engine="simplex"):
+    return finish(Parts(make_run(test_bed=SimpleNamespace(seed=seed), chain=[None], engine=engine)))
+
+
+def ask_the_stored_limit(self, timer):
+    return timer.gas_limit
+
+
+def keep_damaged(self, digest):
+    place = self._places.get(digest)
+    payload = None if place is None else self._file.read_at(place.offset)
+    return None if payload is None else payload[-9:]
+
+
+def count_anew(self, recover=FinalizedLog.recover):
+    found = recover(self)
+    self._generation = 0
+    return found
+
+
+def use_floored(self, cycles, cells=0):
+    numerator, denominator = self._rate
+    taken = (self.cells + cells) * numerator // denominator
+    Meter.use(self, self.cycles_limit + 1 if self.cycles + cycles + taken > self.cycles_limit else cycles, cells)
+
+
+def skip_by_others(self, leader, me, quorum, is_skippable=LeaderActivity.is_skippable):
+    return is_skippable(self, leader, me, quorum + 1)
+
+
+def forget_own_votes(kept, vote, me):
+    kept.own_notarize = kept.own_notarize or vote
+
+
+WRONG = {
+    "a generation without its last record": (
+        journal,
+        "_carried",
+        lambda _record: -1,
+        JOURNALS,
+        "other votes than it holds",
+    ),
+    "ends that stay torn": (RecordFile, "cut", lambda *_: None, JOURNALS, "is not mended by a start"),
+    "damage that is not missed": (journal, "_synced_bytes", lambda _record: 0, JOURNALS, "is damaged in both copies"),
+    "records of any place": (RecordFile, "_seed", lambda self, _offset: self._checksum, FILES, "where it was not"),
+    "damaged blocks that are held": (BlockFile, "get", keep_damaged, FILES, "a block reads otherwise"),
+    "bases that are numbered anew": (FinalizedLog, "recover", count_anew, FILES, "another base than the last one"),
+    "limits as they were stored": (PoolRules, "gas_limit", ask_the_stored_limit, 0, "over the cap"),
+    "payers that are cleared": (solvency, "_note_insolvent", lambda *_, **__: None, 0, "other timers are insolvent"),
+    "gas rounded down": (GasMeter, "use", use_floored, 0, "gas ends sooner or later"),
+    "silence of one more": (LeaderActivity, "is_skippable", skip_by_others, 1, "a leader is waited for"),
+    "votes of an earlier life": (recovery, "_restore_vote", forget_own_votes, 0, "earlier life does not count"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_part_that_is_wrong_is_named(name, monkeypatch):
+    owner, attribute, replacement, seed, pattern = WRONG[name]
+    monkeypatch.setattr(owner, attribute, replacement)
+
+    results = [judged(seed + 10 * turn) for turn in range(8)]
+    assert any(each.status == "failed" and pattern in each.summary for each in results), results
+
+
+def test_a_proof_of_depth_that_nobody_sealed_is_named(monkeypatch):
+    monkeypatch.setattr(sealing, "find_burial_fault", lambda *_: "")
+
+    assert "is believed in a proof of depth" in judged(0, "longest-chain").summary
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_parts_are_right_for_every_seed(engine):
+    results = [judged(seed, engine) for seed in range(20)]
+
+    assert [result.summary for result in results if result.status != "passed"] == []
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_seed_tries_a_part_and_ten_try_all(engine):
+    tried = [find_trials(seed, engine) for seed in range(10)]
+
+    assert all(tried)
+    assert len(dict.fromkeys(trial for trials in tried for trial in trials)) == len(TRIALS) + len(RULES[engine].trials)
