@@ -14,7 +14,7 @@ class BlockRule(RuleCell):
 
     SCHEDULED_BY_FIRE = "C-13", "A fired handler schedules a timer."
     SCHEDULED_BY_MESSAGE = "C-13", "The handler of a message schedules a timer."
-    HANDLER_IN_PAYLOAD = "Q-29", "A fire calls the handler that its payload names."
+    HANDLER_IN_PAYLOAD = "Q-29", "A fire calls the handler that its payload names, and keeps its effects."
     NO_TRANSACTIONS = "Q-7", "A block holds no transaction."
     TRANSACTION_REVERTED = "C-6", "A transaction reverts and stays in its block."
     TRANSACTION_OUT_OF_GAS = "C-6", "A transaction reaches its limit and stays in its block."

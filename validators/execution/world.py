@@ -110,7 +110,7 @@ class ChainWorld:
         meter = Meter(timer.gas_limit, cells_max) if rate is None else GasMeter(timer.gas_limit, cells_max, rate)
         result = self.call(frame, meter, handler=handler, payload=payload)
         self._note_schedules(result, BlockRule.SCHEDULED_BY_FIRE)
-        if handler != timer.handler:
+        if result.status is Status.OK and handler != timer.handler:
             self.policy.reached.append(BlockRule.HANDLER_IN_PAYLOAD)
         return RunOutcome(result.status is Status.OK, result.cycles, result.cells, result.events)
 

@@ -3,8 +3,9 @@
 import pytest
 
 from scheduler import CallRule, LaneRule, PhaseRule
-from tests.support.chain_harness import advance, do, make_engine, make_genesis
+from tests.support.chain_harness import STORM, advance, do, make_engine, make_genesis, order
 from tests.support.lane_chains import beat, racing
+from validators.actors import StormOrder
 from validators.execution import GenesisActor
 from validators.execution.rules import BlockRule
 
@@ -37,6 +38,14 @@ class TestCalls:
 
     def test_a_fire_and_a_message_that_schedule_differ(self):
         assert BlockRule.SCHEDULED_BY_FIRE in reached_by(["timer", 1, [FAR]], blocks=2)
+
+    @pytest.mark.parametrize(("handler", "is_counted"), [("spend", True), ("fail", False)])
+    def test_a_named_handler_counts_where_its_fire_keeps_its_effects(self, handler, is_counted):
+        engine = make_engine()
+        storm = StormOrder(count=1, delay=1, not_before=0, spread=1, ttl=9, handler=handler)
+        advance(engine, [order(0, 0, STORM, "make", storm)])
+
+        assert (BlockRule.HANDLER_IN_PAYLOAD in advance(engine).reached) is is_counted
 
     @pytest.mark.parametrize(
         ("expires_at", "cell"),
