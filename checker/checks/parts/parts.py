@@ -1,7 +1,7 @@
 """The check of a validator's parts, on specimens.
 
 A run has the damage, the payers and the power cuts that its seed draws, and a mistake that takes three things at once
-shows in none of hundreds. Here a journal, a file, a waiting set or an engine's vote is brought into that state by hand,
+shows in none of hundreds. Here a journal, a file, a waiting set or an engine's vote is brought there by hand,
 by a few draws of the run's own seed, and has to come out as the documents say. It is the code that the run has used:
 what is wrong with it is wrong with the run's validators too.
 """
@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from checker.checks.check import Check
+from checker.checks.parts.databases import try_states
+from checker.checks.parts.followed import try_followed_blocks
 from checker.checks.parts.journals import try_journals
 from checker.checks.parts.stored_files import try_files
 from checker.checks.parts.trial import Trial, Turn, draws_of, turns_of
@@ -18,7 +20,13 @@ from checker.checks.rules.registry import RULES
 from checker.results import CheckResult
 from network.chance import Chance
 
-TRIALS: Final = (Turn(try_waiting), Turn(try_journals, every=5), Turn(try_files, every=5))
+TRIALS: Final = (
+    Turn(try_waiting),
+    Turn(try_journals, every=5),
+    Turn(try_files, every=5),
+    Turn(try_states, every=5),
+    Turn(try_followed_blocks),
+)
 """Trials of every chain, whatever its engine is."""
 
 
@@ -28,7 +36,7 @@ def find_trials(seed: int, engine: str) -> Sequence[Trial]:
 
 
 class Parts(Check):
-    """Journals, files, waiting sets and votes do on specimens what their documents say."""
+    """Journals, files, states, waiting sets, blocks and votes do on specimens what their documents say."""
 
     name = "parts"
 

@@ -14,12 +14,16 @@ from validators.consensus.longest_chain import sealing
 from validators.consensus.registry import ENGINES
 from validators.consensus.simplex import recovery
 from validators.consensus.simplex.election import LeaderActivity
+from validators.state import database
+from validators.state.store import rebuild_store
 from validators.storage import journal
 from validators.storage.files import BlockFile, FinalizedLog
 from validators.storage.records import RecordFile
+from validators.sync.follower import Fetch, Follower, Settled
+from validators.sync.seals import Seals
 
-JOURNALS, FILES = 4, 3
-"""Seeds that have a trial of journals, and of files."""
+JOURNALS, FILES, STATES = 4, 3, 2
+"""Seeds that have a trial of journals, of files, and of states."""
 
 
 def judged(seed, engine="simplex"):
@@ -48,6 +52,16 @@ def use_floored(self, cycles, cells=0):
     Meter.use(self, self.cycles_limit + 1 if self.cycles + cycles + taken > self.cycles_limit else cycles, cells)
 
 
+def rebuild_without_undos(codec, log, retain=0, **base):
+    return rebuild_store(codec, log, retain=0 if base else retain, **base)
+
+
+def step_past_finality(self, digest, step=Follower._next_step):
+    """Look for the parent of any block that is here, be its branch lost or not."""
+    found = step(self, digest)
+    return Fetch(digest) if isinstance(found, Settled) and "lost" in found.reason else found
+
+
 def skip_by_others(self, leader, me, quorum, is_skippable=LeaderActivity.is_skippable):
     return is_skippable(self, leader, me, quorum + 1)
 
@@ -69,6 +83,9 @@ WRONG = {
     "records of any place": (RecordFile, "_seed", lambda self, _offset: self._checksum, FILES, "where it was not"),
     "damaged blocks that are held": (BlockFile, "get", keep_damaged, FILES, "a block reads otherwise"),
     "bases that are numbered anew": (FinalizedLog, "recover", count_anew, FILES, "another base than the last one"),
+    "states that take nothing back": (database, "rebuild_store", rebuild_without_undos, STATES, "cannot take back"),
+    "lost branches that are fetched": (Follower, "_next_step", step_past_finality, 0, "than its branch asks for"),
+    "seals of no use": (Seals, "find_fault", lambda *_: "", 0, "a seal is taken"),
     "limits as they were stored": (PoolRules, "gas_limit", ask_the_stored_limit, 0, "over the cap"),
     "payers that are cleared": (solvency, "_note_insolvent", lambda *_, **__: None, 0, "other timers are insolvent"),
     "gas rounded down": (GasMeter, "use", use_floored, 0, "gas ends sooner or later"),
