@@ -21,10 +21,13 @@ from tests.frozen import FROZEN_FILE, read_frozen, seed_of, task_of
 WITNESS_FILE: Final = FROZEN_FILE.with_name("witnesses.json")
 
 
+_LEFT_TO: Final = {False: (UNPROMISED,), True: (UNPROMISED, SWARM)}
+"""Promises that need no witness; of refusals also the swarm's, whose texts a test compares with the source."""
+
 WITNESSED: Final = {
-    label: cell for label, cell in CELLS.items() if cell.promised_by != UNPROMISED and not isinstance(cell, RefusalCell)
+    label: cell for label, cell in CELLS.items() if cell.promised_by not in _LEFT_TO[isinstance(cell, RefusalCell)]
 }
-"""The cells that need a witness; a test of their own compares refusals with the source."""
+"""The cells that need a witness."""
 
 
 def read_witnesses() -> dict[str, str]:

@@ -4,6 +4,7 @@ import pytest
 
 from scheduler import SWARM, CallRule, RuleCell
 from tests.witnesses import cells_of_run, choose, lacking, read_witnesses
+from validators.execution.refusals import CallRefusal
 
 WITNESSES = read_witnesses()
 
@@ -24,6 +25,14 @@ def test_a_cell_without_a_witness_is_named():
     without = {label: name for label, name in WITNESSES.items() if label != CallRule.DUE_NEXT.label}
 
     assert lacking(without) == ["due-next"]
+
+
+@pytest.mark.parametrize("witness", [None, "calm"])
+def test_a_refusal_that_a_scenario_promises_is_that_scenarios(witness):
+    label = CallRefusal.QUEUE_EXTENDED.label
+    others = {each: name for each, name in WITNESSES.items() if each != label}
+
+    assert lacking(others if witness is None else {**others, label: witness}) == [label]
 
 
 def test_as_few_runs_as_needed_are_chosen():
