@@ -6,7 +6,7 @@ A call's text begins with the method of the host that refused; `instruct` is a s
 import enum
 from typing import Final
 
-from scheduler import UNPROMISED, RefusalCell, Rejected, RuleCell
+from scheduler import RefusalCell, Rejected, RuleCell
 
 _TRIGGERS: Final = "state-triggers"
 _QUEUE: Final = "aptos-edges"
@@ -38,11 +38,6 @@ class CallRefusal(RefusalCell):
     TIER_UNKNOWN = "schedule_timer InvalidInput: priority_tier_hint: *", "A timer states a tier that there is not."
     FEE_BELOW_BASEFEE = "schedule_timer TimerRejectedBelowBasefee: *", "A greatest fee is below the lane's price."
     BID_WITHDRAWN = "schedule_timer TimerArgDeprecated: *", "A bid is stated after the time in which it is ignored."
-    AGENT_UNNAMED = (
-        "schedule_timer AgentRequired: *",
-        "A timer of the GBA auction names no agent.",
-        UNPROMISED,
-    )
     FEE_PAYER_NAMED = (
         "schedule_timer InvalidInput: fee_payer: the owner pays",
         "A timer of the GBA auction names a payer.",

@@ -2,7 +2,7 @@
 
 import enum
 
-from scheduler import UNPROMISED, RefusalCell
+from scheduler import RefusalCell
 
 
 @enum.unique
@@ -14,12 +14,11 @@ class DiskRefusal(RefusalCell):
         "Both copies lack a synced record.",
         "both-copies-rot",
     )
-    JOURNAL_HEADS_DAMAGED = "its head is damaged in both copies", "Neither copy of a journal has its head.", UNPROMISED
     JOURNAL_MISSING = "the disk holds none", "A disk holds no journal."
     RECORD_DAMAGED = "damaged record", "A record's checksum is not that of its bytes."
-    RECORD_UNREADABLE = "input/output error", "A block cannot be read from the disk.", UNPROMISED
+    RECORD_UNREADABLE = "input/output error", "A block cannot be read from the disk.", "unreadable-disks"
     ENTRY_OF_OTHER_HEIGHT = (
         "height *, expected *",
         "An entry of the finalized log follows another one than it has to.",
-        UNPROMISED,
+        "unreadable-disks",
     )

@@ -3,7 +3,7 @@
 import enum
 from typing import Final
 
-from scheduler import UNPROMISED, RefusalCell
+from scheduler import RefusalCell
 
 _FORGED: Final = "forged-snapshots"
 """The scenario in which each is met: chance leads to one in some hundred runs, and to none of the rarest."""
@@ -27,11 +27,6 @@ class GossipRefusal(RefusalCell):
     """Refusals of transactions on their way."""
 
     TRANSACTION_UNSIGNED = "signature", "A transaction comes that its sender has not signed."
-    TRANSACTION_OVERSIZE = (
-        "* of * bytes: more than the limit of *",
-        "A transaction comes that no message can carry on.",
-        UNPROMISED,
-    )
     TRANSACTION_NOT_CANONICAL = "* of * bytes: not the canonical encoding", "A transaction is encoded in another way."
     TRANSACTION_MALFORMED = "* of * bytes: *", "Bytes come as a transaction that are none."
 

@@ -2,7 +2,7 @@
 
 import enum
 
-from scheduler import UNPROMISED, RuleCell
+from scheduler import RuleCell
 
 
 @enum.unique
@@ -17,7 +17,11 @@ class HotStuffRule(RuleCell):
     VIEWS_BETWEEN = "hotstuff.md", "A block is final on a parent that is not of the view before."
     SEVERAL_FINAL = "hotstuff.md", "One certificate makes several blocks final."
     ROLLED_BACK = "hotstuff.md", "An executed block loses to another branch."
-    CERTIFICATION_REFUSED = "hotstuff.md", "A validator refuses to certify a block with a quorum's votes.", UNPROMISED
+    CERTIFICATION_REFUSED = (
+        "hotstuff.md",
+        "A validator refuses to certify a block with a quorum's votes.",
+        "hotstuff-refusals",
+    )
     VOTE_FOUND = "hotstuff.md", "A restarted validator finds a vote in its journal."
     VOTES_CONFLICT = "hotstuff.md", "A validator holds two votes of one signer and view."
     FLOOR_ADOPTED = "hotstuff.md", "A joiner goes on from the finality that its snapshot ends with."

@@ -2,7 +2,7 @@
 
 import enum
 
-from scheduler import UNPROMISED, RefusalCell
+from scheduler import RefusalCell
 
 
 @enum.unique
@@ -12,5 +12,5 @@ class LongestChainRefusal(RefusalCell):
     SEALED_HEADER_MALFORMED = "malformed header", "A sealed header cannot be read, or is of no slot."
     SEALED_BY_ANOTHER = "wrong leader", "A block is not of its slot's leader."
     SEAL_UNSIGNED = "invalid seal", "A block is not sealed by its leader."
-    BURIAL_SHALLOW = "too few headers on the final block", "A named final block is not deep enough.", UNPROMISED
-    BURIAL_UNLINKED = "headers are not linked", "A proof of depth has headers that make no chain.", UNPROMISED
+    BURIAL_SHALLOW = "too few headers on the final block", "A named final block is not deep enough.", "forged-heads"
+    BURIAL_UNLINKED = "headers are not linked", "A proof of depth has headers that make no chain.", "forged-heads"
