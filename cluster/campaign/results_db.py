@@ -78,6 +78,9 @@ _DELETIONS: Final = tuple(f"DELETE FROM {table} WHERE seed = ?" for table in ("c
 WORKLOAD: Final = "workload "
 """Begins the cell of a workload that the seed drew; without hits it had no effect."""
 
+SCRIPT: Final = "script "
+"""Begins the cell of a script that the seed began with; without hits the run did not get to its state."""
+
 _MAGIC: Final = b"SQLite format 3\x00"
 """The first bytes of every SQLite file."""
 

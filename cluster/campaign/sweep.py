@@ -19,7 +19,7 @@ from checker.results import EXIT_CODES, EXPECTED, PRECEDENCE
 from cluster.campaign.corpus.rounds import CorpusPlans, rounds
 from cluster.campaign.corpus.unseen import FAULT_CELLS, PAIRS, RULE_CELLS, SORTS, History, Unseen
 from cluster.campaign.coverage import NO_PROMISES, CoverageTable, Promises
-from cluster.campaign.results_db import WORKLOAD, ResultsFile, SeedResult
+from cluster.campaign.results_db import SCRIPT, WORKLOAD, ResultsFile, SeedResult
 from cluster.campaign.tasks import Task, TaskRunner
 from cluster.campaign.workers import Workers
 from report.campaign import SweepCounts
@@ -61,6 +61,8 @@ class SweepTally:
     """Data for the estimate of the unseen, by the sort of place."""
     workloads: dict[str, tuple[int, int]] = field(default_factory=dict)
     """In how many runs a workload was on, and in how many of these it had no effect."""
+    scripts: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """How many runs began with a script, and how many of these did not get to its state."""
 
     def add(self, result: SeedResult) -> None:
         """Count one result."""
@@ -68,22 +70,16 @@ class SweepTally:
         self.milliseconds += result.milliseconds
         self.verdicts[result.verdict] = self.verdicts.get(result.verdict, 0) + 1
         self.coverage.add(result.cells)
-        rules = [hit for hit in result.rules if not hit.cell.startswith(WORKLOAD)]
+        rules = [hit for hit in result.rules if not hit.cell.startswith((WORKLOAD, SCRIPT))]
         self.rules.add(rules)
-        self._add_workloads(result)
+        _add_idle(self.workloads, WORKLOAD, result)
+        _add_idle(self.scripts, SCRIPT, result)
         self.histories[FAULT_CELLS].add(result.seed, (cell[:-1] for cell in result.cells))
         self.histories[RULE_CELLS].add(result.seed, (hit.cell for hit in rules))
         self.histories[PAIRS].add(result.seed, result.pairs)
         if result.exit_code:
             self.groups.setdefault(result.signature, []).append(result)
             insort(self.quickest.setdefault(result.signature, []), (result.milliseconds, result.seed))
-
-    def _add_workloads(self, result: SeedResult) -> None:
-        for cell, hits in result.rules:
-            if cell.startswith(WORKLOAD):
-                name = cell.removeprefix(WORKLOAD)
-                runs, idle = self.workloads.get(name, (0, 0))
-                self.workloads[name] = runs + 1, idle + (not hits)
 
     def resume(self, result: SeedResult, fingerprint: str) -> bool:
         """Count a result that was there, if it is of the code with this fingerprint; return whether it is."""
@@ -115,6 +111,15 @@ class SweepTally:
     def exit_code(self) -> int:
         """The exit code of the worst verdict."""
         return EXIT_CODES[self.verdict]
+
+
+def _add_idle(counts: dict[str, tuple[int, int]], sort: str, result: SeedResult) -> None:
+    """Count the runs, and those of them without a hit, of each workload or script of a result."""
+    for cell, hits in result.rules:
+        if cell.startswith(sort):
+            name = cell.removeprefix(sort)
+            runs, idle = counts.get(name, (0, 0))
+            counts[name] = runs + 1, idle + (not hits)
 
 
 def sweep(

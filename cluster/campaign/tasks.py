@@ -5,7 +5,7 @@ Nothing else passes between a worker and the campaign, so that a task can go to 
 
 import re
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Final, NamedTuple, Protocol, Self
@@ -16,7 +16,7 @@ from checker.record.host import refusal_behind
 from checker.record.plugins import code_with
 from checker.record.request_process import ProcessGoneError
 from checker.results import EXIT_CODES, CheckResult, deciding_check, verdict_of
-from cluster.campaign.results_db import WORKLOAD, SeedResult
+from cluster.campaign.results_db import SCRIPT, WORKLOAD, SeedResult
 from cluster.live.progress import LiveProgress
 from cluster.scenario.load import decode_scenario
 from cluster.verdict.determinism import RepeatWorker
@@ -95,9 +95,14 @@ def run_task(task: Task) -> SeedResult:
         failed=" ".join(check.name for check in run.checks if check.is_finding),
         fingerprint=task.fingerprint,
         cells=run.cells,
-        rules=(*run.rules, *(RuleHit(f"{WORKLOAD}{name}", count) for name, count in run.workloads.items())),
+        rules=(*run.rules, *_hits(WORKLOAD, run.workloads), *_hits(SCRIPT, run.scripts)),
         pairs=run.pairs,
     )
+
+
+def _hits(sort: str, counts: Mapping[str, int]) -> Iterator[RuleHit]:
+    """Yield counts that are kept beside those of the rules, under names that no cell of a rule has."""
+    return (RuleHit(f"{sort}{name}", count) for name, count in counts.items())
 
 
 def signature_of(checks: Sequence[CheckResult], expected: Collection[str] = ()) -> str:

@@ -1,5 +1,6 @@
 """A sweep's result in words and as plain data: the verdict, what its seeds reached, and what that says of others."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -21,7 +22,7 @@ def verdict_line(tally: SweepTally) -> str:
 
 
 def reach_lines(tally: SweepTally) -> list[str]:
-    """Return what the seeds reached of what was promised, idle workloads, and how much more seeds would reach."""
+    """Return what was reached of what is promised, idle workloads, lost scripts, and what more seeds would reach."""
     lines, coverage = [], tally.coverage
     if tally.verdict == "passed" and tally.done > CONFIDENCE_SEEDS:
         lines.append(
@@ -32,10 +33,8 @@ def reach_lines(tally: SweepTally) -> list[str]:
         reached = len(coverage.promised) - len(coverage.empty)
         lines.append(f"coverage: {reached} of {len(coverage.promised)} promised cells reached")
         lines += [f"never reached: {kind} on a {role} while {phase}" for kind, phase, role in coverage.empty]
-    idle = {name: counts for name, counts in sorted(tally.workloads.items()) if counts[1]}
-    if idle:
-        shown = ", ".join(f"{name} {lacking:,} of {runs:,}" for name, (runs, lacking) in idle.items())
-        lines.append(f"workloads without effect, in runs: {shown}")
+    lines += _idle_lines("workloads without effect", tally.workloads)
+    lines += _idle_lines("scripts that did not arrive", tally.scripts)
     if tally.rules.promised:
         reached = len(tally.rules.promised) - len(tally.rules.empty)
         lines.append(f"rules: {reached} of {len(tally.rules.promised)} promised cells reached")
@@ -43,6 +42,15 @@ def reach_lines(tally: SweepTally) -> list[str]:
         lines += [f"never reached: {cell.label} ({cell.code}): {cell.sentence}" for cell in empty]
     lines += [f"unseen {sort}: {unseen.describe()}" for sort, unseen in tally.unseen.items() if unseen.observations]
     return lines
+
+
+def _idle_lines(what: str, counts: Mapping[str, tuple[int, int]]) -> list[str]:
+    idle = [f"{name} {lacking:,} of {runs:,}" for name, (runs, lacking) in sorted(counts.items()) if lacking]
+    return [f"{what}, in runs: {', '.join(idle)}"] if idle else []
+
+
+def _idle_as_json(counts: Mapping[str, tuple[int, int]]) -> dict[str, object]:
+    return {name: {"runs": runs, "idle": idle} for name, (runs, idle) in sorted(counts.items())}
 
 
 def sweep_as_json(tally: SweepTally, name: str, path: Path, seconds: float) -> dict[str, object]:
@@ -64,6 +72,7 @@ def sweep_as_json(tally: SweepTally, name: str, path: Path, seconds: float) -> d
         "coverage": tally.coverage.as_json(FAULT_PLACE),
         "rules": tally.rules.as_json(RULE_PLACE),
         "unseen": {sort: unseen.as_json() for sort, unseen in tally.unseen.items()},
-        "workloads": {name: {"runs": runs, "idle": idle} for name, (runs, idle) in sorted(tally.workloads.items())},
+        "workloads": _idle_as_json(tally.workloads),
+        "scripts": _idle_as_json(tally.scripts),
         "results": str(path),
     }

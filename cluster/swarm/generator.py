@@ -24,7 +24,7 @@ from cluster.swarm.faults import FAULTS_MAX, draw_faults, is_just_away, is_sound
 from cluster.swarm.policies.policy import draw_calendar, draw_parameters
 from cluster.swarm.policies.registry import DRAWN_POLICIES, draw_hand, draw_policy
 from cluster.swarm.prefixes.prefix import Prefix
-from cluster.swarm.prefixes.registry import PREFIXES, VALIDATORS, draw_prefix, with_prefix
+from cluster.swarm.prefixes.registry import AFTER_PREFIX, PREFIXES, draw_prefix, draw_validators, with_prefix
 from cluster.swarm.replicas import draw_apply_modes, draw_observer_fault, draw_observers
 from cluster.swarm.sequences.sequence import FaultSequence
 from cluster.swarm.variations import vary_faults, vary_sections
@@ -58,7 +58,7 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
     draw, stated = Draw(seed), _stated(settings, POLICY_KEY, POLICIES)
     engine = draw_engine(draw, stated_engine := _stated(settings, ENGINE_KEY, DRAWN_ENGINES))
     scripted = "" if stated else draw_prefix(draw, engine.without_prefixes)
-    validators = VALIDATORS.get(scripted, draw.one_of("cluster.validators", (4, 4, 4, 4, 5, 6, 7)))
+    validators = draw_validators(draw, scripted)
     prefix = PREFIXES[scripted](draw, validators) if scripted else None
     policy = stated or draw_policy(draw)
     hand, observers = draw_hand(draw, policy, stated), draw_observers(draw)
@@ -67,7 +67,7 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
     disturbed = _draw_disturbances(draw, own, engine, prefix=prefix, validators=validators, observers=len(observers))
     raw: Plain = {
         "name": SWARM,
-        "title": f"drawn from seed {seed}{f', after the prefix {scripted}' * bool(scripted)}",
+        "title": f"drawn from seed {seed}{f'{AFTER_PREFIX}{scripted}' * bool(scripted)}",
         "cluster": {"validators": validators},
         "chain": chain,
         "network": _draw_network(draw),

@@ -16,6 +16,7 @@ from cluster.runtime.machines import MachineSlot
 from cluster.scenario.plugins import checks_with
 from cluster.timers.waits import OldestWaits
 from cluster.verdict.facts import context_of, situations_of
+from cluster.verdict.scripts import ScriptArrival
 from cluster.workloads.effects import WorkloadEffects
 from validators.execution import Engine, Executed
 from validators.execution.blocks import encode_block
@@ -35,6 +36,7 @@ class Monitor:
         exits: Of each honest replica how many timers fired, expired and were insolvent.
         oldest: Follows the timers that wait.
         effects: Counts what each workload does in final blocks.
+        script: Whether the run's script, if it has one, has arrived.
         waits: Of each final block the oldest waits of its timers, by class of tip.
         executed: The executed blocks, final or not, that were not written yet.
         keep: Where they go as soon as one more is final; they are not held in memory.
@@ -48,6 +50,7 @@ class Monitor:
     situations: Situations
     oldest: OldestWaits
     effects: WorkloadEffects
+    script: ScriptArrival
     is_reopened: bool = False
     has_audits: bool = False
     roots: list[tuple[int, int, bytes, bytes]] = field(default_factory=list)
@@ -83,6 +86,7 @@ class Monitor:
         if header.height == len(self.chain) + 1:
             self.chain.append(final_block(executed, applied.block))
             self.effects.add(executed)
+            self.script.add(executed)
             now = header.slot if self.context.rules.timebase == "slot" else header.height
             self.waits.append(self.oldest.follow(executed, now))
             self.rules.finalize(executed)
@@ -111,7 +115,8 @@ def make_monitor(cluster: Cluster) -> Monitor:
     context = context_of(cluster)
     rules = RuleCoverage(timebase=context.rules.timebase, engine=context.engine)
     situations = situations_of(cluster.scenario)
-    watchers = (*rules.handlers, situations.handlers)
+    script = ScriptArrival(cluster)
+    watchers = (*rules.handlers, situations.handlers, script.handlers)
     suite = Suite(context, checks_with(cluster.scenario.plugins, cluster.scenario.oracle), watchers)
     data = cluster.data
     for event in () if data is None else data.history():
@@ -125,6 +130,7 @@ def make_monitor(cluster: Cluster) -> Monitor:
         situations,
         oldest,
         effects,
+        script,
         is_reopened=context.is_reopened,
         has_audits=cluster.scenario.run.audit_reorgs,
     )

@@ -67,6 +67,7 @@ class PipelineResult:
     pairs: tuple[str, ...]
     workloads: Mapping[str, int]
     """Acts by workload; 0 for one that had no effect."""
+    scripts: Mapping[str, int]
     trace: Trace = field(repr=False)
     genesis: Genesis = field(repr=False)
     chain: Sequence[FinalBlock] = field(repr=False)
@@ -325,8 +326,7 @@ class _Steps:
         return self.monitor.suite.finish(end, self._timed)
 
     def _reached(self, run: ClusterRun) -> tuple[RuleHit, ...]:
-        monitor = self.monitor
-        return monitor.rules.hits(slot.counts for slot in run.slots if monitor.is_honest(slot.node))
+        return self.monitor.rules.hits(slot.counts for slot in run.slots if self.monitor.is_honest(slot.node))
 
     @contextmanager
     def _timed(self, check: Check) -> Iterator[None]:
@@ -353,6 +353,7 @@ class _Steps:
             rules=self._reached(run),
             pairs=monitor.situations.pairs(),
             workloads=monitor.effects.counts,
+            scripts=monitor.script.counts,
             trace=run.trace,
             genesis=run.genesis,
             chain=monitor.chain,

@@ -1,8 +1,11 @@
 """All prefixes, and a drawn scenario that begins with one."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
+import msgspec
+
+from cluster.scenario.model import Scenario
 from cluster.swarm.policies.registry import DRAWN_POLICIES, draw_policy
 from cluster.swarm.prefixes.before_activation import before_activation
 from cluster.swarm.prefixes.epoch_in_storm import epoch_in_storm
@@ -10,8 +13,9 @@ from cluster.swarm.prefixes.half_drained import half_drained
 from cluster.swarm.prefixes.half_joined import half_joined
 from cluster.swarm.prefixes.prefix import MakePrefix, Prefix
 from cluster.swarm.prefixes.rewinding import rewinding
+from faults.anchors.anchor import Anchor
 from faults.kinds.drawing import Plain
-from network.draw import Draw
+from network.draw import SWARM, Draw
 
 PERCENT: Final = 36
 """Percentage of the scenarios that begin with a prefix, of those whose policy has no parameters of its own."""
@@ -29,6 +33,35 @@ VALIDATORS: Final = {"rewinding": 4}
 """Of prefixes whose script is about a cluster of one size, that size."""
 
 
+AFTER_PREFIX: Final = ", after the prefix "
+"""Stands in the title of a drawn scenario before the name of its prefix."""
+
+
+class Script(NamedTuple):
+    """A prefix by its name, and the moment at which a seed's run has the state that it leads to."""
+
+    name: str
+    arrival: Anchor
+
+
+def draw_validators(draw: Draw, scripted: str) -> int:
+    """Return the number of a seed's validators, with the prefix that it begins with, if any."""
+    return VALIDATORS.get(scripted, draw.one_of("cluster.validators", (4, 4, 4, 4, 5, 6, 7)))
+
+
+def script_of(scenario: Scenario, seed: int) -> Script | None:
+    """Return the script that a scenario of the swarm begins with, None for all others.
+
+    Its title says which; what the script drew is drawn again, because the scenario does not have the moment of arrival.
+    """
+    name = scenario.title.partition(AFTER_PREFIX)[2]
+    if scenario.name != SWARM or name not in PREFIXES:
+        return None
+    draw = Draw(seed)
+    prefix = PREFIXES[name](draw, draw_validators(draw, name))
+    return Script(name, msgspec.convert(prefix.arrival, Anchor))
+
+
 def draw_prefix(draw: Draw, without: Sequence[str] = ()) -> str:
     """Return the name of a seed's prefix, empty for most seeds; one of those in `without` is none.
 
@@ -43,7 +76,8 @@ def draw_prefix(draw: Draw, without: Sequence[str] = ()) -> str:
 def with_prefix(raw: Plain, prefix: Prefix) -> Plain:
     """Return a drawn scenario that begins with a script; the script's faults are in it already.
 
-    The arrival is no expectation of it: about one run in 200 gets elsewhere, by chance like what it draws.
+    The arrival is no expectation of it: about one run in 200 gets elsewhere, by chance like what it draws. A sweep
+    counts those (`script_of`).
     """
     scenario = dict(raw)
     kept = {name: each for name, each in raw["workload"].items() if name not in prefix.without}

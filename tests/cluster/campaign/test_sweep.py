@@ -5,6 +5,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -22,6 +23,7 @@ from cluster.campaign.workers import Workers
 from cluster.cli.commands.campaigns.sweep import repeat_of
 from cluster.cli.main import main
 from cluster.cli.options import parse_seeds
+from cluster.cli.sweep_result import reach_lines, sweep_as_json
 from cluster.scenario.load import encode_scenario, load_scenario
 from faults import Cell
 from tests.support.cluster_runs import result_of
@@ -277,6 +279,23 @@ def test_an_empty_promised_cell_of_the_rules_makes_a_sweep_inconclusive():
     assert (tally.verdict, tally.rules.empty) == ("inconclusive", (("expired",),))
     tally.add(PASSED._replace(rules=(RuleHit("expired", 1),)))
     assert (tally.verdict, tally.rules.empty) == ("passed", ())
+
+
+def test_a_sweep_says_how_many_scripts_did_not_arrive():
+    """They are no cells of the rules, and no finding."""
+    tally = SweepTally(3)
+    for hits in (1, 0, 1):
+        tally.add(PASSED._replace(rules=(RuleHit("script rewinding", hits), RuleHit("workload pulse", 2))))
+    tally.add(PASSED._replace(rules=(RuleHit("script half-joined", 1), RuleHit("workload pulse", 0))))
+
+    assert (tally.verdict, tally.rules.reached) == ("passed", {})
+    lines = [line for line in reach_lines(tally) if "in runs" in line]
+    assert lines == [
+        "workloads without effect, in runs: pulse 1 of 4",
+        "scripts that did not arrive, in runs: rewinding 1 of 3",
+    ]
+    scripts = sweep_as_json(tally, "swarm", Path("r.sqlite"), 1.0)["scripts"]
+    assert scripts == {"half-joined": {"runs": 1, "idle": 0}, "rewinding": {"runs": 3, "idle": 1}}
 
 
 def test_a_sweep_says_which_seeds_are_judged_again_and_by_which_code(tmp_path):

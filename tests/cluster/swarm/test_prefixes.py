@@ -11,7 +11,7 @@ from cluster.swarm.engines.registry import DRAWN_ENGINES, draw_engine_hand
 from cluster.swarm.fault_sequences import draw_fault_sequence
 from cluster.swarm.faults import is_just_away
 from cluster.swarm.generator import draw_scenario
-from cluster.swarm.prefixes.registry import PREFIXES, draw_prefix
+from cluster.swarm.prefixes.registry import PREFIXES, draw_prefix, script_of
 from faults import kind_of
 from faults.anchors.anchor import Anchor
 from faults.anchors.moments import BlockFacts
@@ -67,6 +67,15 @@ def test_seeds_without_a_prefix_keep_the_sequence_that_they_draw():
         assert {name: type(scenario.faults[name]) for name in plain} == {
             name: type(each) for name, each in plain.items()
         }
+
+
+def test_the_script_of_a_drawn_scenario_is_known_with_its_moment():
+    for seed in SEEDS:
+        script = script_of(draw_scenario(seed), seed)
+        assert (None if script is None else script.arrival) == arrival_of(seed), f"seed {seed}"
+
+    varied = msgspec.structs.replace(draw_scenario(21), name="varied")
+    assert (script_of(draw_scenario(21), 21) is None, script_of(varied, 21)) == (False, None)
 
 
 def test_what_is_drawn_after_a_prefix_counts_from_its_arrival():
