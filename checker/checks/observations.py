@@ -33,12 +33,16 @@ class AppliedBlock(NamedTuple):
 
 
 class ProvedState(NamedTuple):
-    """Proofs about what a validator has finalized: of `log_root`, of (key, value) and of (location, operation)."""
+    """Proofs about what a validator has finalized: of `log_root`, of (key, value) and of (location, operation).
+
+    `superseded` are false ones: of keys with values that they had once, at the operations that gave them those.
+    """
 
     log_root: bytes
     root: bytes
     keys: Sequence[tuple[bytes, bytes, bytes]]
     operations: Sequence[tuple[int, bytes, bytes]]
+    superseded: Sequence[tuple[bytes, bytes, bytes]] = ()
 
 
 class ReadBack(NamedTuple):

@@ -1,10 +1,11 @@
 """State proofs: each validator's proofs hold against the final header, and falsified ones do not.
 
 The verifier shares no code with the prover (`validators/state/verify.py`), so that a mistake in either shows here: a
-valid proof that is refused, or a false one that is accepted.
+valid proof that is refused, or a false one that is accepted. One kind of false proof has every hash right: that a key
+has the value of an operation of its which a later one has superseded. Only the bitmap of active operations says no.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeVar
 
 from checker.checks.check import Check
@@ -17,7 +18,14 @@ KEYS_PROVED: Final = 8
 OPERATIONS_PROVED: Final = 4
 """Operations proved, spread over the whole log with both ends included."""
 
+SUPERSEDED_PROVED: Final = 4
+"""Superseded updates of which the prover claims that they stand, spread over the log as well."""
+
 DIGEST_BYTES: Final = 32
+
+_UPDATE: Final = b"\xd2"
+_KEY_BYTES: Final = 32
+"""First byte and key of a logged update (docs/state.md)."""
 
 _Item = TypeVar("_Item")
 
@@ -33,19 +41,45 @@ class _Claim(NamedTuple):
 
 def prove_database(database: Database) -> ProvedState:
     """Return proofs of some keys and operations of a committed state; where proving fails, an empty one."""
-    keys = [key for key, _ in database.items()]
+    values = dict(database.items())
     locations = range(database.start, database.size)
     return ProvedState(
         log_root=database.root,
         root=_prove(database.prove_root),
         keys=tuple(
-            (key, database.get(key) or b"", _prove(database.prove_key, key)) for key in _spread(keys, KEYS_PROVED)
+            (key, database.get(key) or b"", _prove(database.prove_key, key))
+            for key in _spread(list(values), KEYS_PROVED)
         ),
         operations=tuple(
             (location, database.operations(location)[0], _prove(database.prove_operation, location))
             for location in _spread(locations, OPERATIONS_PROVED)
         ),
+        superseded=tuple(
+            (key, value, _prove(database.prove_update, location))
+            for location, key, value in _spread(_superseded(database, values), SUPERSEDED_PROVED)
+        ),
     )
+
+
+def _superseded(database: Database, values: Mapping[bytes, bytes]) -> list[tuple[int, bytes, bytes]]:
+    """Return the logged updates whose keys have another value now, or none: location, key and value.
+
+    An update that was moved when the floor rose is none of them: the key has its value still.
+    """
+    found = []
+    for location, operation in enumerate(database.operations(database.start), database.start):
+        key = operation[1 : 1 + _KEY_BYTES]
+        if operation[:1] == _UPDATE and values.get(key) != (value := _value_of(operation)):
+            found.append((location, key, value))
+    return found
+
+
+def _value_of(update: bytes) -> bytes:
+    """Return the value of an update: what is left after its key and a length whose last byte has no high bit."""
+    start = 1 + _KEY_BYTES
+    while update[start : start + 1] >= b"\x80":
+        start += 1
+    return update[start + 1 :]
 
 
 class Proofs(Check):
@@ -80,6 +114,10 @@ def _verify(proved: ProvedState, root: bytes) -> tuple[int, list[str]]:
             faults.append(f"its proof of {claim.what} does not hold")
         elif any(claim.verify(*falsified) for falsified in claim.falsified):
             faults.append(f"a falsified proof of {claim.what} holds")
+    for key, value, proof in proved.superseded:
+        compared += 1
+        if verify_key(proof, root, key, value):
+            faults.append(f"a proof of a superseded value of {describe_key(key)} holds")
     return compared, faults
 
 

@@ -18,7 +18,7 @@ from validators.state.batch import Batch, BatchStatus
 from validators.state.errors import NotRetained, PrunedLocation, StaleBatch
 from validators.state.history import append_outcome, prune_store, rewind_store
 from validators.state.operations import Encoding, choose_codec, require_key
-from validators.state.proofs import prove_key, prove_operation, prove_root
+from validators.state.proofs import prove_key, prove_operation, prove_root, prove_update
 from validators.state.snapshot import Snapshot, check_shape, restore_snapshot, take_snapshot
 from validators.state.store import Store, rebuild_indexes, rebuild_store
 
@@ -279,6 +279,14 @@ class Database:
         """
         require_key(key)
         return prove_key(self._store, key)
+
+    def prove_update(self, location: int) -> bytes:
+        """Return the proof that a key has the value of the update at a location, for `verify_key`.
+
+        Of an update that another one has superseded it is what a dishonest prover would show: `verify_key` refuses it.
+        Raises PrunedLocation when the operation was pruned or does not exist.
+        """
+        return prove_update(self._store, location)
 
     def prove_root(self) -> bytes:
         """Return the proof that `canonical_root` has `root` inside, for `verify_root`."""

@@ -49,7 +49,19 @@ def prove_key(store: Store, key: bytes) -> bytes:
     if location is None:
         msg = f"the database of {store.tip.active} keys has no key {key.hex()}"
         raise AbsentKey(msg)
+    return prove_update(store, location)
+
+
+def prove_update(store: Store, location: int) -> bytes:
+    """Return the proof that a key has the value of the update at a location: false unless that is the key's latest.
+
+    Raises:
+        PrunedLocation: The operation was pruned, or the log is not as long.
+    """
     tip, activity = store.tip, store.require_activity()
+    if not store.start <= location < tip.size:
+        msg = f"operation {location} is not kept; the log goes from {store.start} to {tip.size}"
+        raise PrunedLocation(msg)
     height, number = find_peak(tip.size, location)
     siblings = [store.levels.node(level, location >> level ^ 1) for level in range(min(height, GRAFT_HEIGHT))]
     siblings += [
