@@ -62,7 +62,7 @@ class SweepTally:
     workloads: dict[str, tuple[int, int]] = field(default_factory=dict)
     """In how many runs a workload was on, and in how many of these it had no effect."""
     scripts: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """How many runs began with a script, and how many of these did not get to its state."""
+    """In how many runs a script began, and in how many of these it did not arrive."""
 
     def add(self, result: SeedResult) -> None:
         """Count one result."""
