@@ -20,11 +20,18 @@ look at messages are called for the labels that they are after; 3 % of a judged 
 for the sake of this figure. The largest part left in a storm is the oracle: it would have to execute a block in less
 than half of the time that a validator takes. Looked at since and left: a look-up of handlers by the type of an event
 instead of its kind (80 ns of an event that is heeded, 0.2 % of a run).
+
+Counting is what a run spends on the cells of its rules: the functions that name and count them, as a profile has them,
+which makes small functions look slower than they are; and the cells that are noted in passing, each hit as often as
+there are replicas, at the price of an append.
 """
 
+import cProfile
 import gc
+import re
 import resource
 import time
+import timeit
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -48,6 +55,13 @@ _SCENARIOS: Final = (("calm", ("run.until_height=40",)), ("outage-storm", ()))
 SEEDS: Final = range(8)
 _NANOSECONDS_PER_MILLISECOND: Final = 1_000_000
 SHARE_MAX_PERCENT: Final = 15
+COUNTING_MAX_PERCENT: Final = 2
+
+_COUNTING_FILES: Final = re.compile(
+    r"/checker/coverage/(?!situations)|/(lane|hotstuff|simplex|longest_chain)_cells\.py$"
+)
+_COUNTING_NAMES: Final = re.compile(r"_?(note_)?cells?(_of_\w+)?")
+"""Where the cells of rules are counted: whole modules, and functions elsewhere that return cells."""
 
 
 @dataclass(slots=True)
@@ -76,10 +90,7 @@ def run(show: Show = print) -> None:
     """Print the shares for the calm and the storm scenario, and for seeds of the swarm."""
     show("judging, processor time of runs    whole ms  online  read back  end checks  oracle  together   cold replay")
     shares = []
-    for name, runs in (
-        *((name, [(load_scenario(name, settings), 0)]) for name, settings in _SCENARIOS),
-        (f"swarm, {len(SEEDS)} seeds", [(draw_scenario(seed), seed) for seed in SEEDS]),
-    ):
+    for name, runs in _runs():
         figures = Figures()
         for scenario, seed in runs:
             figures.add(measure(scenario, seed))
@@ -87,6 +98,14 @@ def run(show: Show = print) -> None:
         shares.append(100 * figures.judging_ns / figures.whole_ns)
     text = f"{' / '.join(f'{share:.0f}' for share in shares)} %"
     show(head_line("judging", text, is_missed=max(shares) > SHARE_MAX_PERCENT))
+    _show_counting(show)
+
+
+def _runs() -> Iterator[tuple[str, list[tuple[Scenario, int]]]]:
+    """Yield what is measured: its name, and its scenarios with their seeds."""
+    for name, settings in _SCENARIOS:
+        yield name, [(load_scenario(name, settings), 0)]
+    yield f"swarm, {len(SEEDS)} seeds", [(draw_scenario(seed), seed) for seed in SEEDS]
 
 
 def _line(name: str, figures: Figures) -> str:
@@ -137,6 +156,60 @@ def measure(scenario: Scenario, seed: int) -> Figures:
     # A run that fails early costs little, and would look like a gain.
     assert result.exit_code == 0, result.headline
     return figures
+
+
+def _show_counting(show: Show) -> None:
+    """Print the share of counting for the same runs."""
+    show(
+        "counting the cells of rules, share of a judged run    functions, profiled    cells noted in passing   together"
+    )
+    shares = []
+    for name, runs in _runs():
+        whole_s = functions_s = passing_s = 0.0
+        for scenario, seed in runs:
+            profile, hits = _profile(scenario, seed)
+            whole_s += sum(own_s for _, _, own_s, *_ in profile.stats.values())
+            functions_s += _counting_s(profile)
+            passing_s += hits * scenario.replicas * _append_s()
+        shares.append(100 * (functions_s + passing_s) / whole_s)
+        show(f"  {name:<50}{100 * functions_s / whole_s:19.2f} %{100 * passing_s / whole_s:24.2f} %{shares[-1]:9.2f} %")
+    text = f"{' / '.join(f'{share:.1f}' for share in shares)} %"
+    show(head_line("counting", text, is_missed=max(shares) > COUNTING_MAX_PERCENT))
+
+
+def _profile(scenario: Scenario, seed: int) -> tuple[cProfile.Profile, int]:
+    """Return the profile of a judged run, and how often its cells were reached."""
+    # Processor time: the wait for the cold replay is no part of the run.
+    profiler = cProfile.Profile(time.process_time_ns, 1e-9, builtins=False)
+    with LiveProgress(title="", is_quiet=True) as progress:
+        result = profiler.runcall(pipeline.run_pipeline, scenario, seed, runs=None, progress=progress)
+    profiler.create_stats()
+    return profiler, sum(hit.hits for hit in result.rules)
+
+
+def _counting_s(profile: cProfile.Profile) -> float:
+    """Return the time of functions that count, with what they call, once for those that call each other."""
+    return sum(
+        of_caller[3]
+        for function, (*_, callers) in profile.stats.items()
+        if _counts(function)
+        for caller, of_caller in callers.items()
+        if not _counts(caller)
+    )
+
+
+def _counts(function: tuple[str, int, str]) -> bool:
+    file, _, name = function
+    return bool(_COUNTING_FILES.search(file) or (name != "cells" and _COUNTING_NAMES.fullmatch(name)))
+
+
+def _append_s() -> float:
+    """Return the time that one cell takes that is appended to a list."""
+    rounds = 10_000
+    return min(timeit.repeat("cells.append(Rule.CELL)", _APPENDING, number=rounds, repeat=5)) / rounds
+
+
+_APPENDING: Final = "import enum; Rule = enum.Enum('Rule', ['CELL']); cells = []"
 
 
 def _timed(function: Callable[..., Any], figures: Figures, name: str) -> Callable[..., Any]:
