@@ -37,7 +37,7 @@ AFTER_PREFIX: Final = ", after the prefix "
 """Stands in the title of a drawn scenario before the name of its prefix."""
 
 
-class Script(NamedTuple):
+class DrawnScript(NamedTuple):
     """A prefix by its name, and the moment at which a seed's run has the state that it leads to."""
 
     name: str
@@ -49,7 +49,7 @@ def draw_validators(draw: Draw, scripted: str) -> int:
     return VALIDATORS.get(scripted, draw.one_of("cluster.validators", (4, 4, 4, 4, 5, 6, 7)))
 
 
-def script_of(scenario: Scenario, seed: int) -> Script | None:
+def script_of(scenario: Scenario, seed: int) -> DrawnScript | None:
     """Return the script that a scenario of the swarm begins with, None for all others.
 
     Its title says which; what the script drew is drawn again, because the scenario does not have the moment of arrival.
@@ -59,7 +59,7 @@ def script_of(scenario: Scenario, seed: int) -> Script | None:
         return None
     draw = Draw(seed)
     prefix = PREFIXES[name](draw, draw_validators(draw, name))
-    return Script(name, msgspec.convert(prefix.arrival, Anchor))
+    return DrawnScript(name, msgspec.convert(prefix.arrival, Anchor))
 
 
 def draw_prefix(draw: Draw, without: Sequence[str] = ()) -> str:
