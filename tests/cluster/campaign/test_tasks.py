@@ -21,6 +21,6 @@ def scripts_in(settings=()):
     return [hit for hit in result.rules if hit.cell.startswith("script ")]
 
 
-def test_a_run_counts_the_script_that_it_began_with_and_0_if_it_did_not_arrive():
+def test_a_run_counts_its_script_and_0_where_that_did_not_arrive():
     assert scripts_in(["run.until_height=8"]) == [("script before-activation", 1)]
     assert scripts_in(["run.until_height=1", "chain.activation.height=1"]) == [("script before-activation", 0)]
