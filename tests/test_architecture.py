@@ -413,6 +413,43 @@ def test_one_module_holds_the_path_of_the_project():
     assert wrong == []
 
 
+def file_of(module):
+    """Return the file of a module of the project, None for a name that is no module, or not of the project."""
+    stem = PROJECT_ROOT.joinpath(*module.split("."))
+    return next((path for path in (stem.with_suffix(".py"), stem / "__init__.py") if path.is_file()), None)
+
+
+def files_imported(path):
+    """Return the files of the project that a file imports: of `from package import module` the module."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            inner = [file_of(f"{node.module}.{alias.name}") for alias in node.names]
+            found += [file_of(node.module)] if None in inner else inner
+    return [
+        each for each in [*found, *map(file_of, imports_of(path))] if each is not None and each.name != "__init__.py"
+    ]
+
+
+def test_nothing_that_the_audit_imports_leads_to_bus_or_injection():
+    """Over any number of imports; what packages gather for others (`__init__`) is not gone through."""
+    audit = PROJECT_ROOT / "checker/checks/audit"
+    # The check itself has the trials of the instruments beside the judge of the log.
+    own = [path for path in audit.glob("*.py") if path.name != "audit.py" and not path.name.endswith("specimens.py")]
+    ways = {path: relative(path) for path in sorted(own)}
+    waiting = list(ways)
+    while waiting:
+        path = waiting.pop()
+        for each in files_imported(path):
+            if each not in ways:
+                ways[each] = f"{ways[path]} > {relative(each)}"
+                waiting.append(each)
+    judged = ("network/bus", "network/port", "network/inbox", "network/conditions", "faults/injection/", "cluster/")
+
+    assert [way for path, way in ways.items() if relative(path).startswith(judged)] == []
+    assert len(ways) > 50
+
+
 def test_the_audit_shares_only_tables_with_the_test_bed():
     """Neither bus, machines nor injection: a mistake would have to be made twice."""
     allowed = {
