@@ -106,6 +106,19 @@ def _exactly(first: Heard, second: Heard = ()) -> Callable[[Heard, Heard], bool]
     return lambda one, other: one == [*first] and other == [*second]
 
 
+def _twice(bench: BusBench) -> Sequence[BusStep]:
+    return (
+        bench.impose(0, "again", loss_ppm=_ALWAYS),
+        bench.send(10, b"a"),
+        bench.lift(100, "again"),
+        bench.send(200, b"b"),
+        bench.impose(300, "again", loss_ppm=_ALWAYS),
+        bench.send(310, b"c"),
+        bench.send(320, b"d"),
+        bench.lift(400, "again"),
+    )
+
+
 def _two_clogs(bench: BusBench) -> Sequence[BusStep]:
     return (
         bench.rule(0, "first", "hold", to=(1, 2)),
@@ -260,6 +273,7 @@ def _is_damage_right(one: Heard, other: Heard) -> bool:
 
 
 TRIALS: Final = (
+    BusTrial("a condition that comes again is another one", _twice, _exactly([(1_200, b"b")]), {"again": 3}),
     BusTrial(
         "what two clogs hold goes with one of them",
         _two_clogs,

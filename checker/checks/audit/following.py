@@ -11,7 +11,7 @@ from checker.checks.audit.moving import MOVE, BoundaryCrash, CurrentLeader, Isol
 from checker.checks.audit.plan import MILLISECOND_US, TestBedPlan
 from checker.checks.audit.steps import AuditBench, PlannedStep, steps_of
 from checker.checks.audit.traffic import Fail, MessageLedger
-from faults.events import FaultEdge
+from faults.events import FaultEdge, Healed
 from network.events import Event, Handlers, TraceEvent
 from validators.events import (
     BlockExecuted,
@@ -79,6 +79,7 @@ class FollowedRun:
         self._has_pauses = any(fault["kind"] == "pause" for fault in faults.values())
         self._edges = 0
         self._last_us = 0
+        self._healed_us: int | None = None
 
     @property
     def handlers(self) -> Handlers:
@@ -90,6 +91,7 @@ class FollowedRun:
             **self._machines.handlers,
             **self._clients.handlers,
             FaultEdge: self._reach_edge,
+            Healed: self._heal,
             **deeds,
             **moves,
         }
@@ -108,12 +110,23 @@ class FollowedRun:
             for isolation in self._isolations.values():
                 isolation.see_leader(event.at_us, self._fail)
 
+    def _heal(self, event: Event, _healed: Healed) -> None:
+        """Note from when on no fault is said to be at work, which is said once."""
+        if self._healed_us is not None:
+            self._fail(f"the run was whole again at {event.at_us:,} us, and at {self._healed_us:,} us before")
+        self._healed_us = event.at_us
+
     def _reach_edge(self, event: Event, edge: FaultEdge) -> None:
         """Compare an edge of a fault with the plan, and do what follows from it."""
         name, now_us = edge.fault, event.at_us
         self._edges += 1
         self._last_us = now_us
         self._machines.settle(now_us)
+        if self._healed_us is not None and now_us > self._healed_us:
+            told = (
+                f"fault {name} came to {edge.edge} at {now_us:,} us, after the run was whole at {self._healed_us:,} us"
+            )
+            self._fail(told, fault=name, at_us=now_us)
         if edge.edge == ANCHOR and name in self._anchored:
             self._count_from(name, now_us)
             return

@@ -3,7 +3,7 @@
 What a bad disk does to bytes is in no log: the log has checksums of what was durable, and a torn or rotten byte is
 seen only when somebody misses it. So each kind of disk fault is put to work on a small disk at its full rate, with
 bytes that are known, and the outcome is held against docs/faults.md. Alone of the audit this imports what it tries,
-with the bus and the stage that are tried beside it (`bus_specimens`, `rehearsal_specimens`).
+with the bus and the stage that are tried beside it (`bus_specimens`, `fault_specimens`, `rehearsal_specimens`).
 """
 
 from collections.abc import Callable, Iterator
@@ -11,6 +11,7 @@ from functools import partial
 from typing import Final
 
 from checker.checks.audit.bus_specimens import find_bus_faults
+from checker.checks.audit.fault_specimens import try_adversaries, try_edges
 from checker.checks.audit.rehearsal_specimens import rehearse
 from network.chance import Chance
 from network.inbox import Inbox
@@ -52,6 +53,8 @@ def find_faults(seed: int) -> Iterator[str]:
         _try_torn,
         _try_handle,
         _try_inbox,
+        try_edges,
+        try_adversaries,
     ):
         try:
             yield from (text for text, holds in trial(chance) if not holds)
@@ -142,6 +145,19 @@ def _try_other_bytes(chance: Chance) -> Iterator[tuple[str, bool]]:
     others = zip(found[:-1], _sectors(_BYTES), strict=True)
     hit = [one for one, before in others if one != before]
     yield "a misdirected write is not in exactly one other place", hit == [_MORE[:SECTOR_BYTES]]
+    yield from _try_within_sector(chance)
+
+
+def _try_within_sector(chance: Chance) -> Iterator[tuple[str, bool]]:
+    """Misdirect a write that begins behind other bytes of its sector."""
+    disk = _disk_with(chance)
+    disk.append(_FILE, _MORE[:100])
+    disk.finish_sync(disk.begin_sync())
+    disk.medium.impose("specimen", MisdirectedWrite(_ALWAYS))
+    disk.append(_FILE, _MORE[100 : SECTOR_BYTES + 50])
+    found = disk.read(_FILE, len(_BYTES))
+    yield "a misdirected write takes what stands before it in its sector along", found[:100] == _MORE[:100]
+    yield "a misdirected write leaves part of itself at its place", found[100:] == bytes(SECTOR_BYTES - 50)
 
 
 def _try_errors(chance: Chance) -> Iterator[tuple[str, bool]]:

@@ -4,7 +4,7 @@ import pytest
 
 from checker.checks.audit.rehearsal_specimens import PLAN, rehearse
 from faults import check_plan
-from faults.injection import links
+from faults.injection import injector, links
 from faults.kinds import clock, rule
 from faults.kinds import links as links_kind
 from faults.kinds.registry import FAULTS
@@ -25,6 +25,7 @@ def stretch_by_the_factor_alone(self, lane, cost_us):
 
 
 WRONG = {
+    "a run that is whole too soon": (injector, "all_over_ms", lambda *_: 1_500, "after the run was whole"),
     "losses that share their draws": (LinkState, "happens", draw_losses_together, "dropped (loss) by"),
     "a slow disk without extra time": (Pace, "stretch", stretch_by_the_factor_alone, "on the disk of validator"),
     "timers that keep their pace": (Port, "retime", lambda *_: None, "a timer of 31,000 us fired"),

@@ -4,6 +4,8 @@ import pytest
 
 from checker.checks.audit import bus_specimens
 from checker.checks.audit.specimens import find_faults
+from faults.byzantine.adversary import Adversary
+from faults.injection.edges import Edge
 from network import bus, conditions
 from network.bus import Bus
 from network.conditions import MessageRule
@@ -66,11 +68,39 @@ def reset_one_more(self, ordinal, is_reset=Losses.is_reset):
     return self.below > 0 and is_reset(Losses(below=self.below + 1), ordinal)
 
 
+def impose_anew(self, condition, links, impose=Bus.impose):
+    """Forget the messages that a condition of this name touched before."""
+    self._touched.pop(condition.name, None)
+    impose(self, condition, links)
+
+
+def misdirect_all_of_the_sector(self, active, files, name, *, offset, data, misdirect=Medium._misdirect):
+    start = offset // medium.SECTOR_BYTES * medium.SECTOR_BYTES
+    misdirect(self, active, files, name, offset=start, data=data)
+
+
+def leave_out_what_has_begun(self, begin_us, origin_us=0, at_us=Edge.at_us):
+    return None if origin_us + self.at_ms * 1_000 < begin_us else at_us(self, begin_us, origin_us)
+
+
 def build_the_other_way_round(nodes, default, overrides):
     return build_topology(nodes, default, {(there, here): link for (here, there), link in overrides.items()})
 
 
 WRONG = {
+    "a condition that begins anew": (Bus, "impose", impose_anew, "a condition that comes again is another one"),
+    "a write that takes others along": (
+        *(Medium, "_misdirect", misdirect_all_of_the_sector),
+        "a misdirected write takes what stands before it",
+    ),
+    "a resumed fault without a start": (
+        *(Edge, "at_us", leave_out_what_has_begun),
+        "a window that a run begins in is not begun with it",
+    ),
+    "an adversary without observers": (
+        *(Adversary, "everybody", lambda self: tuple(each for each in range(self.validators) if each != self.node)),
+        "an adversary tells others than all",
+    ),
     "links of the other direction": (
         *(bus_specimens, "build_topology", build_the_other_way_round),
         "a link has the settings of another one, or of its other direction",
