@@ -2,6 +2,7 @@
 
 Work that is done again costs time and room, and its result is the same. A block may be executed again after a start, in
 place of a state that a peer's snapshot has replaced, and as its branch is applied again, which has a word of its own.
+It is taken back for another branch only (`checker.checks.taken_back`).
 Of transactions only those are followed that come alone (`checker.checks.known_again`).
 """
 
@@ -14,11 +15,20 @@ from checker.checks.context import RunContext
 from checker.checks.known_again import GOSSIP, KnownAgain
 from checker.checks.mirror import SettledBlock
 from checker.checks.observations import short
+from checker.checks.taken_back import TakenBack
 from checker.results import CheckResult, ExitClass
 from faults.events import Crashed, Restarted, TransactionSubmitted
 from network.events import AlarmElapsed, Delivered, Event, Handlers, TimerElapsed, WorkFinished
 from network.types import NodeId
-from validators.events import BlockExecuted, BlockFinalized, Booted, Halted, SnapshotJoined
+from validators.events import (
+    BlockExecuted,
+    BlockFinalized,
+    BlockRolledBack,
+    BlockUndone,
+    Booted,
+    Halted,
+    SnapshotJoined,
+)
 from validators.storage import RecordFile
 
 FOR_THE_FIRST_TIME: Final = ("propose", "verify")
@@ -43,6 +53,7 @@ class DoneOnce(Check):
         super().__init__(run)
         self._executed: dict[NodeId, dict[bytes, None]] = {}
         self._known_again = KnownAgain(run, self.tally)
+        self._taken_back = TakenBack(run, self.tally)
 
     @property
     def handlers(self) -> Handlers:
@@ -50,6 +61,8 @@ class DoneOnce(Check):
         return {
             BlockExecuted: self.executed,
             BlockFinalized: self.finalized,
+            BlockRolledBack: self.rolled_back,
+            BlockUndone: self.undone,
             Restarted: self.restarted,
             SnapshotJoined: self.joined,
             Booted: self.booted,
@@ -79,6 +92,14 @@ class DoneOnce(Check):
             )
             known[block.digest] = None
 
+    def rolled_back(self, event: Event, dropped: BlockRolledBack) -> None:
+        """Note a block that lost."""
+        self._taken_back.drop(event.node, dropped.height, dropped.digest)
+
+    def undone(self, event: Event, undone: BlockUndone) -> None:
+        """Note a block that was taken back."""
+        self._taken_back.take_back(event.node, event.at_us, undone.height, undone.digest)
+
     def restarted(self, _event: Event, restarted: Restarted) -> None:
         """A new life knows no execution."""
         self._executed.pop(restarted.machine, None)
@@ -87,6 +108,7 @@ class DoneOnce(Check):
         """Another state is built upon."""
         self._executed.pop(event.node, None)
         self._known_again.join(event.node)
+        self._taken_back.end(event.node)
 
     def booted(self, event: Event, booted: Booted) -> None:
         """Begin a life with its height, and an empty mempool."""
@@ -95,14 +117,17 @@ class DoneOnce(Check):
     def crashed(self, _event: Event, crashed: Crashed) -> None:
         """End a life."""
         self._known_again.end(crashed.machine)
+        self._taken_back.end(crashed.machine)
 
     def halted(self, event: Event, _halted: Halted) -> None:
         """End a life."""
         self._known_again.end(event.node)
+        self._taken_back.end(event.node)
 
     def finalized(self, event: Event, block: BlockFinalized) -> None:
         """Note a height."""
         self._known_again.rise(event.node, block.height)
+        self._taken_back.finalize(event.node, event.at_us, block.height, block.digest)
 
     def delivered(self, event: Event, delivered: Delivered) -> None:
         """Note a message."""
@@ -133,7 +158,8 @@ class DoneOnce(Check):
             # What a bad disk shows as damaged is fetched and stored again.
             if node not in self.run.disk_faults.touched:
                 self._compare_disk(node)
-        blocks = self.tally.compared
+        self._taken_back.finish(self.run.end.now_us)
+        blocks = self.tally.compared - self._taken_back.compared
         self._known_again.finish()
         return self.tally.result(
             f"{blocks:,} blocks were executed and stored once; {self._known_again.known:,} messages of known "
