@@ -7,6 +7,7 @@ import pytest
 from checker.checks.parts.parts import TRIALS, Parts, find_trials
 from checker.checks.rules.registry import RULES
 from scheduler import solvency
+from scheduler.policies import eip1559
 from scheduler.pool import PoolRules
 from tests.support.checks import finish, make_run
 from validators.actors.metering import GasMeter, Meter
@@ -62,6 +63,10 @@ def step_past_finality(self, digest, step=Follower._next_step):
     return Fetch(digest) if isinstance(found, Settled) and "lost" in found.reason else found
 
 
+def by_the_market(*, legacy_max_fee, **rules):
+    return PoolRules(legacy_max_fee=legacy_max_fee + 1, **rules)
+
+
 def skip_by_others(self, leader, me, quorum, is_skippable=LeaderActivity.is_skippable):
     return is_skippable(self, leader, me, quorum + 1)
 
@@ -86,11 +91,12 @@ WRONG = {
     "states that take nothing back": (database, "rebuild_store", rebuild_without_undos, STATES, "cannot take back"),
     "lost branches that are fetched": (Follower, "_next_step", step_past_finality, 0, "than its branch asks for"),
     "seals of no use": (Seals, "find_fault", lambda *_: "", 0, "a seal is taken"),
+    "legacy timers that follow the market": (eip1559, "PoolRules", by_the_market, 0, "by other limits, fees or ties"),
     "limits as they were stored": (PoolRules, "gas_limit", ask_the_stored_limit, 0, "over the cap"),
     "payers that are cleared": (solvency, "_note_insolvent", lambda *_, **__: None, 0, "other timers are insolvent"),
     "gas rounded down": (GasMeter, "use", use_floored, 0, "gas ends sooner or later"),
-    "silence of one more": (LeaderActivity, "is_skippable", skip_by_others, 1, "a leader is waited for"),
-    "votes of an earlier life": (recovery, "_restore_vote", forget_own_votes, 0, "earlier life does not count"),
+    "silence of one more": (LeaderActivity, "is_skippable", skip_by_others, 0, "a leader is waited for"),
+    "votes of an earlier life": (recovery, "_restore_vote", forget_own_votes, 1, "earlier life does not count"),
 }
 
 
