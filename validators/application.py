@@ -227,7 +227,7 @@ class Application:
         executed = self._propose(self.engine, context, self._gossip.candidates())
         self._note_undone()
         self._follower.add_block(executed.digest, executed.block)
-        self._follower.begin(executed.digest)
+        self._follower.begin(executed.digest, is_own=True)
         self._port.work(self._execution_cost(executed), ExecutionOver(executed.digest, "propose", view))
 
     def end_execution(self, over: ExecutionOver) -> None:

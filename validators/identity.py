@@ -9,6 +9,7 @@ from nacl.exceptions import BadSignatureError
 from nacl.signing import SigningKey, VerifyKey
 
 from network.memo import Memo
+from validators.derived import DerivedSize
 from validators.execution import Genesis
 from validators.execution.blocks import Transaction, transaction_digest, transaction_signing_bytes
 from validators.storage import JournalHead
@@ -70,6 +71,11 @@ class TransactionVerifier:
         if len(self._valid) > VERIFIED_MAX:
             self._valid.popitem(last=False)
         return True
+
+    def remembered(self) -> DerivedSize:
+        """Return the number of transactions that it remembers beside the most that it may."""
+        most = min(self.verified, VERIFIED_MAX)
+        return DerivedSize("verified transactions", len(self._valid), most, "verified in this life, and VERIFIED_MAX")
 
 
 def _is_signed(transaction: Transaction) -> bool:

@@ -163,9 +163,7 @@ class Validator:
     def derived(self, disk: Disk, replicas: int) -> tuple[Derived, ...]:
         """Return all that it keeps although something else says it, beside that, for the checks.
 
-        Args:
-            disk: Its disk, as written and without faults.
-            replicas: The number of replicas on the bus.
+        `disk` is its disk, as written and without faults, `replicas` the number of replicas on the bus.
         """
         records, config = self._settings.consensus.records, self._settings.consensus_config
         view, engine = self._consensus.position.view, self.application.engine
@@ -179,6 +177,7 @@ class Validator:
             self._gossip.derived(),
             *self.application.derived(view, views),
             self._consensus.derived(artifacts, floor),
+            self._scheme.derived(),
             self._intake.serving.derived(replicas),
             self._journal.derived(disk, 7 * (view + 2 - max(lowest_view, 0))),
             self._pruner.derived(),

@@ -17,7 +17,7 @@ from scheduler import POLICIES, Policy
 from validators.actors import PROGRAMS, Actor
 from validators.consensus.interface import EngineConfig
 from validators.consensus.kind import EngineKind
-from validators.consensus.signing import Ed25519Scheme, Scheme
+from validators.consensus.signing import Ed25519Scheme, RememberingScheme
 from validators.execution import ApplyMode, Engine, Executed, Genesis, ProposalContext
 from validators.execution.blocks import Header, Transaction
 from validators.identity import TransactionVerifier
@@ -110,7 +110,7 @@ class ExecutionEngineMaker(Protocol):
         """Return an engine of its own."""
 
 
-SchemeMaker = Callable[[bytes, Sequence[bytes]], Scheme]
+SchemeMaker = Callable[[bytes, Sequence[bytes]], RememberingScheme]
 CodecMaker = Callable[[EngineKind], Codec[Message]]
 VerifierMaker = Callable[[], TransactionVerifier]
 BarrierMaker = Callable[[Disk, Callable[[SyncPoint], None]], Barrier]
@@ -139,7 +139,7 @@ def make_engine(
     )
 
 
-def make_scheme(seed: bytes, public_keys: Sequence[bytes], shared: Memo[bool] | None = None) -> Scheme:
+def make_scheme(seed: bytes, public_keys: Sequence[bytes], shared: Memo[bool] | None = None) -> RememberingScheme:
     """Return an Ed25519 scheme of its own; `shared` has what others have verified."""
     return Ed25519Scheme(seed, public_keys, shared)
 

@@ -18,6 +18,7 @@ from nacl.signing import SigningKey, VerifyKey
 
 from network.memo import Memo
 from network.types import NodeId
+from validators.derived import Derived, DerivedSize
 
 SIGNATURE_BYTES: Final = 64
 """An Ed25519 signature."""
@@ -46,6 +47,13 @@ class Scheme(Protocol):
         """Whether the signature is `signer`'s over the message. Never raises, whatever the bytes are."""
 
 
+class RememberingScheme(Scheme, Protocol):
+    """A validator's own scheme, which shows what it remembers."""
+
+    def derived(self) -> Derived:
+        """Return the size of its memory beside the most that it may be."""
+
+
 class Ed25519Scheme:
     """Ed25519 through PyNaCl.
 
@@ -65,6 +73,7 @@ class Ed25519Scheme:
         self._results: dict[bytes, bool] = {}
         self._shared = shared
         self._verified = 0
+        self._signed = 0
 
     @property
     def verified(self) -> int:
@@ -73,6 +82,7 @@ class Ed25519Scheme:
 
     def sign(self, namespace: bytes, message: bytes) -> bytes:
         """Return this validator's signature of 64 bytes, and remember it as valid."""
+        self._signed += 1
         signed = signed_bytes(namespace, message)
         signature = self._signing_key.sign(signed).signature
         self._remember(_result_key(self._own_public_key, signed, signature), is_valid=True)
@@ -95,6 +105,12 @@ class Ed25519Scheme:
                 self._shared.keep(key, is_valid)
         self._remember(key, is_valid=is_valid)
         return is_valid
+
+    def derived(self) -> Derived:
+        """Return the number of results that it remembers beside the most that it may."""
+        most = min(self._verified + self._signed, REMEMBERED_MAX)
+        formula = "verified and made in this life, and REMEMBERED_MAX"
+        return Derived(part="signatures", sizes=(DerivedSize("results", len(self._results), most, formula),))
 
     def _remember(self, key: bytes, *, is_valid: bool) -> None:
         self._results[key] = is_valid

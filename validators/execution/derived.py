@@ -48,6 +48,9 @@ def derive_execution(tree: BlockTree, cache: DecodedCache) -> Derived:
             DerivedSize(
                 "blocks undone or executed again that nobody was told of", tree.unreported, 0, "0 between steps"
             ),
+            DerivedSize(
+                "decoded records", len(records), tree.database.active + len(written), "keys of state and branches"
+            ),
             # More of them could not be taken back where another branch wins.
             DerivedSize("blocks applied early", len(tree.early()), tree.retain_blocks, "retain_blocks"),
         ),

@@ -66,10 +66,10 @@ class Gossip:
         return self._mempool.pooled
 
     def derived(self) -> Derived:
-        """Return the mempool's derived state."""
+        """Return the mempool's derived state, with the memory of verified transactions."""
         derived, others = self._mempool.derived(), max(self._settings.validators - 1, 0)
         rounds = DerivedSize("rounds of peers", len(self._rounds), others, "other validators")
-        return derived._replace(sizes=(*derived.sizes, rounds))
+        return derived._replace(sizes=(*derived.sizes, rounds, self._verifier.remembered()))
 
     def start(self) -> None:
         """Begin to repeat what waits; a replica that is no validator has no use for it, and keeps none."""

@@ -122,7 +122,7 @@ class Follower:
         self._peer_bytes: dict[NodeId, int] = {}
         self._invalid: dict[bytes, str] = {}
         self._goals: dict[tuple[Purpose, int, bytes], Goal] = {}
-        self._running: dict[bytes, None] = {}
+        self._running: dict[bytes, bool] = {}
         self._is_advancing = False
         self._is_paused = False
 
@@ -183,9 +183,9 @@ class Follower:
         """Whether a block, or one that leads to it, is not here and has to be fetched."""
         return isinstance(self._next_step(digest), Fetch)
 
-    def begin(self, digest: bytes) -> None:
-        """An execution of `digest` takes its virtual time from now on."""
-        self._running[digest] = None
+    def begin(self, digest: bytes, *, is_own: bool = False) -> None:
+        """An execution of `digest`, a block of others or the own one, takes its virtual time from now on."""
+        self._running[digest] = is_own
 
     def end(self, digest: bytes) -> None:
         """The execution's time is over: the block is ready, or known to be invalid.
@@ -247,9 +247,12 @@ class Follower:
             for digest, sent in self._peer_blocks.items()
             if digest in self._blocks
         }
+        kept |= {f"seal of {digest.hex()}": True for digest in self._seals}
+        rebuilt |= {f"seal of {digest.hex()}": True for digest in self._seals if digest in self._blocks}
         kept |= {_name_goal(goal): True for goal in self._goals.values()}
         rebuilt |= {_name_goal(goal): True for goal in self._goals.values() if self._is_open(goal, view)}
         invalid = sum(digest not in self._blocks for digest in self._invalid)
+        own, views = sum(self._running.values()), max(view - self.engine.finalized.view, 0) + 1
         return Derived(
             part="follower",
             kept=kept,
@@ -259,6 +262,8 @@ class Follower:
                     DerivedSize(f"bytes of peer {peer}", room, PEER_BYTES_MAX + PEER_BLOCK_BYTES_MIN, "PEER_BYTES_MAX")
                     for peer, room in self._peer_bytes.items()
                 ),
+                DerivedSize("executions of others' blocks", len(self._running) - own, 1, "one at a time"),
+                DerivedSize("executions of own blocks", own, views, "views from the final one to the current one"),
                 DerivedSize("invalid blocks that are gone", invalid, len(self._blocks) + 1, "blocks here and 1"),
             ),
         )

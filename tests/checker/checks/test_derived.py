@@ -12,9 +12,11 @@ from network.types import SUPERVISOR
 from tests.support.checks import finish, make_run, show
 from tests.support.cluster_runs import check_named, result_of
 from tests.support.simplex_bench import Bench, notarize, nullify, proposal_of
+from validators.consensus.signing import Ed25519Scheme
 from validators.consensus.simplex import encode_artifact
 from validators.derived import Derived, DerivedSize
 from validators.events import BlockExecuted, BlockFinalized, BlockRolledBack, SnapshotJoined
+from validators.identity import TransactionVerifier, public_key_of
 from validators.sync.follower import PEER_BLOCK_BYTES_MIN, Follower, Goal, PeerBlock, Purpose
 
 WHOLE = Derived("shelf", {"book": 1}, {"book": 1}, (DerivedSize("books", 1, 1, "n"),))
@@ -106,6 +108,34 @@ class TestOfAFollower:
         assert after.kept == after.rebuilt
         assert after.kept["room of peer 3"] == PEER_BLOCK_BYTES_MIN
 
+    def test_a_seal_goes_with_its_block(self):
+        follower = make_follower()
+        follower.add_block(b"\x01", block(1, 1))
+        follower.seal(b"\x01", b"seal")
+        assert follower.derived(1).kept == follower.derived(1).rebuilt
+        del follower._blocks[b"\x01"]
+
+        assert "seal of 01, is True and not absent" in judge(follower.derived(1)).summary
+
+    def test_one_block_of_others_is_executed_at_a_time(self):
+        follower = make_follower()
+        follower.begin(b"\x01")
+        follower.begin(b"\x02", is_own=True)
+        assert judge(follower.derived(1)).status == "passed"
+        follower.begin(b"\x03")
+
+        assert (
+            "follower has 2 executions of others' blocks, at most 1 are allowed" in judge(follower.derived(1)).summary
+        )
+
+    def test_own_blocks_under_way_are_no_more_than_views(self):
+        follower = make_follower()
+        for number in range(3):
+            follower.begin(bytes([number]), is_own=True)
+
+        assert judge(follower.derived(2)).status == "passed"
+        assert "3 executions of own blocks, at most 2" in judge(follower.derived(1)).summary
+
     def test_a_goal_of_a_view_that_was_left_is_stale(self):
         follower = make_follower()
         follower.want(Goal(Purpose.VERIFY, 4, b"\x09"))
@@ -139,3 +169,25 @@ class TestOfLostBlocks:
     )
     def test_one_that_is_dropped_or_lost_passes(self, event):
         assert self.judge(event).status == "passed"
+
+
+class TestOfMemos:
+    """Results that are remembered: transactions and signatures that were verified once."""
+
+    def test_a_scheme_remembers_no_more_results_than_it_came_to(self):
+        scheme = Ed25519Scheme(bytes(32), [public_key_of(bytes(32))])
+        signature = scheme.sign(b"name", b"message")
+        for number in range(3):
+            assert scheme.verify(0, b"name", b"%d" % number, signature) is False
+        (size,) = scheme.derived().sizes
+        assert (size.found, size.bound) == (4, 4)
+        scheme._results[b"stray"] = True
+
+        assert "signatures has 5 results, at most 4 are allowed" in judge(scheme.derived()).summary
+
+    def test_a_verifier_remembers_no_more_transactions_than_it_verified(self):
+        verifier = TransactionVerifier()
+        verifier._valid[b"stray"] = None
+        part = Derived("mempool", sizes=(verifier.remembered(),))
+
+        assert "mempool has 1 verified transactions, at most 0 are allowed" in judge(part).summary

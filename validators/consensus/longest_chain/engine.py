@@ -44,6 +44,7 @@ from validators.consensus.interface import (
     TimeoutReached,
 )
 from validators.consensus.longest_chain.config import LongestChainConfig
+from validators.consensus.longest_chain.derived import derive_forks
 from validators.consensus.longest_chain.election import NOBODY, leader_of
 from validators.consensus.longest_chain.joining import Joining
 from validators.consensus.longest_chain.messages import (
@@ -135,21 +136,22 @@ class LongestChain:
                 self._tree.finalize(record.block)
 
     def derived(self, records: Sequence[JournalRecord], floor: Finality | None) -> Derived:
-        """Return the final block and the last own slot beside those of the journal."""
+        """Return the final block and the last own slot beside those of the journal, and what stands above them."""
         fresh = LongestChain(
             me=self._me, validators=self._validators, scheme=self._scheme, config=self._config, genesis=b""
         )
         fresh.replay(records, floor)
         final, fresh_final = self._tree.floor.view, fresh._tree.floor.view
-        slots = max(self._slots.current - final, 0) + 2
-        return Derived(
-            part="longest chain",
-            # Of an own slot below the final one pruning may have dropped the entry: no block can be proposed there.
-            kept={"final slot": final, "last own slot": max(self._slots.last_own, final)},
-            rebuilt={"final slot": fresh_final, "last own slot": max(fresh._slots.last_own, fresh_final)},
+        forks = derive_forks(self._tree, self._slots)
+        # Of an own slot below the final one pruning may have dropped the entry: no block can be proposed there.
+        own, fresh_own = max(self._slots.last_own, final), max(fresh._slots.last_own, fresh_final)
+        return forks._replace(
+            kept={**forks.kept, "final slot": final, "last own slot": own},
+            rebuilt={**forks.rebuilt, "final slot": fresh_final, "last own slot": fresh_own},
             sizes=(
+                *forks.sizes,
                 DerivedSize("own blocks under way", len(self._parents), 1, "one a slot"),
-                DerivedSize("sealed slots", len(self._slots.sealed), slots, "slots above the final block"),
+                DerivedSize("answers that nobody waits for", self._joining.stale, 0, "0"),
             ),
         )
 

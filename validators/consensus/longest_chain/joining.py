@@ -52,6 +52,11 @@ class Joining:
         """Whether an answer of this peer is of use."""
         return self.is_open and sender not in self._heard
 
+    @property
+    def stale(self) -> int:
+        """The number of answers that are kept although nobody waits for any."""
+        return 0 if self.is_open else len(self._heard)
+
     def hear(self, sender: NodeId, answer: HeadResponse) -> None:
         """Note an answer."""
         if self.is_open:
@@ -63,7 +68,9 @@ class Joining:
             return None
         self.is_open = False
         self.may_lead = True
-        return max((self._heard[node] for node in sorted(self._heard)), key=_height_of, default=None)
+        heard = [self._heard[node] for node in sorted(self._heard)]
+        self._heard.clear()
+        return max(heard, key=_height_of, default=None)
 
     def go_on(self, timeout_us: Micros) -> Iterator[Effect]:
         """Ask again where final blocks show by the answers alone."""

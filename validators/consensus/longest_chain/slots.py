@@ -51,11 +51,15 @@ class SlotBook:
         self.current = self._entered = view
         return True
 
+    @property
+    def last_followed(self) -> int:
+        """The last slot whose blocks need not wait."""
+        # Before the first alarm the clock is not known: a start reads blocks that it has followed already.
+        return self._entered + 1 if self._entered else self.current
+
     def hold(self, facts: HeaderFacts, seal: bytes) -> bool:
         """Let a block wait if its slot is further ahead than the next one."""
-        # Before the first alarm the clock is not known: a start reads blocks that it has followed already.
-        limit = self._entered + 1 if self._entered else self.current
-        if facts.view <= limit:
+        if facts.view <= self.last_followed:
             return False
         self.waiting[facts.digest] = _Waiting(facts.view, facts.digest, facts, seal)
         if len(self.waiting) > WAITING_MAX:

@@ -4,7 +4,7 @@ The best block has the greatest height, and among equals the first digest. A blo
 ancestors down to the final one are here and were judged sound. Blocks that come before their parents wait for them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
@@ -63,6 +63,14 @@ class ForkTree:
     def blocks(self) -> Iterator[TreeBlock]:
         """Yield the blocks in the order in which they came."""
         yield from self._blocks.values()
+
+    def children(self) -> Iterator[tuple[Digest, Sequence[Digest]]]:
+        """Yield each block that others wait for or stand on, with these in the order in which they came."""
+        yield from self._children.items()
+
+    def lost(self) -> Iterator[Digest]:
+        """Yield the remembered blocks of lost branches, the oldest first."""
+        yield from self._lost
 
     def add(self, facts: HeaderFacts, seal: bytes) -> bool:
         """Keep a block; False where it is known, or lies on a branch that lost to the final block."""
