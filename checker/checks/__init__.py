@@ -60,7 +60,6 @@ from checker.checks.rules.longest_chain_heads import FollowedHeads
 from checker.checks.rules.simplex_calm_views import CalmViews
 from checker.checks.rules.simplex_duties import Duties
 from checker.checks.rules.simplex_insistence import Insistence
-from checker.checks.rules.simplex_traffic import Traffic
 from checker.checks.rules.simplex_votes import Certificates, NoDoubleVote
 from checker.checks.rules.verified_votes import VerifiedVotes
 from checker.checks.spread import MempoolSpread
@@ -69,6 +68,7 @@ from checker.checks.structures import Bitmap, Indexes, OperationLog
 from checker.checks.supply import Supply
 from checker.checks.timer_lengths import TimerLengths
 from checker.checks.timers import TimerDelivery
+from checker.checks.traffic import Traffic
 from checker.checks.triggers import StateTriggers
 from checker.checks.vote_rules import VoteRules
 from checker.checks.work import PricedWork

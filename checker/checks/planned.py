@@ -42,6 +42,7 @@ class PlannedRun(NamedTuple):
         slot_us: The length of a slot where views go by the clock; 0 where they do not.
         lottery_key: The key of the lottery that names the leaders, None where validators take turns.
         empty_slot_share_ppm: Of a million slots of the lottery so many have no leader.
+        snapshot_chunk_bytes: A piece of a snapshot closes at so many bytes, at the replica with the longest ones.
         snapshot_gap_blocks: A validator offers no snapshot that is so much older than its final block.
         snapshot_gaps: By replica, the distance in blocks from which on it seeks a snapshot.
         latency_max_us: The longest time that a message is on its way without a fault.
@@ -62,6 +63,7 @@ class PlannedRun(NamedTuple):
     slot_us: int = 0
     lottery_key: int | None = None
     empty_slot_share_ppm: int = 0
+    snapshot_chunk_bytes: int = 0
     snapshot_gap_blocks: int = 1
     snapshot_gaps: tuple[int, ...] = ()
     latency_max_us: int = 0

@@ -122,7 +122,8 @@ def planned_run(scenario: Scenario) -> PlannedRun:
     consensus, network = scenario.consensus, scenario.network
     own = settings_of(scenario, 0).consensus_config
     links: list[tuple[int, int, LinkSpec]] = list(topology_of(scenario).edges(data="link"))
-    gaps = tuple(settings_of(scenario, node).snapshot_gap_blocks for node in range(scenario.replicas))
+    settings = [settings_of(scenario, node) for node in range(scenario.replicas)]
+    gaps = tuple(each.snapshot_gap_blocks for each in settings)
     return PlannedRun(
         faults=faults,
         costs=scenario.costs.costs(),
@@ -138,6 +139,7 @@ def planned_run(scenario: Scenario) -> PlannedRun:
         slot_us=getattr(own, "slot_us", 0),
         lottery_key=getattr(own, "lottery_key", None),
         empty_slot_share_ppm=getattr(own, "empty_slot_share_ppm", 0),
+        snapshot_chunk_bytes=max(each.snapshot_chunk_bytes for each in settings),
         snapshot_gap_blocks=max(gaps[: scenario.cluster.validators]),
         snapshot_gaps=gaps,
         latency_max_us=max((link.latency.sample(MAX_U64) for _, _, link in links), default=0),

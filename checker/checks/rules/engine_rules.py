@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Protocol
 
 from checker.checks.parts.trial import Turn
 from checker.checks.planned import PlannedRun
+from checker.checks.rules.engine_traffic import EngineTraffic
 from network.events import Handlers
 from scheduler import Reach, RefusalCell, RuleCell
 from validators.consensus.interface import Finality, Record
@@ -58,6 +59,7 @@ class EngineRules:
 
     Attributes:
         name: The engine's name in the registry of engines.
+        traffic: What accounts for its messages.
         journal: Makes the rules of a validator's journal, by its number.
         finality: The kind of the certificates that make a block final.
         is_final_by_votes: Whether votes about a block make it final, and not blocks on it that have come to be known.
@@ -87,6 +89,7 @@ class EngineRules:
 
     name: str
     finality: str
+    traffic: EngineTraffic
     journal: Callable[[int], JournalRules]
     said_by: Callable[[Record], Said]
     signatures_of: Callable[[Record], Sequence[Signed]]

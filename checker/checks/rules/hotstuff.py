@@ -13,6 +13,7 @@ import msgspec
 from checker.checks.observations import short
 from checker.checks.rules.engine_rules import EngineRules, Proposed, Said, Signed
 from checker.checks.rules.hotstuff_cells import read_hotstuff_cells
+from checker.checks.rules.hotstuff_traffic import HOTSTUFF_TRAFFIC
 from validators.consensus.hotstuff.finality import Commit
 from validators.consensus.hotstuff.journal import CastVote, HotStuffRecord, Lock
 from validators.consensus.hotstuff.kind import HOTSTUFF, VOTE_WORD
@@ -266,6 +267,7 @@ def _accepts_block(vote: Voted) -> bool:
 HOTSTUFF_RULES: Final = EngineRules(
     name=HOTSTUFF.name,
     finality="commit",
+    traffic=HOTSTUFF_TRAFFIC,
     journal=HotStuffJournal,
     said_by=_said_by,
     signatures_of=_signatures_of,

@@ -15,6 +15,7 @@ from checker.checks.parts.trial import Turn
 from checker.checks.planned import PlannedRun
 from checker.checks.rules.engine_rules import EngineRules, Said, Signed
 from checker.checks.rules.longest_chain_cells import LongestChainCells
+from checker.checks.rules.longest_chain_traffic import LONGEST_CHAIN_TRAFFIC
 from checker.checks.rules.longest_chain_trials import try_burials
 from validators.consensus.interface import Finality
 from validators.consensus.longest_chain import Announcement, Burial, LongestChainConfig, SealedHeader
@@ -140,6 +141,7 @@ def _describe_vote(encoded: bytes) -> str:
 LONGEST_CHAIN_RULES: Final = EngineRules(
     name=LONGEST_CHAIN.name,
     finality="burial",
+    traffic=LONGEST_CHAIN_TRAFFIC,
     journal=LongestChainJournal,
     said_by=_said_by,
     signatures_of=_signatures_of,

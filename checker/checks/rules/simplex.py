@@ -11,6 +11,7 @@ from checker.checks.parts.trial import Turn
 from checker.checks.planned import PlannedRun
 from checker.checks.rules.engine_rules import EngineRules, Proposed, Said, Signed
 from checker.checks.rules.simplex_cells import SimplexCells
+from checker.checks.rules.simplex_traffic import SIMPLEX_TRAFFIC
 from checker.checks.rules.simplex_trials import try_kept_votes, try_silence
 from validators.consensus.interface import Finality
 from validators.consensus.signing import signed_bytes
@@ -252,6 +253,7 @@ SIMPLEX_RULES: Final = EngineRules(
     name=SIMPLEX.name,
     finality="finalization",
     is_final_by_votes=True,
+    traffic=SIMPLEX_TRAFFIC,
     journal=SimplexJournal,
     said_by=_said_by,
     signatures_of=_signatures_of,

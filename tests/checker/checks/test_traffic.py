@@ -3,11 +3,11 @@
 import pytest
 
 from checker.checks.planned import PlannedFault, PlannedRun
-from checker.checks.rules.simplex_traffic import Traffic
+from checker.checks.traffic import Traffic
 from faults.events import TransactionSubmitted
 from network.events import Delivered, Event, Sent, TimerElapsed
 from network.types import SUPERVISOR
-from tests.support.checks import finish, make_run, show
+from tests.support.checks import RULES, finish, make_run, show
 from validators.events import Booted, Entered, Halted, MessageRefused, SnapshotJoined
 
 PLAN = PlannedRun(timeout_retry_us=4_000_000, fetch_timeout_us=1_000_000, regossip_us=2_000_000)
@@ -17,9 +17,9 @@ def send(kind, count=1, *, length=80, checksum=b"one"):
     return [Event(1, 0, Sent(1, ordinal, kind, length, checksum)) for ordinal in range(count)]
 
 
-def judge(*events, honest=(0,), plan=PLAN):
+def judge(*events, honest=(0,), plan=PLAN, **facts):
     """Judge a second of a validator among four that has come to view 2, with these events."""
-    check = Traffic(make_run(plan=plan, disks=(None,) * 4, honest=honest))
+    check = Traffic(make_run(plan=plan, disks=(None,) * 4, honest=honest, **facts))
     show(check, Event(0, 0, Booted(0, 1, 0, b"")), Event(1, 0, Entered(2, 2)), *events)
     return finish(check, now_us=1_000_000)
 
@@ -140,3 +140,100 @@ def test_a_second_that_a_request_began_has_to_end(until_us, ends, status):
     show(check, *(Event(at_us, 0, TimerElapsed(("answers",), 1_000_000)) for at_us in ends))
 
     assert finish(check, now_us=until_us).status == status
+
+
+class TestOfHotStuff:
+    """One vote a view to one validator, and a timeout to all, again with each wait."""
+
+    plan = PLAN._replace(certification_timeout_us=1_000_000)
+
+    def judge(self, *events, **facts):
+        return judge(*events, plan=self.plan, engine="hotstuff", **facts)
+
+    @pytest.mark.parametrize(("kind", "most"), [("BlockVote", 3), ("ViewTimeout", 15)])
+    def test_votes_within_their_views_pass_and_more_fail(self, kind, most):
+        assert self.judge(*send(kind, most)).status == "passed"
+        assert f"sent {most + 1} messages {kind}, at most {most}" in self.judge(*send(kind, most + 1)).summary
+
+    @pytest.mark.parametrize(("kind", "most"), [("BlockVote", 192), ("ViewTimeout", 448 + 143 * 4)])
+    def test_a_vote_has_the_length_of_its_certificates(self, kind, most):
+        assert self.judge(*send(kind, length=most)).status == "passed"
+        assert self.judge(*send(kind, length=most + 1)).status == "failed"
+
+
+class TestOfTheLongestChain:
+    """One block a slot, questions for heads once for each round, an answer to each."""
+
+    def judge(self, *events, **facts):
+        led = Event(1, 0, Entered(4, 0))
+        return judge(led, *events, engine="longest-chain", finality_depth=5, **facts)
+
+    @pytest.mark.parametrize(("kind", "most"), [("Announcement", 3), ("HeadRequest", 9)])
+    def test_messages_within_slots_and_rounds_pass_and_more_fail(self, kind, most):
+        assert self.judge(*send(kind, most)).status == "passed"
+        assert f"sent {most + 1} messages {kind}, at most {most}" in self.judge(*send(kind, most + 1)).summary
+
+    def test_an_answer_needs_a_question_that_was_not_refused(self):
+        asked = Event(1, 0, Delivered(1, 0, "HeadRequest", 40, b""))
+        refused = Event(1, 0, MessageRefused("HeadRequest", "TooManyAnswers"))
+
+        assert self.judge(asked, *send("HeadResponse")).status == "passed"
+        assert self.judge(asked, refused, *send("HeadResponse")).status == "failed"
+
+    def test_questions_beyond_the_limit_of_a_second_are_not_answered(self):
+        count = PLAN.costs.answers_per_second + 2
+        sent = [Event(2, 1, Sent(0, each, "HeadRequest", 40, b"")) for each in range(count)]
+        asked = [Event(10 + each, 0, Delivered(1, each, "HeadRequest", 40, b"")) for each in range(count)]
+
+        assert "messages HeadRequest of 1 in a second" in self.judge(*sent, *asked).summary
+
+    @pytest.mark.parametrize(("kind", "most"), [("Announcement", 352), ("HeadResponse", 352 * 8)])
+    def test_headers_have_a_length(self, kind, most):
+        asked = Event(1, 0, Delivered(1, 0, "HeadRequest", 40, b""))
+
+        assert self.judge(asked, *send(kind, length=most)).status == "passed"
+        assert self.judge(asked, *send(kind, length=most + 1)).status == "failed"
+
+
+class TestOfLengths:
+    """Blocks go by the cells of a block, transactions by the longest, pieces by the state's longest value."""
+
+    BLOCK = 384 + RULES.block_cells * 21 // 20
+
+    def longest(self, kind, most, **facts):
+        """Whether a message of this length passes, and one that is longer fails."""
+        asks = {
+            "BlockResponse": "BlockRequest",
+            "SnapshotChunk": "SnapshotChunkRequest",
+            "SnapshotOffer": "SnapshotRequest",
+        }
+        given = (
+            Event(1, 0, Delivered(1, 0, asks.get(kind, ""), 40, b"")),
+            Event(1, SUPERVISOR, TransactionSubmitted("submitted", 0, b"")),
+        )
+        results = [judge(*given, *send(kind, length=length), **facts) for length in (most, most + 1)]
+        return [result.status for result in results] == ["passed", "failed"]
+
+    def test_a_block_is_no_longer_than_its_cells(self):
+        assert self.longest("BlockRelay", self.BLOCK)
+        assert self.longest("BlockRelay", self.BLOCK + 192 + 2 * 396 + 36, engine="hotstuff")
+
+    def test_an_answer_has_64_blocks(self):
+        everybody = range(4)
+        assert self.longest("BlockResponse", min(64 * (self.BLOCK + 8), 8 * 1024**2 + 512), honest=everybody)
+        assert self.longest("BlockResponse", 16 * 1024**2)
+
+    def test_gossip_has_64_transactions(self):
+        everybody = range(4)
+        assert self.longest(
+            "TransactionGossip", 64 * 308 + 128, honest=everybody, submissions=lambda: {b"": bytes(300)}
+        )
+        assert self.longest("TransactionGossip", 2 * 1024**2)
+
+    def test_a_piece_has_one_value_beyond_its_length(self):
+        plan = PLAN._replace(snapshot_chunk_bytes=1_000)
+        most = (1_000 + 116 + 384) * 6 // 5 + 128
+        assert self.longest("SnapshotChunk", most, plan=plan, genesis_values={b"key": bytes(116)})
+
+    def test_an_offer_has_an_outline_and_a_proof(self):
+        assert self.longest("SnapshotOffer", 3_072 + 256 + 396)
