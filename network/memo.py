@@ -5,6 +5,7 @@ had been alone. Values are immutable and the number of entries is bounded, so th
 another here and nothing grows.
 """
 
+from collections.abc import Hashable
 from typing import Final, Generic, TypeVar
 
 V = TypeVar("V")
@@ -17,11 +18,11 @@ class Memo(Generic[V]):
 
     def __init__(self, entries_max: int) -> None:
         self._entries_max: Final = entries_max
-        self._results: Final[dict[bytes, V]] = {}
+        self._results: Final[dict[Hashable, V]] = {}
         self.find: Final = self._results.get
         """Returns the result for these bytes, None if it is not here."""
 
-    def keep(self, given: bytes, result: V) -> None:
+    def keep(self, given: Hashable, result: V) -> None:
         """Keep the result for these bytes."""
         self._results[given] = result
         if len(self._results) > self._entries_max:

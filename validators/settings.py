@@ -22,7 +22,7 @@ from validators.execution import ApplyMode, Engine, Executed, Genesis, ProposalC
 from validators.execution.blocks import Header, Transaction
 from validators.identity import TransactionVerifier
 from validators.messages import Message, message_codec
-from validators.state import Snapshot
+from validators.state import Grown, GrowTree, Snapshot, growing_with
 from validators.storage import Barrier, Disk, SyncPoint
 
 
@@ -41,7 +41,8 @@ EMPTY_LOG: Final = RestoredLog()
 
 DECODED_MAX: Final = 4_096
 SIGNATURES_MAX: Final = 65_536
-"""Results that the validators of a run share."""
+TREES_MAX: Final = 128
+"""Results that the validators of a run share; of trees, with their leaves, those of the last few blocks."""
 
 CYCLES_PER_COST: Final = 1_000
 """`Costs.execute_us` is charged for each thousand cycles begun."""
@@ -162,14 +163,29 @@ class ValidatorFactory:
 
 
 def sharing(factories: Iterable[ValidatorFactory]) -> Iterator[ValidatorFactory]:
-    """Yield factories whose validators share results of pure functions: decoded messages, verified signatures."""
+    """Yield factories whose validators share results of pure functions: decoded messages, signatures, hashed trees."""
     decoded: Memo[Message] = Memo(DECODED_MAX)
     votes: Memo[bool] = Memo(SIGNATURES_MAX)
     transactions: Memo[bool] = Memo(SIGNATURES_MAX)
+    grow = growing_with(Memo[Grown](TREES_MAX))
     for factory in factories:
         yield replace(
             factory,
+            engine=_growing(factory.engine, grow),
             codec=partial(message_codec, shared=decoded),
             scheme=partial(make_scheme, shared=votes),
             verifier=partial(TransactionVerifier, transactions),
         )
+
+
+def _growing(make: ExecutionEngineMaker, grow: GrowTree) -> ExecutionEngineMaker:
+    """Return a maker of engines whose trees are hashed by `grow`."""
+
+    def made(
+        genesis: Genesis, verify_transaction: Callable[[Transaction], bool], log: RestoredLog = EMPTY_LOG
+    ) -> Engine:
+        engine = make(genesis, verify_transaction, log)
+        engine.database.grow_by(grow)
+        return engine
+
+    return made

@@ -8,6 +8,7 @@ from validators.consensus.registry import ENGINES
 from validators.consensus.signing import Ed25519Scheme
 from validators.identity import public_key_of
 from validators.messages import TransactionGossip, message_codec
+from validators.state import grow_tree, growing_with
 
 SEEDS = (b"a" * 32, b"b" * 32)
 KEYS = tuple(public_key_of(seed) for seed in SEEDS)
@@ -47,3 +48,20 @@ def test_a_message_is_decoded_once_and_refused_by_each():
         with pytest.raises(Refused):
             codec.decode(payload + b"\x00")
         assert sum(codec.refused.values()) == 1
+
+
+def test_a_tree_is_hashed_once_and_is_that_of_each():
+    """Other leaves, in another place or cut otherwise, and other peaks make another tree."""
+    memo = Memo(100)
+    first, second = growing_with(memo), growing_with(memo)
+    peaks, _ = grow_tree((), 0, [b"a"])
+    for given in (
+        ((), 0, [b"b", b"c"]),
+        (peaks, 1, [b"b", b"c"]),
+        (grow_tree((), 0, [b"d"])[0], 1, [b"b", b"c"]),
+        (peaks, 1, [b"bc"]),
+        ((), 0, []),
+    ):
+        grown = first(*given)
+        assert grown == grow_tree(*given)
+        assert second(given[0], given[1], tuple(given[2])) is grown

@@ -188,7 +188,7 @@ class Engine:
         parent = self._parent(block.header.parent)
         try:
             check_header(block.header, parent.header, self._rules.genesis)
-            check_transactions(block, is_known=known is not None)
+            check_transactions(block, self.database.grow, is_known=known is not None)
         except InvalidBlockError as invalid:
             self.on_broken_off(BrokenOff(block, invalid))
             raise
@@ -295,7 +295,7 @@ class Engine:
         try:
             summary = run.run(take_transactions)
             batch.merkleize()
-            sealed = seal(header, run.transactions, run.receipts, batch.canonical_root)
+            sealed = seal(header, run.transactions, run.receipts, batch.canonical_root, grow=self.database.grow)
             executed = Executed(
                 block=block or Block(sealed, tuple(run.transactions)),
                 digest=header_digest(sealed),

@@ -7,7 +7,7 @@ import msgspec
 from validators.execution.blocks import VERSION, Block, Header
 from validators.execution.errors import InvalidBlockError
 from validators.execution.genesis import Genesis
-from validators.state import mmr_root
+from validators.state import GrowTree, mmr_root
 
 
 def check_header(header: Header, parent: Header, genesis: Genesis) -> None:
@@ -32,17 +32,22 @@ def check_header(header: Header, parent: Header, genesis: Genesis) -> None:
             raise InvalidBlockError(reason)
 
 
-def seal(header: Header, transactions: Sequence[bytes], receipts: Sequence[bytes], state_root: bytes) -> Header:
+def seal(
+    header: Header, transactions: Sequence[bytes], receipts: Sequence[bytes], state_root: bytes, *, grow: GrowTree
+) -> Header:
     """Return a header with the roots that executing its block gave."""
     return msgspec.structs.replace(
-        header, state_root=state_root, tx_root=mmr_root(transactions), receipts_root=mmr_root(receipts)
+        header,
+        state_root=state_root,
+        tx_root=mmr_root(transactions, grow),
+        receipts_root=mmr_root(receipts, grow),
     )
 
 
-def check_transactions(block: Block, *, is_known: bool) -> None:
+def check_transactions(block: Block, grow: GrowTree, *, is_known: bool) -> None:
     """Refuse transactions that differ from those of a known header: they cannot be the right ones."""
     # Before execution: transactions that are not the header's must not make a good header look bad.
-    if is_known or mmr_root(block.transactions) != block.header.tx_root:
+    if is_known or mmr_root(block.transactions, grow) != block.header.tx_root:
         raise InvalidBlockError("transactions are not those of the header's tx_root")
 
 

@@ -20,6 +20,7 @@ from validators.state.errors import (
 from validators.state.operations import Encoding
 from validators.state.roots import mmr_root, qmdb_root
 from validators.state.snapshot import Snapshot
+from validators.state.tree import Grown, GrowTree, grow_tree, growing_with
 from validators.state.verify import verify_key, verify_operation, verify_root
 
 __all__ = [
@@ -33,6 +34,8 @@ __all__ = [
     "Deviation",
     "Encoding",
     "ForgedSnapshot",
+    "GrowTree",
+    "Grown",
     "NotMerkleized",
     "NotRetained",
     "PrunedLocation",
@@ -43,6 +46,8 @@ __all__ = [
     "StateAudit",
     "StateFault",
     "Structure",
+    "grow_tree",
+    "growing_with",
     "mmr_root",
     "qmdb_root",
     "verify_key",

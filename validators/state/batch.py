@@ -10,7 +10,7 @@ ancestor that was found alive in the same epoch; so a drop costs nothing but the
 integers, and a chain of batches that is asked from its first one on one step for each.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
@@ -53,7 +53,7 @@ class BatchOutcome:
 
     tip: Tip
     operations: tuple[bytes, ...]
-    nodes: list[bytes]
+    nodes: Sequence[bytes]
     flags: bytes
     written: list[bytes]
     entries: Entries
@@ -199,7 +199,7 @@ class Batch:
         # The commit before is active no longer: it makes the one step more than the changed keys do.
         floor = draft.raise_floor(steps + 1, ((ancestor.base.size, ancestor.operations) for ancestor in ancestors))
         draft.end(self.store.codec.encode_commit(metadata, floor))
-        tip, nodes = extend_tree(self.base, draft.operations, floor, draft.active)
+        tip, nodes = extend_tree(self.base, draft.operations, floor, draft.active, grow=self.store.grow)
         self.outcome = BatchOutcome(
             tip=tip,
             operations=tuple(draft.operations),

@@ -21,6 +21,7 @@ from validators.state.operations import Encoding, choose_codec, require_key
 from validators.state.proofs import prove_key, prove_operation, prove_root, prove_update
 from validators.state.snapshot import Snapshot, check_shape, restore_snapshot, take_snapshot
 from validators.state.store import Store, rebuild_indexes, rebuild_store
+from validators.state.tree import GrowTree
 
 
 class Database:
@@ -246,6 +247,15 @@ class Database:
         It holds the operations from the floor's chunk on, shared with the log and never changed; nothing is pruned.
         """
         return take_snapshot(self._store)
+
+    @property
+    def grow(self) -> GrowTree:
+        """The function that hashes the operations of batches; what is rebuilt or audited is hashed anew."""
+        return self._store.grow
+
+    def grow_by(self, grow: GrowTree) -> None:
+        """Have them hashed by a function that may know their nodes already."""
+        self._store.grow = grow
 
     def rebuild(self) -> None:
         """Make every index, flag, tree node and the bitmap anew from the kept operations alone.

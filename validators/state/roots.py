@@ -6,16 +6,17 @@ from hashlib import sha256
 from validators.state.database import Database
 from validators.state.mmr import fold_forward
 from validators.state.operations import Encoding
-from validators.state.tree import grow_tree, pack_position
+from validators.state.tree import GrowTree, grow_tree, pack_position
 
 
-def mmr_root(elements: Iterable[bytes]) -> bytes:
+def mmr_root(elements: Iterable[bytes], grow: GrowTree = grow_tree) -> bytes:
     """Return the root of a plain list, such as a block's transactions or receipts.
 
-    A plain list has no inactive peaks and folds forward, as the published roots of generation 3 do.
+    A plain list has no inactive peaks and folds forward, as the published roots of generation 3 do. `grow` may know
+    its nodes already.
     """
     contents = tuple(elements)
-    peaks, _ = grow_tree((), 0, contents)
+    peaks, _ = grow((), 0, contents)
     preimage = pack_position(len(contents))
     return sha256(preimage + fold_forward(peaks) if peaks else preimage).digest()
 

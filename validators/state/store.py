@@ -17,7 +17,7 @@ from validators.state.errors import CorruptLog
 from validators.state.mmr import count_inactive_peaks, fold_root
 from validators.state.operations import COMMIT, DELETE, UPDATE, Operation, OperationCodec
 from validators.state.tip import Tip
-from validators.state.tree import Levels, grow_tree
+from validators.state.tree import GrowTree, Levels, grow_tree
 from validators.state.undo import Undo
 
 
@@ -36,9 +36,10 @@ class Store:
         activity: Bitmap and grafted tree at the tip, None until a canonical root is asked for.
         undos: The records to take back the last applied batches, oldest first, at most as many as are to be retained.
         epoch: Counts the events that can kill a branch; a batch that saw this epoch need not check again.
+        grow: Hashes the operations of batches.
     """
 
-    __slots__ = ("activity", "codec", "epoch", "flags", "levels", "locations", "log", "start", "tip", "undos")
+    __slots__ = ("activity", "codec", "epoch", "flags", "grow", "levels", "locations", "log", "start", "tip", "undos")
 
     def __init__(self, codec: OperationCodec, retain: int = 0) -> None:
         self.codec = codec
@@ -51,6 +52,7 @@ class Store:
         self.activity: Activity | None = None
         self.undos: deque[Undo] = deque(maxlen=retain)
         self.epoch = 0
+        self.grow: GrowTree = grow_tree
 
     def find_value(self, key: bytes) -> bytes | None:
         """Return a key's committed value, or None."""
@@ -70,10 +72,12 @@ class Store:
         return self.activity
 
 
-def extend_tree(base: Tip, operations: Sequence[bytes], floor: int, active: int) -> tuple[Tip, list[bytes]]:
+def extend_tree(
+    base: Tip, operations: Sequence[bytes], floor: int, active: int, *, grow: GrowTree = grow_tree
+) -> tuple[Tip, Sequence[bytes]]:
     """Return the tip after more operations, and the tree's new nodes by height."""
     size = base.size + len(operations)
-    peaks, rows = grow_tree(base.peaks, base.size, operations)
+    peaks, rows = grow(base.peaks, base.size, operations)
     root = fold_root(peaks, size, count_inactive_peaks(size, floor))
     return Tip(size, floor, active, root, peaks), rows
 

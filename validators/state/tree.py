@@ -7,12 +7,13 @@ the oracle of the tests. Digests of a height stand side by side in one bytearray
 cutting either end costs next to nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from operator import add, sub
 from struct import Struct
-from typing import Final
+from typing import Final, TypeAlias
 
+from network.memo import Memo
 from validators.state.mmr import peak_heights
 
 DIGEST_BYTES: Final = 32
@@ -21,6 +22,13 @@ pack_position: Final = Struct(">Q").pack
 """Writes a position or count as it is hashed."""
 pack_node: Final = Struct(f">Q{DIGEST_BYTES}s{DIGEST_BYTES}s").pack
 """Encodes the preimage of an inner node: its position and its two children."""
+
+
+Grown: TypeAlias = tuple[tuple[bytes, ...], Sequence[bytes]]
+"""The peaks of a range after more leaves, and the new nodes of each height from 0 on, joined."""
+
+GrowTree: TypeAlias = Callable[[Sequence[bytes], int, Sequence[bytes]], Grown]
+"""Appends leaves to a range: `grow_tree`, or a function that may know the result."""
 
 
 def node_position(height: int, index: int) -> int:
@@ -49,9 +57,7 @@ def hash_parents(height: int, first: int, children: Sequence[bytes]) -> list[byt
     return [node.digest() for node in map(sha256, map(pack_node, positions, child, child))]
 
 
-def grow_tree(
-    peaks: Sequence[bytes], leaf_count: int, elements: Sequence[bytes]
-) -> tuple[tuple[bytes, ...], list[bytes]]:
+def grow_tree(peaks: Sequence[bytes], leaf_count: int, elements: Sequence[bytes]) -> Grown:
     """Append leaves to a range.
 
     Args:
@@ -78,7 +84,21 @@ def grow_tree(
         height += 1
         nodes = hash_parents(height, leaf_count >> height, nodes)
     # Peaks that no new node reached stay: the tallest ones.
-    return (*unmerged, *reversed(grown)), rows
+    return (*unmerged, *reversed(grown)), tuple(rows)
+
+
+def growing_with(memo: Memo[Grown]) -> GrowTree:
+    """Return `grow_tree` for many who append the same leaves to the same range: hashed by the first of them alone."""
+
+    def grow(peaks: Sequence[bytes], leaf_count: int, elements: Sequence[bytes]) -> Grown:
+        given = tuple(peaks), leaf_count, tuple(elements)
+        grown = memo.find(given)
+        if grown is None:
+            grown = grow_tree(*given)
+            memo.keep(given, grown)
+        return grown
+
+    return grow
 
 
 class Levels:
