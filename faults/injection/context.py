@@ -133,9 +133,13 @@ class FaultContext:
 
     def count_at(self, node: int) -> int:
         """Return how often it has touched one validator so far; a message touches its sender and its receiver."""
-        metered = sum(meter.at(node) for meter in self._meters if node in meter.nodes)
-        messages = sum(self.bus.touched_at(condition, node) for condition in self._conditions)
-        return self._hits.get(node, 0) + metered + messages
+        count = self._hits.get(node, 0)
+        # Loops: most faults have neither, and every change of a phase asks all of them.
+        for meter in self._meters:
+            count += meter.at(node) if node in meter.nodes else 0
+        for condition in self._conditions:
+            count += self.bus.touched_at(condition, node)
+        return count
 
     def _hit(self, node: int, count: int) -> None:
         self._hits[node] = self._hits.get(node, 0) + count

@@ -6,7 +6,7 @@ of transactions and in the handling of an invalid one.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import astuple, dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import msgspec
@@ -57,9 +57,9 @@ BLOCK_ENVELOPE_BYTES = 1_024
 """More than a header and the framing of a block's list take; each transaction's own framing takes five bytes."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Rules:
-    """The rules shared by all blocks of a chain."""
+    """The rules shared by all blocks of a chain; what follows from genesis alone is worked out once."""
 
     genesis: Genesis
     programs: Programs
@@ -70,13 +70,13 @@ class Rules:
         """Return the policy of a block."""
         return self.policies[self.genesis.entry_at(height).policy]()
 
-    @property
+    @cached_property
     def has_watches(self) -> bool:
         """Whether a policy of this chain has state triggers: then timers that watch leave under each of them."""
         has_own = any(WATCH in self.policies[entry.policy]().tables for entry in self.genesis.policies)
         return has_own or TRIGGER_CONFIG in self.config_tables
 
-    @property
+    @cached_property
     def config_tables(self) -> tuple[Table[Any], ...]:
         """The tables in which the state holds the parameters of this chain."""
         own = (own_parameters(entry, self.policies) for entry in self.genesis.policies)

@@ -295,11 +295,9 @@ def rehearse(seed: int) -> Iterator[str]:
 
 def _play(seed: int, followed: FollowedRun) -> Injector:
     """Run the rehearsal and return what has injected its faults."""
-    routers: list[EventRouter] = []
 
     def observe(event: Event) -> None:
-        for router in routers:
-            router.route(event)
+        router.route(event)
 
     trace, chance = Trace(range(_NODES), (observe,), recording=False), Chance(seed)
     kernel = Kernel(trace, step_limit=_STEPS_MAX, time_limit_us=2 * _END_MS * MILLISECOND_US)
@@ -311,7 +309,7 @@ def _play(seed: int, followed: FollowedRun) -> Injector:
     injector = Injector(
         PLAN, kernel=kernel, bus=bus, power=stage, chain=chain, chance=chance, validators=_NODES, engine=_ENGINE
     )
-    routers += [EventRouter(*injector.handlers), EventRouter(followed.handlers)]
+    router = EventRouter(*injector.handlers, followed.handlers)
     injector.schedule()
     kernel.post(_END_MS * MILLISECOND_US, SUPERVISOR, EventKind.WORKLOAD, SUPERVISOR, 0, partial(kernel.stop))
     kernel.run(stage.host_all)

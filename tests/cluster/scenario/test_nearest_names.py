@@ -50,6 +50,10 @@ def test_a_name_that_is_like_no_other_gets_no_hint():
     assert did_you_mean("weather", ["calm", "storm"]) == ""
 
 
+def test_a_known_name_gets_no_hint():
+    assert did_you_mean("storm", ["calm", "storm", "storms"]) == ""
+
+
 def test_capitals_hide_no_name():
     assert did_you_mean("notarize", ["Notarize"]) == " (did you mean Notarize?)"
 
