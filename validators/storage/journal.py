@@ -152,11 +152,13 @@ class Journal:
         # One copy is the only one while the other is written: damage in it since the start is repaired first.
         try:
             contents = [copy.read() for copy in self._copies]
-            merged = _merge(contents)
-        except (DiskReadError, JournalLostError):
+            _repair(self._copies, contents, _merge(contents), self._head.generation)
+        except DiskReadError:
             # Left as it is: what is appended is still right, and the next finality tries again.
             return
-        _repair(self._copies, contents, merged, self._head.generation)
+        except JournalLostError:
+            # Both copies lack an entry. Memory has all of them, and a start would find a journal that is lost.
+            pass
         self._begin_generation(1, floor, [artifact for artifact in self._artifacts if keep(artifact)])
 
     def recover(self, expected: JournalHead) -> JournalContents:

@@ -131,6 +131,18 @@ class TestJournal:
         with pytest.raises(JournalLostError, match="which was synced"):
             recovered(disk)
 
+    def test_a_journal_lost_in_both_copies_is_written_anew_from_memory(self):
+        """It would be lost at the next start, and be never pruned until then; found by the swarm (seed 1762)."""
+        disk = SimulatedDisk()
+        journal = written(disk)
+        for copy in (0, 1):
+            damage(disk, copy, disk.synced_bytes(JOURNAL_FILES[copy]) // 2)
+        with pytest.raises(JournalLostError):
+            recovered(disk)
+        journal.prune(b"floor", keep=KEPT.__contains__)
+
+        assert recovered(disk).artifacts == KEPT
+
     def test_what_follows_a_pruning_never_gives_way_to_what_was_before(self):
         """A vote may rest on it: rather lose the journal than go back to the older copy."""
         disk = SimulatedDisk()
