@@ -91,6 +91,14 @@ class SweepTally:
         return True
 
     @property
+    def idle(self) -> tuple[str, ...]:
+        """The workloads that had an effect in not a single run, where the cells of the rules are promised as well."""
+        # By chance a workload finds no chance in one run; in all of a campaign it is one that cannot do anything.
+        if not self.rules.promised:
+            return ()
+        return tuple(name for name, (runs, idle) in sorted(self.workloads.items()) if runs == idle)
+
+    @property
     def unseen(self) -> dict[str, Unseen]:
         """The estimate of the unseen, by the sort of place."""
         return {sort: history.unseen() for sort, history in self.histories.items()}
@@ -103,7 +111,7 @@ class SweepTally:
     @property
     def verdict(self) -> str:
         """The worst verdict so far, by the precedence of the exit codes; without a promised cell nothing was shown."""
-        is_whole = self.done and not self.coverage.empty and not self.rules.empty
+        is_whole = self.done and not self.coverage.empty and not self.rules.empty and not self.idle
         best = EXPECTED if EXPECTED in self.verdicts else "passed"
         return next((name for name in PRECEDENCE if name in self.verdicts), best if is_whole else "inconclusive")
 

@@ -40,6 +40,7 @@ def reach_lines(tally: SweepTally) -> list[str]:
         lines.append(f"rules: {reached} of {len(tally.rules.promised)} promised cells reached")
         empty = [CELLS[label] for (label,) in tally.rules.empty]
         lines += [f"never reached: {cell.label} ({cell.code}): {cell.sentence}" for cell in empty]
+        lines += [f"never had an effect: workload {name}, in {tally.workloads[name][0]:,} runs" for name in tally.idle]
     lines += [f"unseen {sort}: {unseen.describe()}" for sort, unseen in tally.unseen.items() if unseen.observations]
     return lines
 
@@ -74,5 +75,6 @@ def sweep_as_json(tally: SweepTally, name: str, path: Path, seconds: float) -> d
         "unseen": {sort: unseen.as_json() for sort, unseen in tally.unseen.items()},
         "workloads": _idle_as_json(tally.workloads),
         "scripts": _idle_as_json(tally.scripts),
+        "idle_workloads": list(tally.idle),
         "results": str(path),
     }

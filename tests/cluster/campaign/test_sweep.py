@@ -298,6 +298,23 @@ def test_a_sweep_says_how_many_scripts_did_not_arrive():
     assert scripts == {"half-joined": {"runs": 1, "idle": 0}, "rewinding": {"runs": 3, "idle": 1}}
 
 
+def test_a_workload_without_effect_in_any_run_makes_a_sweep_inconclusive():
+    tally = SweepTally(2, rules=CoverageTable((("due-next",),)))
+    tally.add(PASSED._replace(rules=(RuleHit("due-next", 3), RuleHit("workload pulse", 0))))
+
+    assert (tally.verdict, tally.idle) == ("inconclusive", ("pulse",))
+    assert "never had an effect: workload pulse, in 1 runs" in reach_lines(tally)
+    tally.add(PASSED._replace(seed=2, rules=(RuleHit("workload pulse", 1),)))
+    assert (tally.verdict, tally.idle) == ("passed", ())
+
+
+def test_a_sweep_that_promises_no_rules_asks_no_effect_of_its_workloads():
+    tally = SweepTally(1)
+    tally.add(PASSED._replace(rules=(RuleHit("workload pulse", 0),)))
+
+    assert (tally.verdict, tally.idle) == ("passed", ())
+
+
 def test_a_sweep_says_which_seeds_are_judged_again_and_by_which_code(tmp_path):
     """A result that says passed, of code that is not this one, does not stand."""
     subject = encode_scenario(load_scenario("calm", ["run.until_height=2"])).decode()
