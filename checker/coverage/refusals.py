@@ -52,6 +52,9 @@ class RefusalCells:
 
     def _refuse(self, _event: Event, refused: MessageRefused) -> None:
         self._note(_OF_MESSAGE.get(refused.message, self._of_engine), refused.reason)
+        if refused.message == "block":
+            # The seal that a block comes with is its engine's to check.
+            self._note(self._of_engine, refused.reason)
 
     def _stop_voting(self, _event: Event, stopped: StoppedVoting) -> None:
         self._note(DiskRefusal, stopped.reason)
@@ -67,6 +70,8 @@ class RefusalCells:
 
 COUNTED: Final[Mapping[str, RuleCell]] = {
     "time * is beyond *": SyncRule.PROPOSAL_TOO_EARLY,
+    "TooManyAnswers": SyncRule.ANSWERS_LIMITED,
+    "AnswerUnderWay": SyncRule.ANSWER_UNDER_WAY,
     "lies on a branch that lost to a finalized block": SyncRule.BLOCK_OF_LOST_BRANCH,
     "unanswered": SyncRule.SNAPSHOT_UNANSWERED,
     "header: height * is not above *": SyncRule.SNAPSHOT_TOO_OLD,
@@ -116,11 +121,9 @@ UNREACHED: Final[Mapping[str, str]] = {
     "not an entry": _OWN_RECORD,
     "* *: *": "a state has the root of a final header, and only such a state is read",
     "no table has the key *": "a state has the root of a final header, and only such a state is read",
-    "not of the parent": _SUMMED,
-    "not the leader's": _SUMMED,
-    "PARENT_BEFORE_FINALIZED": _SUMMED,
-    "PARENT_NOT_BEFORE_PROPOSAL": _SUMMED,
-    "PARENT_FAILED_CERTIFICATION": _SUMMED,
+    "ParentBeforeFinalized": _SUMMED,
+    "ParentNotBeforeProposal": _SUMMED,
+    "ParentFailedCertification": _SUMMED,
     "EAUTH_TOKEN_EXPIRED: it expired at * ms": "an entry whose token has expired does not run, and a new one's has not",
     "DuplicateTimer: *": "an actor's counter is part of each identifier (Q-27)",
     "unknown sender": "a replica that is no validator is honest, and sends neither votes nor certificates",

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -10,8 +11,14 @@ from scheduler import Rejected, errors
 ROOMS: Final = ("network/codec.py", "network/wire.py", "scheduler", "validators")
 """The files and folders that refuse what comes from elsewhere: from peers, clients, programs and disks."""
 
-PASSED_ON: Final = "?"
-"""A text that is made up elsewhere, where it is a site of its own."""
+PASSED_ON: Final = ("?", "seal: *")
+"""Texts that are made up elsewhere, where they are sites of their own."""
+
+USELESS: Final = "stale"
+"""The reason of messages that are passed over without being refused."""
+
+_NAMING: Final = ("name", "show", "describe")
+"""Words in names of functions whose texts say what something is, and refuse nothing."""
 
 _REJECTED: Final = tuple(
     name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, Rejected)
@@ -36,15 +43,75 @@ def find_sites(root: Path, kinds: Sequence[str]) -> list[Site]:
     return [
         site
         for path in _files(root)
-        for site in _sites_of(path.relative_to(root).as_posix(), ast.parse(path.read_text(encoding="utf-8")), kinds)
+        for site in sites_of(path.relative_to(root).as_posix(), _read(path), kinds, _constants_of(root, path))
     ]
+
+
+def sites_of(place: str, source: str, kinds: Sequence[str], constants: Mapping[str, str]) -> Iterator[Site]:
+    """Yield the places of one module; `constants` are the texts that its upper-case names stand for."""
+    tree = _Inlined(constants).visit(ast.parse(source))
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef):
+            for node in _own_nodes(function):
+                for kind, text in _texts(function, node, kinds, returns=_returns_faults(place, function)):
+                    if text not in (*PASSED_ON, USELESS):
+                        yield Site(f"{place} {function.name}", kind, text)
+
+
+def _returns_faults(place: str, function: ast.FunctionDef) -> bool:
+    """Whether the texts that a function returns are faults: by its name, or as what it reads is of peers."""
+    if "find" in function.name and "fault" in function.name:
+        return True
+    if not place.startswith(("validators/consensus/", "validators/sync/")) or function.returns is None:
+        return False
+    returned = ast.unparse(function.returns)
+    is_text = returned == "str" or (returned.startswith("tuple[str, ") and returned != "tuple[str, ...]")
+    return is_text and not any(word in function.name for word in _NAMING)
+
+
+class _Inlined(ast.NodeTransformer):
+    """Puts the text of a constant where its name stands: as a name it would be no site."""
+
+    def __init__(self, constants: Mapping[str, str]) -> None:
+        self._constants = constants
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        text = self._constants.get(node.id) if isinstance(node.ctx, ast.Load) else None
+        return node if text is None else ast.copy_location(ast.Constant(text), node)
+
+
+def _constants_of(root: Path, path: Path) -> Mapping[str, str]:
+    """Return the texts of a module's upper-case names, its own and those that it imports from the project."""
+    found = dict(_own_constants(path))
+    for node in ast.parse(_read(path)).body:
+        if isinstance(node, ast.ImportFrom) and node.module is not None:
+            source = root.joinpath(*node.module.split(".")).with_suffix(".py")
+            texts = _own_constants(source) if source.exists() else {}
+            found |= {name.asname or name.name: texts[name.name] for name in node.names if name.name in texts}
+    return found
+
+
+@cache
+def _own_constants(path: Path) -> Mapping[str, str]:
+    found: dict[str, str] = {}
+    for node in ast.parse(_read(path)).body:
+        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+        value = getattr(node, "value", None)
+        is_text = isinstance(value, ast.Constant) and isinstance(value.value, str)
+        if is_text and isinstance(target, ast.Name) and target.id.isupper():
+            found[target.id] = value.value
+    return found
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
 
 
 def raised_kinds(root: Path) -> list[str]:
     """Return the names of all exceptions of the project that these rooms raise, in order."""
     names: dict[str, None] = {}
     for path in _files(root):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(ast.parse(_read(path))):
             if isinstance(node, ast.Raise) and node.exc is not None:
                 raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
                 names[ast.unparse(raised)] = None
@@ -57,15 +124,6 @@ def _files(root: Path) -> Iterator[Path]:
         yield from sorted(path.rglob("*.py")) if path.is_dir() else (path,)
 
 
-def _sites_of(place: str, tree: ast.Module, kinds: Sequence[str]) -> Iterator[Site]:
-    for function in ast.walk(tree):
-        if isinstance(function, ast.FunctionDef):
-            for node in _own_nodes(function):
-                for kind, text in _texts(function, node, kinds):
-                    if text != PASSED_ON:
-                        yield Site(f"{place} {function.name}", kind, text)
-
-
 def _own_nodes(function: ast.FunctionDef) -> Iterator[ast.AST]:
     """Yield the nodes of a function that are in no function within it."""
     waiting: list[ast.AST] = list(function.body)
@@ -76,8 +134,10 @@ def _own_nodes(function: ast.FunctionDef) -> Iterator[ast.AST]:
             waiting.extend(ast.iter_child_nodes(node))
 
 
-def _texts(function: ast.FunctionDef, node: ast.AST, kinds: Sequence[str]) -> Iterator[tuple[str, str]]:
-    if isinstance(node, ast.Return) and node.value is not None and "find" in function.name and "fault" in function.name:
+def _texts(
+    function: ast.FunctionDef, node: ast.AST, kinds: Sequence[str], *, returns: bool
+) -> Iterator[tuple[str, str]]:
+    if returns and isinstance(node, ast.Return) and node.value is not None:
         yield from (("return", text) for text in _literals(node.value))
     if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Name) and node.exc.id in _REJECTED:
         yield node.exc.id, f"{node.exc.id}: "

@@ -37,7 +37,6 @@ class PeerBlockRefusal(RefusalCell):
 
     PEER_BLOCK_OF_OTHER_BODY = "tx_root", "A block comes with other transactions than its header's."
     PEER_BLOCK_OF_STRAY_SEAL = "seal", "A block comes with a seal, and its chain seals no blocks.", _FORGED
-    PEER_BLOCK_UNJUSTIFIED = "seal: *", "A block comes with a seal that does not justify it."
     PEER_BLOCK_NOT_CANONICAL = (
         "* of * bytes: not the canonical encoding",
         "A block comes encoded in another way.",

@@ -7,6 +7,7 @@ from faults.byzantine.hotstuff_ballots import ForgeVote
 from faults.byzantine.hotstuff_seals import ForgeSeal
 from network.events import events_of_type
 from tests.support.cluster_runs import result_of
+from validators.consensus.hotstuff.refusals import HotStuffRefusal
 from validators.consensus.hotstuff.tree import BLOCKS_PER_VIEW_MAX, SealedTree
 from validators.events import MessageRefused
 
@@ -35,6 +36,8 @@ def assert_refused(behaviour, what, reason):
     refused = events_of_type(iterate_events(bytes(result.log)), MessageRefused)
     assert result.verdict == "passed", result.headline
     assert {each.reason for event, each in refused if event.node != ATTACKER} == ({reason} if reason else set())
+    cells = {hit.cell for hit in result.rules}
+    assert reason is None or HotStuffRefusal.named(reason).label in cells
 
 
 SEALS = (
