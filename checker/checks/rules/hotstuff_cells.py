@@ -1,5 +1,6 @@
 """The rule cells of HotStuff, read off the events of a run."""
 
+from collections import deque
 from typing import Final
 
 from faults.events import Crashed
@@ -8,6 +9,7 @@ from network.types import NodeId
 from scheduler import Reach
 from validators.consensus.hotstuff.rules import HotStuffRule
 from validators.events import (
+    BlockExecuted,
     BlockFinalized,
     BlockRolledBack,
     Booted,
@@ -24,6 +26,10 @@ _OF_REASON: Final = {
 }
 
 
+VIEWS_KEPT: Final = 64
+"""Views given up that are remembered, of each validator."""
+
+
 class HotStuffCells:
     """Reads the cells of one run."""
 
@@ -33,8 +39,10 @@ class HotStuffCells:
         self._left: dict[NodeId, int] = {}
         self._final: dict[NodeId, tuple[int, int]] = {}
         self._is_up: dict[NodeId, None] = {}
+        self._given_up: dict[NodeId, deque[int]] = {}
         self.handlers: Final[Handlers] = {
             Reported: self._report,
+            BlockExecuted: self._execute,
             Voted: self._vote,
             CertificateHeld: self._hold,
             BlockFinalized: self._finalize,
@@ -45,12 +53,20 @@ class HotStuffCells:
             Booted: self._boot,
         }
 
-    def _report(self, _event: Event, reported: Reported) -> None:
-        cell = _OF_REASON.get(reported.detail) if reported.activity == "TimedOut" else None
+    def _report(self, event: Event, reported: Reported) -> None:
+        is_left = reported.activity == "TimedOut"
+        if is_left:
+            self._given_up.setdefault(event.node, deque(maxlen=VIEWS_KEPT)).append(reported.view)
+        cell = _OF_REASON.get(reported.detail) if is_left else None
         if reported.activity == "ConflictingVotes":
             cell = HotStuffRule.VOTES_CONFLICT
         if cell is not None:
             self._reach(cell)
+
+    def _execute(self, event: Event, executed: BlockExecuted) -> None:
+        # One that is executed on the way to a final block has no place in its view.
+        if executed.mode == "verify" and executed.view in self._given_up.get(event.node, ()):
+            self._reach(HotStuffRule.VERIFIED_AFTER_EXPIRY)
 
     def _vote(self, event: Event, voted: Voted) -> None:
         node = event.node
@@ -90,6 +106,7 @@ class HotStuffCells:
 
     def _crash(self, _event: Event, crashed: Crashed) -> None:
         self._is_up.pop(crashed.machine, None)
+        self._given_up.pop(crashed.machine, None)
 
     def _boot(self, event: Event, _booted: Booted) -> None:
         self._is_up[event.node] = None

@@ -1,5 +1,6 @@
 """The rule cells of Simplex, read off the events of a run."""
 
+from collections import deque
 from typing import Final
 
 from faults.events import Crashed
@@ -9,6 +10,7 @@ from scheduler import Reach
 from validators.consensus.simplex.rules import SimplexRule
 from validators.consensus.simplex.timeouts import TIMED_OUT, TimeoutReason
 from validators.events import (
+    BlockExecuted,
     BlockFinalized,
     Booted,
     CertificateHeld,
@@ -43,7 +45,7 @@ _OF_LABEL: Final = {
 
 
 VIEWS_KEPT: Final = 64
-"""Views whose certificates are compared, of each validator."""
+"""Views whose certificates are compared, and views given up that are remembered, of each validator."""
 
 
 class SimplexCells:
@@ -55,10 +57,12 @@ class SimplexCells:
         self._held: dict[NodeId, dict[int, str]] = {}
         self._final: dict[NodeId, tuple[int, int]] = {}
         self._is_up: dict[NodeId, None] = {}
+        self._given_up: dict[NodeId, deque[int]] = {}
         self._is_new: dict[NodeId, None] = {}
         self._repeated: dict[NodeId, tuple[object, int]] = {}
         self.handlers: Final[Handlers] = {
             Reported: self._report,
+            BlockExecuted: self._execute,
             Voted: self._vote,
             CertificateHeld: self._hold,
             BlockFinalized: self._finalize,
@@ -71,11 +75,18 @@ class SimplexCells:
             SnapshotJoined: self._join,
         }
 
-    def _report(self, _event: Event, reported: Reported) -> None:
+    def _report(self, event: Event, reported: Reported) -> None:
         is_left = reported.activity == TIMED_OUT
+        if is_left:
+            self._given_up.setdefault(event.node, deque(maxlen=VIEWS_KEPT)).append(reported.view)
         cell = _OF_REASON.get(reported.detail) if is_left else _OF_EVIDENCE.get(reported.activity)
         if cell is not None:
             self._reach(cell)
+
+    def _execute(self, event: Event, executed: BlockExecuted) -> None:
+        # One that is executed on the way to a final block has no place in its view.
+        if executed.mode == "verify" and executed.view in self._given_up.get(event.node, ()):
+            self._reach(SimplexRule.VERIFIED_TOO_LATE)
 
     def _vote(self, event: Event, voted: Voted) -> None:
         if voted.vote == "notarize":
@@ -124,6 +135,7 @@ class SimplexCells:
 
     def _crash(self, _event: Event, crashed: Crashed) -> None:
         self._is_up.pop(crashed.machine, None)
+        self._given_up.pop(crashed.machine, None)
         self._repeated.pop(crashed.machine, None)
 
     def _boot(self, event: Event, booted: Booted) -> None:

@@ -22,6 +22,7 @@ class HotStuffRule(RuleCell):
         "A validator refuses to certify a block with a quorum's votes.",
         "hotstuff-refusals",
     )
+    VERIFIED_AFTER_EXPIRY = "hotstuff.md", "A block is verified when its view has been given up already."
     VOTE_FOUND = "hotstuff.md", "A restarted validator finds a vote in its journal."
     VOTES_CONFLICT = "hotstuff.md", "A validator holds two votes of one signer and view."
     FLOOR_ADOPTED = "hotstuff.md", "A joiner goes on from the finality that its snapshot ends with."

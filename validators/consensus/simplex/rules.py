@@ -33,6 +33,7 @@ class SimplexRule(RuleCell):
     CERTIFICATE_REQUESTED = "simplex.md", "A validator asks for a certificate that it lacks."
     CERTIFICATE_REQUESTED_AGAIN = "simplex.md", "A second peer is asked for a certificate."
     CERTIFICATE_SERVED = "simplex.md", "A validator answers a question for a certificate."
+    VERIFIED_TOO_LATE = "simplex.md", "A block is verified when its view has been given up already."
     UNCERTIFIED = "simplex.md", "A validator refuses to certify a notarized block.", "blind-colluders"
     VOTE_KEPT = "simplex.md", "A restarted validator finds a vote of an unfinished view in its journal."
     RESTARTED_AS_LEADER = "simplex.md", "A validator restarts in a view that it leads."
