@@ -215,6 +215,7 @@ class CallsInBlock(PolicyInBlock):
 
     def return_deposit(self, timer: Timer, units: int) -> None:
         """Pay units out of the deposits to an entry's sender."""
+        self.reached.append(AptosRule.DEPOSIT_RETURNED)
         self.block.ledger.charge(DEPOSITS, units)
         self.block.ledger.credit(timer.actor, units)
 

@@ -25,6 +25,11 @@ def bias(waited: int, lambda_: int) -> int:
     return exp_floor(min(waited * lambda_, EXPONENT_MAX * MILLION), MILLION)
 
 
+def is_saturated(bias_: int) -> bool:
+    """Say whether a bias is the greatest one there is."""
+    return bias_ >= _BIAS_MAX
+
+
 def exp_floor(numerator: int, denominator: int, scale: int = SCALE) -> int:
     """Return `floor(scale * e^(numerator / denominator))` for an exponent of 0 or more."""
     # An exponent below 1.45 for each bit of the result before the point.
@@ -93,3 +98,6 @@ def growth(waited: int, lambda_: int, blocks: int = 1) -> int:
 def outgrows_values(waited: int, lambda_: int, value_decay: tuple[int, int], blocks: int = 1) -> bool:
     """Say whether the bias grows by more than a value loses in the same blocks: the constraint of D-3 is broken."""
     return value_decay[0] * blocks * SCALE < growth(waited, lambda_, blocks) * value_decay[1]
+
+
+_BIAS_MAX: Final = bias(EXPONENT_MAX, MILLION)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
-from scheduler.bias import SCALE
+from scheduler.bias import SCALE, is_saturated
 from scheduler.rules import BiasRule, RuleCell
 from scheduler.types import Timer
 
@@ -106,6 +106,9 @@ def cells_of_payments(walk: Walk, payments: Sequence[int], reserve: int) -> Iter
         if one.bid * behind.gas < behind.bid * one.gas:
             yield BiasRule.WON_BY_BIAS
     for winner, paid in zip(walk.winners, payments, strict=True):
+        # The exponential of 0 is 1, that of another fraction never a fraction.
+        if winner.bias > SCALE:
+            yield BiasRule.BIAS_SATURATED if is_saturated(winner.bias) else BiasRule.BIAS_FLOORED
         if not winner.bid:
             yield BiasRule.WON_WITHOUT_BID
         elif paid == winner.bid:

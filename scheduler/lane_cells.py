@@ -46,8 +46,14 @@ def cells_of_opening(lane: Lane, height: int) -> Iterator[RuleCell]:
         is_configured = lane.config.initial_lane_basefee > 0
         yield LaneRule.OPENED_AT_INITIAL if is_configured else LaneRule.OPENED_AT_CYCLE_BASEFEE
     gone = range(lane.market.window_start, height - lane.config.fairness_window_blocks)
-    if any(lane.tables.fires(old) for old in gone):
+    left: dict[bytes, int] = {}
+    for old in gone:
+        for subject, count in lane.tables.fires(old):
+            left[subject] = left.get(subject, 0) + count
+    if left:
         yield LaneRule.WINDOW_MOVED
+    if any(lane.tables.recent_fires(subject) == count for subject, count in left.items()):
+        yield LaneRule.SUBJECT_PRUNED
 
 
 def cells_of_agents(events: Iterable[msgspec.Struct], price: int, answers: Iterable[Offer]) -> Iterator[RuleCell]:

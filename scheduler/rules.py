@@ -120,6 +120,11 @@ class CallRule(RuleCell):
     CANCELLED_BEFORE_DUE = "Q-28", "An owner cancels a timer that is not due."
     CANCELLED_ON_DUE = "Q-28", "An owner cancels a timer in the block that it is due in."
     CANCELLED_DEFERRED = "Q-28", "An owner cancels a timer that was deferred."
+    PLACE_FREED = (
+        "Q-31",
+        "A timer takes the last place of its actor, which its own transaction freed by cancelling.",
+        UNPROMISED,
+    )
     CANCELLED_BY_TIMER = "Q-28", "A handler cancels a later timer while timers fire."
     GOVERNANCE_CANCELLED = "A-20", "A system deployer cancels a timer that is not overdue."
     GOVERNANCE_CANCELLED_DEFERRED = "A-20", "A system deployer cancels a timer that was deferred."
@@ -182,6 +187,7 @@ class LaneRule(RuleCell):
     WEIGHT_LOWEST = "A-11", "An actor competes with the lowest weight."
     WEIGHT_BETWEEN = "A-11", "An actor competes with a weight between the lowest and the highest."
     WINDOW_MOVED = "Q-14", "Fires leave the fairness window."
+    SUBJECT_PRUNED = "A-12", "The last fires of an actor leave the window, and its counter the state."
     SUBJECT_OWNER = "Q-16", "A fire counts under the owner of its actor."
     MEDIAN_MEAN = "Q-11", "An even number of tips has the mean of its middle two as median."
     MEDIAN_LOWER = "Q-11", "An even number of tips has the lower of its middle two as median."
@@ -285,6 +291,8 @@ class BiasRule(RuleCell):
     BID_OF_INSOLVENT = "Q-46", "A timer is found insolvent at its turn, and its bid returned.", "bids-in-a-storm"
     INSOLVENT_STAYED = "Q-46", "A timer is found insolvent at its turn, and waits for the GC lane.", "bids-after-outage"
     WAITED_BY_BLOCKS = "Q-45", "A wait in blocks is shorter than it is in slots.", "bids-after-outage"
+    BIAS_FLOORED = "Q-22", "A timer wins whose bias is the floor of an exponential.", "bias-aging"
+    BIAS_SATURATED = "Q-22", "A timer wins whose bias grows no more.", UNPROMISED
     LAMBDA_FELL = "Q-51", "A window closes, and lambda falls.", "lambda-loop"
     LAMBDA_ROSE = "Q-51", "A window closes, and lambda rises.", "lambda-loop"
     LAMBDA_STAYED = "Q-51", "A window closes, and lambda stays as it is.", "lambda-loop"
@@ -319,6 +327,15 @@ class AptosRule(RuleCell):
     PAID_OWN_PRICE = "F-6", "A run pays its own greatest price at the end of its block.", "aptos-storm"
     PAID_LESS = "F-6", "A run pays less than its greatest price, because no other transaction pays more.", "aptos-edges"
     PAID_LEAST = "Q-36", "A run without another transaction in its block pays the least price.", "aptos-edges"
+    TIE_BY_HASH = (
+        "Q-41",
+        "Of two entries with one time and price the later one is ready first, by its hash.",
+        "aptos-edges",
+    )
+    READY_LIMIT_SPENT = "F-5", "An entry waits because as many are ready as a block takes.", "aptos-edges"
+    ROOM_TAKEN = "Q-42", "A ready entry waits because the block has no room for it beside its transactions.", UNPROMISED
+    SERVICE_STANDS = "F-12", "An entry waits because the service is not active.", "aptos-edges"
+    DEPOSIT_RETURNED = "Q-40", "An entry leaves without a run, and its whole deposit returns.", "aptos-edges"
     PRICE_BEFORE_TIME = "K-24", "A dearer entry is taken before one that is due earlier.", "aptos-edges"
     KEYS_REMOVED = "F-7", "A prologue removes the keys of what ran in the block before.", "aptos-storm"
     EXPIRED_COUNTED = "Q-37", "An expired entry takes a place of the block's limit.", "aptos-edges"

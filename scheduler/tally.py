@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from scheduler.events import DeferralReason, DeferredSummary, TimerCancelledForDelay, TimerDeferred, TimerExpired
-from scheduler.rules import AuctionRule, LaneRule, PhaseRule, RuleCell
+from scheduler.rules import AptosRule, AuctionRule, LaneRule, PhaseRule, RuleCell
 from scheduler.settlement import destroy, settle
 from scheduler.tables import Ledger, Runner, TimerTables
 from scheduler.types import Basefees, Exit, Moment, PhaseResult, Timer, TimerConfig
@@ -21,6 +21,8 @@ _CELLS: Final = {
     DeferralReason.OVER_CAP: PhaseRule.OVER_CAP,
     DeferralReason.BELOW_BASEFEE: PhaseRule.BELOW_BASEFEE,
     DeferralReason.NOT_ASKED: AuctionRule.UNASKED_WAITS,
+    DeferralReason.READY_LIMIT: AptosRule.READY_LIMIT_SPENT,
+    DeferralReason.UNAVAILABLE: AptosRule.SERVICE_STANDS,
 }
 """The rule cell of a reason to wait; the others have several, noted where they arise."""
 

@@ -1,14 +1,25 @@
 """The rule cells of the final blocks: those that execution kept, and those that the results tell of."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
-from scheduler import Basefees, EpochPromoted, RuleCell, Timebase
+from scheduler import POLICIES, Basefees, EpochPromoted, LaneConfig, RuleCell, Timebase, Timer
 from validators.actors import Status
-from validators.execution import Executed
+from validators.execution import Executed, PolicyEntry
+from validators.execution.genesis import own_parameters
 from validators.execution.receipts import TransactionReceipt, decode_receipt, is_of_transaction
 from validators.execution.rules import BlockRule
-from validators.execution.schema import ACCOUNTS, CALENDAR, EPOCHS, LONG_STORAGE, OVERFLOW, STORAGE, TIMER_CONFIG
+from validators.execution.schema import (
+    ACCOUNTS,
+    CALENDAR,
+    EPOCHS,
+    LONG_STORAGE,
+    OVERFLOW,
+    STORAGE,
+    TIMER_CONFIG,
+    TIMERS,
+    decode_entry,
+)
 
 Reach = Callable[[RuleCell], None]
 """Counts a cell as reached."""
@@ -39,9 +50,10 @@ _OF_DELETION: Final[Mapping[int, RuleCell]] = {
 class BlockCells:
     """Reads the cells of one chain, block by block."""
 
-    def __init__(self, timebase: Timebase, reach: Reach) -> None:
+    def __init__(self, timebase: Timebase, reach: Reach, policies: Sequence[PolicyEntry] = ()) -> None:
         self._is_in_slots = timebase == "slot"
         self._reach = reach
+        self._lane_from, self._lane_limit = _lane_to_come(policies)
         self._slot: int | None = None
         self._epoch: int | None = None
         self._prices: Basefees | None = None
@@ -59,6 +71,7 @@ class BlockCells:
         yield from _cells_of_messages(executed)
         yield from _cells_of_changes(executed.changes)
         yield from self._cells_of_time(executed)
+        yield from self._cells_of_limits(executed)
         if self._prices is not None:
             yield from _cells_of_prices(self._prices, _prices(executed))
 
@@ -77,6 +90,26 @@ class BlockCells:
         if any(key[0] == CALENDAR.code for key in executed.changes):
             # Epochs of another length have other numbers.
             self._epoch = None
+
+    def _cells_of_limits(self, executed: Executed) -> Iterator[RuleCell]:
+        if executed.header.height >= self._lane_from:
+            return
+        for key, value in executed.changes.items():
+            if key[0] == TIMERS.code and value is not None:
+                timer = decode_entry(key, value).record
+                assert isinstance(timer, Timer), "the table of timers holds nothing else"
+                if not timer.gas_limit_is_default and timer.gas_limit > self._lane_limit:
+                    yield BlockRule.LIMIT_ABOVE_LANE
+
+
+def _lane_to_come(policies: Sequence[PolicyEntry]) -> tuple[int, int]:
+    """Return the height at which a later policy is the timer lane, and the greatest limit of its fires; 0 and 0."""
+    for entry in policies[1:]:
+        if entry.policy == "eip1559":
+            ((_, lane), *_options) = own_parameters(entry, POLICIES)
+            assert isinstance(lane, LaneConfig), "the lane's parameters come first"
+            return entry.height, lane.max_cycles_per_fire_auction_phase
+    return 0, 0
 
 
 def _prices(executed: Executed) -> Basefees:

@@ -6,6 +6,8 @@ from typing import Final
 
 from checker.coverage.refusals import UNREACHED
 from checker.coverage.registry import CELLS, ROOMS
+from checker.coverage.unpromised import REASONS
+from checker.coverage.without_cell import WITHOUT_CELL
 from scheduler import SWARM, UNPROMISED, RefusalCell, RuleCell
 
 _HEAD: Final = """\
@@ -20,14 +22,22 @@ that lost counts for nothing. The cells are in no state, no receipt and no diges
 `sweep` prints in how many runs each room's cells were reached; `--json` and the results file have every cell, and
 `verdict.json` those of one run (`rules`). A cell is promised by the swarm or by a scenario, or, where its line says
 so, by none: it takes a rare race, or something that no workload does. A sweep of the swarm over 2,000 seeds or
-more, without `--set`, is *inconclusive* if a cell that the swarm promises stayed empty, and names it; below that
-nothing is promised. `--require-coverage` asks for it in any sweep, of a scenario for the scenario's cells.
+more, without `--set`, is *inconclusive* if a cell that the swarm promises stayed empty, or if a workload had an effect
+in none of the runs that had it, and names it; below that nothing is promised. `--require-coverage` asks for it in any
+sweep, of a scenario for the scenario's cells.
 A line has the cell, its rule ([rules.md](rules.md)) or the page that describes it, and the thing that happened.
 
 A *refusal* is a cell too: something that the code says no to. Its line has the text by which it refuses, in receipts
 or in the trace, instead of a rule; a call's begins with what was called. Refusals count wherever an honest replica
 refused, also in calls whose program caught the refusal and went on. A test compares them with the source, so that a new
 refusal needs a cell, or a place in the list at the end.
+"""
+
+_WITHOUT: Final = """\
+
+## Rules without a cell
+
+Rules of [rules.md](rules.md) that no cell is a branch of, and why.
 """
 
 _FOOT: Final = """\
@@ -46,6 +56,9 @@ def page() -> Iterator[str]:
         yield from ("", f"## {room[0].upper()}{room[1:]}", "")
         for cell in cells:
             yield f"- `{cell.label}`, {_origin(cell)}: {cell.sentence}{_promise(cell)}"
+    yield from _WITHOUT.splitlines()
+    for code, why in WITHOUT_CELL.items():
+        yield f"- {code}: {why}."
     yield from _FOOT.splitlines()
     for text, reason in UNREACHED.items():
         yield f"- `{text}`: {reason}."
@@ -60,9 +73,9 @@ def _origin(cell: RuleCell) -> str:
 def _promise(cell: RuleCell) -> str:
     if cell.promised_by == SWARM:
         return ""
-    return (
-        " Promised by none." if cell.promised_by == UNPROMISED else f" Promised by the scenario `{cell.promised_by}`."
-    )
+    if cell.promised_by != UNPROMISED:
+        return f" Promised by the scenario `{cell.promised_by}`."
+    return f" Promised by none: {REASONS[cell.label]}." if cell.label in REASONS else " Promised by none."
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The collector of one run: how often each rule cell was reached."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from checker.checks.rules.registry import RULES
@@ -10,7 +10,7 @@ from checker.coverage.refusals import RefusalCells
 from checker.coverage.registry import CELLS
 from network.events import Handlers
 from scheduler import RuleCell, Timebase
-from validators.execution import Executed
+from validators.execution import Executed, PolicyEntry
 from validators.state.rules import StateRule
 from validators.stats import ValidatorCounts
 from validators.storage.rules import DiskRule
@@ -30,9 +30,9 @@ class RuleCoverage:
         handlers: Readers of the events of honest replicas and of the supervisor.
     """
 
-    def __init__(self, *, timebase: Timebase, engine: str) -> None:
+    def __init__(self, *, timebase: Timebase, engine: str, policies: Sequence[PolicyEntry] = ()) -> None:
         self._hits: dict[RuleCell, int] = {}
-        self._blocks = BlockCells(timebase, self.reach)
+        self._blocks = BlockCells(timebase, self.reach, policies)
         self.handlers: Final[tuple[Handlers, ...]] = (
             DiskCells(self.reach).handlers,
             SyncCells(self.reach).handlers,

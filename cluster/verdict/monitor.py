@@ -113,7 +113,7 @@ class Monitor:
 def make_monitor(cluster: Cluster) -> Monitor:
     """Return the monitor of a cluster that has not run yet, which knows what earlier processes watched."""
     context = context_of(cluster)
-    rules = RuleCoverage(timebase=context.rules.timebase, engine=context.engine)
+    rules = RuleCoverage(timebase=context.rules.timebase, engine=context.engine, policies=context.rules.policies)
     situations = situations_of(cluster.scenario)
     script = ScriptArrival(cluster)
     watchers = (*rules.handlers, situations.handlers, script.handlers)

@@ -9,7 +9,7 @@ and not paid; each entry leaves by one exit, its deposit returned but for the fe
 queue than it takes and expires.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from typing import Any, ClassVar, Final
@@ -32,7 +32,7 @@ from scheduler.aptos_rules import gas_of, highest_others, is_expired, live_from_
 from scheduler.events import DeferralReason, FailureCode, TimerFired, TransactionFailed
 from scheduler.policies.policy import BlockContext, Guarantees, Payable, Policy, PolicyInBlock
 from scheduler.ready_queue import QueueRules, ReadyQueue
-from scheduler.rules import AptosRule
+from scheduler.rules import AptosRule, RuleCell
 from scheduler.tables import StateTable, StateTables
 from scheduler.tally import Tally
 from scheduler.types import Basefees, BlockPhase, Parameters, PhaseResult, Timebase, Timer
@@ -119,8 +119,7 @@ class AptosInBlock(CallsInBlock):
         self._queue = self.block.timers.collect_pool(self.block.moment.now, self._queue.rules)
         if self.status is ServiceState.ACTIVE:
             self._ready = self._take_ready(tally)
-            is_by_price = any(after.due < before.due for before, after in pairwise(self._ready))
-            tally.reached += (AptosRule.PRICE_BEFORE_TIME,) if is_by_price else ()
+            tally.reached += _cells_of_order(self._ready)
         if self.own.position == "before":
             for timer in self._turns():
                 self._take_turn(tally, timer)
@@ -222,6 +221,7 @@ class AptosInBlock(CallsInBlock):
         entry = self.entry_of(timer)
         code = self._why_dropped(timer, entry)
         if code is None and not self._fits(timer, tally, reserved):
+            tally.reached += (AptosRule.ROOM_TAKEN,) if self._prices or any(reserved) else ()
             return
         self.block.timers.remove(timer)
         self._queue.discard(timer)
@@ -336,3 +336,12 @@ class AptosInBlock(CallsInBlock):
         if self.block.config.execution_lane_paused:
             return DeferralReason.LANE_FULL
         return DeferralReason.READY_LIMIT
+
+
+def _cells_of_order(ready: Sequence[Timer]) -> Iterator[RuleCell]:
+    """Yield the rule cells of the order in which entries are ready."""
+    for before, after in pairwise(ready):
+        if after.due < before.due:
+            yield AptosRule.PRICE_BEFORE_TIME
+        elif after.due == before.due and after.sequence < before.sequence and price_of(after) == price_of(before):
+            yield AptosRule.TIE_BY_HASH

@@ -5,7 +5,7 @@ What a block's results tell of is read off them (`checker.coverage`), so that ex
 
 import enum
 
-from scheduler import RuleCell
+from scheduler import UNPROMISED, RuleCell
 
 
 @enum.unique
@@ -15,6 +15,7 @@ class BlockRule(RuleCell):
     SCHEDULED_BY_FIRE = "C-13", "A fired handler schedules a timer."
     SCHEDULED_BY_MESSAGE = "C-13", "The handler of a message schedules a timer."
     HANDLER_IN_PAYLOAD = "Q-29", "A fire calls the handler that its payload names, and keeps its effects."
+    LIMIT_ABOVE_LANE = "A-21", "Before the lane's activation a timer states a gas limit above the lane's.", UNPROMISED
     NO_TRANSACTIONS = "Q-7", "A block holds no transaction."
     TRANSACTION_REVERTED = "C-6", "A transaction reverts and stays in its block."
     TRANSACTION_OUT_OF_GAS = "C-6", "A transaction reaches its limit and stays in its block."

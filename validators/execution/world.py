@@ -9,6 +9,7 @@ from scheduler import (
     ZERO_ORIGIN,
     Admission,
     AgentCall,
+    CallRule,
     GbaFailure,
     Moment,
     PolicyInBlock,
@@ -87,10 +88,14 @@ class ChainWorld:
         self._programs = programs
         self._system_deployers = system_deployers
         self._config_tables = config_tables
+        self._freed = b""
+        """The actor that cancelled a timer in this call when it had as many as it may."""
 
     def call(self, frame: Frame, meter: Meter, *, handler: str, payload: bytes) -> CallResult:
         """Call a handler of the frame's actor; unless the result is OK, nothing that it wrote remains."""
         savepoint, reached = self._view.savepoint(), self.policy.reached
+        if not frame.is_read_only:
+            self._freed = b""
         before = len(reached)
         record = self._view.get(ACTORS, actor_key(frame.actor))
         program = None if record is None else self._programs.get(record.program)
@@ -176,6 +181,8 @@ class ChainWorld:
         admission = self.policy.admit(request)
         # Whatever fails from here on fails the whole call, which takes them back.
         self.policy.reached += admission.reached
+        if request.actor == self._freed and CallRule.LAST_PLACE_TAKEN in admission.reached:
+            self.policy.reached.append(CallRule.PLACE_FREED)
         return admission
 
     def cycles_to_admit(self, request: ScheduleRequest) -> int:
@@ -198,7 +205,11 @@ class ChainWorld:
 
     def cancel_timer(self, caller: bytes, timer_id: bytes) -> TimerCancelled | TransactionCancelled:
         """Cancel a timer."""
-        return self.policy.cancel(caller, timer_id)
+        live = self.policy.block.timers.live_timers(caller)
+        cancelled = self.policy.cancel(caller, timer_id)
+        if live >= self.config.max_timers_per_actor:
+            self._freed = caller
+        return cancelled
 
     def check_message(self, request: SendRequest) -> None:
         """Check a message that is to be sent."""

@@ -1,9 +1,13 @@
 """Coverage of rules: declarations that hold, a page that is theirs, counts that nothing in a run reads."""
 
+import re
+
 import pytest
 
 from checker.coverage.catalogue import page
 from checker.coverage.registry import CELLS, ROOMS, promised_by
+from checker.coverage.unpromised import REASONS
+from checker.coverage.without_cell import WITHOUT_CELL
 from checker.record.root import PROJECT_ROOT
 from cluster.live.progress import LiveProgress
 from cluster.runtime.cluster import Cluster
@@ -29,11 +33,34 @@ def test_every_cell_names_a_rule_or_a_page():
     assert len(unwritten) < len(cells) / 2
 
 
+def test_every_rule_has_a_cell_or_a_reason_to_have_none():
+    rules = (PROJECT_ROOT / "docs" / "rules.md").read_text(encoding="utf-8")
+    codes = re.findall(r"^- \*\*([A-FKQX]-\d+)\*\* ", rules, re.MULTILINE)
+    with_cell = {cell.code for cell in CELLS.values() if not isinstance(cell, RefusalCell)}
+
+    assert len(codes) > 150
+    assert [code for code in codes if code not in with_cell and code not in WITHOUT_CELL] == []
+    assert [code for code in WITHOUT_CELL if code in with_cell or code not in codes] == []
+
+
+@pytest.mark.parametrize("code", WITHOUT_CELL)
+def test_a_reason_for_no_cell_names_what_there_is(code):
+    reason = WITHOUT_CELL[code]
+
+    assert [label for label in re.findall("`([^`]+)`", reason) if label not in CELLS] == []
+    for label, other in re.findall(r"`([^`]+)` \(([A-FKQX]-\d+)\)", reason):
+        assert CELLS[label].code == other
+
+
 def test_every_promise_is_the_swarms_or_a_shipped_scenarios():
     subjects = {SWARM, UNPROMISED, *(path.stem for path in scenario_paths())}
 
     assert [cell.label for cell in CELLS.values() if cell.promised_by not in subjects] == []
     assert len(promised_by()) > 100
+
+
+def test_only_a_cell_that_nothing_promises_has_a_reason_for_it():
+    assert [label for label in REASONS if CELLS[label].promised_by != UNPROMISED] == []
 
 
 def test_the_page_of_cells_is_that_of_the_declarations():

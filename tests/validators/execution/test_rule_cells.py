@@ -2,9 +2,13 @@
 
 import pytest
 
-from scheduler import CallRule, LaneRule, PhaseRule
-from tests.support.chain_harness import STORM, advance, do, make_engine, make_genesis, order
+from checker.coverage.blocks import BlockCells
+from scheduler import AptosRule, BiasRule, CallRule, LaneRule, PhaseRule, TimerConfig
+from scheduler.bias import bias
+from scheduler.bias_selection import Competitor, Walk, cells_of_payments
+from tests.support.chain_harness import STORM, advance, do, in_lane, make_engine, make_genesis, order, policies_of
 from tests.support.lane_chains import beat, racing
+from tests.support.queue_bench import config_of
 from validators.actors import StormOrder
 from validators.execution import GenesisActor
 from validators.execution.rules import BlockRule
@@ -95,3 +99,84 @@ def test_a_payer_with_just_the_cost_is_told_from_one_with_more():
     assert PhaseRule.FIRED_ON_EXACT_BALANCE in fired_with(cost).reached
     assert PhaseRule.FIRED_ON_EXACT_BALANCE not in fired_with(cost + 1).reached
     assert PhaseRule.INSOLVENT in fired_with(cost - 1).reached
+
+
+class TestTheQueue:
+    """Entries in a chain whose prologue takes them ready."""
+
+    def chain(self, **own):
+        return make_engine(
+            make_genesis(
+                timebase="slot",
+                policies=policies_of("aptos", lane=config_of({"profile": "aip", **own})),
+                timer_config=TimerConfig(max_cells_per_fire=2_000),
+                block_cycles=600_000,
+            )
+        )
+
+    def test_entries_of_one_time_and_price_stand_by_their_hashes(self):
+        engine = self.chain()
+        advance(engine, [do(0, 0, *(["timer", 1, [], 20_000 + extra] for extra in range(8)))])
+
+        assert AptosRule.TIE_BY_HASH in advance(engine).reached
+
+    def test_what_a_block_does_not_take_ready_waits_for_its_limit(self):
+        engine = self.chain(ready_limit=1)
+        advance(engine, [do(0, 0, ["timer", 1, [], 20_000], ["timer", 1, [], 20_001])])
+
+        assert AptosRule.READY_LIMIT_SPENT in advance(engine).reached
+        assert AptosRule.READY_LIMIT_SPENT not in advance(engine).reached
+
+    @pytest.mark.parametrize("transactions", [[], [do(0, 1, ["compute", 300_000])]])
+    def test_a_ready_entry_waits_where_transactions_have_taken_the_room(self, transactions):
+        engine = self.chain()
+        advance(engine, [do(0, 0, ["timer", 1, [], 500_000])])
+        executed = advance(engine, transactions)
+
+        assert (AptosRule.ROOM_TAKEN in executed.reached) is bool(transactions)
+
+    def test_a_deposit_returns_whole_where_its_entry_is_cancelled(self):
+        engine = self.chain()
+        advance(engine, [do(0, 0, ["timer", 5, [], 20_000])])
+
+        assert AptosRule.DEPOSIT_RETURNED in advance(engine, [do(0, 1, ["cancel_last"])]).reached
+
+
+def test_a_place_freed_by_the_same_call_is_told_from_one_freed_before():
+    def last_of(*calls):
+        engine = make_engine(make_genesis(timer_config=TimerConfig(max_cells_per_fire=2_000, max_timers_per_actor=1)))
+        return [advance(engine, [do(0, nonce, *steps)]) for nonce, steps in enumerate(calls)][-1]
+
+    at_once = last_of([FAR], [["cancel_last"], FAR])
+    later = last_of([FAR], [["cancel_last"]], [FAR])
+
+    assert CallRule.PLACE_FREED in at_once.reached
+    assert CallRule.LAST_PLACE_TAKEN in later.reached
+    assert CallRule.PLACE_FREED not in later.reached
+
+
+def test_an_actor_whose_fires_all_left_the_window_is_pruned():
+    engine = racing(fairness_window_blocks=2)
+    storm = StormOrder(count=1, delay=1, not_before=0, spread=1, ttl=9)
+    advance(engine, [order(0, 0, STORM, "make", storm)])
+    reached = [LaneRule.SUBJECT_PRUNED in advance(engine).reached for _ in range(4)]
+
+    assert reached.count(True) == 1
+
+
+@pytest.mark.parametrize(
+    ("height", "limit", "is_counted"), [(9, 300_000, True), (9, 200_000, False), (1, 200_000, False)]
+)
+def test_a_limit_above_the_lanes_counts_before_its_activation(height, limit, is_counted):
+    engine, cells = make_engine(make_genesis(**in_lane(height))), []
+    executed = advance(engine, [do(0, 0, ["timer", 5, [], limit])])
+    BlockCells("height", cells.append, in_lane(height)["policies"]).add(executed)
+
+    assert (BlockRule.LIMIT_ABOVE_LANE in cells) is is_counted
+
+
+@pytest.mark.parametrize(("waited", "cells"), [(0, []), (1, [BiasRule.BIAS_FLOORED]), (800, [BiasRule.BIAS_SATURATED])])
+def test_a_bias_is_a_floor_until_it_grows_no_more(waited, cells):
+    winner = Competitor(None, 0, waited, bias(waited, 100_000))
+
+    assert list(cells_of_payments(Walk(1, 1, 1, winners=[winner]), [0], 0)) == [*cells, BiasRule.WON_WITHOUT_BID]
