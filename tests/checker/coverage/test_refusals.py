@@ -123,7 +123,7 @@ def test_a_text_that_is_a_constant_is_a_site():
     assert texts == ["too many seals", "seal"]
 
 
-def test_what_consensus_returns_as_text_is_a_site_whatever_its_function_is_called():
+def test_what_consensus_returns_as_text_is_a_site():
     found = list(sites_of("validators/consensus/x.py", MODULE, (), {}))
 
     assert [site.text for site in found if site.place.endswith("_read_seal")] == ["no seal"]

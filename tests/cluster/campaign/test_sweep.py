@@ -298,7 +298,7 @@ def test_a_sweep_says_how_many_scripts_did_not_arrive():
     assert scripts == {"half-joined": {"runs": 1, "idle": 0}, "rewinding": {"runs": 3, "idle": 1}}
 
 
-def test_a_workload_without_effect_in_any_run_makes_a_sweep_inconclusive():
+def test_a_workload_without_effect_in_any_run_is_inconclusive():
     tally = SweepTally(2, rules=CoverageTable((("due-next",),)))
     tally.add(PASSED._replace(rules=(RuleHit("due-next", 3), RuleHit("workload pulse", 0))))
 
@@ -308,7 +308,7 @@ def test_a_workload_without_effect_in_any_run_makes_a_sweep_inconclusive():
     assert (tally.verdict, tally.idle) == ("passed", ())
 
 
-def test_a_sweep_that_promises_no_rules_asks_no_effect_of_its_workloads():
+def test_a_sweep_without_promises_asks_no_effect_of_workloads():
     tally = SweepTally(1)
     tally.add(PASSED._replace(rules=(RuleHit("workload pulse", 0),)))
 
