@@ -29,7 +29,7 @@ class DrawnEngine(NamedTuple):
         later: The same for the second half.
         without_prefixes: Prefixes whose scripts only another engine can follow.
         without_moments: Moments of anchors that never come.
-        settled_costs: Costs that are not varied where messages are lost.
+        settled_costs: Costs that stay as they are, whatever a sequence would have, and where messages are lost.
         overtaken_ms: The delays of messages that others overtake.
     """
 
@@ -60,10 +60,12 @@ class DrawnEngine(NamedTuple):
         return behaviour in known or (behaviour == "amnesia" and bool(known))
 
     def settings(self, drawn: Mapping[str, Plain]) -> dict[str, Plain]:
-        """Return drawn settings without the times of consensus that the engine does not use."""
-        unused = unused_times(self.name)
-        own = {key: value for key, value in drawn.get("consensus", {}).items() if key not in unused}
-        return {**drawn, **({"consensus": own} if "consensus" in drawn else {})}
+        """Return drawn settings without the times of consensus that the engine does not use, and settled costs."""
+        unused = {"consensus": unused_times(self.name), "costs": self.settled_costs}
+        return {
+            section: {key: value for key, value in own.items() if key not in unused.get(section, ())}
+            for section, own in drawn.items()
+        }
 
     def in_own_words(self, fault: Plain) -> Plain:
         """Return a drawn fault with the engine's own messages in the place of those of the draws."""

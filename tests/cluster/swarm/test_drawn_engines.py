@@ -81,6 +81,14 @@ def test_a_script_that_only_another_engine_can_follow_is_left_out(engine):
     assert [scenario.title for scenario in drawn if "prefix" in scenario.title] == []
 
 
+def test_no_sequence_varies_a_cost_that_its_engine_has_settled():
+    """With 150 ms for each block served, leaders were kept from their slots by one laggard; found by seed 1307."""
+    drawn = {"costs": {"serve_block_us": 150_000, "answers_per_second": 1}, "sync": {"snapshot_gap_blocks": 2}}
+
+    assert DRAWN_ENGINES["simplex"].settings(drawn) == drawn
+    assert DRAWN_ENGINES["longest-chain"].settings(drawn) == {**drawn, "costs": {"answers_per_second": 1}}
+
+
 def test_no_anchor_waits_for_a_moment_that_never_comes():
     moments = [
         fault.anchor.event
