@@ -58,7 +58,7 @@ SHOWN = {
     "crash-loses-nothing": (with_fault(TORN), "a start at .* durable was"),
     "crash-loses-half": (with_fault(TORN), "a start at .* durable was"),
     "wipe-wipes-nothing": (with_fault(CRASH.replace("crash", "wipe")), "durable was 00000000"),
-    "restart-comes-late": (with_fault(CRASH), "came to stop at 2,750,000 us; the plan has stop at 2,500,000 us"),
+    "restart-comes-late": (with_fault(CRASH), "came to stop at 2,750,000 us, after the run was whole at 2,500,000 us"),
     "one-stays-on": (
         with_fault('kind="blackout", validators=[1, 2], at_ms=1_234, restart_ms=2_500'),
         "validator 2 had to be switched off",
