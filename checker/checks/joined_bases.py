@@ -7,10 +7,11 @@ A new base takes the other place, and the state before it stays: a base, or what
 first place to itself.
 
 A replica that joins reads its new base back. Without a fault of its disk it finds it; one that does not begins a start
-in the midst of its life.
+in the midst of its life. A start goes on with the newest base and leaves the older state as it is, which has to do
+where that base is damaged one day.
 """
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -20,6 +21,8 @@ from network.types import Micros, NodeId
 from validators.storage import Disk, RecordFile
 
 PLACES: Final = ("snapshot-a", "snapshot-b")
+LOGS: Final = ("operations-a", "operations-b")
+"""The bases, and the logs above them."""
 
 
 class _Base(msgspec.Struct, array_like=True, frozen=True):
@@ -27,6 +30,13 @@ class _Base(msgspec.Struct, array_like=True, frozen=True):
 
     generation: int
     height: int
+
+
+class _Older(NamedTuple):
+    """The log of the state that does not count, beside a snapshot of a higher generation, and its length."""
+
+    log: str
+    size_bytes: int
 
 
 class JoinedBases:
@@ -46,12 +56,15 @@ class JoinedBases:
         self._is_up: dict[NodeId, None] = {}
         self._before: dict[NodeId, list[_Base]] = {}
         """By replica the bases on its disk as it started or joined last."""
+        self._left: dict[NodeId, _Older | None] = {}
+        """By replica without power the older state, as its disk shows it."""
         self.joins = 0
         """Comparisons of bases."""
 
     def end(self, node: NodeId) -> None:
         """A life ends."""
         self._is_up.pop(node, None)
+        self._left[node] = _read_older(self._written[node])
 
     def boot(self, node: NodeId, at_us: Micros) -> None:
         """A start ends, or begins in the midst of a life."""
@@ -60,6 +73,15 @@ class JoinedBases:
             self._tally.compared += 1
             self._tally.fail(text, validator=node, at_us=at_us)
         self._is_up[node] = None
+        left, older = self._left.pop(node, None), _read_older(self._written[node])
+        if left is not None and older is not None and node not in self._touched:
+            self.joins += 1
+            self._tally.require(
+                older == left,
+                f"validator {node} started from a snapshot and did not leave {left.log}, of the state before it, at "
+                f"{left.size_bytes:,} bytes",
+                validator=node,
+            )
         self._before[node] = _read_bases(self._written[node])
 
     def join(self, node: NodeId, height: int) -> None:
@@ -89,6 +111,18 @@ class JoinedBases:
             )
 
 
+def _read_older(disk: Disk) -> _Older | None:
+    """Return the older state; None where there is one state, or a base is being written over the older one."""
+    generations = [max((base.generation for base in _read_place(disk, place)), default=-1) for place in PLACES]
+    older = min(range(len(PLACES)), key=lambda place: generations[place])
+    if max(generations) < 0 or (generations[older] < 0 and RecordFile(disk, PLACES[older]).size):
+        return None
+    return _Older(LOGS[older], RecordFile(disk, LOGS[older]).size)
+
+
 def _read_bases(disk: Disk) -> list[_Base]:
-    files = [RecordFile(disk, name).read().records[:1] for name in PLACES]
-    return [msgspec.msgpack.decode(record.payload, type=_Base) for records in files for record in records]
+    return [base for place in PLACES for base in _read_place(disk, place)]
+
+
+def _read_place(disk: Disk, place: str) -> list[_Base]:
+    return [msgspec.msgpack.decode(record.payload, type=_Base) for record in RecordFile(disk, place).read().records[:1]]

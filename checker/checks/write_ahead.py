@@ -17,6 +17,7 @@ from checker.checks.observations import short
 from checker.checks.rules.engine_rules import Said
 from checker.checks.rules.registry import RULES
 from checker.checks.sync_times import DISK, Rewrites, StartedFinality
+from checker.checks.told_again import ToldAgain
 from checker.checks.vote_rules import JournalAudit, VoteRules
 from checker.results import CheckResult
 from faults.events import Crashed, DiskSynced, Restarted
@@ -98,6 +99,7 @@ class DurableView:
         self._reported = self._copies[0]
         self._observes: str | None = None
         self._older_view = -1
+        self.floor_view = 0
         self._said: list[dict[Said, None]] = [{} for _ in self._copies]
         self._final: dict[bytes, None] = {}
         self._blocks: dict[bytes, None] = {}
@@ -107,6 +109,11 @@ class DurableView:
         """Return whether both copies of the journal hold an entry."""
         self._read_journal()
         return all(said in held for held in self._said)
+
+    def held(self) -> list[Said]:
+        """Return the entries that both copies of the journal held when it was last read."""
+        first, second = self._said
+        return [said for said in first if said in second]
 
     def has_final(self, digest: bytes) -> bool:
         """Return whether the log of the finalized state holds the block."""
@@ -154,6 +161,7 @@ class DurableView:
             self._audit.forget()
         self._observes = None if head is None else head.observes
         floor = None if head is None else _floor_of(head, self._codec)
+        self.floor_view = 0 if floor is None else floor.view
         older = min(heads, key=_generation_of)
         is_older = older is not None and _generation_of(older) < _generation_of(head)
         older_floor = _floor_of(older, self._codec) if older is not None else None
@@ -219,6 +227,7 @@ class WriteAhead(Check):
         self._is_starting = dict.fromkeys(range(len(run.disks)), True)
         self._honest = dict.fromkeys(run.honest)
         self._started, self._rewrites = StartedFinality(self.tally, self._engine), Rewrites(self.tally)
+        self._again = ToldAgain(self.tally, self._engine.finality)
 
     @property
     def handlers(self) -> Handlers:
@@ -250,15 +259,19 @@ class WriteAhead(Check):
             self._started.restart(node)
             self._views[node].reopen(may_misread=node in self._touched)
             self._is_starting[node] = True
+            if node not in self._touched:
+                self._again.restart(node, self._views[node].held(), self._views[node].floor_view)
 
     def crashed(self, _event: Event, crashed: Crashed) -> None:
         """Expect nothing of a replica that has no power."""
         self._started.forget(crashed.machine)
+        self._again.forget(crashed.machine)
         self._rewrites.forget(crashed.machine)
 
     def halted(self, event: Event, _halted: Halted) -> None:
         """Expect nothing of a replica that has stopped."""
         self._started.forget(event.node)
+        self._again.forget(event.node)
 
     def worked(self, event: Event, work: WorkFinished) -> None:
         """See the end of a sync."""
@@ -273,6 +286,7 @@ class WriteAhead(Check):
         """
         node, view = event.node, booted.view
         self._started.boot(event, booted)
+        self._again.boot(node)
         if not self._is_starting.get(node):
             self._judge(node, node in self._touched, f"joined from a snapshot above height {booted.finalized_height}")
         if self._is_starting.pop(node, False) and node not in self._destroyed:
@@ -287,7 +301,9 @@ class WriteAhead(Check):
 
     def voted(self, event: Event, vote: Voted) -> None:
         """Require a sent vote in both copies of the journal, and the block that it makes final in the block file."""
-        self._judge_said(event.node, "sent", Said(vote.vote, vote.view, vote.payload))
+        said = Said(vote.vote, vote.view, vote.payload)
+        self._judge_said(event.node, "sent", said)
+        self._again.tell(event.node, said)
         for needed in self._engine.needed_by(vote):
             self._judge_said(event.node, f"voted to {vote.vote} without", needed)
         # What a start reads back is no vote yet: a crash can keep a vote and lose its block.
@@ -299,7 +315,9 @@ class WriteAhead(Check):
     def certificate_held(self, event: Event, certificate: CertificateHeld) -> None:
         """Require a held certificate in both copies of the journal."""
         self._started.hold(event, certificate)
-        self._judge_said(event.node, "held", Said(certificate.certificate, certificate.view, certificate.payload))
+        said = Said(certificate.certificate, certificate.view, certificate.payload)
+        self._judge_said(event.node, "held", said)
+        self._again.tell(event.node, said)
 
     def finalized(self, event: Event, block: BlockFinalized) -> None:
         """Require the operations of an applied block in the log, and its bytes in the block file for peers."""

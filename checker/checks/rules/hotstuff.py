@@ -62,6 +62,7 @@ class HotStuffJournal:
         """Note the loss of the journal with all certificates; votes stay cast."""
         self._high = 0
         self._locked = 0
+        self._proved = 0
         self._final = 0
         self._entries: dict[int, int] = {}
         self._parents: dict[int, int] = {}
@@ -111,6 +112,8 @@ class HotStuffJournal:
                 self._final = max(self._final, record.view)
                 self._chain = len(record.headers)
                 self._high = max(self._high, certificate.view)
+                if self._chain == _THREE_CHAIN:
+                    self._proved = max(self._proved, msgspec.msgpack.decode(record.headers[1])[_VIEW])
 
     def _find_lock_fault(self, view: int) -> str:
         if view <= self._locked:
@@ -130,6 +133,8 @@ class HotStuffJournal:
             return f"the parent, of view {parent_view}, had no certificate"
         if parent_view < self._locked:
             return f"the parent is of view {parent_view}, and the lock was at view {self._locked}"
+        if self._proved > self._locked:
+            return f"a proof of finality locks view {self._proved}, and the lock was at view {self._locked}"
         # Only of a block that it has voted for itself does the journal say what its certificate locks.
         lock = self._parents.get(parent_view, 0)
         if self._chain == _THREE_CHAIN and lock > self._locked:

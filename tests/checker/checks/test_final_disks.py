@@ -258,3 +258,35 @@ class TestOfBases:
         assert self.judge(events=[BOOT]).summary == text
         assert self.judge(events=[BOOT], disk_faults=DiskFaults([0])).status != "failed"
         assert self.judge(events=[Event(2, SUPERVISOR, Crashed(0, 0)), BOOT]).status != "failed"
+
+
+class TestOfOlderStates:
+    """A replica with the state above genesis, and mostly a snapshot beside it, loses its power and starts again."""
+
+    def judge(self, *, bases=((1, 9),), cut_bytes=None):
+        """Bases are pairs of generation and height, the last one in the second place."""
+        disk = SimulatedDisk()
+        for name, base in zip(("snapshot-b", "snapshot-a"), bases, strict=False):
+            RecordFile(disk, name).append(msgspec.msgpack.encode((*base, b"state")))
+        log = RecordFile(disk, "operations-a")
+        log.append(b"of a block")
+        check = Repairs(make_run(disks=(disk,)))
+        show(check, BOOT, Event(2, SUPERVISOR, Crashed(0, 0)))
+        if cut_bytes is not None:
+            log.cut(cut_bytes)
+        show(check, BOOT)
+        return finish(check)
+
+    @pytest.mark.parametrize("bases", [((1, 9),), ((2, 9), (1, 4))], ids=["genesis", "a base"])
+    def test_one_that_is_left_as_it_was_passes(self, bases):
+        assert self.judge(bases=bases).status == "passed"
+
+    @pytest.mark.parametrize("bases", [((1, 9),), ((2, 9), (1, 4))], ids=["genesis", "a base"])
+    def test_one_that_is_cut_fails(self, bases):
+        text = "validator 0 started from a snapshot and did not leave operations-a, of the state before it"
+
+        assert text in self.judge(bases=bases, cut_bytes=0).summary
+
+    @pytest.mark.parametrize("bases", [(), ((1, 9), (2, 14))], ids=["no snapshot", "the newer one"])
+    def test_the_state_that_counts_may_be_cut(self, bases):
+        assert self.judge(bases=bases, cut_bytes=0).status != "failed"

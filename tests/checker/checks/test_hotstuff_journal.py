@@ -119,8 +119,12 @@ REFUSED = {
     ),
     "a lock of the certified block itself": ([certificate(2), Lock(2, BLOCK)], "its highest certificate was of view 2"),
     "a vote on a certified block whose parent is not locked": (
-        [commit(1, 2, 3), vote(5, 3), certificate(5), vote(6, 5)],
-        "the certificate of view 5 locks view 3, and the lock was at view 0",
+        [commit(1, 2, 3), Lock(2, BLOCK), vote(5, 3), certificate(5), vote(6, 5)],
+        "the certificate of view 5 locks view 3, and the lock was at view 2",
+    ),
+    "a vote without the lock of a proof": (
+        [commit(1, 2, 3), vote(5, 3)],
+        "a proof of finality locks view 2, and the lock was at view 0",
     ),
     "a block final below a final one": ([commit(2, 3, 4), commit(1, 2, 3)], "view 2 was final"),
     "a gap between views": ([commit(1, 2, 4)], "which do not follow each other"),
