@@ -34,7 +34,9 @@ class ToldAgain:
         """A replica reads its disk: `held` is in both copies of its journal, its head ends at `floor_view`."""
         final_view = max([floor_view, *(said.view for said in held if said.kind == self._finality)])
         told = self._told.setdefault(node, {})
-        self._due[node] = {said: None for said in held if said.view >= final_view and said in told}
+        due = {said: None for said in held if said.view >= final_view and said in told}
+        if due:
+            self._due[node] = due
 
     def tell(self, node: NodeId, said: Said) -> None:
         """A vote or certificate is told, for the first time or again."""

@@ -79,9 +79,11 @@ class Bench:
         """Return what both checks of the journal say."""
         return [self.check.finish(), self.check.run.check(VoteRules).finish()]
 
-    def start_in(self, view):
+    def start_in(self, view, *told):
         self.disk.lose_unsynced()
         self.tell("restart", 0, node=-1)
+        for event in told:
+            self.tell(*event)
         self.tell("boot", 1, view, 0, b"")
         return self.status()
 
@@ -294,7 +296,7 @@ class TestPruning:
         bench.journal.prune(encode_artifact(SAID["finalization"][0]), keep=lambda entry: entry != b"")
         bench.disk.truncate("journal-b", 0)
         bench.disk.overwrite("journal-b", 0, before)
-        assert bench.start_in(VIEW + 1) == "passed"
+        assert bench.start_in(VIEW + 1, SAID["finalization"][1]) == "passed"
 
         Journal(bench.disk).recover(HEAD)
         bench.tell(*SAID["finalization"][1])
