@@ -1,6 +1,7 @@
 """Hashes that name things: keccak-256, the identifier of a timer and the keys of the specification's two stores."""
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 from Crypto.Hash import keccak
@@ -12,6 +13,8 @@ _DIGEST_BYTES: Final = 32
 _CAPACITY_BYTES: Final = 2 * _DIGEST_BYTES
 _ROUNDS: Final = 24
 _PADDING: Final = 1
+_REMEMBERED: Final = 16_384
+"""Hashes that are remembered: validators of one process name the same timers, senders and records again and again."""
 
 
 def plain_keccak256(data: bytes) -> bytes:
@@ -46,6 +49,7 @@ def _direct_hash(library: Any) -> _Hash:  # noqa: ANN401 - it has no types
 _keccak256: Final = _direct_hash(getattr(keccak, "_raw_keccak_lib", None))
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def keccak256(data: bytes) -> bytes:
     """Return the 32-byte Keccak-256 (not SHA3-256) of `data`."""
     return _keccak256(data)

@@ -1,9 +1,8 @@
 """Builds a cluster from a scenario and a seed, and runs it to its end.
 
-This is where the parts meet; no rule of any of them is repeated here. The run is over when no fault
-is at work any more and every validator has finalized the height that the scenario asks for (with
-``until_drained``: a few blocks beyond the one in which no dead timer waited), or when the kernel ends
-it: step limit, time limit, deadlock. No wait includes a validator that has halted.
+This is where the parts meet; no rule of any of them is repeated here. The run is over when no fault is at work any more
+and every validator has finalized the height that the scenario asks for (with ``until_drained``: a few blocks beyond the
+one without dead timers), or when the kernel ends it: step limit, time limit, deadlock. No wait is for one that halted.
 """
 
 from collections import deque
@@ -26,6 +25,7 @@ from cluster.runtime.reexecute import ReexecutionError, reexecute
 from cluster.runtime.replicas import factories_of_mutants, factory_of, settings_of, swaps_of_mutants, topology_of
 from cluster.scenario.model import Scenario
 from cluster.workloads.planned import transactions_of
+from cluster.workloads.submission import TimedTransaction
 from faults import Adversary, Cell, FaultEffect, Injector
 from faults.coverage.engine_phases import PhaseStatus
 from faults.events import FaultEdge, Healed
@@ -102,6 +102,7 @@ class Cluster:
     delivery: Delivery = "direct"
     is_sharing: bool = True
     disks: Sequence[SimulatedDisk | DirectoryDisk] = field(init=False)
+    submissions: Sequence[TimedTransaction] = field(init=False)
     _applied: list[deque[Executed]] = field(init=False)
     _progress: Progress = field(init=False)
     _keys: ClusterKeys = field(init=False)
@@ -119,6 +120,7 @@ class Cluster:
         replicas = self.scenario.replicas
         self._applied = [deque() for _ in range(replicas)]
         self._progress = progress_of(self.scenario, 0 if self.data is None else self.data.height)
+        self.submissions = transactions_of(self.scenario)
         self._keys = keys_of(self.scenario)
         self._genesis = genesis_of(self.scenario, self._keys)
         self._adversaries = adversaries_of(self.scenario, self._keys, Chance(self.seed))
@@ -172,7 +174,7 @@ class Cluster:
         bus, clients = self._build_parts(kernel, trace)
         self._injector.schedule()
         self._progress.faults_end_us = self._injector.last_edge_us
-        clients.schedule(transactions_of(scenario))
+        clients.schedule(self.submissions)
         outcome = kernel.run(self._machines.host_all)
         if self.data is not None:
             self.data.record_faults(outcome.now_us, self._injector.touched())

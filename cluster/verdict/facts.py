@@ -14,7 +14,7 @@ from cluster.runtime.cluster import Cluster
 from cluster.runtime.replicas import section_of, settings_of, topology_of
 from cluster.scenario.model import Scenario
 from cluster.scenario.sections.replicas import ReplicaSection
-from cluster.workloads.planned import expected_fires, expected_workloads, transactions_of
+from cluster.workloads.planned import expected_fires, expected_workloads
 from faults import byzantine_validators
 from network.topology import LinkSpec
 from network.types import MILLISECOND_US
@@ -51,7 +51,7 @@ def context_of(cluster: Cluster) -> RunContext:
         public_keys=cluster.validator_keys,
         disks=cluster.disks,
         sample_pools=lambda: cluster.sample,
-        submissions=lambda: {timed.digest: timed.encoded for timed in transactions_of(scenario)},
+        submissions=lambda: {timed.digest: timed.encoded for timed in cluster.submissions},
         test_bed=_test_bed_of(cluster),
         earlier_height=0 if data is None else data.height,
         is_reopened=data is not None and data.start_us > 0,

@@ -122,7 +122,7 @@ def make_monitor(cluster: Cluster) -> Monitor:
     for event in () if data is None else data.history():
         suite.observe_earlier(event)
     oldest = OldestWaits(context.genesis_values)
-    effects = WorkloadEffects(cluster.scenario)
+    effects = WorkloadEffects(cluster.scenario, cluster.submissions)
     return Monitor(
         context,
         suite,

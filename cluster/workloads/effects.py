@@ -1,7 +1,10 @@
 """The effect of each workload of a run: fires of its actors that succeeded, or transactions that did."""
 
+from collections.abc import Sequence
+
 from cluster.scenario.model import Scenario
-from cluster.workloads.planned import sites_of, transactions_of
+from cluster.workloads.planned import sites_of
+from cluster.workloads.submission import TimedTransaction
 from scheduler import TimerFired
 from validators.actors import Status
 from validators.execution import Executed
@@ -9,9 +12,14 @@ from validators.execution.receipts import TransactionReceipt, decode_receipt, is
 
 
 class WorkloadEffects:
-    """Counts what each workload that is on did, block by block; 0 where it was drawn for nothing."""
+    """Counts what each workload that is on did, block by block; 0 where it was drawn for nothing.
 
-    def __init__(self, scenario: Scenario) -> None:
+    Args:
+        scenario: The run's scenario.
+        submissions: All transactions that its clients hand in.
+    """
+
+    def __init__(self, scenario: Scenario, submissions: Sequence[TimedTransaction]) -> None:
         self._owners = {
             actor.address: site.name
             for site, workload in sites_of(scenario)
@@ -19,9 +27,7 @@ class WorkloadEffects:
             for actor in workload.genesis(site).actors
         }
         recurring = dict.fromkeys(self._owners.values())
-        self._senders = {
-            timed.digest: timed.workload for timed in transactions_of(scenario) if timed.workload not in recurring
-        }
+        self._senders = {timed.digest: timed.workload for timed in submissions if timed.workload not in recurring}
         self.counts = {site.name: 0 for site, workload in sites_of(scenario) if workload.enabled}
         """By the name of each workload, in the scenario's order."""
 

@@ -36,7 +36,7 @@ def effects_with(gas_limits, cells):
     cluster, chain = Cluster(convert_scenario(raw, "it"), 0), {}
     cluster.hooks = RunHooks(on_applied=lambda _node, executed: chain.setdefault(executed.header.height, executed))
     run = cluster.run()
-    effects = WorkloadEffects(run.scenario)
+    effects = WorkloadEffects(run.scenario, cluster.submissions)
     for executed in chain.values():
         effects.add(executed)
     return effects.counts
