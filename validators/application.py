@@ -1,8 +1,8 @@
 """The chain of one validator as consensus sees it: blocks are built, judged, relayed and finalized here.
 
-The application owns the execution engine, the unfinalized blocks and the goals over them, and the block file. Consensus
-asks by the public methods; the answers go back as events through `Answers`, once the work has taken its virtual time
-and, where a promise depends on it, once what it wrote is on the disk (`_certify`). Finality has a file of its own.
+The application owns the execution engine, unfinalized blocks with goals over them, and the block file. Consensus asks
+by the public methods; answers go back as events through `Answers`, once the work has taken its virtual time and what a
+promise depends on is on the disk (`_certify`).
 """
 
 from collections.abc import Callable, Sequence
@@ -368,8 +368,9 @@ class Application:
             self._port.trace(reapplied)
 
     def _store(self, digest: bytes, block: Block) -> None:
-        encoded = encode_sealed(block, self._follower.seal_of(digest))
-        self._block_file.append(height=block.header.height, digest=digest, block=encoded)
+        if digest not in self._block_file:  # encoding takes time, and an adopted head comes with its whole branch
+            seal = self._follower.seal_of(digest)
+            self._block_file.append(height=block.header.height, digest=digest, block=encode_sealed(block, seal))
 
     # -- finality ------------------------------------------------------------------------------
 
