@@ -9,6 +9,7 @@ import copy
 import json
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, count
+from operator import eq
 from typing import Any, Final, NamedTuple
 
 from cluster.campaign.shrink_candidates import Plain, resolve
@@ -74,13 +75,14 @@ def vary(plans: Mapping[str, Plain], seed: int, settings: Sequence[str] = ()) ->
         settings: Keys with values that every scenario of the campaign has.
     """
     draw, drawn = Draw(seed), encode_scenario(draw_scenario(seed, settings))
-    names = list(plans)
+    own: Plain = json.loads(drawn)
+    names = _nearest(plans, own)
     for attempt in range(ATTEMPTS if names else 0):
         name = f"corpus.{attempt}"
         # Later plans reached what earlier ones had not: the later of two.
         place = max(draw.between(f"{name}.{which}", 0, len(names) - 1) for which in ("plan", "or"))
         plain = copy.deepcopy(plans[names[place]])
-        donors = [json.loads(drawn), plans[draw.one_of(f"{name}.donor", names)]]
+        donors = [own, plans[draw.one_of(f"{name}.donor", names)]]
         most = {table: min(len(plain[table]) + ENTRIES_MORE, ENTRIES_MAX) for table in _TABLES}
         steps = []
         for step in range(draw.one_of(f"{name}.steps", (1, 2, 2, 3, 4))):
@@ -96,6 +98,21 @@ def vary(plans: Mapping[str, Plain], seed: int, settings: Sequence[str] = ()) ->
 
 
 _TITLE_MAX: Final = 200
+
+
+def _nearest(plans: Mapping[str, Plain], own: Plain) -> list[str]:
+    """Return the names of the plans of the engine and the policy that the seed draws, or of one of the two.
+
+    The swarm deals both in turn: with plans of any chain, some chains would have many seeds, and others none for long.
+    """
+    alike = {name: sum(map(eq, _chain_of(plain), _chain_of(own))) for name, plain in plans.items()}
+    most = max(alike.values(), default=0)
+    return [name for name, parts in alike.items() if parts == most]
+
+
+def _chain_of(plain: Plain) -> tuple[str, str]:
+    """Return the engine and the policy of a plan."""
+    return plain["consensus"]["engine"], plain["chain"]["policy"]
 
 
 def _move(varying: Varying) -> str:

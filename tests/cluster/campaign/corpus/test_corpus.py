@@ -102,6 +102,14 @@ class TestVariation:
         assert vary(plans, 7) != vary(plans, 9)
         assert vary(plans, 7) != vary(plans_of(4, 5, 6), 7)
 
+    def test_a_plan_is_of_the_chain_that_the_seed_draws(self):
+        plans = plans_of(*range(60))
+        chains = {name: (plan["consensus"]["engine"], plan["chain"]["policy"]) for name, plan in plans.items()}
+
+        for seed in (7, 9, 11, 13, 15):
+            own, title = json.loads(drawn(seed)), json.loads(vary(plans, seed))["title"]
+            assert chains[title.partition(", ")[0]] == (own["consensus"]["engine"], own["chain"]["policy"]), seed
+
     def test_variants_are_scenarios_that_differ_from_their_plan(self):
         plans = plans_of(1, 2, 3)
         encoded = {json.dumps({**plain, "name": "", "title": ""}) for plain in plans.values()}
