@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from checker.checks.audit.plan import TestBedPlan
 from checker.checks.observations import NO_DISK_FAULTS, ChainRules, DiskFaults, FaultOutcome, ReadBack
+from checker.checks.parts.trial import Trial
 from checker.checks.planned import NOT_PLANNED, PlannedRun
 from checker.record.cold_replay import ColdReplay
 from checker.record.final_blocks import FinalChain
@@ -185,6 +186,7 @@ class RunContext:
         sample_pools: Looks into the mempools of the honest validators.
         submissions: Returns the transactions that clients hand in, encoded, by digest.
         test_bed: The part of the scenario that the test bed follows, None in a test that does not look at it.
+        trials: What this run tries of a validator's parts, beside the specimens of every run.
         earlier_height: Up to here the chain was made by another process, and is read from its disks.
         is_reopened: Whether another process began the run; it may have come to no final height.
         chain: The final blocks so far, as the first honest replica executed each of them.
@@ -209,6 +211,7 @@ class RunContext:
     sample_pools: Callable[[], Sample] = lambda: Sample(0, ())
     submissions: Callable[[], Mapping[bytes, bytes]] = dict
     test_bed: TestBedPlan | None = None
+    trials: Sequence[Trial] = ()
     earlier_height: int = 0
     is_reopened: bool = False
     chain: FinalChain = field(default_factory=FinalChain)

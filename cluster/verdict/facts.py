@@ -14,6 +14,7 @@ from cluster.runtime.cluster import Cluster
 from cluster.runtime.replicas import section_of, settings_of, topology_of
 from cluster.scenario.model import Scenario
 from cluster.scenario.sections.replicas import ReplicaSection
+from cluster.verdict.second_chain import trials_of
 from cluster.workloads.planned import expected_fires, expected_workloads
 from faults import byzantine_validators
 from network.topology import LinkSpec
@@ -53,6 +54,7 @@ def context_of(cluster: Cluster) -> RunContext:
         sample_pools=lambda: cluster.sample,
         submissions=lambda: {timed.digest: timed.encoded for timed in cluster.submissions},
         test_bed=_test_bed_of(cluster),
+        trials=trials_of(scenario, cluster.seed),
         earlier_height=0 if data is None else data.height,
         is_reopened=data is not None and data.start_us > 0,
     )

@@ -1,0 +1,116 @@
+"""A second chain, of another draw of the swarm: one engine builds it alone, and the oracle executes it again.
+
+A run of the swarm has one policy with one set of parameters, and most of its time goes into agreement. What blocks do
+needs no second validator: here one engine builds blocks as leaders would, on branches that are given up as well, with
+the upkeep that is drawn for it. So two seeds judge the rules of three chains for little
+more than the price of two.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from checker.checks.oracle import consult_oracle
+from checker.checks.parts.trial import Asked, Draw, Trial
+from cluster.runtime.genesis import genesis_of, keys_of
+from cluster.scenario.model import Scenario
+from cluster.workloads.planned import transactions_of
+from network.draw import SWARM
+from network.types import MILLISECOND_US
+from validators.execution import Engine, Executed, ProposalContext
+from validators.execution.block_tree import ApplyMode
+from validators.execution.blocks import Transaction, decode_transaction
+from validators.identity import TransactionVerifier
+from validators.settings import make_engine
+
+EVERY: Final = 2
+"""One seed of the swarm in so many has a second chain."""
+
+FIRST_SEED: Final = 2_000_000_000
+"""The seed of the first of them, the next has the next: the swarm deals policies in turn. No campaign gets there."""
+
+BLOCKS: Final = 12
+"""Blocks of a second chain."""
+
+WITHHELD_PERCENT: Final = 40
+"""Share of the submissions that a leader of a branch that is given up leaves out."""
+
+
+def trials_of(scenario: Scenario, seed: int) -> Sequence[Trial]:
+    """Return what a run tries beside the specimens of every run: a second chain, in every other seed of the swarm."""
+    # Half of the seeds find nearly all that all of them would, and one costs a tenth of a run.
+    return (second_chain(seed // EVERY),) if scenario.name == SWARM and seed % EVERY == 0 else ()
+
+
+def second_chain(number: int) -> Trial:
+    """Return the trial of one second chain; `number` counts them."""
+
+    def try_second_chain(draw: Draw) -> Asked:
+        from cluster.swarm.generator import draw_scenario  # noqa: PLC0415 - no other scenario needs the swarm
+
+        place = f"in a second chain, of the swarm's seed {FIRST_SEED + number}"
+        builder = _Builder(draw_scenario(FIRST_SEED + number), draw)
+        judged = consult_oracle(builder.genesis, builder.build())
+        yield f"{place}, {judged.summary}", judged.status == "passed"
+        deviations = builder.engine.audit().deviations
+        yield f"{place}, memory is not what the log leads to: {deviations[:1]}", not deviations
+
+    return try_second_chain
+
+
+class _Builder:
+    """One engine that builds a chain of a scenario, as its leaders would."""
+
+    def __init__(self, scenario: Scenario, draw: Draw) -> None:
+        self.genesis: Final = genesis_of(scenario, keys_of(scenario))
+        mode = ApplyMode(
+            apply=("finalized", "certified")[draw(2)],
+            retain_blocks=1 + draw(4),
+            prune_every=1 + draw(4),
+            rebuild_indexes_every=3 * (draw(4) == 0),
+            reapply=("write", "execute")[draw(2)],
+        )
+        self.engine: Final[Engine] = make_engine(self.genesis, TransactionVerifier(), apply_mode=mode)
+        self._draw = draw
+        self._validators = scenario.cluster.validators
+        self._interval_ms = scenario.chain.block_interval_ms
+        self._open = {
+            timed.encoded: (timed.at_us, decode_transaction(timed.encoded)) for timed in transactions_of(scenario)
+        }
+        self._view = 0
+
+    def build(self) -> Iterator[Executed]:
+        """Yield the final blocks, oldest first; some become final several at a time."""
+        pending: list[Executed] = []
+        for left in reversed(range(BLOCKS)):
+            parent = pending[-1].digest if pending else self.engine.finalized_digest
+            if self._draw(4) == 0:
+                self._build_branch(parent)
+            pending.append(self._build_block(parent))
+            for encoded in pending[-1].block.transactions:
+                self._open.pop(encoded, None)
+            self.engine.certify(pending[-1].digest)
+            if not left or self._draw(2):
+                self.engine.finalize(pending[-1].digest)
+                yield from pending
+                pending.clear()
+
+    def _build_branch(self, parent: bytes) -> None:
+        """Build one or two blocks that are given up, and certify them."""
+        for _ in range(1 + self._draw(2)):
+            parent = self._build_block(parent, withheld_percent=WITHHELD_PERCENT).digest
+            self.engine.certify(parent)
+
+    def _build_block(self, parent: bytes, *, withheld_percent: int = 0) -> Executed:
+        # Views are passed over now and then: slots stay empty, and timers become overdue.
+        self._view += (1, 1, 1, 2, 4)[self._draw(5)]
+        timestamp_ms = self._view * self._interval_ms
+        context = ProposalContext(
+            parent=parent, view=self._view, proposer=self._draw(self._validators), timestamp_ms=timestamp_ms
+        )
+        return self.engine.propose(context, self._offered(timestamp_ms, withheld_percent))
+
+    def _offered(self, timestamp_ms: int, withheld_percent: int) -> list[Transaction]:
+        offered = [transaction for at_us, transaction in self._open.values() if at_us <= timestamp_ms * MILLISECOND_US]
+        if withheld_percent:
+            offered = [transaction for transaction in offered if self._draw(100) >= withheld_percent]
+        return offered
