@@ -6,6 +6,7 @@ the upkeep that is drawn for it. So two seeds judge the rules of three chains fo
 more than the price of two.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -53,12 +54,19 @@ def second_chain(number: int) -> Trial:
         yield f"{place}, {judged.summary}", judged.status == "passed"
         deviations = builder.engine.audit().deviations
         yield f"{place}, memory is not what the log leads to: {deviations[:1]}", not deviations
+        yield f"{place}, {builder.faults[:1]}", not builder.faults
 
     return try_second_chain
 
 
 class _Builder:
-    """One engine that builds a chain of a scenario, as its leaders would."""
+    """One engine that builds a chain of a scenario, as its leaders would.
+
+    Attributes:
+        engine: The engine.
+        genesis: The chain's genesis.
+        faults: What it said or kept meanwhile that is not so.
+    """
 
     def __init__(self, scenario: Scenario, draw: Draw) -> None:
         self.genesis: Final = genesis_of(scenario, keys_of(scenario))
@@ -73,26 +81,55 @@ class _Builder:
         self._draw = draw
         self._validators = scenario.cluster.validators
         self._interval_ms = scenario.chain.block_interval_ms
-        self._open = {
+        self._submitted = {
             timed.encoded: (timed.at_us, decode_transaction(timed.encoded)) for timed in transactions_of(scenario)
         }
+        self._open = dict(self._submitted)
         self._view = 0
+        self._nonces: Counter[bytes] = Counter()
+        self.faults: list[str] = []
 
     def build(self) -> Iterator[Executed]:
         """Yield the final blocks, oldest first; some become final several at a time."""
         pending: list[Executed] = []
         for left in reversed(range(BLOCKS)):
-            parent = pending[-1].digest if pending else self.engine.finalized_digest
-            if self._draw(4) == 0:
-                self._build_branch(parent)
-            pending.append(self._build_block(parent))
+            path = [self.engine.finalized_digest, *(executed.digest for executed in pending)]
+            if self._draw(3) == 0:
+                # From below the tip as well: blocks that were applied early are taken back, and come back.
+                self._build_branch(path[self._draw(len(path))])
+            pending.append(self._build_block(path[-1]))
             for encoded in pending[-1].block.transactions:
                 self._open.pop(encoded, None)
             self.engine.certify(pending[-1].digest)
-            if not left or self._draw(2):
+            self._ask_for_nonces(pending)
+            if not left or self._draw(3) == 0:
+                self._look_at_memory(pending[-1].header.height)
                 self.engine.finalize(pending[-1].digest)
+                self._nonces.update(self._senders(pending))
                 yield from pending
                 pending.clear()
+
+    def _ask_for_nonces(self, pending: Sequence[Executed]) -> None:
+        """Ask for the nonces of those who have just sent: of the final state, whatever was applied early."""
+        for public_key in self._senders(pending):
+            found, expected = self.engine.next_nonce(public_key), self._nonces[public_key]
+            if found != expected:
+                self.faults.append(f"the next nonce of {public_key.hex()} is {found} and not {expected}")
+
+    def _senders(self, blocks: Sequence[Executed]) -> Iterator[bytes]:
+        """Yield the public key of each transaction's sender."""
+        for executed in blocks:
+            yield from (self._submitted[encoded][1].public_key for encoded in executed.block.transactions)
+
+    def _look_at_memory(self, height: int) -> None:
+        """Compare what the engine keeps with what it follows from, while branches stand."""
+        self.engine.take_undone()
+        self.engine.take_reexecuted()
+        derived = self.engine.derived()
+        for name in dict.fromkeys((*derived.kept, *derived.rebuilt)):
+            if derived.kept.get(name) != derived.rebuilt.get(name):
+                self.faults.append(f"at height {height}, {name} is kept as it is not")
+        self.faults += [f"at height {height}, {size}" for size in derived.sizes if size.found > size.bound]
 
     def _build_branch(self, parent: bytes) -> None:
         """Build one or two blocks that are given up, and certify them."""

@@ -11,6 +11,8 @@ from cluster.scenario.load import load_scenario
 from cluster.swarm.generator import draw_scenario
 from cluster.verdict.second_chain import FIRST_SEED, second_chain, trials_of
 from network.chance import Chance
+from validators.execution.block_tree import BlockTree
+from validators.execution.view import DecodedCache
 
 CHAINS = range(6)
 """The first second chains."""
@@ -47,6 +49,16 @@ class TestSecondChain:
 
         assert found[0].startswith("in a second chain, of the swarm's seed 2000000"), found
         assert re.search(told, found[0]), found
+
+    def test_a_nonce_of_a_block_that_is_not_final_is_told(self, monkeypatch):
+        monkeypatch.setattr(BlockTree, "early", lambda _tree: [])
+
+        assert "the next nonce of" in next(filter(None, map(faults_of, CHAINS)))[0]
+
+    def test_a_record_that_stays_in_memory_is_told(self, monkeypatch):
+        monkeypatch.setattr(DecodedCache, "forget", lambda *_: None)
+
+        assert "is kept as it is not" in next(filter(None, map(faults_of, CHAINS)))[0]
 
 
 class TestTrials:
