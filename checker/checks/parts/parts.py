@@ -3,13 +3,14 @@
 A run has the damage, the payers and the power cuts that its seed draws, and a mistake that takes three things at once
 shows in none of hundreds. Here a journal, a file, a waiting set or an engine's vote is brought there by hand,
 by a few draws of the run's own seed, and has to come out as the documents say. It is the code that the run has used:
-what is wrong with it is wrong with the run's validators too.
+what is wrong with it is wrong with the run's validators too. And a few engines agree on names of blocks without blocks.
 """
 
 from collections.abc import Sequence
 from typing import Final
 
 from checker.checks.check import Check
+from checker.checks.parts.bare_agreement import bare_agreement
 from checker.checks.parts.databases import try_states
 from checker.checks.parts.followed import try_followed_blocks
 from checker.checks.parts.journals import try_journals
@@ -20,6 +21,7 @@ from checker.checks.parts.waiting import try_waiting
 from checker.checks.rules.registry import RULES
 from checker.results import CheckResult
 from network.chance import Chance
+from validators.consensus.registry import ENGINES
 
 TRIALS: Final = (
     Turn(try_waiting),
@@ -31,10 +33,13 @@ TRIALS: Final = (
 )
 """Trials of every chain, whatever its engine is."""
 
+ENGINES_ALONE: Final = {name: Turn(bare_agreement(ENGINES[name], rules)) for name, rules in RULES.items()}
+"""By engine the trial in which a few of them agree on the names of blocks."""
+
 
 def find_trials(seed: int, engine: str) -> Sequence[Trial]:
     """Return the trials of a run with this seed."""
-    return turns_of((*TRIALS, *RULES[engine].trials), seed)
+    return turns_of((*TRIALS, *RULES[engine].trials, ENGINES_ALONE[engine]), seed)
 
 
 class Parts(Check):

@@ -14,6 +14,8 @@ from checker.checks.observations import short
 from checker.checks.rules.engine_rules import EngineRules, Proposed, Said, Signed
 from checker.checks.rules.hotstuff_cells import read_hotstuff_cells
 from checker.checks.rules.hotstuff_traffic import HOTSTUFF_TRAFFIC
+from network.types import MILLISECOND_US
+from validators.consensus.hotstuff.config import HotStuffConfig, Profile
 from validators.consensus.hotstuff.finality import Commit
 from validators.consensus.hotstuff.journal import CastVote, HotStuffRecord, Lock
 from validators.consensus.hotstuff.kind import HOTSTUFF, VOTE_WORD
@@ -269,6 +271,15 @@ def _accepts_block(vote: Voted) -> bool:
     return vote.vote == "vote"
 
 
+def _alone(profile: Profile) -> HotStuffConfig:
+    return HotStuffConfig(
+        profile=profile,
+        view_timeout_us=1_000 * MILLISECOND_US,
+        view_timeout_max_us=4_000 * MILLISECOND_US,
+        view_retention=4,
+    )
+
+
 HOTSTUFF_RULES: Final = EngineRules(
     name=HOTSTUFF.name,
     finality="commit",
@@ -290,4 +301,5 @@ HOTSTUFF_RULES: Final = EngineRules(
     cells=HotStuffRule,
     refusals=HotStuffRefusal,
     read_cells=read_hotstuff_cells,
+    alone=(_alone("three-chain"), _alone("two-chain")),
 )

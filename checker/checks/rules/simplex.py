@@ -13,10 +13,12 @@ from checker.checks.rules.engine_rules import EngineRules, Proposed, Said, Signe
 from checker.checks.rules.simplex_cells import SimplexCells
 from checker.checks.rules.simplex_traffic import SIMPLEX_TRAFFIC
 from checker.checks.rules.simplex_trials import try_kept_votes, try_silence
+from network.types import MILLISECOND_US
 from validators.consensus.interface import Finality
 from validators.consensus.signing import signed_bytes
 from validators.consensus.simplex import (
     Artifact,
+    CertificateResponse,
     Certification,
     Finalization,
     Finalize,
@@ -239,6 +241,18 @@ def _describe_vote(encoded: bytes) -> str:
     return f"{kind} {short(vote.proposal.payload)}" if isinstance(vote, Notarize | Finalize) else kind
 
 
+def _find_answer_fault(journal: Sequence[Artifact], message: object) -> str:
+    """Return why an answer may not be given: a notarization is handed out once it is certified, and no sooner."""
+    if not isinstance(message, CertificateResponse) or not isinstance(message.certificate, Notarization):
+        return ""
+    view = message.certificate.proposal.view
+    return (
+        ""
+        if Certification(view, ok=True) in journal
+        else f"gave a notarization of view {view} that it has not certified"
+    )
+
+
 def _timers(plan: PlannedRun) -> Mapping[str, int]:
     return {
         "leader": plan.leader_timeout_us,
@@ -267,6 +281,7 @@ SIMPLEX_RULES: Final = EngineRules(
     makes_final=_makes_final,
     timers=_timers,
     reasons=tuple(reason.value for reason in TimeoutReason),
+    find_answer_fault=_find_answer_fault,
     evidence={
         "ConflictingNotarize": ("notarize", "notarize"),
         "ConflictingFinalize": ("finalize", "finalize"),
@@ -278,4 +293,14 @@ SIMPLEX_RULES: Final = EngineRules(
     refusals=SimplexRefusal,
     read_cells=lambda reach: SimplexCells(reach).handlers,
     trials=(Turn(try_silence, every=2), Turn(try_kept_votes, every=2)),
+    alone=(
+        SimplexConfig(
+            leader_timeout_us=500 * MILLISECOND_US,
+            certification_timeout_us=1_000 * MILLISECOND_US,
+            timeout_retry_us=1_000 * MILLISECOND_US,
+            fetch_timeout_us=60 * MILLISECOND_US,
+            skip_timeout_us=3_000 * MILLISECOND_US,
+            view_retention=4,
+        ),
+    ),
 )
