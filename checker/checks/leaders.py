@@ -68,8 +68,10 @@ class Leaders(Check):
 
     def booted(self, event: Event, booted: Booted) -> None:
         """Forget blocks of views that the disk knows nothing of: no vote for them has left, and others may follow."""
+        # The first view is that of an empty journal as well, which knows of none.
+        last_view = booted.view if booted.view > 1 else 0
         known = self._relayed.items()
-        self._relayed = {key: sent for key, sent in known if key[0] != event.node or key[1] <= booted.view}
+        self._relayed = {key: sent for key, sent in known if key[0] != event.node or key[1] <= last_view}
 
     def settle(self, block: SettledBlock) -> None:
         """Check the proposer of a final block."""

@@ -8,7 +8,11 @@ What rewrites a file, such as the pruning of a journal, is durable at once. A sy
 the new file that it does not cover; so it waits until none is. The length of a sync is in the trace as it ends, so that
 what was written in the midst of it is known then.
 
-Both are parts of the check `write-ahead`, whose tally gets their failures.
+A block is on the disk before its certification is reported, and that is on the disk before a vote makes the block
+final. So where votes follow certificates, a vote leaves a sync later than the certificate that asked for the block. One
+that comes with the same sync rests on a block that this very sync was to store, and a torn write might have lost.
+
+All are parts of the check `write-ahead`, whose tally gets their failures.
 """
 
 from typing import Final, NamedTuple
@@ -20,7 +24,7 @@ from faults.events import DiskSynced
 from network.clock import MILLION
 from network.events import Event, WorkFinished
 from network.types import Micros, NodeId
-from validators.events import BlockExecuted, BlockFinalized, Booted, CertificateHeld
+from validators.events import BlockExecuted, BlockFinalized, Booted, CertificateHeld, Voted
 
 DISK: Final = "disk"
 
@@ -139,3 +143,44 @@ class Rewrites:
     def forget(self, node: NodeId) -> None:
         """A start writes while nothing is under way."""
         self._written_us.pop(node, None)
+
+
+class CertifiedVotes:
+    """Requires that a sync ends between a certificate and the vote to make its block final.
+
+    Args:
+        tally: Gets the failures.
+        rules: Those of the engine.
+    """
+
+    def __init__(self, tally: CheckTally, rules: EngineRules) -> None:
+        self._tally = tally
+        self._rules = rules
+        self._ended: dict[NodeId, int] = {}
+        """By replica, the number of its syncs."""
+        self._held: dict[NodeId, dict[int, int]] = {}
+        """By replica and view, the number of syncs as the certificate was held; none that a start reads back."""
+
+    def end_sync(self, event: Event) -> None:
+        """Count a sync."""
+        self._ended[event.node] = self._ended.get(event.node, 0) + 1
+
+    def hold(self, event: Event, held: CertificateHeld) -> None:
+        """Note a certificate that leads to a certification."""
+        if held.certificate == self._rules.certified_by:
+            self._held.setdefault(event.node, {})[held.view] = self._ended.get(event.node, 0)
+
+    def vote(self, event: Event, vote: Voted) -> None:
+        """Compare a vote that can make a block final."""
+        held = self._held.get(event.node, {}).pop(vote.view, None) if self._rules.makes_final(vote) else None
+        if held is not None and held == self._ended.get(event.node, 0):
+            self._tally.fail(
+                f"validator {event.node} voted to {vote.vote} view {vote.view} in the sync that brought the "
+                f"{self._rules.certified_by}, and its block can have been durable no sooner",
+                validator=event.node,
+                view=vote.view,
+            )
+
+    def forget(self, node: NodeId) -> None:
+        """A start reads its certificates back, and casts the votes of its journal again."""
+        self._held.pop(node, None)

@@ -16,7 +16,7 @@ from checker.checks.context import RunContext
 from checker.checks.observations import short
 from checker.checks.rules.engine_rules import Said
 from checker.checks.rules.registry import RULES
-from checker.checks.sync_times import DISK, Rewrites, StartedFinality
+from checker.checks.sync_times import DISK, CertifiedVotes, Rewrites, StartedFinality
 from checker.checks.told_again import ToldAgain
 from checker.checks.vote_rules import JournalAudit, VoteRules
 from checker.results import CheckResult
@@ -227,6 +227,7 @@ class WriteAhead(Check):
         self._is_starting = dict.fromkeys(range(len(run.disks)), True)
         self._honest = dict.fromkeys(run.honest)
         self._started, self._rewrites = StartedFinality(self.tally, self._engine), Rewrites(self.tally)
+        self._certified = CertifiedVotes(self.tally, self._engine)
         self._again = ToldAgain(self.tally, self._engine.finality)
 
     @property
@@ -267,6 +268,7 @@ class WriteAhead(Check):
         self._started.forget(crashed.machine)
         self._again.forget(crashed.machine)
         self._rewrites.forget(crashed.machine)
+        self._certified.forget(crashed.machine)
 
     def halted(self, event: Event, _halted: Halted) -> None:
         """Expect nothing of a replica that has stopped."""
@@ -278,6 +280,7 @@ class WriteAhead(Check):
         if work.lane == DISK:
             self._started.end_sync(event)
             self._rewrites.end_sync(event, work)
+            self._certified.end_sync(event)
 
     def booted(self, event: Event, booted: Booted) -> None:
         """Require that a life begins in the view that its journal leads to; not checked where votes were destroyed.
@@ -304,6 +307,7 @@ class WriteAhead(Check):
         said = Said(vote.vote, vote.view, vote.payload)
         self._judge_said(event.node, "sent", said)
         self._again.tell(event.node, said)
+        self._certified.vote(event, vote)
         for needed in self._engine.needed_by(vote):
             self._judge_said(event.node, f"voted to {vote.vote} without", needed)
         # What a start reads back is no vote yet: a crash can keep a vote and lose its block.
@@ -315,6 +319,8 @@ class WriteAhead(Check):
     def certificate_held(self, event: Event, certificate: CertificateHeld) -> None:
         """Require a held certificate in both copies of the journal."""
         self._started.hold(event, certificate)
+        if event.node not in self._is_starting:
+            self._certified.hold(event, certificate)
         said = Said(certificate.certificate, certificate.view, certificate.payload)
         self._judge_said(event.node, "held", said)
         self._again.tell(event.node, said)

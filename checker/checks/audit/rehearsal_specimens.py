@@ -185,7 +185,7 @@ _MACHINES: Final[dict[str, Fault]] = {
     "sent": CrashAtBoundary(
         validator=4, boundary="after-send", occurrence=3, start_ms=1_450, stop_ms=2_000, restart_after_ms=40
     ),
-    "throttled": Pause(validator=3, also=(1,), pause_ms=45, run_ms=20, start_ms=2_100, stop_ms=2_400),
+    "throttled": Pause(validator=3, also=(0,), pause_ms=45, run_ms=20, start_ms=2_100, stop_ms=2_400),
     "paused": Pause(validator=2, start_ms=2_150, stop_ms=2_275),
     "slow": Slow(validator=4, factor=7, start_ms=400, stop_ms=900),
     "slow-disk": SlowDisk(validator=4, factor=3, extra_ms=11, start_ms=600, stop_ms=1_100),
@@ -281,20 +281,29 @@ def rehearse(seed: int) -> Iterator[str]:
         payload_bytes_max=_SIZE_LIMIT,
     )
     followed = FollowedRun(network, lambda what, **_where: found.append(what))
+    acted_us: dict[int, int] = {}
     try:
-        injector = _play(seed, followed)
+        injector = _play(seed, followed, acted_us)
     except RunFailedError as error:
         yield f"it fails: {error}"
         return
     followed.finish()
     yield from found
+    for node in range(_NODES):
+        # All have power at the end, and no pause lasts so long; the slowest clock is a third slow.
+        if acted_us.get(node, 0) < _END_MS * MILLISECOND_US - 3 * _BEAT_US:
+            yield f"validator {node} does nothing more after {acted_us.get(node, 0):,} us"
     for effect in injector.effects():
         if effect.name in _SURE and not effect.took_effect:
             yield f"fault {effect.name} says that it touched nothing"
 
 
-def _play(seed: int, followed: FollowedRun) -> Injector:
-    """Run the rehearsal and return what has injected its faults."""
+def _play(seed: int, followed: FollowedRun, acted_us: dict[int, int]) -> Injector:
+    """Run the rehearsal and return what has injected its faults; note when each machine has acted last."""
+
+    def act(machine: StageMachine, inbound: Inbound | str) -> None:
+        acted_us[machine.node] = kernel.now_us
+        _act(machine, inbound)
 
     def observe(event: Event) -> None:
         router.route(event)
@@ -304,7 +313,7 @@ def _play(seed: int, followed: FollowedRun) -> Injector:
     latency = Latency("normal", _LATENCY_MS * MILLISECOND_US, _JITTER_MS * MILLISECOND_US)
     link = LinkSpec(latency, _LOSS_PPM, _REORDER_PPM, _REORDER_MS * MILLISECOND_US)
     bus = Bus(kernel, build_topology(_NODES, link), chance, trace, size_limit=_SIZE_LIMIT)
-    stage = Stage(kernel, bus, trace, chance, nodes=_NODES, votes=(_VOTE,), act=_act)
+    stage = Stage(kernel, bus, trace, chance, nodes=_NODES, votes=(_VOTE,), act=act)
     chain = trace.chain(SUPERVISOR)
     injector = Injector(
         PLAN, kernel=kernel, bus=bus, power=stage, chain=chain, chance=chance, validators=_NODES, engine=_ENGINE

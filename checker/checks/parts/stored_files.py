@@ -19,6 +19,7 @@ _OTHER: Final = 0x10
 def try_files(draw: Draw) -> Asked:
     """Yield what is asked of files, and whether it is so."""
     yield from _try_records(draw)
+    yield from _try_ends(draw)
     yield from _try_blocks(draw)
     yield from _try_bases(draw)
     yield from _try_lost_bases()
@@ -92,6 +93,26 @@ def _try_damaged_records(disk: SimulatedDisk, starts: list[int], payloads: list[
         [start for start, _ in places] == [0, *(end for _, end in places)][: len(places)]
         and max((end for _, end in places), default=0) == file.size,
     )
+
+
+def _try_ends(draw: Draw) -> Asked:
+    """Spoil a byte of the last record, or cut the file off within it: a torn tail is no damage."""
+    for is_torn in (False, True):
+        disk = SimulatedDisk()
+        file = RecordFile(disk, "one")
+        file.append(b"before")
+        begin = file.append(_MARK + bytes(draw(30)))
+        place = begin + draw(file.size - begin - is_torn) + is_torn
+        if is_torn:
+            disk.truncate("one", place)
+        else:
+            _spoil(disk, "one", place)
+        told = [(each.offset, each.what) for each in file.read().damages]
+        yield "the end of a file is damaged, or torn, otherwise than it is told", told == [(begin, ENDS[is_torn])]
+
+
+ENDS: Final = ("damaged record", "torn tail")
+"""Words for the end of a file that has all its bytes, and of one that has not."""
 
 
 def _try_blocks(draw: Draw) -> Asked:

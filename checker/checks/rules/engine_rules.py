@@ -75,6 +75,7 @@ class EngineRules:
         accepts_block: Whether a vote says that its block was valid when it came, its timestamp included.
         proposal_of: Returns the proposal that an entry accepts, None for one that accepts none.
         needed_by: Returns entries that have to be durable before a vote is sent, besides the vote.
+        certified_by: The certificate that has a block certified before a vote makes it final; empty where none does.
         makes_final: Whether a vote can make its block final, so that the block has to be stored.
         timers: Returns the times that the engine's timers are set to, by name, where the plan of the run says them.
         reasons: Reasons to leave a view, as reports name them.
@@ -106,6 +107,7 @@ class EngineRules:
     proposal_of: Callable[[Record], Proposed | None] = lambda _record: None
     needed_by: Callable[[Voted], Sequence[Said]] = lambda _vote: ()
     is_final_by_votes: bool = False
+    certified_by: str = ""
     makes_final: Callable[[Voted], bool] = lambda _vote: False
     timers: Callable[[PlannedRun], Mapping[str, int]] = lambda _plan: {}
     reasons: tuple[str, ...] = ()

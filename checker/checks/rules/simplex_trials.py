@@ -1,15 +1,18 @@
 """Simplex on a specimen: leaders that are silent or not, and a life that goes on with the votes of its journal.
 
 After a power loss of all validators no other one holds what a replica has voted; a run in which just that vote is
-missing in a quorum is rare. So is one in which a leader is silent and exactly a quorum is not.
+missing in a quorum is rare. So is one in which a leader is silent and exactly a quorum is not, or in which a
+certificate is asked for while its block is being certified.
 """
 
 from typing import Final
 
 from checker.checks.parts.keyed_scheme import KeyedScheme
 from checker.checks.parts.trial import Asked, Draw
-from validators.consensus.interface import Append, Effect, Received, Record, Started
+from validators.consensus.interface import Append, Effect, Received, Record, Send, Started
 from validators.consensus.simplex import (
+    Certificate,
+    CertificateResponse,
     Finalization,
     Finalize,
     Notarization,
@@ -22,9 +25,13 @@ from validators.consensus.simplex import (
 )
 from validators.consensus.simplex.artifacts import Certification
 from validators.consensus.simplex.election import LeaderActivity
+from validators.consensus.simplex.resolver import serve
+from validators.consensus.simplex.rounds import Certified
+from validators.consensus.simplex.views import Views
 
 _TICKS_PER_SKIP: Final = 4
 _ROUNDS: Final = 4
+_VIEWS: Final = 8
 _SECOND_US: Final = 1_000_000
 _CONFIG: Final = SimplexConfig(
     leader_timeout_us=_SECOND_US,
@@ -92,6 +99,37 @@ def try_kept_votes(draw: Draw) -> Asked:
             yield f"a quorum of {what} votes is one vote too few", not _makes(effects, certificate)
             last = engine.step(Received(voters[-1], cast[voters[-1]]))
             yield f"an own {what} vote of an earlier life does not count", _makes(last, certificate)
+
+
+def try_served_certificates(draw: Draw) -> Asked:
+    """Yield what is asked of the answers to requests for certificates, and whether it is so."""
+    views = Views(validators=4, genesis=_GENESIS, view_retention=_CONFIG.view_retention)
+    final_view = draw(3)
+    floor: list[Finalization] = []
+    if final_view:
+        floor = [Finalization(_proposal(final_view), b"", ())]
+        views.finalize(floor[0])
+    for view in range(1, _VIEWS):
+        held: list[Certificate] = []
+        if draw(4):
+            known = views.round(view)
+            known.certified = tuple(Certified)[draw(len(Certified))]
+            if known.certified is not Certified.UNASKED or draw(2):
+                known.notarization = Notarization(_proposal(view), b"", ())
+            if draw(2):
+                known.nullification = Nullification(view, b"", ())
+            is_certified = known.certified is Certified.PASSED
+            held = [each for each in (known.notarization if is_certified else None, known.nullification) if each]
+        # Below the final view nothing else helps, and where nothing may be given away that may.
+        expected = floor if view <= final_view or not held else held
+        yield (
+            "a certificate is asked for, and others are given than are held and certified",
+            serve(views, 2, view) == [Send(2, CertificateResponse(view, each)) for each in expected],
+        )
+
+
+def _proposal(view: int) -> Proposal:
+    return Proposal(view, 0, bytes([view] * 32))
 
 
 def _engine(validators: int, me: int, records: tuple[Record, ...]) -> Simplex:

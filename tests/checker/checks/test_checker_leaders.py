@@ -64,6 +64,13 @@ def test_a_leader_that_proposes_two_blocks_in_a_view_is_named():
     assert judge(enter(3, 7, 3), relay(0, b"a"), knows[1], relay(0, b"b")).status == "failed"
 
 
+def test_a_journal_without_an_entry_knows_of_no_view():
+    """The first view is where it leads: the block of it that left before the first sync is forgotten."""
+    first, second = (Event(1, 1, Sent(0, 0, "BlockRelay", 500, checksum, 1, 1)) for checksum in (b"a", b"b"))
+
+    assert judge(enter(1, 1, 1), first, Event(1, 1, Booted(1, 1, 0, b"")), second).status == "passed"
+
+
 @pytest.mark.parametrize(("view", "status"), [(6, "passed"), (5, "failed"), (4, "failed")])
 def test_a_block_stands_on_one_of_an_earlier_view(view, status, tmp_path):
     """Also one that never becomes final."""

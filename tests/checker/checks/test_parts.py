@@ -13,11 +13,11 @@ from tests.support.checks import finish, make_run
 from validators.actors.metering import GasMeter, Meter
 from validators.consensus.longest_chain import sealing
 from validators.consensus.registry import ENGINES
-from validators.consensus.simplex import recovery
+from validators.consensus.simplex import recovery, resolver
 from validators.consensus.simplex.election import LeaderActivity
 from validators.state import database
 from validators.state.store import rebuild_store
-from validators.storage import journal
+from validators.storage import journal, records
 from validators.storage.files import BlockFile, FinalizedLog
 from validators.storage.records import RecordFile
 from validators.sync.follower import Fetch, Follower, Settled
@@ -75,6 +75,11 @@ def forget_own_votes(kept, vote, me):
     kept.own_notarize = kept.own_notarize or vote
 
 
+def hold_what_is_notarized(views, view):
+    found = views.get(view)
+    return [found.notarization] if found is not None and found.notarization is not None else []
+
+
 WRONG = {
     "a generation without its last record": (
         journal,
@@ -87,6 +92,7 @@ WRONG = {
     "damage that is not missed": (journal, "_synced_bytes", lambda _record: 0, JOURNALS, "is damaged in both copies"),
     "records of any place": (RecordFile, "_seed", lambda self, _offset: self._checksum, FILES, "where it was not"),
     "damaged blocks that are held": (BlockFile, "get", keep_damaged, FILES, "a block reads otherwise"),
+    "torn ends that count as damage": (records, "TORN", records.DAMAGED, FILES, "otherwise than it is told"),
     "bases that are numbered anew": (FinalizedLog, "recover", count_anew, FILES, "another base than the last one"),
     "states that take nothing back": (database, "rebuild_store", rebuild_without_undos, STATES, "cannot take back"),
     "lost branches that are fetched": (Follower, "_next_step", step_past_finality, 0, "than its branch asks for"),
@@ -96,6 +102,7 @@ WRONG = {
     "payers that are cleared": (solvency, "_note_insolvent", lambda *_, **__: None, 0, "other timers are insolvent"),
     "gas rounded down": (GasMeter, "use", use_floored, 0, "gas ends sooner or later"),
     "silence of one more": (LeaderActivity, "is_skippable", skip_by_others, 0, "a leader is waited for"),
+    "certificates as they come": (resolver, "_find_held", hold_what_is_notarized, 0, "others are given than are held"),
     "votes of an earlier life": (recovery, "_restore_vote", forget_own_votes, 1, "earlier life does not count"),
 }
 

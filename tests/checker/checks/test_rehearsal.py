@@ -5,7 +5,7 @@ import pytest
 from checker.checks.audit.rehearsal_specimens import PLAN, rehearse
 from faults import check_plan
 from faults.injection import injector, links
-from faults.kinds import clock, rule
+from faults.kinds import clock, pause, rule
 from faults.kinds import links as links_kind
 from faults.kinds.registry import FAULTS
 from network.conditions import LinkState
@@ -24,7 +24,12 @@ def stretch_by_the_factor_alone(self, lane, cost_us):
     return cost_us * factor * self.factor
 
 
+def resume_the_first_alone(self, context):
+    context.touch(self.validator, context.power.resume(self.validator))
+
+
 WRONG = {
+    "pauses that end for one alone": (pause.Pause, "_resume", resume_the_first_alone, "does nothing more after"),
     "a run that is whole too soon": (injector, "all_over_ms", lambda *_: 1_500, "after the run was whole"),
     "losses that share their draws": (LinkState, "happens", draw_losses_together, "dropped (loss) by"),
     "a slow disk without extra time": (Pace, "stretch", stretch_by_the_factor_alone, "on the disk of validator"),

@@ -1,15 +1,15 @@
-"""The parts of the check `write-ahead` that go by the ends of syncs: finality at a start, and rewritten files."""
+"""The parts of the check `write-ahead` that go by the ends of syncs: starts, rewritten files and certified blocks."""
 
 import pytest
 
 from checker.checks.rules.registry import RULES
-from checker.checks.sync_times import Rewrites, StartedFinality
+from checker.checks.sync_times import CertifiedVotes, Rewrites, StartedFinality
 from checker.checks.write_ahead import WriteAhead
 from checker.results import CheckTally
 from faults.events import DiskSynced
 from network.events import Event, WorkFinished
 from tests.support.checks import make_run
-from validators.events import BlockExecuted, BlockFinalized, Booted, CertificateHeld
+from validators.events import BlockExecuted, BlockFinalized, Booted, CertificateHeld, Voted
 
 DIGEST, OTHER = b"\x07" * 32, b"\x08" * 32
 SYNC_US = 100
@@ -138,7 +138,49 @@ class TestRewrites:
         assert not tally.inconclusive("").summary
 
 
-def test_the_check_reads_both():
+class Certified:
+    """A replica that holds a certificate, and votes to make its block final."""
+
+    def __init__(self, engine="simplex", kind="notarization"):
+        self.tally = CheckTally("write-ahead", "safety")
+        self.part = CertifiedVotes(self.tally, RULES[engine])
+        held = CertificateHeld(kind, 8, DIGEST, (0, 1, 2))
+        self.part.hold(of(held), held)
+
+    def vote(self, kind="finalize", view=8):
+        vote = Voted(kind, view, DIGEST)
+        self.part.vote(of(vote), vote)
+        return self.tally.inconclusive("").summary
+
+
+class TestCertifiedVotes:
+    def test_a_vote_of_the_sync_that_brought_its_certificate_is_too_early(self):
+        assert Certified().vote() == (
+            "validator 0 voted to finalize view 8 in the sync that brought the notarization, and its block can have "
+            "been durable no sooner"
+        )
+
+    def test_a_sync_later_it_may_come(self):
+        replica = Certified()
+        replica.part.end_sync(of(None))
+
+        assert not replica.vote()
+
+    @pytest.mark.parametrize(("kind", "view"), [("notarize", 8), ("finalize", 9)])
+    def test_other_votes_wait_for_no_certificate(self, kind, view):
+        assert not Certified().vote(kind, view)
+
+    def test_a_vote_that_a_start_casts_again_rests_on_an_earlier_life(self):
+        replica = Certified()
+        replica.part.forget(0)
+
+        assert not replica.vote()
+
+    def test_where_votes_come_first_nothing_is_asked(self):
+        assert not Certified("hotstuff", "quorum-certificate").vote("vote")
+
+
+def test_the_check_reads_all():
     handled = WriteAhead(make_run(disks=[])).handlers
 
-    assert {WorkFinished, DiskSynced, BlockExecuted} <= handled.keys()
+    assert {WorkFinished, DiskSynced, BlockExecuted, CertificateHeld, Voted} <= handled.keys()
