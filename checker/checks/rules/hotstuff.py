@@ -67,7 +67,8 @@ class HotStuffJournal:
         self._proved = 0
         self._final = 0
         self._entries: dict[int, int] = {}
-        self._parents: dict[int, int] = {}
+        self._parents: dict[bytes, int] = {}
+        self._certified: dict[int, bytes] = {}
         self._chain = 0
 
     def begin_after(self, floor: Finality) -> None:
@@ -99,11 +100,12 @@ class HotStuffJournal:
         match record:
             case CastVote(vote, parent_view):
                 self._voted = max(self._voted, vote.view)
-                self._parents[vote.view] = parent_view
+                self._parents[vote.digest] = parent_view
             case ViewTimeout(view=view):
                 self._left = max(self._left, view)
-            case QuorumCertificate(view):
+            case QuorumCertificate(view, digest):
                 self._high = max(self._high, view)
+                self._certified[view] = digest
             case TimeoutCertificate(view):
                 # Several quorums can give up one view; the last certificate before a vote is that of the vote's block.
                 self._entries[view] = max(record.high_views, default=0)
@@ -137,8 +139,9 @@ class HotStuffJournal:
             return f"the parent is of view {parent_view}, and the lock was at view {self._locked}"
         if self._proved > self._locked:
             return f"a proof of finality locks view {self._proved}, and the lock was at view {self._locked}"
-        # Only of a block that it has voted for itself does the journal say what its certificate locks.
-        lock = self._parents.get(parent_view, 0)
+        # Only of a block that it has voted for itself does the journal say what its certificate locks; of a leader's two
+        # that of the other one may be certified.
+        lock = self._parents.get(self._certified.get(parent_view, b""), 0)
         if self._chain == _THREE_CHAIN and lock > self._locked:
             return f"the certificate of view {parent_view} locks view {lock}, and the lock was at view {self._locked}"
         if self._chain != _TWO_CHAIN or parent_view == view - 1:

@@ -15,7 +15,7 @@ from validators.consensus.hotstuff.messages import (
     ViewTimeout,
 )
 
-BLOCK = bytes([7]) * 32
+BLOCK, OTHER = bytes([7]) * 32, bytes([8]) * 32
 
 
 def vote(view, parent_view, signer=0):
@@ -67,6 +67,13 @@ ALLOWED = {
         certificate(7),
         Lock(5, BLOCK),
         vote(8, 7),
+    ],
+    "a vote on the other block of a leader's two, whose parent is locked": [
+        commit(1, 2, 3),
+        Lock(2, BLOCK),
+        vote(5, 3),
+        certificate(5, OTHER),
+        vote(6, 5),
     ],
     "two-chain: a vote on what the timeouts show": [commit(1, 2), left(3, 2), timeouts(3, 2, 2, 0), vote(4, 2)],
     "two-chain: a vote by other timeouts of the view than its own": [
