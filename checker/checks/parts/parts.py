@@ -13,6 +13,7 @@ from checker.checks.check import Check
 from checker.checks.parts.bare_agreement import bare_agreement
 from checker.checks.parts.databases import try_states
 from checker.checks.parts.followed import try_followed_blocks
+from checker.checks.parts.guaranteed import try_guarantees
 from checker.checks.parts.journals import try_journals
 from checker.checks.parts.lanes import try_lanes
 from checker.checks.parts.stored_files import try_files
@@ -29,6 +30,7 @@ TRIALS: Final = (
     Turn(try_files, every=5),
     Turn(try_states, every=5),
     Turn(try_followed_blocks),
+    Turn(try_guarantees),
     Turn(try_lanes),
 )
 """Trials of every chain, whatever its engine is."""
