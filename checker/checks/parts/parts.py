@@ -11,6 +11,7 @@ from typing import Final
 
 from checker.checks.check import Check
 from checker.checks.parts.bare_agreement import bare_agreement
+from checker.checks.parts.barriers import try_barriers
 from checker.checks.parts.databases import try_states
 from checker.checks.parts.followed import try_followed_blocks
 from checker.checks.parts.guaranteed import try_guarantees
@@ -31,6 +32,7 @@ TRIALS: Final = (
     Turn(try_states, every=5),
     Turn(try_followed_blocks),
     Turn(try_guarantees),
+    Turn(try_barriers),
     Turn(try_lanes),
 )
 """Trials of every chain, whatever its engine is."""

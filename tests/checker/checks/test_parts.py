@@ -19,7 +19,7 @@ from validators.consensus.simplex import recovery, resolver
 from validators.consensus.simplex.election import LeaderActivity
 from validators.state import database
 from validators.state.store import rebuild_store
-from validators.storage import journal, records
+from validators.storage import Barrier, journal, records
 from validators.storage.files import BlockFile, FinalizedLog
 from validators.storage.records import RecordFile
 from validators.sync.follower import Fetch, Follower, Settled
@@ -82,6 +82,11 @@ def hold_what_is_notarized(views, view):
     return [found.notarization] if found is not None and found.notarization is not None else []
 
 
+def run_at_once(self, advance=Barrier._advance):
+    self._is_advancing = False
+    advance(self)
+
+
 WRONG = {
     "a generation without its last record": (
         journal,
@@ -104,6 +109,7 @@ WRONG = {
     "gas rounded down": (GasMeter, "use", use_floored, "gas ends sooner or later"),
     "silence of one more": (LeaderActivity, "is_skippable", skip_by_others, "a leader is waited for"),
     "certificates as they come": (resolver, "_find_held", hold_what_is_notarized, "others are given than are held"),
+    "actions within actions": (Barrier, "_advance", run_at_once, "within the one that handed it over"),
     "guarantees that are taken back": (FifoFree, "guarantees", lambda *_: Guarantees(), "policy fifo-free guarantees"),
     "votes of an earlier life": (recovery, "_restore_vote", forget_own_votes, "earlier life does not count"),
 }
