@@ -154,7 +154,7 @@ def reopen_state(log: FinalizedLog, engine_of: EngineOf, repairs: RepairLog) -> 
         # In each round: giving up a base uncovers the damages of the one before it.
         repairs.found_and_repaired(contents.damages, "cut off, to be had again")
         try:
-            return Reopened(_engine_at(contents, len(contents.entries), engine_of), contents.entries)
+            return Reopened(engine_at(contents, len(contents.entries), engine_of), contents.entries)
         except _UNSOUND as error:
             repairs.found(Damage("operations", len(contents.entries), 0, str(error)))
         # A log that is wrong at one block is wrong at all later ones, whose roots cover the same operations.
@@ -172,14 +172,14 @@ def reopen_state(log: FinalizedLog, engine_of: EngineOf, repairs: RepairLog) -> 
 
 def _is_sound(contents: LogContents, count: int, engine_of: EngineOf) -> bool:
     try:
-        _engine_at(contents, count, engine_of)
+        engine_at(contents, count, engine_of)
     except _UNSOUND:
         return False
     return True
 
 
-def _engine_at(contents: LogContents, count: int, engine_of: EngineOf) -> Engine:
-    """Return the engine of the base and the first `count` entries; raises one of `_UNSOUND`."""
+def engine_at(contents: LogContents, count: int, engine_of: EngineOf) -> Engine:
+    """Return the engine of a log's base and its first `count` entries; raises what is wrong with the state."""
     base = None if contents.base is None else msgspec.msgpack.decode(contents.base.encoded, type=StateBase)
     header = None if base is None else decode_header(base.header)
     entries = contents.entries[:count]

@@ -6,10 +6,12 @@ from what the disk holds, by the code of the disk's validator, so that the check
 """
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from validators.execution import Executed, Genesis
-from validators.execution.blocks import decode_header, decode_sealed
-from validators.settings import RestoredLog, ValidatorFactory
+from validators.execution.blocks import decode_sealed
+from validators.recovery import engine_at
+from validators.settings import ValidatorFactory
 from validators.storage import BlockFile, Disk, FinalizedLog
 
 
@@ -45,18 +47,18 @@ def reexecute(
 def _blocks_of(
     genesis: Genesis, disk: Disk, factory: ValidatorFactory, *, above: int, up_to: int
 ) -> Iterator[Executed]:
-    """Yield as many of the blocks as the disk holds."""
-    entries = FinalizedLog(disk).read().entries
-    if not entries or entries[0].height != 1:
+    """Yield as many of the blocks as the disk holds, above genesis or the snapshot that its state begins with."""
+    contents = FinalizedLog(disk).read()
+    base_height = 0 if contents.base is None else contents.base.height
+    known = above - base_height
+    heights = [entry.height for entry in contents.entries[:1]]
+    if known < 0 or heights != [base_height + 1]:
         return
     blocks = BlockFile(disk)
     blocks.load()
-    known = entries[:above]
-    operations = [operation for entry in known for operation in entry.operations]
-    header = decode_header(known[-1].header) if known else None
     # The transactions of final blocks were verified by those who voted for them.
-    engine = factory.engine(genesis, lambda _transaction: True, RestoredLog(operations or None, header))
-    for entry in entries[above:up_to]:
+    engine = engine_at(contents, known, partial(factory.engine, genesis, lambda _transaction: True))
+    for entry in contents.entries[known : up_to - base_height]:
         encoded = blocks.get(entry.digest)
         if encoded is None:
             return

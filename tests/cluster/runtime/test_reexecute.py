@@ -1,13 +1,18 @@
 """Finalized blocks that were synced but never reported to the checks are executed again from the disks."""
 
+from functools import partial
+
+import msgspec
 import pytest
 
 from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.runtime.reexecute import ReexecutionError, reexecute
 from cluster.scenario.load import load_scenario
 from tests.support.cluster_runs import result_of
+from validators.execution.blocks import encode_header
+from validators.recovery import StateBase, engine_at
 from validators.settings import ValidatorFactory
-from validators.storage import FinalizedLog
+from validators.storage import FinalizedLog, SimulatedDisk
 
 HEIGHTS = 6
 
@@ -38,6 +43,38 @@ def test_a_disk_tells_what_was_applied(history, above):
     assert [each.receipts for each in reported] == [each.receipts for each in expected]
     assert [each.changes for each in reported] == [each.changes for each in expected]
     assert [each.summary for each in reported] == [each.summary for each in expected]
+
+
+def joined_at(run, disk, height):
+    """Return a disk as a validator has it that joined from a snapshot at this height, and went on from there."""
+    contents = FinalizedLog(disk).read()
+    state = engine_at(contents, height, partial(ValidatorFactory().engine, run.genesis, lambda _transaction: True))
+    joined = SimulatedDisk()
+    log = FinalizedLog(joined)
+    log.recover()
+    header = encode_header(state.finalized)
+    log.install(height=height, encoded=msgspec.msgpack.encode(StateBase(header, state.database.snapshot())))
+    for entry in contents.entries[height:]:
+        log.append(entry)
+    joined.append("blocks", disk.read("blocks"))
+    return joined
+
+
+@pytest.mark.parametrize("above", [2, 4])
+def test_a_log_that_begins_with_a_snapshot_tells_what_is_above_it(history, above):
+    run, applied = history
+    disk = joined_at(run, run.slots[1].disk.pristine(), 2)
+
+    reported = reexecute(run.genesis, [(disk, ValidatorFactory())], above, HEIGHTS)
+    assert [each.digest for each in reported] == [each.digest for each in applied[above:HEIGHTS]]
+
+
+def test_a_log_that_begins_above_tells_nothing(history):
+    run, _ = history
+    disk = joined_at(run, run.slots[1].disk.pristine(), 2)
+
+    with pytest.raises(ReexecutionError, match="height 2"):
+        reexecute(run.genesis, [(disk, ValidatorFactory())], 1, HEIGHTS)
 
 
 def test_a_disk_that_lacks_a_block_leaves_it_to_the_next(history):
