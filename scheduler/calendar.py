@@ -220,8 +220,7 @@ class CalendarQueue:
         due: list[int] = []
         for place in places:
             height = ring[place % size]
-            # The height is compared too: after a jump a place may hold one of the next round.
-            if height != NO_HEIGHT and height <= now:
+            if height != NO_HEIGHT:
                 due.append(height)
                 ring[place % size] = NO_HEIGHT
         return due

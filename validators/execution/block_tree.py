@@ -175,7 +175,7 @@ class BlockTree:
             return 0
         # No more than can be taken back: finality may yet choose another branch.
         path = self.path_to(digest)[: self._apply_mode.retain_blocks]
-        if len(path) == self._apply_mode.retain_blocks:
+        if len(path) == self._apply_mode.retain_blocks > 0:
             self.reach(StateRule.APPLIED_TO_LIMIT)
         applied = len(path) - self._count_shared(path)
         self._apply(path)
@@ -286,7 +286,7 @@ class BlockTree:
     def _stand_below(self, path: Sequence[Branch]) -> None:
         """Rewind the database to the last applied block of a path, and give every later one a batch that is alive."""
         shared = self._count_shared(path)
-        if len(self._early) - shared == self._apply_mode.retain_blocks:
+        if len(self._early) - shared == self._apply_mode.retain_blocks > 0:
             self.reach(StateRule.REWOUND_TO_LIMIT)
         self._undone += self._take_back(len(self._early) - shared)
         parent = path[shared - 1] if shared else self.finalized

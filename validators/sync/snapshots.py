@@ -137,7 +137,7 @@ class SnapshotSource:
         costs = self._settings.costs
         header, certificate = self._engine.finalized, self._finality()
         age_blocks = header.height if self._cut is None else header.height - self._cut.header.height
-        is_of_use = self._cut is not None and (self._cut.header.height > above_height or not age_blocks)
+        is_of_use = self._cut is not None and self._cut.header.height > above_height
         # After a start it may be the journal's, without what proves it: peers would refuse the offer.
         is_provable = certificate is not None and certificate.is_proved
         if certificate is None or not is_provable or (is_of_use and age_blocks < self._settings.snapshot_gap_blocks):

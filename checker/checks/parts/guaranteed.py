@@ -1,4 +1,4 @@
-"""What each policy guarantees, restated: checks ask a policy's own word for it what they have to hold it to.
+"""The guarantees of each policy, restated: checks ask a policy's own word for it what they have to hold it to.
 
 A policy that takes a guarantee back silences those checks in every run, and nothing else shows it.
 """

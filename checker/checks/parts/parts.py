@@ -12,14 +12,19 @@ from typing import Final
 from checker.checks.check import Check
 from checker.checks.parts.bare_agreement import bare_agreement
 from checker.checks.parts.barriers import try_barriers
+from checker.checks.parts.block_trees import try_block_trees
 from checker.checks.parts.databases import try_states
 from checker.checks.parts.followed import try_followed_blocks
 from checker.checks.parts.guaranteed import try_guarantees
+from checker.checks.parts.headers import try_headers
 from checker.checks.parts.journals import try_journals
 from checker.checks.parts.lanes import try_lanes
+from checker.checks.parts.snapshot_joins import try_snapshot_joins
+from checker.checks.parts.snapshot_servers import try_serving
 from checker.checks.parts.stored_files import try_files
 from checker.checks.parts.trial import Trial, Turn, draws_of, turns_of
 from checker.checks.parts.waiting import try_waiting
+from checker.checks.parts.waiting_lists import try_waiting_lists
 from checker.checks.rules.registry import RULES
 from checker.results import CheckResult
 from network.chance import Chance
@@ -33,6 +38,11 @@ TRIALS: Final = (
     Turn(try_followed_blocks),
     Turn(try_guarantees),
     Turn(try_barriers),
+    Turn(try_headers, every=2),
+    Turn(try_block_trees, every=2),
+    Turn(try_waiting_lists, every=3),
+    Turn(try_snapshot_joins, every=3),
+    Turn(try_serving, every=3),
     Turn(try_lanes),
 )
 """Trials of every chain, whatever its engine is."""
