@@ -14,11 +14,16 @@ from checker.checks.parts.bare_agreement import bare_agreement
 from checker.checks.parts.barriers import try_barriers
 from checker.checks.parts.block_trees import try_block_trees
 from checker.checks.parts.databases import try_states
+from checker.checks.parts.exchanges import try_exchanges
 from checker.checks.parts.followed import try_followed_blocks
+from checker.checks.parts.followed_goals import try_followed_goals
+from checker.checks.parts.gossips import try_gossip
 from checker.checks.parts.guaranteed import try_guarantees
 from checker.checks.parts.headers import try_headers
+from checker.checks.parts.intakes import try_intake
 from checker.checks.parts.journals import try_journals
 from checker.checks.parts.lanes import try_lanes
+from checker.checks.parts.pools import try_pools
 from checker.checks.parts.snapshot_joins import try_snapshot_joins
 from checker.checks.parts.snapshot_servers import try_serving
 from checker.checks.parts.stored_files import try_files
@@ -43,6 +48,11 @@ TRIALS: Final = (
     Turn(try_waiting_lists, every=3),
     Turn(try_snapshot_joins, every=3),
     Turn(try_serving, every=3),
+    Turn(try_exchanges, every=3),
+    Turn(try_followed_goals, every=2),
+    Turn(try_intake),
+    Turn(try_pools, every=2),
+    Turn(try_gossip, every=4),
     Turn(try_lanes),
 )
 """Trials of every chain, whatever its engine is."""
