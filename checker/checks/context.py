@@ -4,6 +4,7 @@ Plain data from the room that runs a scenario, so that no check knows a scenario
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -187,6 +188,8 @@ class RunContext:
         submissions: Returns the transactions that clients hand in, encoded, by digest.
         test_bed: The part of the scenario that the test bed follows, None in a test that does not look at it.
         trials: What this run tries of a validator's parts, beside the specimens of every run.
+        watched: Returns the context in which a count has to grow, or the process ends with this name: what is wrong
+            with a part may have it compute for ever.
         earlier_height: Up to here the chain was made by another process, and is read from its disks.
         is_reopened: Whether another process began the run; it may have come to no final height.
         chain: The final blocks so far, as the first honest replica executed each of them.
@@ -212,6 +215,7 @@ class RunContext:
     submissions: Callable[[], Mapping[bytes, bytes]] = dict
     test_bed: TestBedPlan | None = None
     trials: Sequence[Trial] = ()
+    watched: Callable[[Callable[[], int], str], AbstractContextManager[object]] = lambda _count, _what: nullcontext()
     earlier_height: int = 0
     is_reopened: bool = False
     chain: FinalChain = field(default_factory=FinalChain)

@@ -12,6 +12,7 @@ from checker.checks.rules.registry import RULES
 from checker.coverage.situations import FaultTime, Situations
 from cluster.runtime.cluster import Cluster
 from cluster.runtime.replicas import section_of, settings_of, topology_of
+from cluster.runtime.watchdog import Watchdog
 from cluster.scenario.model import Scenario
 from cluster.scenario.sections.replicas import ReplicaSection
 from cluster.verdict.second_chain import trials_of
@@ -55,6 +56,7 @@ def context_of(cluster: Cluster) -> RunContext:
         submissions=lambda: {timed.digest: timed.encoded for timed in cluster.submissions},
         test_bed=_test_bed_of(cluster),
         trials=trials_of(scenario, cluster.seed),
+        watched=lambda count, what: Watchdog(count, f"{scenario.name} seed {cluster.seed}: {what}"),
         earlier_height=0 if data is None else data.height,
         is_reopened=data is not None and data.start_us > 0,
     )

@@ -113,8 +113,7 @@ class Activity:
             chunks[index] = join_flags(flags[start : start + CHUNK_BITS], CHUNK_BYTES)
         subtrees = {index: levels.node(GRAFT_HEIGHT, index) for index in chunks if index < full}
         leaves = graft_leaves(chunks, subtrees, _find_nothing, full)
-        for row, changed in zip(self.rows, hash_paths([chunks, subtrees, leaves], tip.size, self.reader), strict=False):
-            row.update(changed)
+        self._take(hash_paths([chunks, subtrees, leaves], tip.size, self.reader))
         self.stale.clear()
         self.grafted_root, self.root = fold_canonical(tip, self.reader)
 
@@ -162,12 +161,15 @@ class Activity:
 
     def commit(self, graft: Graft) -> None:
         """Take over the changes of an applied batch."""
-        rows = self.rows
-        while len(rows) < len(graft.rows):
-            rows.append({})
-        for row, changed in zip(rows, graft.rows, strict=False):
-            row.update(changed)
+        self._take(graft.rows)
         self.grafted_root, self.root = graft.grafted_root, graft.root
+
+    def _take(self, changes: Rows) -> None:
+        # A rewind may have dropped rows that were still to be made again.
+        while len(self.rows) < len(changes):
+            self.rows.append({})
+        for row, changed in zip(self.rows, changes, strict=False):
+            row.update(changed)
 
     def rewind(self, size: int, size_before: int, stale: Iterable[int]) -> None:
         """Take back the newest batches, which made the log grow from `size_before` to `size`.

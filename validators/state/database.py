@@ -239,6 +239,8 @@ class Database:
         Args:
             location: Keep everything from here on; None to forget all that may be forgotten.
         """
+        # Chunks that a rebuild has left stale are hashed before they go: nodes above them stay.
+        _ = self.canonical_root
         return prune_store(self._store, self.size if location is None else location)
 
     def snapshot(self) -> Snapshot:

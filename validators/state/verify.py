@@ -13,6 +13,8 @@ _CHUNK_BITS: Final = 256
 _GRAFT_HEIGHT: Final = 8
 _SIZE_LIMIT: Final = 1 << 62
 _BARE_BYTES: Final = 32
+_NUMBERS_BYTES: Final = 16
+"""Two numbers stand before the digests of a proof of an operation."""
 
 
 def verify_operation(proof: bytes, root: bytes, location: int, operation: bytes) -> bool:
@@ -25,11 +27,12 @@ def verify_operation(proof: bytes, root: bytes, location: int, operation: bytes)
         operation: The operation, encoded.
     """
     size, inactive = (int.from_bytes(proof[start : start + 8], "big") for start in (0, 8))
-    if not 0 <= location < size < _SIZE_LIMIT:
+    # A number that is cut short would be read as a smaller one.
+    if len(proof) < _NUMBERS_BYTES or not 0 <= location < size < _SIZE_LIMIT:
         return False
     heights = _peak_heights(size)
     number = _find_peak(heights, location)
-    digests = _split_digests(proof[16:], heights[number] + len(heights) - 1)
+    digests = _split_digests(proof[_NUMBERS_BYTES:], heights[number] + len(heights) - 1)
     if digests is None or inactive > len(heights):
         return False
     siblings, peaks = digests[: heights[number]], digests[heights[number] :]

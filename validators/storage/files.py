@@ -205,18 +205,18 @@ class FinalizedLog:
         """Return the content of the disk, cut off unusable parts, and append after it from now on; raises DiskError."""
         chosen, found = self._choose()
         base, _, end, _ = found[chosen]
+        # Before anything is cut off: an empty snapshot file is that of a log above genesis.
+        contents = self._contents(chosen, found)
         self._current = chosen
         self._generation = 0 if base is None else base.generation
         self._slots[chosen].operations.cut(end)
-        # A log above genesis has no snapshot to show, and stays as the state that slot b may give way to.
-        is_genesis = chosen == 1 and not self._slots[0].snapshot.size
-        if found[1 - chosen].base is None and not is_genesis:
+        if not self._is_older(1 - chosen, found):
             # Not in use, and no log above genesis: a base that was not finished, or is damaged.
             self._slots[1 - chosen].snapshot.cut(0)
             self._slots[1 - chosen].operations.cut(0)
         if base is None:
             self._slots[chosen].snapshot.cut(0)
-        return self._contents(chosen, found)
+        return contents
 
     def _choose(self) -> tuple[int, list[_Found]]:
         found = [_read_slot(slot) for slot in self._slots]
@@ -224,12 +224,16 @@ class FinalizedLog:
         # Slot a on a tie: without a base it stands for genesis.
         return (1 if generations[1] > generations[0] else 0), found
 
+    def _is_older(self, other: int, found: list[_Found]) -> bool:
+        """Return whether the slot that is not in use is the state that the one in use may give way to."""
+        # A log above genesis has no snapshot to show.
+        return found[other].base is not None or (other == 0 and not self._slots[0].snapshot.size)
+
     def _contents(self, chosen: int, found: list[_Found]) -> LogContents:
-        base, entries, _, _ = found[chosen]
-        # A slot that is only older keeps its damages; one without a base may have lost its base.
-        damages = [
-            damage for place, slot in enumerate(found) if place == chosen or not slot.base for damage in slot.damages
-        ]
+        base, entries, _, damages = found[chosen]
+        # A slot that is only older keeps its damages, which each start would tell; else it may have lost its base.
+        if not self._is_older(1 - chosen, found):
+            damages = [*damages, *found[1 - chosen].damages]
         return LogContents(base, entries, damages)
 
 

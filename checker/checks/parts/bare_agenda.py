@@ -2,9 +2,12 @@
 
 import heapq
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 Action: TypeAlias = Callable[[], None]
+
+STEPS_MAX: Final = 200_000
+"""Things that are done at the most: thirty times those of the longest trial."""
 
 
 class Agenda:
@@ -16,9 +19,11 @@ class Agenda:
         self._posted = 0
 
     def run_until(self, end_us: int, is_over: Callable[[], bool] = lambda: False) -> None:
-        """Go on until a time, or until it is over before that."""
+        """Go on until a time, or until it is over before that; raises RecursionError where no time goes by."""
         while self._queue and self._queue[0][0] <= end_us and not is_over():
             self.now_us, _, action = heapq.heappop(self._queue)
+            if self._posted > STEPS_MAX:
+                raise RecursionError(f"engines do more than {STEPS_MAX:,} things")
             action()
         self.now_us = max(self.now_us, end_us if not is_over() else 0)
 

@@ -24,8 +24,10 @@ from checker.checks.parts.intakes import try_intake
 from checker.checks.parts.journals import try_journals
 from checker.checks.parts.lanes import try_lanes
 from checker.checks.parts.pools import try_pools
+from checker.checks.parts.reopened_logs import try_reopened_logs
 from checker.checks.parts.snapshot_joins import try_snapshot_joins
 from checker.checks.parts.snapshot_servers import try_serving
+from checker.checks.parts.state_roots import try_state_roots
 from checker.checks.parts.stored_files import try_files
 from checker.checks.parts.trial import Trial, Turn, draws_of, turns_of
 from checker.checks.parts.waiting import try_waiting
@@ -48,6 +50,8 @@ TRIALS: Final = (
     Turn(try_waiting_lists, every=3),
     Turn(try_snapshot_joins, every=3),
     Turn(try_serving, every=3),
+    Turn(try_reopened_logs, every=3),
+    Turn(try_state_roots, every=4),
     Turn(try_exchanges, every=3),
     Turn(try_followed_goals, every=2),
     Turn(try_intake),
@@ -81,8 +85,9 @@ class Parts(Check):
         assert self.run.test_bed is not None, "a check that is not asked has no end"
         seed = self.run.test_bed.seed
         trials = (*find_trials(seed, self.run.engine), *self.run.trials)
-        for trial in trials:
-            self._try(trial, seed)
+        with self.run.watched(lambda: self.tally.compared, "a specimen of the check parts"):
+            for trial in trials:
+                self._try(trial, seed)
         return self.tally.result(f"{self.tally.compared:,} answers of parts on {len(trials)} specimens were right")
 
     def _try(self, trial: Trial, seed: int) -> None:

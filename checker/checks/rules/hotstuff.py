@@ -139,8 +139,8 @@ class HotStuffJournal:
             return f"the parent is of view {parent_view}, and the lock was at view {self._locked}"
         if self._proved > self._locked:
             return f"a proof of finality locks view {self._proved}, and the lock was at view {self._locked}"
-        # Only of a block that it has voted for itself does the journal say what its certificate locks; of a leader's two
-        # that of the other one may be certified.
+        # Only of a block that it has voted for itself does the journal say what its certificate locks; of a leader's
+        # two blocks the other one may be certified.
         lock = self._parents.get(self._certified.get(parent_view, b""), 0)
         if self._chain == _THREE_CHAIN and lock > self._locked:
             return f"the certificate of view {parent_view} locks view {lock}, and the lock was at view {self._locked}"

@@ -1,5 +1,6 @@
 """Parts of a validator that are wrong in what few drawn runs bring about, tried on specimens."""
 
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 import pytest
@@ -128,6 +129,20 @@ def test_a_proof_of_depth_that_nobody_sealed_is_named(monkeypatch):
     monkeypatch.setattr(sealing, "find_burial_fault", lambda *_: "")
 
     assert "is believed in a proof of depth" in judged(0, "longest-chain").summary
+
+
+def test_a_specimen_that_computes_for_ever_would_show():
+    """As a count of answers that stands still while the check is at work."""
+    seen = []
+
+    @contextmanager
+    def watched(count, what):
+        seen.append((what, count()))
+        yield
+        seen.append((what, count()))
+
+    result = finish(Parts(make_run(test_bed=SimpleNamespace(seed=1), chain=[None], engine="simplex", watched=watched)))
+    assert seen == [("a specimen of the check parts", 0), ("a specimen of the check parts", result.compared)]
 
 
 def test_each_policy_has_its_guarantees_restated():

@@ -2,6 +2,7 @@
 
 import pytest
 
+from checker.checks.parts.bare_agenda import Agenda
 from checker.checks.parts.bare_agreement import bare_agreement
 from checker.checks.parts.trial import draws_of
 from checker.checks.rules.registry import RULES
@@ -73,3 +74,14 @@ def test_the_same_seed_asks_the_same(engine):
 
     asked = [list(trial(draws_of(Chance(7), trial.__name__))) for _ in range(2)]
     assert asked[0] == asked[1]
+
+
+def test_engines_that_act_without_end_in_one_instant_are_stopped():
+    agenda = Agenda()
+
+    def again():
+        agenda.post(0, again)
+
+    agenda.post(0, again)
+    with pytest.raises(RecursionError, match="engines do more than 200,000 things"):
+        agenda.run_until(1)

@@ -165,3 +165,15 @@ def test_the_verifier_imports_nothing_of_the_project():
 
     assert imported == {"collections.abc", "hashlib", "typing"}
     assert not [node for node in ast.walk(tree) if isinstance(node, ast.Import)]
+
+
+@pytest.mark.parametrize("length", range(16))
+def test_a_number_that_is_cut_short_proves_nothing(length):
+    """Of a log of one operation both numbers would be read as they are."""
+    database = Database()
+    proof = database.prove_operation(0)
+    (operation,) = database.operations()
+
+    assert len(proof) == 16
+    assert verify_operation(proof, database.root, 0, operation)
+    assert not verify_operation(proof[:length], database.root, 0, operation)

@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.state_batches import KEYS, canonical_plainly, commit, fork
 from validators.state import Database, DeadBranch, NotRetained, PrunedLocation, StaleBatch
+from validators.state.activity import CHUNK_BITS
 
 MANY_KEYS = [sha256(b"%d" % number).digest() for number in range(200)]
 
@@ -149,3 +150,29 @@ class TestPrune:
 
         # Twice the blocks: only the heights of the tree may have grown.
         assert all(late <= early + early // 4 + 4 for early, late in zip(*peaks, strict=True)), peaks
+
+
+class TestAfterARebuild:
+    """The bitmap is to be made again then, and is when it is asked for."""
+
+    def test_a_rewind_keeps_the_rows_that_it_is_made_in(self):
+        database = Database(retain=1)
+        while database.size < 2 * CHUNK_BITS:
+            commit(database, {KEYS[0]: b"%d" % database.size})
+        expected = database.canonical_root
+        commit(database, {KEYS[0]: b"taken back"})
+        database.rebuild()
+        database.rewind(1)
+
+        assert database.canonical_root == expected
+
+    def test_a_pruning_comes_after_what_needs_the_pruned_chunks(self):
+        database = Database()
+        while database.size < 3 * CHUNK_BITS:
+            commit(database, {KEYS[0]: b"%d" % database.size})
+        expected = database.canonical_root
+        database.rebuild()
+        database.prune()
+
+        assert database.start > 0
+        assert database.canonical_root == expected

@@ -170,6 +170,18 @@ class TestLog:
         sync(disk)
         assert FinalizedLog(disk).recover().base.height == 90
 
+    def test_damage_of_an_older_log_above_genesis_is_not_told(self):
+        """It stays as it is, as that of an older base does: each start would tell it again, as cut off."""
+        disk, log = log_of(1, 2)
+        log.install(height=10, encoded=b"ten")
+        sync(disk)
+        flip(disk, "operations-a", 20)
+
+        assert FinalizedLog(disk).recover().damages == []
+        assert FinalizedLog(disk).read().damages == []
+        flip(disk, "snapshot-b", 20)
+        assert {damage.file for damage in FinalizedLog(disk).recover().damages} == {"operations-a", "snapshot-b"}
+
     def test_a_base_that_was_damaged_once_is_not_used_again(self):
         """Not even if it can be read the next time: the log has gone on elsewhere."""
         disk, log = log_of(1)
