@@ -1,5 +1,5 @@
-"""The check of parts: what a validator is made of, tried on specimens that few drawn runs bring about.
+"""The check of parts: a validator's parts, tried on specimens that few drawn runs bring about.
 
-Each trial stands with what it tries: `journals`, `stored_files`, `waiting`, and beside the rules of an engine those of
-its own parts (`checker.checks.rules`). What has to come out is worked out there by the plainest means.
+A room for each room of `validators/`, and each trial with what it tries; those of an engine's own parts stand beside
+its rules (`checker.checks.rules`). What has to come out is worked out there by the plainest means.
 """

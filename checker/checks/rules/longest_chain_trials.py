@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from checker.checks.parts.keyed_scheme import KeyedScheme
+from checker.checks.parts.engines.keyed_scheme import KeyedScheme
 from checker.checks.parts.trial import Asked, Draw
 from validators.consensus.longest_chain import Burial, LongestChainConfig, SealedHeader
 from validators.consensus.longest_chain.kind import LONGEST_CHAIN

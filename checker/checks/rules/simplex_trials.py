@@ -7,7 +7,7 @@ certificate is asked for while its block is being certified.
 
 from typing import Final
 
-from checker.checks.parts.keyed_scheme import KeyedScheme
+from checker.checks.parts.engines.keyed_scheme import KeyedScheme
 from checker.checks.parts.trial import Asked, Draw
 from validators.consensus.interface import Append, Effect, Received, Record, Send, Started
 from validators.consensus.simplex import (

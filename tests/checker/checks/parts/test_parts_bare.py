@@ -2,8 +2,8 @@
 
 import pytest
 
-from checker.checks.parts.bare_agenda import Agenda
-from checker.checks.parts.bare_agreement import bare_agreement
+from checker.checks.parts.engines.bare_agenda import Agenda
+from checker.checks.parts.engines.bare_agreement import bare_agreement
 from checker.checks.parts.trial import draws_of
 from checker.checks.rules.registry import RULES
 from network.chance import Chance

@@ -10,8 +10,8 @@ from hashlib import sha256
 from types import SimpleNamespace
 from typing import Any, Final, cast
 
-from checker.checks.parts.snapshot_forgeries import UNANSWERED, Peer, Served, draw_forger
-from checker.checks.parts.snapshot_stage import (
+from checker.checks.parts.sync.snapshot_forgeries import UNANSWERED, Peer, Served, draw_forger
+from checker.checks.parts.sync.snapshot_stage import (
     PLAIN,
     Act,
     AheadEngine,

@@ -9,9 +9,9 @@ with the same key. A trial in four is calm, and no view may be given up in it.
 from typing import Final
 
 from checker.checks.observations import short
-from checker.checks.parts.bare_chain import GENESIS
-from checker.checks.parts.bare_node import BareNode, StageWatch
-from checker.checks.parts.bare_stage import BareStage
+from checker.checks.parts.engines.bare_chain import GENESIS
+from checker.checks.parts.engines.bare_node import BareNode, StageWatch
+from checker.checks.parts.engines.bare_stage import BareStage
 from checker.checks.parts.trial import Asked, Draw, Trial
 from checker.checks.planned import NOT_PLANNED
 from checker.checks.rules.engine_rules import EngineRules

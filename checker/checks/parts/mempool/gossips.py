@@ -14,7 +14,7 @@ from msgspec import structs
 from nacl.signing import SigningKey
 
 from checker.checks.parts.bare_port import COSTS, REGOSSIP_US, SAME, BarePort, SentMessage, settings_of
-from checker.checks.parts.pools import SENDERS, PlainPool
+from checker.checks.parts.mempool.pools import SENDERS, PlainPool
 from checker.checks.parts.trial import Asked, Draw
 from network.types import Label
 from scheduler import RuleCell

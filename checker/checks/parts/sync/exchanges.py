@@ -7,10 +7,10 @@ replica has lost some of its final blocks and lacks some of those above them, an
 
 from typing import Final
 
-from checker.checks.parts.bare_exchange import GENESIS, SOUND_SEALS, BareExchange, Made, make_block
 from checker.checks.parts.bare_port import SentMessage
-from checker.checks.parts.plain_exchange import Given, PlainExchange
-from checker.checks.parts.serving_limits import try_limits
+from checker.checks.parts.sync.bare_exchange import GENESIS, SOUND_SEALS, BareExchange, Made, make_block
+from checker.checks.parts.sync.plain_exchange import Given, PlainExchange
+from checker.checks.parts.sync.serving_limits import try_limits
 from checker.checks.parts.trial import Asked, Draw
 from network.types import Label
 from validators.execution.blocks import Block

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from checker.checks.parts.bare_agenda import Action
-from checker.checks.parts.bare_chain import GENESIS, BareBlock
+from checker.checks.parts.engines.bare_agenda import Action
+from checker.checks.parts.engines.bare_chain import GENESIS, BareBlock
 from validators.consensus.interface import (
     ConsensusEngine,
     EngineMessage,

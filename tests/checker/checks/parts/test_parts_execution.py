@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from checker.checks.parts import headers
-from checker.checks.parts.block_trees import try_block_trees
-from checker.checks.parts.headers import try_headers
+from checker.checks.parts.execution import headers
+from checker.checks.parts.execution.block_trees import try_block_trees
+from checker.checks.parts.execution.headers import try_headers
+from checker.checks.parts.execution.waiting_lists import try_waiting_lists
 from checker.checks.parts.trial import draws_of
-from checker.checks.parts.waiting_lists import try_waiting_lists
 from network.chance import Chance
 from scheduler import buckets, ready_queue
 from scheduler.calendar import CalendarProfile, CalendarQueue

@@ -7,7 +7,7 @@ in a run at most once or twice, seldom just where the last one stops to be of us
 from types import SimpleNamespace
 from typing import Any, Final, cast
 
-from checker.checks.parts.snapshot_stage import (
+from checker.checks.parts.sync.snapshot_stage import (
     PLAIN,
     Act,
     AheadEngine,

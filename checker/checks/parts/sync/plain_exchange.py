@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
-from checker.checks.parts.bare_exchange import FORGED, SEAL_SIGNATURES, SOUND_SEALS, Made
 from checker.checks.parts.bare_port import COSTS, GRACE_US, TIMEOUT_US, SentMessage
-from checker.checks.parts.serving_limits import ANSWER_BLOCKS, ANSWER_BYTES
+from checker.checks.parts.sync.bare_exchange import FORGED, SEAL_SIGNATURES, SOUND_SEALS, Made
+from checker.checks.parts.sync.serving_limits import ANSWER_BLOCKS, ANSWER_BYTES
 from network.types import Label
 from validators.consensus.interface import BlockArrived
 from validators.messages import BlockRequest

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from checker.checks.parts.log_forms import try_log_forms
-from checker.checks.parts.plain_log import CHUNK, DIGEST, FORMS, PlainLog, Writes, draw_log
-from checker.checks.parts.state_proofs import ask_proofs, ask_snapshot, is_refused, open_log, open_snapshot
+from checker.checks.parts.state.log_forms import try_log_forms
+from checker.checks.parts.state.plain_log import CHUNK, DIGEST, FORMS, PlainLog, Writes, draw_log
+from checker.checks.parts.state.state_proofs import ask_proofs, ask_snapshot, is_refused, open_log, open_snapshot
 from checker.checks.parts.trial import Asked, Draw
 from checker.oracle.from_scratch import canonical_root_of
 from network.memo import Memo

@@ -7,8 +7,8 @@ limits are.
 
 from typing import Final, cast
 
-from checker.checks.parts.bare_exchange import GENESIS, BareExchange, Made, make_block
 from checker.checks.parts.bare_port import COSTS, SentMessage
+from checker.checks.parts.sync.bare_exchange import GENESIS, BareExchange, Made, make_block
 from checker.checks.parts.trial import Asked, Draw
 from network.types import Label
 from validators.execution.blocks import Block

@@ -2,8 +2,8 @@
 
 import pytest
 
-from checker.checks.parts.snapshot_joins import try_snapshot_joins
-from checker.checks.parts.snapshot_servers import try_serving
+from checker.checks.parts.sync.snapshot_joins import try_snapshot_joins
+from checker.checks.parts.sync.snapshot_servers import try_serving
 from checker.checks.parts.trial import draws_of
 from network.chance import Chance
 from validators.state import Database

@@ -7,8 +7,8 @@ framed and none, and a floor that lies one place beside those that are allowed, 
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from checker.checks.parts.plain_log import CHUNK, DIGEST, FORMS, Form, PlainLog, draw_log
-from checker.checks.parts.state_proofs import is_refused, open_log
+from checker.checks.parts.state.plain_log import CHUNK, DIGEST, FORMS, Form, PlainLog, draw_log
+from checker.checks.parts.state.state_proofs import is_refused, open_log
 from checker.checks.parts.trial import Asked, Draw
 from checker.oracle.from_scratch import canonical_root_of
 from validators.state import CorruptLog, Snapshot

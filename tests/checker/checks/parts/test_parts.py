@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from checker.checks.parts.guaranteed import GUARANTEED
+from checker.checks.parts.execution.guaranteed import GUARANTEED
 from checker.checks.parts.parts import TRIALS, Parts, find_trials
 from checker.checks.rules.registry import RULES
 from scheduler import POLICIES, Guarantees, solvency

@@ -4,11 +4,11 @@ from itertools import islice
 
 import pytest
 
-from checker.checks.parts.exchanges import try_exchanges
-from checker.checks.parts.followed_goals import try_followed_goals
-from checker.checks.parts.gossips import try_gossip
-from checker.checks.parts.intakes import try_intake
-from checker.checks.parts.pools import try_pools
+from checker.checks.parts.mempool.gossips import try_gossip
+from checker.checks.parts.mempool.intakes import try_intake
+from checker.checks.parts.mempool.pools import try_pools
+from checker.checks.parts.sync.exchanges import try_exchanges
+from checker.checks.parts.sync.followed_goals import try_followed_goals
 from checker.checks.parts.trial import draws_of
 from network.chance import Chance
 from validators import intake

@@ -4,8 +4,8 @@ from collections import deque
 
 import pytest
 
-from checker.checks.parts.reopened_logs import try_reopened_logs
-from checker.checks.parts.state_roots import try_state_roots
+from checker.checks.parts.state.state_roots import try_state_roots
+from checker.checks.parts.storage.reopened_logs import try_reopened_logs
 from checker.checks.parts.trial import draws_of
 from network.chance import Chance
 from validators import recovery

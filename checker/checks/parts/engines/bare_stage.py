@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from checker.checks.parts.bare_agenda import Action, Agenda
-from checker.checks.parts.bare_chain import GENESIS, BareBlock, BareChain
-from checker.checks.parts.bare_node import BareNode, StageWatch, WantedBlock
-from checker.checks.parts.keyed_scheme import KeyedScheme
+from checker.checks.parts.engines.bare_agenda import Action, Agenda
+from checker.checks.parts.engines.bare_chain import GENESIS, BareBlock, BareChain
+from checker.checks.parts.engines.bare_node import BareNode, StageWatch, WantedBlock
+from checker.checks.parts.engines.keyed_scheme import KeyedScheme
 from checker.checks.parts.trial import Draw
 from network.types import MILLISECOND_US
 from validators.consensus.interface import (

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Final, NamedTuple, TypeAlias, cast
 
-from checker.checks.parts.bare_exchange import GENESIS, Made, make_block
+from checker.checks.parts.sync.bare_exchange import GENESIS, Made, make_block
 from checker.checks.parts.trial import Asked, Draw
 from validators.execution import Engine
 from validators.execution.blocks import Block

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from checker.checks.parts.snapshot_stage import (
+from checker.checks.parts.sync.snapshot_stage import (
     CHUNK_BITS,
     Certificate,
     FinalState,

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from checker.checks.parts.plain_log import CHUNK, DIGEST, Form, PlainLog
+from checker.checks.parts.state.plain_log import CHUNK, DIGEST, Form, PlainLog
 from checker.checks.parts.trial import Asked, Draw
 from validators.state import (
     AbsentKey,

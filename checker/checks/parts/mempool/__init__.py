@@ -1,0 +1,1 @@
+"""Specimens of mempools, of gossip, and of the intake of messages."""

@@ -1,0 +1,1 @@
+"""Specimens of states, of their proofs and of their operation logs; the roots are the oracle's."""

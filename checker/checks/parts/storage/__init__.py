@@ -1,0 +1,1 @@
+"""Specimens of what is on a disk, and of starts from it."""

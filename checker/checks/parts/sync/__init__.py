@@ -1,0 +1,1 @@
+"""Specimens of what replicas give each other: blocks, goals over them, and snapshots."""
