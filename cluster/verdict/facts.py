@@ -15,7 +15,7 @@ from cluster.runtime.replicas import section_of, settings_of, topology_of
 from cluster.runtime.watchdog import Watchdog
 from cluster.scenario.model import Scenario
 from cluster.scenario.sections.replicas import ReplicaSection
-from cluster.verdict.second_chain import trials_of
+from cluster.verdict.swarm_trials import trials_of
 from cluster.workloads.planned import expected_fires, expected_workloads
 from faults import byzantine_validators
 from network.topology import LinkSpec

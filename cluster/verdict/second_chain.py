@@ -15,16 +15,12 @@ from checker.checks.parts.trial import Asked, Draw, Trial
 from cluster.runtime.genesis import genesis_of, keys_of
 from cluster.scenario.model import Scenario
 from cluster.workloads.planned import transactions_of
-from network.draw import SWARM
 from network.types import MILLISECOND_US
 from validators.execution import Engine, Executed, ProposalContext
 from validators.execution.block_tree import ApplyMode
 from validators.execution.blocks import Transaction, decode_transaction
 from validators.identity import TransactionVerifier
 from validators.settings import make_engine
-
-EVERY: Final = 2
-"""One seed of the swarm in so many has a second chain."""
 
 FIRST_SEED: Final = 2_000_000_000
 """The seed of the first of them, the next has the next: the swarm deals policies in turn. No campaign gets there."""
@@ -34,12 +30,6 @@ BLOCKS: Final = 12
 
 WITHHELD_PERCENT: Final = 40
 """Share of the submissions that a leader of a branch that is given up leaves out."""
-
-
-def trials_of(scenario: Scenario, seed: int) -> Sequence[Trial]:
-    """Return what a run tries beside the specimens of every run: a second chain, in every other seed of the swarm."""
-    # Half of the seeds find nearly all that all of them would, and one costs a tenth of a run.
-    return (second_chain(seed // EVERY),) if scenario.name == SWARM and seed % EVERY == 0 else ()
 
 
 def second_chain(number: int) -> Trial:

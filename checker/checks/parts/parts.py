@@ -3,7 +3,8 @@
 A run has the damage, the payers and the power cuts that its seed draws, and a mistake that takes three things at once
 shows in none of hundreds. Here a journal, a file, a waiting set or an engine's vote is brought there by hand,
 by a few draws of the run's own seed, and has to come out as the documents say. It is the code that the run has used:
-what is wrong with it is wrong with the run's validators too. And a few engines agree on names of blocks without blocks.
+what is wrong with it is wrong with the run's validators too. A seed of the swarm has more of them, and in each a few
+engines agree on names of blocks without blocks.
 """
 
 from collections.abc import Sequence
@@ -46,28 +47,37 @@ TRIALS: Final = (
     Turn(try_guarantees),
     Turn(try_barriers),
     Turn(try_headers, every=2),
+    Turn(try_reopened_logs, every=3),
+    Turn(try_intake),
+    Turn(try_pools, every=2),
+    Turn(try_lanes),
+)
+"""Trials of every run, whatever its engine is."""
+
+LONG_TRIALS: Final = (
     Turn(try_block_trees, every=2),
     Turn(try_waiting_lists, every=3),
     Turn(try_snapshot_joins, every=3),
     Turn(try_serving, every=3),
-    Turn(try_reopened_logs, every=3),
     Turn(try_state_roots, every=4),
     Turn(try_exchanges, every=3),
     Turn(try_followed_goals, every=2),
-    Turn(try_intake),
-    Turn(try_pools, every=2),
     Turn(try_gossip, every=4),
-    Turn(try_lanes),
 )
-"""Trials of every chain, whatever its engine is."""
+"""Trials of runs of the swarm, whatever their engine is: together they cost as much as a short run."""
 
 ENGINES_ALONE: Final = {name: Turn(bare_agreement(ENGINES[name], rules)) for name, rules in RULES.items()}
-"""By engine the trial in which a few of them agree on the names of blocks."""
+"""By engine the trial of runs of the swarm in which a few of them agree on the names of blocks."""
 
 
 def find_trials(seed: int, engine: str) -> Sequence[Trial]:
-    """Return the trials of a run with this seed."""
-    return turns_of((*TRIALS, *RULES[engine].trials, ENGINES_ALONE[engine]), seed)
+    """Return the trials of any run with this seed."""
+    return turns_of((*TRIALS, *RULES[engine].trials), seed)
+
+
+def find_long_trials(seed: int, engine: str) -> Sequence[Trial]:
+    """Return what a run of the swarm with this seed tries besides."""
+    return turns_of((*LONG_TRIALS, ENGINES_ALONE[engine]), seed)
 
 
 class Parts(Check):

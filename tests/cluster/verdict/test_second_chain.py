@@ -7,9 +7,8 @@ import pytest
 from checker.checks.parts.trial import draws_of
 from checker.mutants import CATALOGUE
 from checker.mutants.mutant import Swaps
-from cluster.scenario.load import load_scenario
 from cluster.swarm.generator import draw_scenario
-from cluster.verdict.second_chain import FIRST_SEED, second_chain, trials_of
+from cluster.verdict.second_chain import FIRST_SEED, second_chain
 from network.chance import Chance
 from validators.execution.block_tree import BlockTree
 from validators.execution.view import DecodedCache
@@ -59,13 +58,3 @@ class TestSecondChain:
         monkeypatch.setattr(DecodedCache, "forget", lambda *_: None)
 
         assert "is kept as it is not" in next(filter(None, map(faults_of, CHAINS)))[0]
-
-
-class TestTrials:
-    def test_every_other_seed_of_the_swarm_has_one(self):
-        scenario = draw_scenario(0)
-
-        assert [len(trials_of(scenario, seed)) for seed in range(6)] == [1, 0, 1, 0, 1, 0]
-
-    def test_a_scenario_with_a_name_has_none(self):
-        assert trials_of(load_scenario("calm", ()), 0) == ()
