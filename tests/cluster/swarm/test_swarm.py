@@ -20,7 +20,7 @@ from network.draw import Draw
 from scheduler import LaneConfig, TimerConfig
 from tests.frozen import SWARM_SEEDS, read_frozen
 
-CLEAN_SEEDS = range(50)
+CLEAN_SEEDS = SWARM_SEEDS
 FROZEN = read_frozen()
 DRAWN = [draw_scenario(seed) for seed in range(200)]
 MORE = [draw_scenario(seed) for seed in range(200, 640)]
