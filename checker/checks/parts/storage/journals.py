@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from checker.checks.parts.trial import Asked, Draw
 from validators.storage import JOURNAL_FILES, Journal, JournalHead, JournalLostError, SimulatedDisk, provision
+from validators.storage.medium import IoErrors
 
 HEAD: Final = JournalHead(chain_id="specimen", validator=0, public_key=b"key", epoch=0)
 FLOOR: Final = b"floor"
@@ -51,6 +52,7 @@ class _Start(NamedTuple):
 
 def try_journals(draw: Draw) -> Asked:
     """Yield what is asked of a journal, and whether it is so."""
+    yield "a disk without a journal is told to be damaged", _loss_of((b"", b"")) == "the disk holds none"
     for _ in range(_STORIES):
         old = _write(draw)
         new = _prune(old, draw)
@@ -59,6 +61,9 @@ def try_journals(draw: Draw) -> Asked:
             yield from _try_damage(written, draw, is_torn=True)
             yield from _try_damage(written, draw, is_torn=False)
         yield from _try_power_cuts(old, new, draw)
+        yield from _try_unreadable(old)
+        spoilt = [bytes(len(copy)) for copy in old.copies]
+        yield "a damaged journal is told to be none", _loss_of(spoilt) == "its head is damaged in both copies"
 
 
 def _write(draw: Draw) -> _Written:
@@ -148,6 +153,19 @@ def _try_power_cuts(old: _Written, new: _Written, draw: Draw) -> Asked:
     yield from _compare((new.copies[0], old.copies[1]), after, "was pruned in one copy")
 
 
+def _try_unreadable(written: _Written) -> Asked:
+    """Prune while nothing can be read: all stays, and the next pruning does its work."""
+    disk = _disk_of(written.copies)
+    journal = Journal(disk)
+    journal.recover(HEAD)
+    disk.medium.impose("unreadable", IoErrors(read_ppm=1_000_000, write_ppm=0, sync_ppm=0))
+    journal.prune(FLOOR, keep=lambda _: False)
+    disk.medium.lift("unreadable")
+    yield "a journal that cannot be read is pruned", _read(disk) == written.copies
+    journal.prune(FLOOR, keep=lambda _: False)
+    yield "a journal that can be read again is not pruned", _start(disk) == _Start((), FLOOR)
+
+
 def _compare(copies: Sequence[bytes], expected: _Start, what: str) -> Asked:
     """Start on these copies, go on, and start again on each copy alone."""
     disk = _disk_of(copies)
@@ -177,6 +195,15 @@ def _start(disk: SimulatedDisk) -> _Start:
     except JournalLostError:
         return _Start(None)
     return _Start(tuple(found.artifacts), found.head.floor)
+
+
+def _loss_of(copies: Sequence[bytes]) -> str:
+    """Return the reason for which a start takes its votes for lost; empty where it does not."""
+    try:
+        Journal(_disk_of(copies)).recover(HEAD)
+    except JournalLostError as error:
+        return error.reason
+    return ""
 
 
 def _disk_of(copies: Sequence[bytes]) -> SimulatedDisk:

@@ -20,7 +20,7 @@ from validators.consensus.simplex import recovery, resolver
 from validators.consensus.simplex.election import LeaderActivity
 from validators.state import database
 from validators.state.store import rebuild_store
-from validators.storage import Barrier, journal, records
+from validators.storage import Barrier, JournalLostError, journal, records
 from validators.storage.files import BlockFile, FinalizedLog
 from validators.storage.records import RecordFile
 from validators.sync.follower import Fetch, Follower, Settled
@@ -83,6 +83,10 @@ def hold_what_is_notarized(views, view):
     return [found.notarization] if found is not None and found.notarization is not None else []
 
 
+def read_no_head(*_):
+    raise JournalLostError("its head is damaged in both copies")
+
+
 def run_at_once(self, advance=Barrier._advance):
     self._is_advancing = False
     advance(self)
@@ -97,6 +101,8 @@ WRONG = {
     ),
     "ends that stay torn": (RecordFile, "cut", lambda *_: None, "is not mended by a start"),
     "damage that is not missed": (journal, "_synced_bytes", lambda _record: 0, "is damaged in both copies"),
+    "empty disks that are damaged": (journal, "_read_head", read_no_head, "without a journal is told to be damaged"),
+    "prunings that fail of a read": (journal, "DiskReadError", KeyError, "breaks"),
     "records of any place": (RecordFile, "_seed", lambda self, _offset: self._checksum, "where it was not"),
     "damaged blocks that are held": (BlockFile, "get", keep_damaged, "a block reads otherwise"),
     "torn ends that count as damage": (records, "TORN", records.DAMAGED, "otherwise than it is told"),
