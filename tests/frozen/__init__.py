@@ -1,7 +1,8 @@
 """Digests that no change of layout, words or seams may move, and what produces them again.
 
 `digests.json` holds the digest and what failed of every shipped scenario (small size, seed 0), of the first swarm
-seeds, and of the run that killed each mutant in one campaign. `python -m tests.frozen [NAME ...]` compares.
+seeds, and of a run that kills each mutant: the first of a campaign, or a quicker one. `python -m tests.frozen
+[NAME ...]` compares.
 """
 
 import json
