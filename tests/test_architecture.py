@@ -107,6 +107,7 @@ KNOWS_HOTSTUFF = (
     "checker/checks/rules/hotstuff_certificates.py",
     "checker/checks/rules/hotstuff_duties.py",
     "checker/checks/rules/hotstuff_traffic.py",
+    "checker/checks/rules/hotstuff_trials.py",
     "checker/checks/rules/hotstuff_views.py",
     "checker/checks/rules/verified_votes.py",
     "checker/mutants/",

@@ -58,7 +58,7 @@ def test_the_default_scenario_at_full_size_is_the_storm_it_promises():
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if load_scenario(name).requires])
-def test_a_scenario_without_all_that_it_requires_is_inconclusive_and_names_each(name):
+def test_a_scenario_names_each_thing_that_it_requires_and_lacks(name):
     """A run that promised a fault or a workload which never came proves nothing, however short it is."""
     required = load_scenario(name).requires
 
@@ -79,7 +79,7 @@ def without(name, required):
 
 
 def lacking(result):
-    """What an inconclusive run lacks because it is switched off, in the order of names."""
+    """Faults and workloads that an inconclusive run names as switched off, in the order of names."""
     assert result.exit_code == 3, result.headline
     checks = [check for check in result.checks if check.name in {"faults-effective", "workloads-effective"}]
     return sorted(SWITCHED_OFF.findall("; ".join(check.summary for check in checks if check.status == "inconclusive")))

@@ -128,6 +128,9 @@ def _try_readings(chance: Chance) -> Iterator[tuple[str, bool]]:
     disk = _disk_with(chance, BitFlip(_ALWAYS), *JOURNAL_FILES)
     damaged = [disk.read(name) != _BYTES for name in JOURNAL_FILES]
     yield "rot hits no copy of a journal, or both at one place", damaged.count(True) == 1
+    disk = _disk_with(chance, BitFlip(_ALWAYS, ("operations",)), _FILE, "operations-a")
+    hit = [name for name in (_FILE, "operations-a") if disk.read(name) != _BYTES]
+    yield "rot of one kind of files hits another kind, or no generation of its own", hit == ["operations-a"]
 
 
 def _try_other_bytes(chance: Chance) -> Iterator[tuple[str, bool]]:

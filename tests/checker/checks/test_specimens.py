@@ -125,6 +125,7 @@ WRONG = {
     "a torn write that leaves nothing": (medium, "_torn", lambda *_: b"", "no torn write ends within a sector"),
     "a torn write that leaves all": (medium, "_torn", lambda tail, *_: tail, "every torn write leaves all"),
     "rot that changes nothing": (medium, "_flip", lambda content, _draw: content, "rot at its full rate"),
+    "rot of every file": (medium, "_is_about", lambda *_: True, "of one kind of files hits another kind"),
     "rot that stays": (Medium, "overwritten", lambda *_: None, "rot stays where it was overwritten"),
     "rot of the disk before": (Medium, "forget", lambda _self: None, "has the rot of the one before"),
     "a write that is not misdirected": (Medium, "appended", lambda *_: None, "the place of a misdirected write has it"),

@@ -14,6 +14,8 @@ from scheduler.policies.fifo_free import FifoFree
 from scheduler.pool import PoolRules
 from tests.support.checks import finish, make_run
 from validators.actors.metering import GasMeter, Meter
+from validators.consensus.hotstuff import sealing as hotstuff_sealing
+from validators.consensus.hotstuff.config import HotStuffConfig
 from validators.consensus.longest_chain import sealing
 from validators.consensus.registry import ENGINES
 from validators.consensus.simplex import recovery, resolver
@@ -129,6 +131,26 @@ def test_a_part_that_is_wrong_is_named(name, monkeypatch):
 
     failed = (result.summary for result in map(judged, SEEDS) if result.status == "failed")
     assert any(pattern in summary for summary in failed)
+
+
+def test_waits_that_do_not_double_are_named(monkeypatch):
+    monkeypatch.setattr(HotStuffConfig, "wait_us", lambda config, _given_up: config.view_timeout_us)
+
+    assert "does not double up to the longest" in judged(0, "hotstuff").summary
+
+
+@pytest.mark.parametrize(
+    ("replaced", "seal"),
+    [
+        ("find_timeout_certificate_fault", "timeouts that nobody signed"),
+        ("find_block_certificate_fault", "a certificate that nobody signed"),
+        ("_find_form_fault", "a block on another parent"),
+    ],
+)
+def test_a_seal_of_what_is_not_looked_at_is_named(replaced, seal, monkeypatch):
+    monkeypatch.setattr(hotstuff_sealing, replaced, lambda *_: "")
+
+    assert f"{seal} is sound" in judged(0, "hotstuff").summary
 
 
 def test_a_proof_of_depth_that_nobody_sealed_is_named(monkeypatch):

@@ -1,0 +1,129 @@
+"""Seals and waits of a HotStuff specimen: sound ones, and such as a Byzantine leader may make up.
+
+A block on an older parent than its timeouts show is drawn seldom, and a third wait in a row as well.
+"""
+
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from checker.checks.parts.engines.keyed_scheme import KeyedScheme
+from checker.checks.parts.trial import Asked, Draw
+from network.types import MILLISECOND_US
+from validators.consensus.hotstuff.config import HotStuffConfig
+from validators.consensus.hotstuff.messages import BlockSeal, QuorumCertificate, TimeoutCertificate
+from validators.consensus.hotstuff.sealing import check_seal, encode_seal
+from validators.consensus.interface import HeaderFacts
+
+_VOTE_NAMESPACE: Final = b"stampede_HOTSTUFF_VOTE"
+_TIMEOUT_NAMESPACE: Final = b"stampede_HOTSTUFF_TIMEOUT"
+_VALIDATORS: Final = 4
+_QUORUM: Final = 3
+_WAITS: Final = 8
+_FORGED: Final = b"nobody's"
+_StructT = TypeVar("_StructT", bound=msgspec.Struct)
+
+
+def try_waits(draw: Draw) -> Asked:
+    """Yield whether the wait of a view doubles with each one that is given up, up to the longest."""
+    first_us = (1 + draw(2_000)) * MILLISECOND_US
+    longest_us = first_us * (1 + draw(40))
+    config = HotStuffConfig(
+        profile="three-chain", view_timeout_us=first_us, view_timeout_max_us=longest_us, view_retention=8
+    )
+    expected_us = first_us
+    for given_up in range(_WAITS):
+        yield "the wait of a view does not double up to the longest", config.wait_us(given_up) == expected_us
+        expected_us = min(2 * expected_us, longest_us)
+    yield "a validator that is cut off for long waits longer than the longest wait", config.wait_us(1_000) == longest_us
+
+
+def try_seals(draw: Draw) -> Asked:
+    """Yield what is asked of seals, and whether it is so."""
+    view = 4 + draw(40)
+    gap = 1 + draw(3)
+    leader = view // 2 % _VALIDATORS
+    facts = HeaderFacts(view, _digest(draw), _digest(draw), 2 + draw(20), leader, b"")
+    justify = _certificate(view - gap, facts.parent, draw)
+    timeout = _timeouts(view - 1, [justify.view, *(draw(justify.view + 1) for _ in range(2))], draw)
+    sound = BlockSeal(justify, _vote(leader, view, facts.digest), timeout)
+    # Where the parent is of the view before, no timeouts say anything.
+    sound = sound if gap > 1 else _with(sound, timeout=None)
+    yield "a sound seal is refused", _is_sound(facts, sound)
+    stranger = (leader + 1 + draw(_VALIDATORS - 1)) % _VALIDATORS
+    blocks = {
+        "another leader's block": facts._replace(proposer=stranger),
+        "a block of a view that the leader does not lead": facts._replace(view=view + 2),
+        "a block on another parent": facts._replace(parent=_digest(draw)),
+        "a block that nobody voted for": facts._replace(digest=_digest(draw)),
+        "a first block with a certificate that is not of genesis": facts._replace(height=1),
+    }
+    for what, block in blocks.items():
+        yield f"a seal of {what} is sound", not _is_sound(block, sound)
+    seals = {
+        "a certificate of its own view": _with(sound, justify=_certificate(view, facts.parent, draw)),
+        "a certificate of genesis, far above it": _with(sound, justify=QuorumCertificate(0, facts.parent, b"", ())),
+        "a certificate that nobody signed": _with(sound, justify=_with(justify, signatures=(_FORGED,) * _QUORUM)),
+        "a vote that nobody signed": _with(sound, vote=_FORGED),
+        "another's vote": _with(sound, vote=_vote(stranger, view, facts.digest)),
+        "timeouts of another view": _with(sound, timeout=_timeouts(view - 2, [0, 0, 0], draw)),
+        "timeouts that nobody signed": _with(sound, timeout=_with(timeout, signatures=(_FORGED,) * _QUORUM)),
+    }
+    if gap > 1:
+        newer = _timeouts(view - 1, [justify.view, justify.view + 1, draw(justify.view + 1)], draw)
+        seals["timeouts that show a newer certificate"] = _with(sound, timeout=newer)
+    for what, seal in seals.items():
+        yield f"a seal with {what} is sound", not _is_sound(facts, seal)
+    yield "bytes behind a seal are passed over", not _is_valid(facts, encode_seal(sound) + b"\0")
+
+
+def _is_sound(facts: HeaderFacts, seal: BlockSeal) -> bool:
+    return _is_valid(facts, encode_seal(seal))
+
+
+def _is_valid(facts: HeaderFacts, encoded: bytes) -> bool:
+    return check_seal(KeyedScheme(0), facts, encoded, _VALIDATORS).ok
+
+
+def _with(struct: _StructT, **fields: Any) -> _StructT:  # noqa: ANN401 - of each field's own type
+    return msgspec.structs.replace(struct, **fields)
+
+
+def _digest(draw: Draw) -> bytes:
+    return bytes(draw(256) for _ in range(32))
+
+
+def _signers(draw: Draw) -> tuple[list[int], bytes]:
+    """Return a quorum that leaves one out, and its bitmap."""
+    left_out = draw(_VALIDATORS)
+    signers = [signer for signer in range(_VALIDATORS) if signer != left_out]
+    return signers, bytes([sum(1 << signer for signer in signers)])
+
+
+def _certificate(view: int, digest: bytes, draw: Draw) -> QuorumCertificate:
+    signers, bitmap = _signers(draw)
+    return QuorumCertificate(view, digest, bitmap, tuple(_vote(signer, view, digest) for signer in signers))
+
+
+def _timeouts(view: int, high_views: list[int], draw: Draw) -> TimeoutCertificate:
+    signers, bitmap = _signers(draw)
+    turn = draw(_QUORUM)
+    turned = [*high_views[turn:], *high_views[:turn]]
+    signatures = tuple(
+        KeyedScheme(signer).sign(_TIMEOUT_NAMESPACE, _varint(view) + _varint(high))
+        for signer, high in zip(signers, turned, strict=True)
+    )
+    return TimeoutCertificate(view, bitmap, tuple(turned), signatures)
+
+
+def _vote(signer: int, view: int, digest: bytes) -> bytes:
+    return KeyedScheme(signer).sign(_VOTE_NAMESPACE, _varint(view) + digest)
+
+
+def _varint(number: int) -> bytes:
+    """Return the encoding of a number in sevens of bits, the lowest first."""
+    groups = bytearray()
+    while number >= 0x80:
+        groups.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*groups, number])
