@@ -152,7 +152,9 @@ class Journal:
         # One copy is the only one while the other is written: damage in it since the start is repaired first.
         try:
             contents = [copy.read() for copy in self._copies]
-            _repair(self._copies, contents, _merge(contents), self._head.generation)
+            # Of no record an intact copy may be left; all of them are written anew below.
+            if merged := _merge(contents):
+                _repair(self._copies, contents, merged, self._head.generation)
         except DiskReadError:
             # Left as it is: what is appended is still right, and the next finality tries again.
             return

@@ -20,6 +20,7 @@ from validators.consensus.registry import ENGINES
 from validators.execution.blocks import Block, Header
 from validators.execution.errors import InvalidBlockError
 from validators.execution.genesis import Genesis
+from validators.execution.transactions import decoded
 from validators.execution.validity import check_header, check_roots, check_transactions, seal
 from validators.header_rules import HeaderRules
 from validators.settings import ValidatorSettings
@@ -203,6 +204,9 @@ def _try_lists(draw: Draw) -> Asked:
     refusal = _refusal(check_transactions, Block(sealed, more), grow_tree, is_known=True)
     yield "a known header is taken with other transactions", refusal is not None
 
+    garbage = b"\xc1" + _digest(draw)
+    yield "a block with bytes that are no transaction is taken", _refusal(lambda: list(decoded([garbage]))) is not None
+
     yield "a header is refused for the roots that it has", _refusal(check_roots, sealed, sealed) is None
     for name in roots:
         claimed = _with(sealed, **{name: _digest(draw)})
@@ -240,7 +244,7 @@ def _tree_root(items: Sequence[bytes], place: int) -> tuple[bytes, int]:
     return hashlib.sha256(place.to_bytes(8, "big") + content).digest(), place + 1
 
 
-def _refusal(check: Callable[..., None], *given: object, **named: object) -> InvalidBlockError | None:
+def _refusal(check: Callable[..., object], *given: object, **named: object) -> InvalidBlockError | None:
     """Return why a check refuses what it is given; None if it does not."""
     try:
         check(*given, **named)

@@ -154,7 +154,7 @@ def _try_power_cuts(old: _Written, new: _Written, draw: Draw) -> Asked:
 
 
 def _try_unreadable(written: _Written) -> Asked:
-    """Prune while nothing can be read: all stays, and the next pruning does its work."""
+    """Prune while nothing can be read: all stays, and the next pruning does its work, be nothing left of the copies."""
     disk = _disk_of(written.copies)
     journal = Journal(disk)
     journal.recover(HEAD)
@@ -164,6 +164,15 @@ def _try_unreadable(written: _Written) -> Asked:
     yield "a journal that cannot be read is pruned", _read(disk) == written.copies
     journal.prune(FLOOR, keep=lambda _: False)
     yield "a journal that can be read again is not pruned", _start(disk) == _Start((), FLOOR)
+    for spoilt in (b"", b"\0" * (written.ends[0] // 2)):
+        disk = _disk_of(written.copies)
+        journal = Journal(disk)
+        journal.recover(HEAD)
+        for name in JOURNAL_FILES:
+            disk.overwrite(name, 0, spoilt) if spoilt else disk.truncate(name, 0)
+        journal.prune(FLOOR, keep=lambda _: True)
+        is_anew = _start(disk) == _Start(written.entries, FLOOR)
+        yield "a journal that both copies have lost is not written anew as it is pruned", is_anew
 
 
 def _compare(copies: Sequence[bytes], expected: _Start, what: str) -> Asked:
