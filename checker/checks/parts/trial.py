@@ -1,6 +1,7 @@
 """The form of a trial: what is asked of a part on a specimen, and whether it is so."""
 
 from collections.abc import Callable, Iterator, Sequence
+from hashlib import sha256
 from typing import NamedTuple, TypeAlias
 
 from network.chance import Chance, below
@@ -24,6 +25,11 @@ def draws_of(chance: Chance, name: str) -> Draw:
         return below(draws.at(place), bound)
 
     return draw
+
+
+def draw_digest(draw: Draw) -> bytes:
+    """Return a digest that no other draw of a trial gives."""
+    return sha256(draw(2**63).to_bytes(8, "big")).digest()
 
 
 class Turn(NamedTuple):

@@ -3,12 +3,12 @@
 A block on an older parent than its timeouts show is drawn seldom, and a third wait in a row as well.
 """
 
-from typing import Any, Final, TypeVar
+from typing import Final
 
-import msgspec
+from msgspec.structs import replace
 
 from checker.checks.parts.engines.keyed_scheme import KeyedScheme
-from checker.checks.parts.trial import Asked, Draw
+from checker.checks.parts.trial import Asked, Draw, draw_digest
 from network.types import MILLISECOND_US
 from validators.consensus.hotstuff.config import HotStuffConfig
 from validators.consensus.hotstuff.messages import BlockSeal, QuorumCertificate, TimeoutCertificate
@@ -21,7 +21,6 @@ _VALIDATORS: Final = 4
 _QUORUM: Final = 3
 _WAITS: Final = 8
 _FORGED: Final = b"nobody's"
-_StructT = TypeVar("_StructT", bound=msgspec.Struct)
 
 
 def try_waits(draw: Draw) -> Asked:
@@ -43,35 +42,35 @@ def try_seals(draw: Draw) -> Asked:
     view = 4 + draw(40)
     gap = 1 + draw(3)
     leader = view // 2 % _VALIDATORS
-    facts = HeaderFacts(view, _digest(draw), _digest(draw), 2 + draw(20), leader, b"")
+    facts = HeaderFacts(view, draw_digest(draw), draw_digest(draw), 2 + draw(20), leader, b"")
     justify = _certificate(view - gap, facts.parent, draw)
     timeout = _timeouts(view - 1, [justify.view, *(draw(justify.view + 1) for _ in range(2))], draw)
     sound = BlockSeal(justify, _vote(leader, view, facts.digest), timeout)
     # Where the parent is of the view before, no timeouts say anything.
-    sound = sound if gap > 1 else _with(sound, timeout=None)
+    sound = sound if gap > 1 else replace(sound, timeout=None)
     yield "a sound seal is refused", _is_sound(facts, sound)
     stranger = (leader + 1 + draw(_VALIDATORS - 1)) % _VALIDATORS
     blocks = {
         "another leader's block": facts._replace(proposer=stranger),
         "a block of a view that the leader does not lead": facts._replace(view=view + 2),
-        "a block on another parent": facts._replace(parent=_digest(draw)),
-        "a block that nobody voted for": facts._replace(digest=_digest(draw)),
+        "a block on another parent": facts._replace(parent=draw_digest(draw)),
+        "a block that nobody voted for": facts._replace(digest=draw_digest(draw)),
         "a first block with a certificate that is not of genesis": facts._replace(height=1),
     }
     for what, block in blocks.items():
         yield f"a seal of {what} is sound", not _is_sound(block, sound)
     seals = {
-        "a certificate of its own view": _with(sound, justify=_certificate(view, facts.parent, draw)),
-        "a certificate of genesis, far above it": _with(sound, justify=QuorumCertificate(0, facts.parent, b"", ())),
-        "a certificate that nobody signed": _with(sound, justify=_with(justify, signatures=(_FORGED,) * _QUORUM)),
-        "a vote that nobody signed": _with(sound, vote=_FORGED),
-        "another's vote": _with(sound, vote=_vote(stranger, view, facts.digest)),
-        "timeouts of another view": _with(sound, timeout=_timeouts(view - 2, [0, 0, 0], draw)),
-        "timeouts that nobody signed": _with(sound, timeout=_with(timeout, signatures=(_FORGED,) * _QUORUM)),
+        "a certificate of its own view": replace(sound, justify=_certificate(view, facts.parent, draw)),
+        "a certificate of genesis, far above it": replace(sound, justify=QuorumCertificate(0, facts.parent, b"", ())),
+        "a certificate that nobody signed": replace(sound, justify=replace(justify, signatures=(_FORGED,) * _QUORUM)),
+        "a vote that nobody signed": replace(sound, vote=_FORGED),
+        "another's vote": replace(sound, vote=_vote(stranger, view, facts.digest)),
+        "timeouts of another view": replace(sound, timeout=_timeouts(view - 2, [0, 0, 0], draw)),
+        "timeouts that nobody signed": replace(sound, timeout=replace(timeout, signatures=(_FORGED,) * _QUORUM)),
     }
     if gap > 1:
         newer = _timeouts(view - 1, [justify.view, justify.view + 1, draw(justify.view + 1)], draw)
-        seals["timeouts that show a newer certificate"] = _with(sound, timeout=newer)
+        seals["timeouts that show a newer certificate"] = replace(sound, timeout=newer)
     for what, seal in seals.items():
         yield f"a seal with {what} is sound", not _is_sound(facts, seal)
     yield "bytes behind a seal are passed over", not _is_valid(facts, encode_seal(sound) + b"\0")
@@ -83,14 +82,6 @@ def _is_sound(facts: HeaderFacts, seal: BlockSeal) -> bool:
 
 def _is_valid(facts: HeaderFacts, encoded: bytes) -> bool:
     return check_seal(KeyedScheme(0), facts, encoded, _VALIDATORS).ok
-
-
-def _with(struct: _StructT, **fields: Any) -> _StructT:  # noqa: ANN401 - of each field's own type
-    return msgspec.structs.replace(struct, **fields)
-
-
-def _digest(draw: Draw) -> bytes:
-    return bytes(draw(256) for _ in range(32))
 
 
 def _signers(draw: Draw) -> tuple[list[int], bytes]:

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 
-from checker.checks.parts.trial import Asked, Draw
+from checker.checks.parts.trial import Asked, Draw, draw_digest
 from checker.checks.rules.registry import RULES
 from validators.consensus.interface import EngineConfig
 from validators.consensus.registry import ENGINES
@@ -99,14 +99,14 @@ def _try_faults(rules: HeaderRules, clock: _Clock, view: int, draw: Draw) -> Ask
     """Judge a header that is right, and ones that are wrong in one thing, for every purpose."""
     leader = clock.leaders[view]
     limit_ms = clock.wall_us // 1_000 + clock.skew_ms
-    parent = _digest(draw)
+    parent = draw_digest(draw)
     first_ms = view * clock.slot_ms
     last_ms = first_ms + clock.slot_ms - 1
     for purpose in Purpose:
         # No document says whether a slot's block that is voted on is judged by its slot: no engine asks for both.
         if purpose is Purpose.VERIFY and clock.has_slots:
             continue
-        goal = Goal(purpose, view, _digest(draw), parent)
+        goal = Goal(purpose, view, draw_digest(draw), parent)
         good_ms = last_ms if clock.has_slots else limit_ms
         good = _header(view=view, proposer=leader or 0, parent=parent, timestamp_ms=good_ms)
         times = limit_ms - 1, limit_ms, limit_ms + 1, first_ms - 1, first_ms, last_ms, last_ms + 1
@@ -116,7 +116,7 @@ def _try_faults(rules: HeaderRules, clock: _Clock, view: int, draw: Draw) -> Ask
             _with(good, view=view + 1, proposer=clock.leaders[view + 1] or 0),
             _with(good, view=view + 1),
             _with(good, proposer=(good.proposer + 1) % _VALIDATORS),
-            _with(good, parent=_digest(draw)),
+            _with(good, parent=draw_digest(draw)),
         ]
         for header in headers:
             is_of_view = header.view == view and leader is not None and header.proposer == leader
@@ -158,7 +158,7 @@ def _try_validity(draw: Draw) -> Asked:
     good = _header(
         view=parent.view + 1 + draw(2) * draw(5),
         proposer=draw(_VALIDATORS),
-        parent=_digest(draw),
+        parent=draw_digest(draw),
         timestamp_ms=time_ms,
         height=parent.height + 1,
         slot=time_ms // slot_ms,
@@ -189,9 +189,9 @@ def _try_validity(draw: Draw) -> Asked:
 
 def _try_lists(draw: Draw) -> Asked:
     """Seal a block's lists, and compare the roots with others."""
-    transactions, receipts = (tuple(_digest(draw)[: 1 + draw(9)] for _ in range(draw(8))) for _ in range(2))
-    plain = _header(view=1, proposer=0, parent=_digest(draw), timestamp_ms=1)
-    state_root = _digest(draw)
+    transactions, receipts = (tuple(draw_digest(draw)[: 1 + draw(9)] for _ in range(draw(8))) for _ in range(2))
+    plain = _header(view=1, proposer=0, parent=draw_digest(draw), timestamp_ms=1)
+    state_root = draw_digest(draw)
     roots = {"state_root": state_root, "tx_root": _list_root(transactions), "receipts_root": _list_root(receipts)}
     sealed = seal(plain, transactions, receipts, state_root, grow=grow_tree)
     yield "a header is sealed with other roots than its lists and its state have", sealed == _with(plain, **roots)
@@ -204,12 +204,12 @@ def _try_lists(draw: Draw) -> Asked:
     refusal = _refusal(check_transactions, Block(sealed, more), grow_tree, is_known=True)
     yield "a known header is taken with other transactions", refusal is not None
 
-    garbage = b"\xc1" + _digest(draw)
+    garbage = b"\xc1" + draw_digest(draw)
     yield "a block with bytes that are no transaction is taken", _refusal(lambda: list(decoded([garbage]))) is not None
 
     yield "a header is refused for the roots that it has", _refusal(check_roots, sealed, sealed) is None
     for name in roots:
-        claimed = _with(sealed, **{name: _digest(draw)})
+        claimed = _with(sealed, **{name: draw_digest(draw)})
         refusal = _refusal(check_roots, claimed, sealed)
         yield (
             "a wrong root is believed, or refused without the state root that executing gave",
@@ -271,8 +271,3 @@ def _header(*, view: int, proposer: int, parent: bytes, timestamp_ms: int, heigh
 
 def _with(header: Header, **fields: Any) -> Header:  # noqa: ANN401 - of each field's own type
     return msgspec.structs.replace(header, **fields)
-
-
-def _digest(draw: Draw) -> bytes:
-    """Return a digest that no other draw of a trial gives."""
-    return hashlib.sha256(draw(2**63).to_bytes(8, "big")).digest()
