@@ -109,8 +109,8 @@ def _try_damage(written: _Written, draw: Draw, *, is_torn: bool) -> Asked:
     whole: list[dict[int, None]] = []
     last = len(written.ends) - 1
     starts = (0, *written.ends)
-    # Often one record in both copies: then it is in neither.
-    hit = draw(last + 1) if draw(2) else None
+    # Often one record in both copies, so that it is in neither: any, or the first that need not be durable.
+    hit = (None, draw(last + 1), starts.index(written.claims[last]))[draw(3)]
     for copy in written.copies:
         content = bytearray(copy)
         # At another place in each: what is left there must not stay before the next entry.
