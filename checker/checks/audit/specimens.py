@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final
 
 from checker.checks.audit.bus_specimens import find_bus_faults
-from checker.checks.audit.fault_specimens import try_adversaries, try_edges
+from checker.checks.audit.fault_specimens import try_adversaries, try_edges, try_votes
 from checker.checks.audit.rehearsal_specimens import rehearse
 from network.chance import Chance
 from network.inbox import Inbox
@@ -55,6 +55,7 @@ def find_faults(seed: int) -> Iterator[str]:
         _try_inbox,
         try_edges,
         try_adversaries,
+        try_votes,
     ):
         try:
             yield from (text for text, holds in trial(chance) if not holds)
@@ -125,6 +126,13 @@ def _try_readings(chance: Chance) -> Iterator[tuple[str, bool]]:
     disk.wipe()
     disk.append(_FILE, _BYTES)
     yield "a disk that was replaced has the rot of the one before", disk.read(_FILE) == _BYTES
+    short = _BYTES[: SECTOR_BYTES + 100]
+    disk = SimulatedDisk(0, chance)
+    disk.append(_FILE, short)
+    disk.finish_sync(disk.begin_sync())
+    disk.medium.impose("specimen", BitFlip(_ALWAYS))
+    flipped = [_bits_between(*pair) for pair in zip(_sectors(disk.read(_FILE)), _sectors(short), strict=True)]
+    yield "rot spares a sector that a file's end leaves unfilled, or hits it twice", flipped == [1, 1]
     disk = _disk_with(chance, BitFlip(_ALWAYS), *JOURNAL_FILES)
     damaged = [disk.read(name) != _BYTES for name in JOURNAL_FILES]
     yield "rot hits no copy of a journal, or both at one place", damaged.count(True) == 1
