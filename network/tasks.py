@@ -6,6 +6,7 @@ from typing import Protocol
 import outcome
 import trio
 
+from network.interrupts import read_record_types
 from network.outcome import StuckTaskError
 
 
@@ -53,6 +54,7 @@ def run_trio(
     root: Callable[[], Awaitable[None]], clock: trio.abc.Clock, instrument: trio.abc.Instrument
 ) -> BaseException | None:
     """Run a root task; return what went wrong, raise KeyboardInterrupt."""
+    read_record_types()
     try:
         trio.run(root, clock=clock, instruments=[instrument])
     except BaseExceptionGroup as group:

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor
 from concurrent.futures import wait as wait_for_futures
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from itertools import islice
 from multiprocessing import parent_process
 from multiprocessing.connection import Connection, wait
@@ -24,6 +23,7 @@ from typing import Final, Self
 from checker.record.fingerprint import this_code
 from cluster.campaign.results_db import SeedResult
 from cluster.campaign.tasks import Task, broken_result, run_task
+from network.interrupts import interrupts_held
 
 TASKS_PER_JOB: Final = 2
 """Tasks that wait for each worker; few, so that a campaign that is told to end does."""
@@ -99,7 +99,7 @@ class Workers:
         return result
 
     def _submit(self, task: Task) -> Future[SeedResult]:
-        with _interrupts_held():
+        with interrupts_held(signal.SIGINT):
             return self._pool.submit(_work, self._run_one, task)
 
     def _make_pool(self, jobs: int) -> ProcessPoolExecutor:
@@ -148,13 +148,3 @@ def _break_off(_signal: int, _frame: object) -> None:
     if not _under_way:
         os._exit(1)
     raise KeyboardInterrupt
-
-
-@contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """Hold interrupts back, for this process and those that it starts meanwhile, which never take any."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

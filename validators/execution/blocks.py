@@ -5,9 +5,8 @@ that are not what encoding the result would give are refused, so that a digest n
 """
 
 import hashlib
-from collections.abc import Mapping
 from functools import partial
-from typing import Annotated, Any, ClassVar, Final, NamedTuple, TypeAlias, TypeVar
+from typing import Annotated, ClassVar, Final, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
@@ -250,19 +249,12 @@ def address_of(public_key: bytes) -> Address:
     return keccak256(public_key)[-20:]
 
 
-_DECODERS: Final[Mapping[type, msgspec.msgpack.Decoder[Any]]] = {
-    # Before any run: an interrupt that comes while msgspec reads a type for the first time is lost.
-    kind: msgspec.msgpack.Decoder(kind)
-    for kind in (Transaction, Header, Block, _Sealed)
-}
-
-
 def _decode(encoded: bytes, kind: type[_Record], limit: int) -> _Record:
     refuse = partial(_refusal, kind, encoded)
     if len(encoded) > limit:
         raise refuse(f"more than the limit of {limit}")
     try:
-        record: _Record = _DECODERS[kind].decode(encoded)
+        record = msgspec.msgpack.decode(encoded, type=kind)
     except (msgspec.MsgspecError, UnicodeError) as error:
         raise refuse(str(error)) from None
     if msgspec.msgpack.encode(record) != encoded:

@@ -1,0 +1,39 @@
+"""Interrupts, held back where one that comes would be lost, or would hit the wrong process."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import msgspec
+
+_read: dict[type[msgspec.Struct], None] = {}
+
+
+@contextmanager
+def interrupts_held(*signals: signal.Signals) -> Iterator[None]:
+    """Hold signals back, for this process and those that it starts meanwhile, which never take any."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def read_record_types() -> None:
+    """Let msgspec read the types of all records that there are, before a run decodes any.
+
+    It reads a type when it first decodes one, by Python code whose errors it passes over, and an interrupt is one.
+    """
+    with interrupts_held(signal.SIGINT, signal.SIGTERM):
+        for kind in _kinds_of(msgspec.Struct):
+            if kind not in _read:
+                _read[kind] = None
+                # Some are only made and written.
+                with suppress(TypeError):
+                    msgspec.msgpack.Decoder(kind)
+
+
+def _kinds_of(kind: type[msgspec.Struct]) -> Iterator[type[msgspec.Struct]]:
+    for below in kind.__subclasses__():
+        yield below
+        yield from _kinds_of(below)
