@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from checker.checks.parts.trial import Asked, Draw
-from validators.state import Batch, Database, Snapshot
+from validators.state import Batch, Database, DeadBranch, Snapshot
 
 _KEYS: Final = 12
 _STEPS: Final = 12
@@ -79,16 +79,7 @@ def try_states(draw: Draw) -> Asked:
     for _ in range(_STEPS):
         step = draw(8)
         if step <= 3:
-            # A sibling that loses, and a chain of which all is applied at once.
-            _open(led, None, draw)
-            chain = [_open(led, None, draw)]
-            for _ in range(draw(_CHAIN_MAX)):
-                chain.append(_open(led, chain[-1][1], draw))
-            batches, tip = [writes for writes, _ in chain], chain[-1][1]
-            read = {bytes([key] * 32): tip.get(bytes([key] * 32)) for key in range(_KEYS)}
-            led.apply(batches, tip)
-            values = led.values
-            yield "a pending state reads otherwise than it is applied", read == {key: values.get(key) for key in read}
+            yield from _lead_on(led, draw)
         elif step <= 5:
             led.rewind(draw(led.retained + 1))
         elif step == 6:
@@ -111,6 +102,31 @@ def try_states(draw: Draw) -> Asked:
         batch.merkleize()
         straight.apply(batch)
     yield "a state has another root than one that was led straight to it", led.roots[-1] == straight.canonical_root
+
+
+def _lead_on(led: _Led, draw: Draw) -> Asked:
+    """Let a branch lose or be given up, and apply a chain of batches at once."""
+    loser = _open(led, None, draw)[1]
+    losers = [loser, _open(led, loser, draw)[1]]
+    if draw(2):
+        loser.drop()
+    chain = [_open(led, None, draw)]
+    for _ in range(draw(_CHAIN_MAX)):
+        chain.append(_open(led, chain[-1][1], draw))
+    batches, tip = [writes for writes, _ in chain], chain[-1][1]
+    read = {bytes([key] * 32): tip.get(bytes([key] * 32)) for key in range(_KEYS)}
+    led.apply(batches, tip)
+    values = led.values
+    yield "a pending state reads otherwise than it is applied", read == {key: values.get(key) for key in read}
+    yield "a branch that lost or was given up can still be read", all(_is_dead(batch) for batch in losers)
+
+
+def _is_dead(batch: Batch) -> bool:
+    try:
+        batch.get(bytes(32))
+    except DeadBranch:
+        return True
+    return False
 
 
 def _compare(led: _Led) -> Asked:
