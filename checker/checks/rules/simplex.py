@@ -12,7 +12,12 @@ from checker.checks.planned import PlannedRun
 from checker.checks.rules.engine_rules import EngineRules, Proposed, Said, Signed
 from checker.checks.rules.simplex_cells import SimplexCells
 from checker.checks.rules.simplex_traffic import SIMPLEX_TRAFFIC
-from checker.checks.rules.simplex_trials import try_kept_votes, try_served_certificates, try_silence
+from checker.checks.rules.simplex_trials import (
+    try_certifications,
+    try_kept_votes,
+    try_served_certificates,
+    try_silence,
+)
 from network.types import MILLISECOND_US
 from validators.consensus.interface import Finality
 from validators.consensus.signing import signed_bytes
@@ -293,7 +298,12 @@ SIMPLEX_RULES: Final = EngineRules(
     cells=SimplexRule,
     refusals=SimplexRefusal,
     read_cells=lambda reach: SimplexCells(reach).handlers,
-    trials=(Turn(try_silence, every=2), Turn(try_kept_votes, every=2), Turn(try_served_certificates)),
+    trials=(
+        Turn(try_silence, every=2),
+        Turn(try_kept_votes, every=2),
+        Turn(try_served_certificates),
+        Turn(try_certifications),
+    ),
     alone=(
         SimplexConfig(
             leader_timeout_us=500 * MILLISECOND_US,

@@ -9,7 +9,18 @@ from typing import Final
 
 from checker.checks.parts.engines.keyed_scheme import KeyedScheme
 from checker.checks.parts.trial import Asked, Draw
-from validators.consensus.interface import Append, Effect, Received, Record, Send, Started
+from validators.consensus.interface import (
+    Append,
+    AskAgain,
+    Effect,
+    Judge,
+    Judged,
+    Question,
+    Received,
+    Record,
+    Send,
+    Started,
+)
 from validators.consensus.simplex import (
     Certificate,
     CertificateResponse,
@@ -126,6 +137,35 @@ def try_served_certificates(draw: Draw) -> Asked:
             "a certificate is asked for, and others are given than are held and certified",
             serve(views, 2, view) == [Send(2, CertificateResponse(view, each)) for each in expected],
         )
+
+
+def try_certifications(draw: Draw) -> Asked:
+    """Yield what is asked of a life with notarizations that nobody has judged yet, and whether it is so."""
+    for _ in range(_ROUNDS):
+        records: list[Record] = []
+        unjudged: list[int] = []
+        for view in range(1, _VIEWS):
+            records += [Nullification(view, b"", ())] * (draw(2))
+            if draw(3):
+                records.append(Notarization(_proposal(view), b"", ()))
+                is_judged = draw(2) == 0
+                records += [Certification(view, ok=draw(2) == 0)] * is_judged
+                unjudged += [view] * (not is_judged)
+        engine = Simplex(me=0, validators=4, scheme=KeyedScheme(0), config=_CONFIG, genesis=_GENESIS)
+        engine.replay(records)
+        asked = _asked(engine.step(Started()))
+        yield "after a start other blocks are judged than those that are notarized and were not", asked == unjudged
+        answered = unjudged[: draw(2)]
+        for view in answered:
+            engine.step(Judged(Question.CERTIFY, _proposal(view).ref, ok=False))
+        asked = _asked(engine.step(AskAgain()))
+        yield "what is being judged is not asked for again, or more is", asked == unjudged[len(answered) :]
+
+
+def _asked(effects: list[Effect]) -> list[int]:
+    """Return the views of the blocks that shall be judged for a certification."""
+    asked = [effect for effect in effects if isinstance(effect, Judge) and effect.question is Question.CERTIFY]
+    return sorted(effect.ref.view for effect in asked)
 
 
 def _proposal(view: int) -> Proposal:
