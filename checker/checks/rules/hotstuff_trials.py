@@ -1,18 +1,22 @@
-"""Seals and waits of a HotStuff specimen: sound ones, and such as a Byzantine leader may make up.
+"""Seals, waits and commits of a HotStuff specimen: sound ones, and such as a Byzantine leader may make up.
 
-A block on an older parent than its timeouts show is drawn seldom, and a third wait in a row as well.
+A block on an older parent than its timeouts show is drawn seldom, a third wait in a row as well, and a chain that is
+found below a newer certificate, because its block came late, is made final by the next chain anyway.
 """
 
 from typing import Final
 
+import msgspec
 from msgspec.structs import replace
 
 from checker.checks.parts.engines.keyed_scheme import KeyedScheme
 from checker.checks.parts.trial import Asked, Draw, draw_digest
 from network.types import MILLISECOND_US
+from validators.consensus.headers import read_facts
 from validators.consensus.hotstuff.config import HotStuffConfig
 from validators.consensus.hotstuff.messages import BlockSeal, QuorumCertificate, TimeoutCertificate
 from validators.consensus.hotstuff.sealing import check_seal, encode_seal
+from validators.consensus.hotstuff.tree import JustifiedBlock, SealedTree
 from validators.consensus.interface import HeaderFacts
 
 _VOTE_NAMESPACE: Final = b"stampede_HOTSTUFF_VOTE"
@@ -20,6 +24,8 @@ _TIMEOUT_NAMESPACE: Final = b"stampede_HOTSTUFF_TIMEOUT"
 _VALIDATORS: Final = 4
 _QUORUM: Final = 3
 _WAITS: Final = 8
+_CHAINS: Final = 6
+_BLOCKS: Final = 9
 _FORGED: Final = b"nobody's"
 
 
@@ -74,6 +80,43 @@ def try_seals(draw: Draw) -> Asked:
     for what, seal in seals.items():
         yield f"a seal with {what} is sound", not _is_sound(facts, seal)
     yield "bytes behind a seal are passed over", not _is_valid(facts, encode_seal(sound) + b"\0")
+
+
+def try_commits(draw: Draw) -> Asked:
+    """Yield whether the highest chain of consecutive views is found below a certificate, and no other."""
+    for _ in range(_CHAINS):
+        length = 2 + draw(2)
+        tree = SealedTree()
+        below = QuorumCertificate(0, bytes(32), b"", ())
+        chain: list[JustifiedBlock] = []
+        for height in range(1, _BLOCKS):
+            view = below.view + 1 + (draw(3) == 0)
+            facts = read_facts(msgspec.msgpack.encode([1, height, 0, view, below.digest, 0, b"", 0]))
+            assert facts is not None, "a header as the engine reads it"
+            chain.append(JustifiedBlock(facts, below, None))
+            below = QuorumCertificate(view, facts.digest, b"", ())
+        # One block is missing in some, and hides all below it.
+        missing = draw(2 * _BLOCKS)
+        for place, block in enumerate(chain):
+            if place != missing:
+                tree.add(block)
+        final_view = draw(5)
+        known = chain[missing + 1 :] if missing < len(chain) else chain
+        commit = tree.find_commit(below, final_view, length)
+        found = None if commit is None else list(commit.headers)
+        yield (
+            "another chain is committed than the highest of consecutive views",
+            found == _committed(known, final_view, length),
+        )
+
+
+def _committed(known: list[JustifiedBlock], final_view: int, length: int) -> list[bytes] | None:
+    """Return the headers of the highest run of blocks of consecutive views above the final one."""
+    for first in range(len(known) - length, -1, -1):
+        run = [block.facts for block in known[first : first + length]]
+        if run[0].view > final_view and run[-1].view - run[0].view == length - 1:
+            return [facts.header for facts in run]
+    return None
 
 
 def _is_sound(facts: HeaderFacts, seal: BlockSeal) -> bool:

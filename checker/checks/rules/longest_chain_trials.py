@@ -1,6 +1,7 @@
-"""Proofs of depth of a specimen: sound ones, and such as a third of the validators could make up, or nobody.
+"""Proofs of depth and heads of a specimen: sound ones, and such as a third of the validators could make up, or nobody.
 
-A replica asks for a proof where it joins or lags far behind. Few runs have one, and hardly any has a forged one.
+A replica asks for a proof where it joins or lags far behind. Few runs have one, and hardly any has a forged one. So are
+runs in which a joiner is told of several heads, or starts again before another block is final.
 """
 
 from dataclasses import replace
@@ -11,12 +12,17 @@ import msgspec
 
 from checker.checks.parts.engines.keyed_scheme import KeyedScheme
 from checker.checks.parts.trial import Asked, Draw
+from validators.consensus.interface import Append, FloorAdopted, Started
 from validators.consensus.longest_chain import Burial, LongestChainConfig, SealedHeader
+from validators.consensus.longest_chain.engine import LongestChain
+from validators.consensus.longest_chain.joining import Joining
 from validators.consensus.longest_chain.kind import LONGEST_CHAIN
+from validators.consensus.longest_chain.messages import HeadResponse
 
 _SEAL_NAMESPACE: Final = b"stampede_SLOT"
 _VALIDATORS: Final = 5
 _GAP_MAX: Final = 3
+_ROUNDS: Final = 4
 
 
 class _Block(NamedTuple):
@@ -59,11 +65,12 @@ def _chain_on(chain: list[_Block], rest: list[_Block]) -> list[_Block]:
     return chain
 
 
+def _sealed(block: _Block) -> SealedHeader:
+    return SealedHeader(block.header, KeyedScheme(block.sealed_by).sign(_SEAL_NAMESPACE, block.digest))
+
+
 def _is_believed(chain: list[_Block], config: LongestChainConfig) -> bool:
-    sealed = tuple(
-        SealedHeader(block.header, KeyedScheme(block.sealed_by).sign(_SEAL_NAMESPACE, block.digest)) for block in chain
-    )
-    return LONGEST_CHAIN.verify_finality(KeyedScheme(0), Burial(sealed), _VALIDATORS, config)
+    return LONGEST_CHAIN.verify_finality(KeyedScheme(0), Burial(tuple(map(_sealed, chain))), _VALIDATORS, config)
 
 
 def try_burials(draw: Draw) -> Asked:
@@ -81,6 +88,10 @@ def try_burials(draw: Draw) -> Asked:
     place = 1 + draw(depth)
     before, other = chain[place - 1], chain[place]
     yield "a sound proof of depth is refused", _is_believed(chain, config)
+    burial = Burial(tuple(map(_sealed, chain)))
+    engine = LongestChain(me=0, validators=_VALIDATORS, scheme=KeyedScheme(0), config=config, genesis=bytes(32))
+    engine.step(Started())
+    yield "a final block from outside is not written down", Append(burial) in engine.step(FloorAdopted(burial))
     stranger = (other.proposer + 1) % _VALIDATORS
     again = other._replace(view=before.view, proposer=before.proposer, sealed_by=before.proposer)
     forged = {
@@ -99,3 +110,20 @@ def try_burials(draw: Draw) -> Asked:
     yield "a proof that is too short is believed", not _is_believed(chain[1:], config)
     deeper = replace(config, finality_depth=depth + 1)
     yield "a proof is believed that is one block too short", not _is_believed(chain, deeper)
+
+
+def try_heads(draw: Draw) -> Asked:
+    """Yield whether a joiner takes the greatest of the heads that it is told, the first validator's among equals."""
+    for _ in range(_ROUNDS):
+        joining = Joining(0, _VALIDATORS)
+        list(joining.begin(1_000))
+        heights = {node: 1 + draw(3) for node in range(1, _VALIDATORS) if draw(4)}
+        # They answer in any order.
+        turn = draw(_VALIDATORS)
+        for node in [*heights][turn:] + [*heights][:turn]:
+            head = _Block(heights[node], heights[node], bytes(32), node, node)
+            joining.hear(node, HeadResponse(_sealed(head), None))
+        taken = joining.end(1)
+        greatest = max(heights.values(), default=0)
+        expected = next((node for node, height in heights.items() if height == greatest), None)
+        yield "a joiner takes another head than the greatest", (taken and taken.sender) == expected

@@ -15,6 +15,7 @@ from checker.checks.rules.simplex_traffic import SIMPLEX_TRAFFIC
 from checker.checks.rules.simplex_trials import (
     try_certifications,
     try_kept_votes,
+    try_requests,
     try_served_certificates,
     try_silence,
 )
@@ -303,6 +304,7 @@ SIMPLEX_RULES: Final = EngineRules(
         Turn(try_kept_votes, every=2),
         Turn(try_served_certificates),
         Turn(try_certifications),
+        Turn(try_requests, every=2),
     ),
     alone=(
         SimplexConfig(

@@ -12,6 +12,7 @@ from checker.checks.parts.trial import Asked, Draw
 from validators.consensus.interface import (
     Append,
     AskAgain,
+    CancelTimer,
     Effect,
     Judge,
     Judged,
@@ -19,10 +20,12 @@ from validators.consensus.interface import (
     Received,
     Record,
     Send,
+    SetTimer,
     Started,
 )
 from validators.consensus.simplex import (
     Certificate,
+    CertificateRequest,
     CertificateResponse,
     Finalization,
     Finalize,
@@ -36,7 +39,7 @@ from validators.consensus.simplex import (
 )
 from validators.consensus.simplex.artifacts import Certification
 from validators.consensus.simplex.election import LeaderActivity
-from validators.consensus.simplex.resolver import serve
+from validators.consensus.simplex.resolver import FETCH_TIMER, Resolver, serve
 from validators.consensus.simplex.rounds import Certified
 from validators.consensus.simplex.views import Views
 
@@ -160,6 +163,28 @@ def try_certifications(draw: Draw) -> Asked:
             engine.step(Judged(Question.CERTIFY, _proposal(view).ref, ok=False))
         asked = _asked(engine.step(AskAgain()))
         yield "what is being judged is not asked for again, or more is", asked == unjudged[len(answered) :]
+
+
+def try_requests(draw: Draw) -> Asked:
+    """Yield whether a certificate is asked of one validator after the other, and nobody for what is not missing."""
+    validators, timeout_us, view = 4 + draw(4), 1 + draw(1_000), 1 + draw(100)
+    me, first = draw(validators), draw(validators)
+    resolver = Resolver(me=me, validators=validators, fetch_timeout_us=timeout_us)
+    turns = [node % validators for node in range(first, first + 3 * validators) if node % validators != me]
+    asked = resolver.aim(view, first)
+    for peer in turns:
+        expected = [Send(peer, CertificateRequest(view)), SetTimer(FETCH_TIMER, view, timeout_us)]
+        yield "a certificate is asked of another than the next one", asked == expected
+        yield (
+            "a request is repeated that is under way, or that is over",
+            not [
+                *resolver.aim(view, draw(validators)),
+                *resolver.retry(view + 1),
+            ],
+        )
+        asked = resolver.retry(view)
+    yield "a request goes on though nothing is missing", resolver.aim(None, 0) == [CancelTimer(FETCH_TIMER, view)]
+    yield "an old request is repeated", not resolver.retry(view)
 
 
 def _asked(effects: list[Effect]) -> list[int]:
