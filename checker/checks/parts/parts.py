@@ -28,6 +28,7 @@ from checker.checks.parts.storage.journals import try_journals
 from checker.checks.parts.storage.reopened_logs import try_reopened_logs
 from checker.checks.parts.storage.stored_files import try_files
 from checker.checks.parts.sync.exchanges import try_exchanges
+from checker.checks.parts.sync.finality import try_finality
 from checker.checks.parts.sync.followed import try_followed_blocks
 from checker.checks.parts.sync.followed_goals import try_followed_goals
 from checker.checks.parts.sync.snapshot_joins import try_snapshot_joins
@@ -44,6 +45,7 @@ TRIALS: Final = (
     Turn(try_files, every=5),
     Turn(try_states, every=5),
     Turn(try_followed_blocks),
+    Turn(try_finality, every=2),
     Turn(try_guarantees),
     Turn(try_barriers),
     Turn(try_headers, every=2),

@@ -1,0 +1,150 @@
+"""Finality on a specimen: blocks become final in any order, some while others are fetched or written.
+
+In a run the next certificate comes soon, and makes up for one that nobody has taken up. Here none comes after the last.
+"""
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Final, cast
+
+from checker.checks.parts.sync.bare_exchange import GENESIS, Made, make_block
+from checker.checks.parts.trial import Asked, Draw
+from validators.consensus.interface import Finality
+from validators.execution import Engine
+from validators.finalizer import Finalizer
+from validators.storage import Barrier, FinalizedEntry, FinalizedLog
+from validators.sync.follower import Follower, Goal, Settled
+
+_BLOCKS: Final = 8
+_STEPS: Final = 40
+_NO_SNAPSHOTS: Final = 1_000
+_REASON: Final = "its execution says so"
+
+
+def try_finality(draw: Draw) -> Asked:
+    """Yield what is asked of the finality of blocks, and whether it is so."""
+    stage = _Stage()
+    for _ in range(_STEPS):
+        stage.step(draw)
+        yield "a block is applied before its operations are durable", stage.applied <= stage.durable
+    stage.end()
+    final = max(stage.final, default=0)
+    digest = stage.blocks[final].digest
+    yield "a final block is not applied although all that it takes is here", stage.applied == final
+    yield "operations are not written once and in their order", stage.logged == list(range(1, final + 1))
+    proof = stage.finalizer.finality
+    yield (
+        "the final block is known without its proof, or with another's",
+        (proof.digest if proof else GENESIS) == digest,
+    )
+    yield "a validator halts over a sound final block", not stage.halted
+    stage.finalizer.finalize(stage.proof_of(_BLOCKS))
+    for goal in stage.goals:
+        stage.finalizer.settle(goal, Settled(is_ready=False, reason=_REASON))
+    is_over = not stage.goals
+    yield "a final block that cannot be executed does not halt a validator", is_over or _REASON in "".join(stage.halted)
+
+
+class _Stage:
+    """A finalizer, and what it asks of others.
+
+    Attributes:
+        final: Heights that have become final.
+        applied: The height of the state.
+        durable: The height up to which operations are durable.
+        logged: Heights whose operations were written, in this order.
+    """
+
+    def __init__(self) -> None:
+        self.blocks: list[Made] = [Made(GENESIS, make_block(0, 0, GENESIS).block)]
+        for height in range(1, _BLOCKS + 1):
+            self.blocks.append(make_block(0, height, self.blocks[-1].digest))
+        self.final: list[int] = []
+        self.applied = self.durable = 0
+        self.logged: list[int] = []
+        self.halted: list[str] = []
+        self.goals: list[Goal] = []
+        self._here: dict[bytes, None] = {}
+        self._waiting: list[Callable[[], None]] = []
+        self._engine = SimpleNamespace(
+            finalized=self.blocks[0].block.header,
+            finalized_digest=GENESIS,
+            path_to=lambda digest: [self._executed(each) for each in self._path_to(digest)],
+            finalize=self._apply,
+        )
+        self.finalizer = Finalizer(
+            cast("Engine", self._engine),
+            cast("Follower", self._follower()),
+            cast("FinalizedLog", SimpleNamespace(append=self._append)),
+            cast("Barrier", SimpleNamespace(then=self._waiting.append)),
+            snapshot_gap_blocks=_NO_SNAPSHOTS,
+            store=lambda _digest, _block: None,
+            seek_snapshot=lambda: None,
+            applied=lambda _outcome: None,
+            halt=self.halted.append,
+        )
+
+    def _follower(self) -> SimpleNamespace:
+        return SimpleNamespace(
+            lacks=lambda digest: digest not in self._here,
+            abandon=self._abandon,
+            want=self.goals.append,
+            prune=lambda: None,
+            block=lambda _digest: None,
+            is_ready=lambda digest: digest in self._here,
+            is_paused=False,
+        )
+
+    def proof_of(self, height: int) -> Finality:
+        """Return what makes a block final."""
+        made = self.blocks[height]
+        return cast("Finality", SimpleNamespace(view=made.block.header.view, digest=made.digest))
+
+    def step(self, draw: Draw) -> None:
+        """Let a block become final, come here, be executed, or be durable."""
+        act, height = draw(6), 1 + draw(_BLOCKS - 1)
+        if act <= 1:
+            self.final.append(height)
+            self.finalizer.finalize(self.proof_of(height))
+        elif act == 2:
+            self._here[self.blocks[height].digest] = None
+        elif act == 3:
+            self._settle()
+        else:
+            self._sync()
+
+    def end(self) -> None:
+        """Let everything come here and be done."""
+        self._here = dict.fromkeys(made.digest for made in self.blocks)
+        while self.goals or self._waiting:
+            self._settle()
+            self._sync()
+
+    def _settle(self) -> None:
+        goal = next((goal for goal in self.goals if goal.digest in self._here), None)
+        if goal is not None:
+            self.goals.remove(goal)
+            self.finalizer.settle(goal, Settled(is_ready=True))
+
+    def _sync(self) -> None:
+        if self._waiting:
+            self.durable = max(self.logged)
+            self._waiting.pop(0)()
+
+    def _append(self, entry: FinalizedEntry) -> None:
+        self.logged.append(entry.height)
+
+    def _abandon(self, is_over: Callable[[Goal], bool]) -> None:
+        self.goals[:] = [goal for goal in self.goals if not is_over(goal)]
+
+    def _path_to(self, digest: bytes) -> list[Made]:
+        height = next(made.height for made in self.blocks if made.digest == digest)
+        return self.blocks[self.applied + 1 : height + 1]
+
+    def _executed(self, made: Made) -> SimpleNamespace:
+        return SimpleNamespace(digest=made.digest, block=made.block, header=made.block.header, operations=())
+
+    def _apply(self, digest: bytes) -> SimpleNamespace:
+        self.applied += len(self._path_to(digest))
+        self._engine.finalized, self._engine.finalized_digest = self.blocks[self.applied].block.header, digest
+        return SimpleNamespace(applied=(), dropped=(), is_pruned=False, is_rebuilt=False)
