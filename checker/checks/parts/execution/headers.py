@@ -58,7 +58,8 @@ class _Clock(NamedTuple):
 def try_headers(draw: Draw) -> Asked:
     """Yield what is asked of the rules of headers, and whether it is so."""
     slot_ms = 1 + draw(_SLOT_MS_MAX)
-    for name, kind in ENGINES.items():
+    # An engine of one's own may have nothing to be tried alone with.
+    for name, kind in ((name, kind) for name, kind in ENGINES.items() if RULES[name].alone):
         config, has_slots = RULES[name].alone[0], kind.view_word == "slot"
         if has_slots:
             config = replace(cast("Any", config), slot_us=1_000 * slot_ms)
