@@ -17,7 +17,8 @@ help: ## list the verbs
 run: .venv/.run ## set up, then run the default scenario
 	@$(BIN)/python run_cluster.py
 
-test: .venv/.dev .venv/.others check ## set up, then lint, type-check and run all tests on all cores
+test: .venv/.dev ## set up, then lint, type-check and run all tests on all cores
+	@$(MAKE) --no-print-directory --jobs 2 .venv/.others check
 	$(MEMORY) $(BIN)/python -m pytest -n logical --dist worksteal
 
 quick: .venv/.dev ## run the tests of what differs from the last commit, without the long ones
