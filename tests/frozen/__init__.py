@@ -18,7 +18,7 @@ from cluster.swarm.generator import draw_scenario
 
 FROZEN_FILE: Final = Path(__file__).with_name("digests.json")
 
-SWARM_SEEDS: Final = range(30)
+SWARM_SEEDS: Final = range(20)
 
 
 class Frozen(NamedTuple):

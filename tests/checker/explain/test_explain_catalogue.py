@@ -32,7 +32,6 @@ KILLED_BY_SWARM = (
     "fee-from-the-actor",
     "mailbox-budget-doubled",
     "nonce-of-a-failure",
-    "cap-never-freed",
     "delay-without-penalty",
     "hits-seen-before-the-transactions",
     "watch-survives-a-cancellation",

@@ -226,22 +226,14 @@ class TestCommand:
         assert main(["scan"]) == 6
         assert "pip install --require-hashes -r requirements/scan.txt" in capsys.readouterr().err
 
-    def test_its_object_has_the_mutants(self, capsys, tmp_path):
-        runs = ["--seeds", "0", "--scenarios", SCENARIO]
-        rooms = ["--rooms", "faults", "--operators", "ReplaceTrueWithFalse", "--sample", "1"]
 
-        code = main(["scan", "--json", *rooms, *runs, "--runs", str(tmp_path), "--budget-s", "1"])
-
-        answer = json.loads(capsys.readouterr().out)
-        assert code in (0, 3)
-        assert len(answer["mutants"]) == 1
-
-
-def test_the_page_names_the_command_that_wrote_it(capsys, tmp_path):
+def test_its_object_has_the_mutants_and_its_page_the_command(capsys, tmp_path):
     page = tmp_path / "page.md"
     narrowed = ["--rooms", "faults", "--operators", "ReplaceTrueWithFalse", "--seeds", "0", "--scenarios"]
+    kept = ["--runs", str(tmp_path), "--budget-s", "1", "--out", str(page)]
 
-    main(["scan", "--json", *narrowed, "--sample", "1", "--runs", str(tmp_path), "--budget-s", "1", "--out", str(page)])
+    code = main(["scan", "--json", *narrowed, "--sample", "1", *kept])
 
-    assert json.loads(capsys.readouterr().out)["mutants"]
+    assert code in (0, 3)
+    assert len(json.loads(capsys.readouterr().out)["mutants"]) == 1
     assert "`run_cluster.py scan --rooms faults --operators ReplaceTrueWithFalse --seeds 0..0" in page.read_text()
