@@ -57,7 +57,7 @@ def test_the_example_of_the_page_passes_every_check_that_applies(sequencer):
 
 
 @pytest.mark.parametrize("turn", [*TRIALS, *LONG_TRIALS])
-def test_every_specimen_can_do_with_an_engine_that_says_nothing_of_specimens(monkeypatch, turn):
+def test_every_specimen_can_do_with_an_engine_that_has_none(monkeypatch, turn):
     """Whichever the seeds deal to a run: that is another one when there is one more."""
     monkeypatch.setitem(ENGINES, "sequencer", ENGINES["simplex"])
     monkeypatch.setitem(RULES, "sequencer", dataclasses.replace(RULES["simplex"], alone=(), trials=()))
