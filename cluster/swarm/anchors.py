@@ -5,6 +5,7 @@ from typing import Final
 
 from cluster.swarm.engines.engine import DrawnEngine
 from cluster.swarm.faults import draw_faults, is_sound
+from cluster.swarm.pace import TIMES, sooner
 from cluster.swarm.prefixes.prefix import Prefix
 from faults.kinds.drawing import FAULTS_FROM_MS, FAULTS_UNTIL_MS, Plain
 from network.draw import Draw
@@ -14,9 +15,6 @@ PERCENT: Final = 15
 
 KINDS: Final = ("crash", "partition", "pause")
 """Kinds that are anchored then."""
-
-TIMES: Final = ("start_ms", "stop_ms", "at_ms", "restart_ms", "release_ms", "first_ms")
-"""Keys of faults that are times of the run; all others are lengths."""
 
 AWAITED_MS: Final = 3_000
 """An anchor is awaited so long at least, or it would hardly come."""
@@ -43,7 +41,7 @@ def draw_faults_after(
     """Return a script's faults, and the drawn ones that go with it: what would begin first begins as it arrives."""
     found = dict(prefix.faults)
     for name, fault in draw_faults(draw, hand, validators, sequence={}, engine=engine).items():
-        plan = {**found, name: _moved(fault, FAULTS_FROM_MS, prefix.arrival)}
+        plan = {**found, name: _moved(sooner(fault), FAULTS_FROM_MS, prefix.arrival)}
         if is_sound(plan, validators, engine):
             found = plan
     return found

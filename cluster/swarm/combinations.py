@@ -179,7 +179,7 @@ def _draw_beggars(draw: Draw, chain: Plain) -> Plain:
 
 def _draw_tiny(draw: Draw, chain: Plain) -> Plain:
     """Timers whose gas limit is next to nothing, or all that a fire may have."""
-    first_slot = draw.between("tiny.first_slot", 5, 12)
+    first_slot = draw.between("tiny.first_slot", 4, 9)
     return {
         "kind": "storm",
         "actors": 1,

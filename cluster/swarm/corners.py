@@ -37,7 +37,7 @@ SPENT_PERCENT: Final = 30
 CROWDED_BOOK_PERCENT: Final = 20
 """Percentage of the chains with the lane, of those that admit so many timers, on which a book of bids is split."""
 
-CORNERS_PER_CHAIN: Final = 3
+CORNERS_PER_CHAIN: Final = 2
 """Groups of the rules' limits that are tried on a chain, in turn of those that suit its policy."""
 
 SHORT_RING: Final = 8

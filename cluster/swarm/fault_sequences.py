@@ -139,7 +139,8 @@ def _failing_disk(draw: Draw, validators: int) -> FaultSequence:
             {"kind": "io-error", "write_ppm": 20_000},
             {"kind": "io-error", "sync_ppm": 50_000},
             {"kind": "io-error", "read_ppm": 200_000},
-            {"kind": "disk-full", "spare_bytes": draw.one_of("failing-disk.spare_bytes", (0, 5_000))},
+            {"kind": "disk-full", "spare_bytes": 0},
+            {"kind": "disk-full", "spare_bytes": 5_000},
         ),
     )
     return FaultSequence(
@@ -264,7 +265,7 @@ def _joined_twice(draw: Draw, validators: int) -> FaultSequence:
             "second-absence": {**cut, "start_ms": second_ms, "stop_ms": second_ms + 5_200},
             "lost-blocks": lost,
         },
-        {"sync": {"snapshot_gap_blocks": 2, "chunk_bytes": draw.one_of("joined-twice.chunk_bytes", (4_000, 1 << 20))}},
+        {"sync": {"snapshot_gap_blocks": 2, "chunk_bytes": draw.one_of("joined-twice.chunk_bytes", (8_000, 1 << 20))}},
     )
 
 

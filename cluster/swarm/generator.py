@@ -21,10 +21,11 @@ from cluster.swarm.engines.engine import DrawnEngine
 from cluster.swarm.engines.registry import DRAWN_ENGINES, draw_engine, draw_engine_hand
 from cluster.swarm.fault_sequences import draw_beside, draw_fault_sequence, draw_own
 from cluster.swarm.faults import FAULTS_MAX, draw_faults, is_just_away, is_sound
+from cluster.swarm.pace import sooner
 from cluster.swarm.policies.policy import draw_calendar, draw_parameters
 from cluster.swarm.policies.registry import DRAWN_POLICIES, draw_hand, draw_policy
 from cluster.swarm.prefixes.prefix import Prefix
-from cluster.swarm.prefixes.registry import AFTER_PREFIX, PREFIXES, draw_prefix, draw_validators, with_prefix
+from cluster.swarm.prefixes.registry import AFTER_PREFIX, PREFIXES, VALIDATORS, draw_prefix, with_prefix
 from cluster.swarm.replicas import draw_apply_modes, draw_observer_fault, draw_observers
 from cluster.swarm.sequences.sequence import FaultSequence
 from cluster.swarm.variations import vary_faults, vary_sections
@@ -57,13 +58,13 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
     """
     draw, stated = Draw(seed), _stated(settings, POLICY_KEY, POLICIES)
     engine = draw_engine(draw, stated_engine := _stated(settings, ENGINE_KEY, DRAWN_ENGINES))
+    own = draw_engine_hand(draw, stated_engine)
     scripted = "" if stated else draw_prefix(draw, engine.without_prefixes)
-    validators = draw_validators(draw, scripted)
+    validators = VALIDATORS.get(scripted, own.dealt(f"cluster.validators.{engine.name}", engine.sizes))
     prefix = PREFIXES[scripted](draw, validators) if scripted else None
     policy = stated or draw_policy(draw)
     hand, observers = draw_hand(draw, policy, stated), draw_observers(draw)
     chain = _draw_chain(hand, policy) if scripted else combine(hand, _draw_chain(hand, policy))
-    own = draw_engine_hand(draw, stated_engine)
     disturbed = _draw_disturbances(draw, own, engine, prefix=prefix, validators=validators, observers=len(observers))
     raw: Plain = {
         "name": SWARM,
@@ -79,7 +80,7 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
         "workload": draw_workloads(hand, chain),
         "faults": disturbed.faults,
         "run": {
-            "until_height": draw.between("run.until_height", 12, 22),
+            "until_height": draw.between("run.until_height", 8, 12),
             "time_limit_ms": 240_000,
             "audit_reorgs": draw.chance("run.audit_reorgs", 25),
         },
@@ -115,7 +116,18 @@ def _draw_disturbances(
     faults, settings = _added(FaultSequence(faults, together.settings), beside, validators, engine)
     faults = faults if is_just_away(draw) else vary_faults(draw, faults, validators, engine)
     faults |= draw_observer_fault(draw, faults, validators, observers)
-    return FaultSequence(faults, settings)
+    return FaultSequence(_at_pace(faults, validators, engine), settings)
+
+
+def _at_pace(faults: Mapping[str, Plain], validators: int, engine: DrawnEngine) -> dict[str, Plain]:
+    """Return faults at the pace of a run, without those few that a length of another one is now too long for."""
+    paced, found = {name: sooner(fault) for name, fault in faults.items()}, dict[str, Plain]()
+    if is_sound(paced, validators, engine):
+        return paced
+    for name, fault in paced.items():
+        if is_sound({**found, name: fault}, validators, engine):
+            found[name] = fault
+    return found
 
 
 def _added(

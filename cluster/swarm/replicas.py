@@ -30,10 +30,10 @@ def _let_execute_again(draw: Draw, name: str, mode: Plain) -> None:
 
 
 def draw_observers(draw: Draw) -> dict[str, Plain]:
-    """One or two observers behind every third cluster; the name is the kind."""
-    if not draw.chance("observers.is_on", 33):
+    """One or two observers behind every fourth cluster; the name is the kind."""
+    if not draw.chance("observers.is_on", 25):
         return {}
-    kinds = draw.some_of("observers.kinds", list(_OBSERVERS), draw.one_of("observers.count", (1, 1, 2)))
+    kinds = draw.some_of("observers.kinds", list(_OBSERVERS), draw.one_of("observers.count", (1, 1, 1, 2)))
     return {kind: {"kind": kind, **_OBSERVERS[kind](draw, f"observers.{kind}")} for kind in kinds}
 
 

@@ -80,7 +80,7 @@ def _vary_replicas(draw: Draw, raw: Plain) -> Plain:
 
 _OF_ONE: Final[Mapping[str, Sequence[int]]] = {
     "snapshot_gap_blocks": (1, 2, 5, 256),
-    "chunk_bytes": (4_000, 20_000, 1 << 20),
+    "chunk_bytes": (8_000, 20_000, 1 << 20),
     "prune_every": (1, 3, 0),
     "rebuild_indexes_every": (2, 5),
 }

@@ -20,7 +20,7 @@ def draw_workloads(draw: Draw, chain: Plain) -> dict[str, Plain]:
     found: dict[str, Plain] = {
         "pulse": {
             "kind": "heartbeats",
-            "actors": draw.between("pulse.actors", 2, 12),
+            "actors": draw.between("pulse.actors", 2, 6),
             "interval_slots": draw.between("pulse.interval_slots", 1, 3),
             **_draw_offer(draw, "pulse"),
         }
@@ -135,7 +135,7 @@ def _draw_payments(draw: Draw) -> Plain:
     return {
         "kind": "transfers",
         "accounts": draw.between("payments.accounts", 2, 6),
-        "count": draw.between("payments.count", 10, 60),
+        "count": draw.between("payments.count", 8, 25),
         "every_ms": draw.one_of("payments.every_ms", (100, 250, 400)),
         "tips": draw.one_of("payments.tips", ([1], [1, 300, 7], [0, 2, 900, 40])),
         **again,
@@ -159,9 +159,9 @@ def _draw_storm(draw: Draw) -> Plain:
     shape: Plain = {
         "kind": "storm",
         "actors": actors,
-        "timers_per_actor": draw.between("storm.timers_per_actor", 15, 80),
+        "timers_per_actor": draw.between("storm.timers_per_actor", 12, 40),
         "timers_per_transaction": draw.one_of("storm.timers_per_transaction", (10, 30)),
-        "first_slot": draw.between("storm.first_slot", 5, 12),
+        "first_slot": draw.between("storm.first_slot", 4, 9),
         "spread_slots": draw.one_of("storm.spread_slots", (1, 1, 4)),
         "ttl_slots": draw.one_of("storm.ttl_slots", (0, 0, 1, 3, 100)),
         "unfunded_ttl_slots": draw.one_of("storm.unfunded_ttl_slots", (0, 2, 100_000)),
@@ -173,10 +173,10 @@ def _draw_storm(draw: Draw) -> Plain:
         **_draw_offer(draw, "storm"),
     }
     if draw.chance("storm.is_cancelled", 40):
-        shape["cancel_ms"] = draw.between("storm.cancel_ms", 2_000, 9_000)
+        shape["cancel_ms"] = draw.between("storm.cancel_ms", 2_000, 7_000)
         shape["cancels_per_actor"] = draw.between("storm.cancels_per_actor", 1, 10)
     elif draw.chance("storm.is_withdrawn", 40):
-        shape["withdraw_ms"] = draw.between("storm.withdraw_ms", 2_000, 9_000)
+        shape["withdraw_ms"] = draw.between("storm.withdraw_ms", 2_000, 7_000)
     return shape
 
 
@@ -212,15 +212,15 @@ def _draw_council(draw: Draw, chain: Plain, storm: Plain | None) -> Plain:
             ("max_timers_per_actor", 1),
         ),
     )
-    at_ms = draw.between("council.at_ms", 3_000, 9_000)
-    back_ms = at_ms + draw.between("council.for_ms", 1_500, 5_000)
+    at_ms = draw.between("council.at_ms", 2_500, 6_500)
+    back_ms = at_ms + draw.between("council.for_ms", 1_500, 3_500)
     actions: list[Plain] = [
         {"do": "configure", "at_ms": at_ms, "set": {key: value}},
         {"do": "configure", "at_ms": back_ms, "set": {key: before[key]}},
     ]
     if storm is not None:
         its = {"workload": "storm", "actor": draw.between("council.actor", 0, storm["actors"] - 1)}
-        cancel_ms, extend_ms = (draw.between(f"council.{what}_ms", 2_500, 11_000) for what in ("cancel", "extend"))
+        cancel_ms, extend_ms = (draw.between(f"council.{what}_ms", 2_500, 8_000) for what in ("cancel", "extend"))
         expires_at = draw.between("council.expires_at", 6, 30)
         actions.append({"do": "cancel", "at_ms": cancel_ms, "first": 1, "count": 3, **its})
         actions.append({"do": "extend", "at_ms": extend_ms, "first": 5, "count": 4, "expires_at": expires_at, **its})
@@ -297,12 +297,12 @@ def _draw_parameters(draw: Draw, chain: Plain, *, has_lane: bool) -> list[Plain]
     actions: list[Plain] = []
     if has_lane and draw.chance("council.is_resizing", 75):
         sizes = {f"system:cip1:{key}": draw.one_of(f"council.{key}", LANE_CHANGES[key]) for key in TIER_KEYS}
-        actions.append({"do": "govern", "at_ms": draw.between("council.resize_ms", 1_500, 6_000), "set": sizes})
+        actions.append({"do": "govern", "at_ms": draw.between("council.resize_ms", 1_500, 5_000), "set": sizes})
     for turn in range(draw.between("council.turns", 1, 3)):
         chosen = draw.some_of(f"council.{turn}.keys", list(keys), draw.between(f"council.{turn}.count", 1, 3))
         change = {key: draw.one_of(f"council.{turn}.{key}", keys[key]) for key in chosen}
         actions.append(
-            {"do": "govern", "at_ms": draw.between(f"council.{turn}.govern_ms", 1_500, 12_000), "set": change}
+            {"do": "govern", "at_ms": draw.between(f"council.{turn}.govern_ms", 1_500, 8_500), "set": change}
         )
     return actions
 
@@ -333,7 +333,7 @@ def _draw_plans(draw: Draw) -> Plain:
         "price": draw.one_of("plans.price", (1_000_000, 300_000_000, 900_000_000)),
         "funds": draw.one_of("plans.funds", (1_500_000_000, 100_000_000_000)),
         "interval_slots": draw.between("plans.interval_slots", 1, 2),
-        **({"again_ms": draw.between("plans.again_ms", 4_000, 10_000)} if draw.chance("plans.is_again", 50) else {}),
+        **({"again_ms": draw.between("plans.again_ms", 3_500, 7_500)} if draw.chance("plans.is_again", 50) else {}),
     }
 
 
@@ -342,8 +342,8 @@ def _draw_oddities(draw: Draw) -> Plain:
     return {
         "kind": "edge-cases",
         "first": draw.between("oddities.first", 0, len(CASES) - 1),
-        "count": draw.between("oddities.count", 3, 8),
-        "start_ms": draw.between("oddities.start_ms", 0, 6_000),
+        "count": draw.between("oddities.count", 3, 6),
+        "start_ms": draw.between("oddities.start_ms", 0, 5_000),
         "every_ms": draw.one_of("oddities.every_ms", (30, 100, 400)),
         "is_deployer": draw.chance("oddities.is_deployer", 75),
     }
@@ -355,7 +355,7 @@ def _draw_crashing(draw: Draw) -> Plain:
         "kind": "storm",
         "actors": 1,
         "timers_per_actor": draw.between("crashing.timers_per_actor", 2, 6),
-        "first_slot": draw.between("crashing.first_slot", 5, 12),
+        "first_slot": draw.between("crashing.first_slot", 4, 9),
         "spread_slots": 2,
         "ttl_slots": 20,
         "unfunded_actors": 0,

@@ -15,7 +15,7 @@ FAULTS_FROM_MS: Final = 2_000
 """No drawn fault begins before this, so that every cluster has begun."""
 
 FAULTS_UNTIL_MS: Final = 16_000
-"""Every drawn fault is over by then."""
+"""Every fault is drawn to be over by then; it is played sooner."""
 
 CHANNELS: Final = (["votes"], ["certificates"], ["blocks"], ["transactions"], ["votes", "certificates"])
 

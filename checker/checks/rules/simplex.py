@@ -14,6 +14,7 @@ from checker.checks.rules.simplex_cells import SimplexCells
 from checker.checks.rules.simplex_traffic import SIMPLEX_TRAFFIC
 from checker.checks.rules.simplex_trials import (
     try_certifications,
+    try_kept_certificates,
     try_kept_votes,
     try_requests,
     try_served_certificates,
@@ -305,6 +306,7 @@ SIMPLEX_RULES: Final = EngineRules(
         Turn(try_served_certificates),
         Turn(try_certifications),
         Turn(try_requests, every=2),
+        Turn(try_kept_certificates, every=2),
     ),
     alone=(
         SimplexConfig(

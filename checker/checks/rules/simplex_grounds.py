@@ -72,7 +72,7 @@ class _Memory:
         votes: Labels and views of the votes of honest leaders of these views.
         of_byzantine: By label and Byzantine sender, the own view in which the last vote came.
         elapsed: The number of the last timer of each name.
-        ignoring: The last view that was given up because no proposal could be judged, until the next one is entered.
+        ignoring: The last view that was given up because no proposal could be judged, until a later one is entered.
     """
 
     view: int = 0
@@ -115,10 +115,11 @@ class Grounds:
     def entered(self, event: Event, entered: Entered) -> None:
         """Note whether ticks say for certain that the leader is silent, and that enough others are not."""
         life = self._life(event.node)
-        if life.ignoring is not None:
-            # Only now: the request may follow in the same instant.
+        # Not before a later instant: the own nullify may be the last that the view took, and the request follows it.
+        if life.ignoring is not None and life.ignoring[0].at_us < event.at_us:
             self._require(life.has_sought_snapshot, *life.ignoring, "it asked for no snapshot")
-        life.view, life.ignoring = entered.view, None
+            life.ignoring = None
+        life.view = entered.view
         earliest, latest = _last_heard(life, event.at_us)
         least_tick = life.tick - (life.ticked_us == event.at_us)
         awake = self._count_awake(event.node, entered.leader, life.tick, earliest)

@@ -115,6 +115,25 @@ def try_kept_votes(draw: Draw) -> Asked:
             yield f"an own {what} vote of an earlier life does not count", _makes(last, certificate)
 
 
+def try_kept_certificates(draw: Draw) -> Asked:
+    """Yield whether a life gives away the certificates of its journal."""
+    for _ in range(_ROUNDS):
+        validators = 4 + draw(4)
+        me, view = draw(validators), 1 + draw(3)
+        peer = (me + 1 + draw(validators - 1)) % validators
+        proposal = _proposal(view)
+        for kept in (
+            (Nullification(view, b"", ()),),
+            (Notarization(proposal, b"", ()), Certification(view, ok=True)),
+            (Finalization(proposal, b"", ()),),
+        ):
+            answers = _engine(validators, me, kept).step(Received(peer, CertificateRequest(view)))
+            yield (
+                "a certificate of an earlier life is not given to who asks for it",
+                Send(peer, CertificateResponse(view, kept[0])) in answers,
+            )
+
+
 def try_served_certificates(draw: Draw) -> Asked:
     """Yield what is asked of the answers to requests for certificates, and whether it is so."""
     views = Views(validators=4, genesis=_GENESIS, view_retention=_CONFIG.view_retention)

@@ -21,6 +21,7 @@ class DrawnEngine(NamedTuple):
     Attributes:
         name: Its name.
         cards: Its share, in cards of the deck that all engines make together.
+        sizes: Numbers of validators, a card a seed: one of seven costs three times what one of four does.
         section: Draws the keys of `[consensus]` that are its own.
         messages: For each message of the draws, those of its own that do the same work.
         proposing: Its own behaviours of a Byzantine leader, dealt beside those of every engine.
@@ -35,6 +36,7 @@ class DrawnEngine(NamedTuple):
 
     name: str
     cards: int
+    sizes: tuple[int, ...] = (4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 5, 7)
     section: Callable[[Draw], Plain] = lambda _draw: {}
     messages: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     proposing: tuple[str, ...] = ()

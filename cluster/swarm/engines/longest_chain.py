@@ -40,7 +40,9 @@ def _draw_section(draw: Draw) -> Plain:
 
 DRAWN_LONGEST_CHAIN: Final = DrawnEngine(
     LONGEST_CHAIN.name,
-    cards=6,
+    cards=5,
+    # It counts no votes: more validators only build more branches, each of which all of them execute.
+    sizes=(4, 4, 4, 4, 4, 5, 5, 6),
     section=_draw_section,
     messages={
         # Whatever carries a block, or its header, is all that is ever said of it.

@@ -98,7 +98,7 @@ def fit_to_queue(draw: Draw, name: str, workload: Plain, chain: Plain) -> Plain 
             for key in ("cancel_ms", "cancels_per_actor"):
                 fitted.pop(key, None)
         if _is_authorized(own) and draw.chance(f"{name}.is_revoked", 50):
-            fitted["cancel_all_ms"] = draw.between(f"{name}.cancel_all_ms", 3_000, 10_000)
+            fitted["cancel_all_ms"] = draw.between(f"{name}.cancel_all_ms", 3_000, 7_500)
     return fitted
 
 
@@ -110,18 +110,18 @@ def knows_identifiers(chain: Plain) -> bool:
 
 def draw_service(draw: Draw) -> list[Plain]:
     """Return what a council does to the queue's service: a pause, a shutdown in batches and a restart, or nothing."""
-    at_ms = draw.between("service.at_ms", 5_000, 9_000)
+    at_ms = draw.between("service.at_ms", 4_000, 6_500)
     story = draw.one_of("service.story", ("", "pause", "shutdown", "shutdown"))
     if not story:
         return []
-    later_ms = at_ms + draw.between("service.for_ms", 1_500, 4_000)
+    later_ms = at_ms + draw.between("service.for_ms", 1_500, 3_000)
     if story == "pause":
         return [_tell("pause", at_ms), _tell("unpause", later_ms)]
     batches = [
         _tell("continue_shutdown", at_ms + 600 * turn) | {"batch": batch}
         for turn, batch in enumerate(draw.some_of("service.batches", _BATCHES, len(_BATCHES)), 1)
     ]
-    return [_tell("start_shutdown", at_ms), *batches, _tell("re_initialize", at_ms + 4_000)]
+    return [_tell("start_shutdown", at_ms), *batches, _tell("re_initialize", at_ms + 3_000)]
 
 
 def _tell(action: str, at_ms: int) -> Plain:

@@ -51,7 +51,7 @@ def storm_after_outage(draw: Draw, name: str, validators: int) -> Prefix:
         "kind": "storm",
         "actors": draw.between(f"{name}.actors", 3, 5),
         "unfunded_actors": draw.between(f"{name}.unfunded_actors", 0, 2),
-        "timers_per_actor": draw.between(f"{name}.timers_per_actor", 40, 70),
+        "timers_per_actor": draw.between(f"{name}.timers_per_actor", 25, 45),
         "timers_per_transaction": 30,
         "first_slot": 9,
         "spread_slots": 3,

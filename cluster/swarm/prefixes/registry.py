@@ -44,11 +44,6 @@ class DrawnScript(NamedTuple):
     arrival: Anchor
 
 
-def draw_validators(draw: Draw, scripted: str) -> int:
-    """Return the number of a seed's validators, with the prefix that it begins with, if any."""
-    return VALIDATORS.get(scripted, draw.one_of("cluster.validators", (4, 4, 4, 4, 5, 6, 7)))
-
-
 def script_of(scenario: Scenario, seed: int) -> DrawnScript | None:
     """Return the script that a scenario of the swarm begins with, None for all others.
 
@@ -57,8 +52,7 @@ def script_of(scenario: Scenario, seed: int) -> DrawnScript | None:
     name = scenario.title.partition(AFTER_PREFIX)[2]
     if scenario.name != SWARM or name not in PREFIXES:
         return None
-    draw = Draw(seed)
-    prefix = PREFIXES[name](draw, draw_validators(draw, name))
+    prefix = PREFIXES[name](Draw(seed), scenario.cluster.validators)
     return DrawnScript(name, msgspec.convert(prefix.arrival, Anchor))
 
 

@@ -52,7 +52,7 @@ def _joined_thrice(draw: Draw, validators: int) -> FaultSequence:
         lost_ms = stop_ms + draw.between(f"joined-thrice.{place}.lost_ms", 300, 900)
         lost = {**drop(["BlockResponse"], to=[node]), "start_ms": start_ms, "stop_ms": lost_ms}
         faults[f"lost-blocks-{place}"] = lost
-    chunk_bytes = draw.one_of("joined-thrice.chunk_bytes", (4_000, 1 << 20))
+    chunk_bytes = draw.one_of("joined-thrice.chunk_bytes", (8_000, 1 << 20))
     return FaultSequence(
         faults,
         {

@@ -105,7 +105,7 @@ def _forged_snapshots(draw: Draw, validators: int) -> FaultSequence:
         faults[f"unserved-{place}"] = {**away(node, validators), "start_ms": start_ms, "stop_ms": start_ms + 3_400}
     lost = drop([BlockResponse.traced_name], to=[node])
     faults["lost-blocks"] = {**lost, "start_ms": FAULTS_FROM_MS, "stop_ms": 20_500}
-    chunk_bytes = draw.one_of("forged-snapshots.chunk_bytes", (4_000, 1 << 20, 1 << 20))
+    chunk_bytes = draw.one_of("forged-snapshots.chunk_bytes", (8_000, 1 << 20, 1 << 20))
     return FaultSequence(faults, {"sync": {"snapshot_gap_blocks": 1, "chunk_bytes": chunk_bytes}})
 
 

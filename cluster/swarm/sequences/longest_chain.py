@@ -13,7 +13,7 @@ from validators.consensus.longest_chain.messages import Announcement
 from validators.consensus.quorum import faults_of
 from validators.messages import BlockRelay, BlockResponse
 
-SLOTS_MS: Final = (500, 500, 500, 1_000)
+SLOTS_MS: Final = (500, 500, 500, 1_200)
 """Lengths of slots, short ones more often: blocks are final before the run is over."""
 
 _LATER_MS: Final = 8_700
@@ -94,7 +94,7 @@ def _named_heads(draw: Draw, validators: int) -> FaultSequence:
             **_slots(SLOTS_MS[0]),
             "sync": {
                 "snapshot_gap_blocks": draw.one_of("named-heads.gap_blocks", (1, 3)),
-                "chunk_bytes": draw.one_of("named-heads.chunk_bytes", (4_000, 1 << 20)),
+                "chunk_bytes": draw.one_of("named-heads.chunk_bytes", (8_000, 1 << 20)),
             },
             "observers": {"again": {"kind": "snapshot-join", **again}},
         },

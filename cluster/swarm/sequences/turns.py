@@ -89,7 +89,7 @@ def joined_in_turn(draw: Draw, validators: int) -> FaultSequence:
             others = [other for other in range(validators) if other not in {before, node}]
             unoffered = {**drop([SnapshotOffer.traced_name], others, [node]), "start_ms": FAULTS_FROM_MS}
             faults[f"unoffered-{node}"] = {**unoffered, "stop_ms": 19_000}
-    chunk_bytes = draw.one_of("joined-in-turn.chunk_bytes", (4_000, 1 << 20))
+    chunk_bytes = draw.one_of("joined-in-turn.chunk_bytes", (8_000, 1 << 20))
     gap = draw.one_of("joined-in-turn.gap_blocks", (1, 1, 2))
     return FaultSequence(faults, {"sync": {"snapshot_gap_blocks": gap, "chunk_bytes": chunk_bytes}})
 

@@ -101,6 +101,13 @@ class TestReasons:
         assert judge(*ignored, ask(2), at(3, Entered(6, 2))).status == "passed"
         assert "it asked for no snapshot" in judge(*ignored, at(3, Entered(6, 2))).summary
 
+    def test_the_own_nullify_may_be_the_last_that_a_view_took(self):
+        """Found by the swarm: the next view is entered in the instant in which a proposal is ignored."""
+        ignored = *get(1, "Notarize"), leave(2, "IgnoredProposal"), at(2, Entered(6, 2))
+
+        assert judge(*ignored, ask(2), at(3, Entered(7, 3))).status == "passed"
+        assert "it asked for no snapshot" in judge(*ignored, at(3, Entered(7, 3))).summary
+
     @pytest.mark.parametrize(
         ("view", "before", "deed"),
         [

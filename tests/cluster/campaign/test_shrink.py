@@ -108,14 +108,14 @@ def test_a_section_back_at_its_default_can_be_reduced_further():
 
 
 def test_values_become_smaller_together_and_one_by_one():
-    """Sixty timers an actor are needed, and nothing else of a storm is."""
+    """More than seven timers an actor are needed, and nothing else of a storm is."""
     seed = next(
-        seed for seed in range(50) if getattr(draw_scenario(seed).workload.get("storm"), "timers_per_actor", 0) > 60
+        seed for seed in range(50) if getattr(draw_scenario(seed).workload.get("storm"), "timers_per_actor", 0) > 30
     )
-    shrunk = shrink(seed, lambda scenario: getattr(scenario.workload.get("storm"), "timers_per_actor", 0) > 20)
+    shrunk = shrink(seed, lambda scenario: getattr(scenario.workload.get("storm"), "timers_per_actor", 0) > 7)
 
     storm = shrunk.workload["storm"]
-    assert (20 < storm.timers_per_actor < 40, storm.actors, storm.spread_slots) == (True, 1, 1)
+    assert (7 < storm.timers_per_actor < 16, storm.actors, storm.spread_slots) == (True, 1, 1)
     assert shrunk.run.until_height == 1
 
 

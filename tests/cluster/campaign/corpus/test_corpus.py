@@ -122,7 +122,7 @@ class TestVariation:
 
     def test_some_variants_have_one_entry_more_and_none_has_two(self):
         """Plans of the swarm have ten faults and ten workloads in the mean: no bound below that."""
-        (plan,), variants = plans_of(8).values(), variants_of(8)
+        (plan,), variants = plans_of(5).values(), variants_of(5)
 
         for table in ("faults", "workload"):
             more = [len(variant[table]) - len(plan[table]) for variant in variants]
@@ -130,14 +130,14 @@ class TestVariation:
             assert (more.count(1) > 0, max(more)) == (True, 1), f"{table}: {more}"
 
     def test_an_exchange_gives_another_entry_for_the_one_it_takes(self):
-        (plan,), variants = plans_of(8).values(), variants_of(8)
+        (plan,), variants = plans_of(5).values(), variants_of(5)
 
         for table in ("faults", "workload"):
             exchanged = [each for each in variants if len(each[table]) == len(plan[table])]
             assert any(set(each[table]) != set(plan[table]) for each in exchanged), table
 
     def test_no_variant_has_more_entries_than_the_limit(self):
-        ((name, plan),) = plans_of(8).items()
+        ((name, plan),) = plans_of(5).items()
         pulse = plan["workload"]["pulse"]
         plan["workload"] |= {f"pulse-{number}": pulse for number in range(ENTRIES_MAX - len(plan["workload"]))}
 

@@ -1,0 +1,40 @@
+"""The pace of drawn faults: they are drawn over fourteen seconds, and played in half of the time.
+
+A seed shows most of what it has while its faults are at work, and costs by the block. So what follows one upon the
+other is drawn with room between, and then brought closer together: the order stays, whatever overlaps still does, and
+a campaign has half as many seeds again.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from faults.kinds.drawing import FAULTS_FROM_MS, Plain
+
+TIMES: Final = ("start_ms", "stop_ms", "at_ms", "restart_ms", "release_ms", "first_ms")
+"""Keys of faults that are times of the run, or from their anchor on; all others are lengths."""
+
+AWAITED: Final = ("from_ms", "by_ms")
+"""Keys of anchors that are times of the run."""
+
+PACE_PERCENT: Final = 50
+"""What is left of the time that a drawn fault is behind the first one, in percent."""
+
+KEPT_MS: Final = 1_000
+"""Behind its anchor a fault keeps so much as drawn: the moment would be over."""
+
+
+def sooner(fault: Plain) -> Plain:
+    """Return a drawn fault at the pace of a run; what is a length, as of an outage that an event begins, stays."""
+    if "anchor" not in fault:
+        return {**fault, **_closer(fault, TIMES, FAULTS_FROM_MS)}
+    anchor = fault["anchor"]
+    return {**fault, **_closer(fault, TIMES, KEPT_MS), "anchor": {**anchor, **_closer(anchor, AWAITED, FAULTS_FROM_MS)}}
+
+
+def _closer(fault: Mapping[str, object], keys: tuple[str, ...], from_ms: int) -> dict[str, int]:
+    times = {key: fault[key] for key in keys if key in fault}
+    return {
+        key: from_ms + (ms - from_ms) * PACE_PERCENT // 100
+        for key, ms in times.items()
+        if isinstance(ms, int) and ms > from_ms
+    }
