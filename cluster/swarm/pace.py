@@ -17,7 +17,7 @@ AWAITED: Final = ("from_ms", "by_ms")
 """Keys of anchors that are times of the run."""
 
 PACE_PERCENT: Final = 50
-"""What is left of the time that a drawn fault is behind the first one, in percent."""
+"""Percentage that is left of the time from the earliest start on."""
 
 KEPT_MS: Final = 1_000
 """Behind its anchor a fault keeps so much as drawn: the moment would be over."""
