@@ -48,7 +48,7 @@ def vary_sections(draw: Draw, raw: Plain, engine: DrawnEngine) -> Plain:
             if draw.chance(f"vary.{section}.{key}.is_on", PERCENT)
         }
         varied[section] = {**raw[section], **found}
-    if raw["chain"]["policy"] == "fifo-free":
+    if "fifo-free" in (raw["chain"]["policy"], raw["chain"].get("activation", {}).get("previous")):
         # All of a storm may be due in one block; where nothing bounds it, it must still be in time.
         varied["costs"].pop("execute_us", None)
     if raw["network"]["loss_ppm"]:
