@@ -80,7 +80,7 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
         "workload": draw_workloads(hand, chain),
         "faults": disturbed.faults,
         "run": {
-            "until_height": draw.between("run.until_height", 8, 12),
+            "until_height": draw.between("run.until_height", *engine.heights),
             "time_limit_ms": 240_000,
             "audit_reorgs": draw.chance("run.audit_reorgs", 25),
         },

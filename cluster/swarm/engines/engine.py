@@ -22,6 +22,7 @@ class DrawnEngine(NamedTuple):
         name: Its name.
         cards: Its share, in cards of the deck that all engines make together.
         sizes: Numbers of validators, a card a seed: one of seven costs three times what one of four does.
+        heights: The lowest and the highest final height that a run goes to.
         section: Draws the keys of `[consensus]` that are its own.
         messages: For each message of the draws, those of its own that do the same work.
         proposing: Its own behaviours of a Byzantine leader, dealt beside those of every engine.
@@ -37,6 +38,7 @@ class DrawnEngine(NamedTuple):
     name: str
     cards: int
     sizes: tuple[int, ...] = (4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 5, 7)
+    heights: tuple[int, int] = (8, 12)
     section: Callable[[Draw], Plain] = lambda _draw: {}
     messages: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     proposing: tuple[str, ...] = ()

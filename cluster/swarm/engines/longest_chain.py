@@ -42,7 +42,9 @@ DRAWN_LONGEST_CHAIN: Final = DrawnEngine(
     LONGEST_CHAIN.name,
     cards=5,
     # It counts no votes: more validators only build more branches, each of which all of them execute.
-    sizes=(4, 4, 4, 4, 4, 5, 5, 6),
+    sizes=(4, 4, 4, 4, 4, 4, 5, 6),
+    # What is final at a height has a branch of several blocks on top, all of them executed.
+    heights=(6, 10),
     section=_draw_section,
     messages={
         # Whatever carries a block, or its header, is all that is ever said of it.
