@@ -11,6 +11,7 @@ from faults.byzantine.hotstuff_seals import ForgeSeal, HotStuffBehaviour
 from faults.byzantine.hotstuff_votes import HotStuffVotes
 from validators.consensus.hotstuff.kind import HOTSTUFF
 from validators.consensus.hotstuff.messages import ViewTimeout
+from validators.consensus.hotstuff.sealing import VIEWS_OF_A_TURN
 from validators.execution import Engine, Executed, InvalidBlockError, ProposalContext, Transaction, UnknownParentError
 from validators.execution.blocks import Block, block_digest, decode_sealed, encode_sealed
 from validators.messages import BlockRelay
@@ -23,7 +24,7 @@ class HideCertificate(HotStuffBehaviour):
     """Builds its block on the parent of the one that it holds the latest certificate of, as if that had none.
 
     The certificate before it justifies the block, which honest validators may vote for where no lock is in the way: the
-    certified block between is abandoned.
+    certified block between is abandoned. In the last view of its turn it hides two: there the lock is in the way.
     """
 
     def __init__(self, adversary: Adversary, name: str, fault: Orders) -> None:
@@ -33,11 +34,16 @@ class HideCertificate(HotStuffBehaviour):
     def propose(self, engine: Engine, context: ProposalContext, candidates: Sequence[Transaction]) -> Executed | None:
         """Build on the block below the parent, where its certificate is known."""
         self._hiding = b""
-        parent = engine.executed(context.parent)
-        if parent is None or not self.votes.has_certificate(parent.header.parent) or not self.is_time():
+        below = context.parent
+        for _ in range(1 + context.view % VIEWS_OF_A_TURN):
+            parent = engine.executed(below)
+            if parent is None or not self.votes.has_certificate(parent.header.parent):
+                return None
+            below = parent.header.parent
+        if not self.is_time():
             return None
         try:
-            hidden = engine.propose(replace(context, parent=parent.header.parent), candidates)
+            hidden = engine.propose(replace(context, parent=below), candidates)
         except InvalidBlockError:
             return None
         self._hiding = hidden.digest

@@ -13,6 +13,7 @@ from typing import Final
 from checker.checks.check import Check
 from checker.checks.parts.engines.bare_agreement import bare_agreement
 from checker.checks.parts.execution.block_trees import try_block_trees
+from checker.checks.parts.execution.choices import try_choices
 from checker.checks.parts.execution.guaranteed import try_guarantees
 from checker.checks.parts.execution.headers import try_headers
 from checker.checks.parts.execution.lanes import try_lanes
@@ -53,6 +54,7 @@ TRIALS: Final = (
     Turn(try_intake),
     Turn(try_pools, every=2),
     Turn(try_lanes),
+    Turn(try_choices),
 )
 """Trials of every run, whatever its engine is."""
 

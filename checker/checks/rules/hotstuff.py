@@ -15,7 +15,7 @@ from checker.checks.parts.trial import Turn
 from checker.checks.rules.engine_rules import EngineRules, Proposed, Said, Signed
 from checker.checks.rules.hotstuff_cells import read_hotstuff_cells
 from checker.checks.rules.hotstuff_traffic import HOTSTUFF_TRAFFIC
-from checker.checks.rules.hotstuff_trials import try_commits, try_seals, try_waits
+from checker.checks.rules.hotstuff_trials import try_commits, try_locks, try_seals, try_waits
 from network.types import MILLISECOND_US
 from validators.consensus.hotstuff.config import HotStuffConfig, Profile
 from validators.consensus.hotstuff.finality import Commit
@@ -306,6 +306,6 @@ HOTSTUFF_RULES: Final = EngineRules(
     cells=HotStuffRule,
     refusals=HotStuffRefusal,
     read_cells=read_hotstuff_cells,
-    trials=(Turn(try_waits), Turn(try_seals), Turn(try_commits)),
+    trials=(Turn(try_waits), Turn(try_seals), Turn(try_commits), Turn(try_locks)),
     alone=(_alone("three-chain"), _alone("two-chain")),
 )

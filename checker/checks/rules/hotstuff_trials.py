@@ -1,4 +1,4 @@
-"""Seals, waits and commits of a HotStuff specimen: sound ones, and such as a Byzantine leader may make up.
+"""Seals, waits, locks and commits of a HotStuff specimen: sound ones, and such as a Byzantine leader may make up.
 
 A block on an older parent than its timeouts show is drawn seldom, a third wait in a row as well, and a chain that is
 found below a newer certificate, because its block came late, is made final by the next chain anyway.
@@ -13,11 +13,13 @@ from checker.checks.parts.engines.keyed_scheme import KeyedScheme
 from checker.checks.parts.trial import Asked, Draw, draw_digest
 from network.types import MILLISECOND_US
 from validators.consensus.headers import read_facts
-from validators.consensus.hotstuff.config import HotStuffConfig
+from validators.consensus.hotstuff.casting import Voter
+from validators.consensus.hotstuff.config import HotStuffConfig, Profile
+from validators.consensus.hotstuff.journal import Memory
 from validators.consensus.hotstuff.messages import BlockSeal, QuorumCertificate, TimeoutCertificate
 from validators.consensus.hotstuff.sealing import check_seal, encode_seal
 from validators.consensus.hotstuff.tree import JustifiedBlock, SealedTree
-from validators.consensus.interface import HeaderFacts
+from validators.consensus.interface import BlockRef, HeaderFacts
 
 _VOTE_NAMESPACE: Final = b"stampede_HOTSTUFF_VOTE"
 _TIMEOUT_NAMESPACE: Final = b"stampede_HOTSTUFF_TIMEOUT"
@@ -25,6 +27,7 @@ _VALIDATORS: Final = 4
 _QUORUM: Final = 3
 _WAITS: Final = 8
 _CHAINS: Final = 6
+_OFFERS: Final = 8
 _BLOCKS: Final = 9
 _FORGED: Final = b"nobody's"
 
@@ -80,6 +83,30 @@ def try_seals(draw: Draw) -> Asked:
     for what, seal in seals.items():
         yield f"a seal with {what} is sound", not _is_sound(facts, seal)
     yield "bytes behind a seal are passed over", not _is_valid(facts, encode_seal(sound) + b"\0")
+
+
+def try_locks(draw: Draw) -> Asked:
+    """Yield whether a block gets a vote just where a lock, or the timeouts it shows, let it have one."""
+    for _ in range(_OFFERS):
+        below = 1 + draw(6)
+        justify = _certificate(below, draw_digest(draw), draw)
+        view = below + 1 + draw(2)
+        timeout = _timeouts(view - 1 - draw(2), [below - draw(2), below - 1 + draw(3), 0], draw) if draw(3) else None
+        facts = HeaderFacts(view, draw_digest(draw), justify.digest, 2, 0, b"")
+        locked = BlockRef(max(below - 1 + draw(3), 1), draw_digest(draw))
+        # Of one view there are two certified blocks only beyond the faults that are borne; a vote asks all the same.
+        locked = locked if locked.view != below or draw(2) else BlockRef(below, justify.digest)
+        memory = Memory(justify, locked, view=view - draw(2), last_voted=view - 1 + draw(2))
+        profile: Profile = ("three-chain", "two-chain")[draw(2)]
+        config = HotStuffConfig(profile=profile, view_timeout_us=1, view_timeout_max_us=1, view_retention=8)
+        admitted = below > locked.view or locked == BlockRef(below, justify.digest)
+        if profile == "two-chain":
+            shows = timeout is not None and timeout.view == view - 1 and max(timeout.high_views) <= below
+            admitted = below == view - 1 or shows
+        expected = admitted and memory.view == view and memory.last_voted < view
+        voter = Voter(0, KeyedScheme(0), config)
+        voted = voter.may_vote_for(memory, JustifiedBlock(facts, justify, timeout))
+        yield f"a block gets a vote where {profile} has none for it, or none where it has one", voted == expected
 
 
 def try_commits(draw: Draw) -> Asked:

@@ -90,6 +90,17 @@ def _hidden_chain(draw: Draw, validators: int) -> FaultSequence:
     )
 
 
+def _hidden_certificates(draw: Draw, validators: int) -> FaultSequence:
+    """One leader builds below certified blocks, as if it knew no certificate of them: locks are in its way."""
+    hiding: Plain = {"kind": "byzantine", "behaviour": "hide-certificate", **_SPAN}
+    node = draw.between("hidden-certificates.validator", 0, validators - 1)
+    # Only three-chain has locks.
+    return FaultSequence(
+        {"hidden-certificates": {**hiding, "validator": node}},
+        {"consensus": {"hotstuff": {"profile": "three-chain"}}},
+    )
+
+
 def _votes_of_a_left_view_later(draw: Draw, validators: int) -> FaultSequence:
     """The votes of some later views come late."""
     return renamed(_votes_of_a_left_view(draw, validators, _LATE), "later")
@@ -110,6 +121,7 @@ HOTSTUFF_SEQUENCES: Final[tuple[Callable[[Draw, int], FaultSequence], ...]] = (
     _far_block,
     _timeouts_for_some,
     _hidden_chain,
+    _hidden_certificates,
 )
 """Every one of them, each in its turn."""
 

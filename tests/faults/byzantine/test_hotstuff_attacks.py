@@ -7,6 +7,7 @@ from faults.byzantine.hotstuff_ballots import ForgeVote
 from faults.byzantine.hotstuff_seals import ForgeSeal
 from network.events import events_of_type
 from tests.support.cluster_runs import result_of
+from validators.consensus.hotstuff.casting import Voter
 from validators.consensus.hotstuff.refusals import HotStuffRefusal
 from validators.consensus.hotstuff.tree import BLOCKS_PER_VIEW_MAX, SealedTree
 from validators.events import MessageRefused
@@ -66,6 +67,15 @@ VOTES = (
 def test_a_forged_vote_or_timeout_is_refused_for_its_fault(what, reason):
     """Votes far ahead are stale, which is no refusal; kept all the same, they would exceed what may be remembered."""
     assert_refused("forge-vote", what, reason)
+
+
+def test_a_lock_alone_is_in_the_way_of_a_block_below_two_hidden_ones(monkeypatch):
+    sound = attacked("hide-certificate", "")
+    monkeypatch.setattr(Voter, "may_vote_for", lambda voter, memory, block: voter.may_vote(memory, block.facts.view))
+    unlocked = attacked("hide-certificate", "")
+
+    assert sound.verdict == "passed", sound.headline
+    assert "and the lock was at view" in unlocked.headline
 
 
 def test_of_many_blocks_of_a_view_four_are_kept(monkeypatch):

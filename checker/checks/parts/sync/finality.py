@@ -10,14 +10,15 @@ from typing import Final, cast
 from checker.checks.parts.sync.bare_exchange import GENESIS, Made, make_block
 from checker.checks.parts.trial import Asked, Draw
 from validators.consensus.interface import Finality
-from validators.execution import Engine
+from validators.execution import Block, Engine
 from validators.finalizer import Finalizer
 from validators.storage import Barrier, FinalizedEntry, FinalizedLog
 from validators.sync.follower import Follower, Goal, Settled
 
-_BLOCKS: Final = 8
-_STEPS: Final = 40
-_NO_SNAPSHOTS: Final = 1_000
+_BLOCKS: Final = 16
+_STEPS: Final = 60
+_AHEAD: Final = 8
+_SNAPSHOT_GAP: Final = 3
 _REASON: Final = "its execution says so"
 
 
@@ -30,6 +31,10 @@ def try_finality(draw: Draw) -> Asked:
         proof = stage.finalizer.finality
         is_proved = proof is not None and proof.digest == stage.blocks[stage.applied].digest
         yield "the final block is there without its proof, or with another's", is_proved == (stage.applied > 0)
+    under_way = [each for _, each in stage.sought_at]
+    yield "a snapshot is sought while operations are on their way to the disk", not any(under_way)
+    sought = [height for height, _ in stage.sought_at]
+    yield "a snapshot is sought again before a block is applied", len(dict.fromkeys(sought)) == len(sought)
     stage.end()
     final = max(stage.final, default=0)
     yield "a final block is not applied although all that it takes is here", stage.applied == final
@@ -50,6 +55,7 @@ class _Stage:
         applied: The height of the state.
         durable: The height up to which operations are durable.
         logged: Heights whose operations were written, in this order.
+        sought_at: The height of the state, and how much was on its way to the disk, when a snapshot was sought.
     """
 
     def __init__(self) -> None:
@@ -62,6 +68,8 @@ class _Stage:
         self.halted: list[str] = []
         self.goals: list[Goal] = []
         self._here: dict[bytes, None] = {}
+        self._known: dict[bytes, Block] = {}
+        self.sought_at: list[tuple[int, int]] = []
         self._waiting: list[Callable[[], None]] = []
         self._engine = SimpleNamespace(
             finalized=self.blocks[0].block.header,
@@ -74,9 +82,9 @@ class _Stage:
             cast("Follower", self._follower()),
             cast("FinalizedLog", SimpleNamespace(append=self._append)),
             cast("Barrier", SimpleNamespace(then=self._waiting.append)),
-            snapshot_gap_blocks=_NO_SNAPSHOTS,
+            snapshot_gap_blocks=_SNAPSHOT_GAP,
             store=lambda _digest, _block: None,
-            seek_snapshot=lambda: None,
+            seek_snapshot=self._seek,
             applied=lambda _outcome: None,
             halt=self.halted.append,
         )
@@ -87,7 +95,7 @@ class _Stage:
             abandon=self._abandon,
             want=self.goals.append,
             prune=lambda: None,
-            block=lambda _digest: None,
+            block=self._known.get,
             is_ready=lambda digest: digest in self._here,
             is_paused=False,
         )
@@ -99,14 +107,20 @@ class _Stage:
 
     def step(self, draw: Draw) -> None:
         """Let a block become final, come here, be executed, or be durable."""
-        act, height = draw(6), 1 + draw(_BLOCKS - 1)
+        act, height = draw(9), min(self.applied + 1 + draw(_AHEAD), _BLOCKS - 1)
         if act <= 1:
             self.final.append(height)
             self.finalizer.finalize(self.proof_of(height))
-        elif act == 2:
-            self._here[self.blocks[height].digest] = None
-        elif act == 3:
+        elif act <= 3:
+            # What is asked for, or some other block.
+            digest = self.goals[0].digest if self.goals and draw(2) else self.blocks[height].digest
+            self._here[digest] = None
+        elif act <= 5:
             self._settle()
+        elif act <= 7:
+            # It comes before those below it: its height says how far behind the state is.
+            self._known[self.blocks[height].digest] = self.blocks[height].block
+            self.finalizer.join_if_far_behind()
         else:
             self._sync()
 
@@ -127,6 +141,11 @@ class _Stage:
         if self._waiting:
             self.durable = max(self.logged)
             self._waiting.pop(0)()
+
+    def _seek(self) -> None:
+        """Note a search for a snapshot, and that nobody has one."""
+        self.sought_at.append((self.applied, len(self._waiting)))
+        self.finalizer.go_by_blocks()
 
     def _append(self, entry: FinalizedEntry) -> None:
         self.logged.append(entry.height)

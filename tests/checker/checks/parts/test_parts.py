@@ -5,21 +5,26 @@ from types import SimpleNamespace
 
 import pytest
 
+from checker.checks.parts.execution import choices
 from checker.checks.parts.execution.guaranteed import GUARANTEED
 from checker.checks.parts.parts import TRIALS, Parts, find_trials
 from checker.checks.rules.registry import RULES
 from scheduler import POLICIES, Guarantees, solvency
+from scheduler.bias_selection import Walk
 from scheduler.policies import eip1559
 from scheduler.policies.fifo_free import FifoFree
 from scheduler.pool import PoolRules
+from scheduler.settlement import classify
 from tests.support.checks import finish, make_run
 from validators.actors.metering import GasMeter, Meter
 from validators.consensus.hotstuff import sealing as hotstuff_sealing
+from validators.consensus.hotstuff.casting import Voter
 from validators.consensus.hotstuff.config import HotStuffConfig
 from validators.consensus.longest_chain import sealing
 from validators.consensus.registry import ENGINES
 from validators.consensus.simplex import recovery, resolver
 from validators.consensus.simplex.election import LeaderActivity
+from validators.finalizer import Finalizer
 from validators.state import database
 from validators.state.store import rebuild_store
 from validators.storage import Barrier, JournalLostError, journal, records
@@ -94,6 +99,22 @@ def run_at_once(self, advance=Barrier._advance):
     advance(self)
 
 
+def write_beside_a_snapshot(self, join=Finalizer.join_if_far_behind):
+    self._is_finalizing, was = False, self._is_finalizing
+    join(self)
+    self._is_finalizing = was
+
+
+def spend_all_but_one(timers, *, ledger, **rest):
+    return classify(timers, ledger=SimpleNamespace(balance=lambda payer: ledger.balance(payer) - 1), **rest)
+
+
+def follow_with_the_last(walk, one, can_pay, visit=Walk.visit):
+    walk.runner_up, before = None, walk.runner_up
+    visit(walk, one, can_pay)
+    walk.runner_up = walk.runner_up or before
+
+
 WRONG = {
     "a generation without its last record": (
         journal,
@@ -120,6 +141,15 @@ WRONG = {
     "certificates as they come": (resolver, "_find_held", hold_what_is_notarized, "others are given than are held"),
     "actions within actions": (Barrier, "_advance", run_at_once, "within the one that handed it over"),
     "guarantees that are taken back": (FifoFree, "guarantees", lambda *_: Guarantees(), "policy fifo-free guarantees"),
+    "snapshots beside operations": (
+        Finalizer,
+        "join_if_far_behind",
+        write_beside_a_snapshot,
+        "on their way to the disk",
+    ),
+    "payers that keep a unit": (choices, "classify", spend_all_but_one, "other timers are dead"),
+    "runners-up that come last": (Walk, "visit", follow_with_the_last, "another one is the runner-up"),
+    "payments of the reserve": (choices, "payment", lambda *_, reserve, **__: reserve, "winners pay otherwise"),
     "votes of an earlier life": (recovery, "_restore_vote", forget_own_votes, "earlier life does not count"),
 }
 
@@ -131,6 +161,12 @@ def test_a_part_that_is_wrong_is_named(name, monkeypatch):
 
     failed = (result.summary for result in map(judged, SEEDS) if result.status == "failed")
     assert any(pattern in summary for summary in failed)
+
+
+def test_votes_below_a_lock_are_named(monkeypatch):
+    monkeypatch.setattr(Voter, "may_vote_for", lambda voter, memory, block: voter.may_vote(memory, block.facts.view))
+
+    assert "a block gets a vote where" in judged(0, "hotstuff").summary
 
 
 def test_waits_that_do_not_double_are_named(monkeypatch):
