@@ -90,9 +90,9 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
     raw = raw if scripted or is_just_away(draw) else vary_sections(draw, raw, engine)
     if prefix is not None:
         raw = with_prefix(raw, prefix)
-        # A policy that is activated needs blocks of its own to be judged in.
-        activation = raw["chain"].get("activation", {"height": 0})
-        raw["run"]["until_height"] = max(raw["run"]["until_height"], activation["height"] + BLOCKS_AFTER_ACTIVATION)
+    # A policy that is activated needs blocks of its own to be judged in, some of them random behind a script.
+    judged_at = raw["chain"].get("activation", {"height": 0})["height"] + BLOCKS_AFTER_ACTIVATION * (prefix is not None)
+    raw["run"]["until_height"] = max(raw["run"]["until_height"], judged_at)
     for section, values in disturbed.settings.items():
         raw[section] = _merged(raw.get(section, {}), values)
     _lower_expectations(raw)

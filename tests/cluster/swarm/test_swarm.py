@@ -61,6 +61,14 @@ def test_without_a_lane_budget_no_block_is_too_long_to_be_certified():
     assert {scenario.costs.execute_us for scenario in bounded_later} == {Costs().execute_us}
 
 
+def test_a_policy_that_is_activated_has_a_block_to_be_judged_in():
+    activated = [scenario for scenario in (*DRAWN, *MORE) if scenario.chain.activation]
+
+    assert activated
+    for scenario in activated:
+        assert scenario.run.until_height >= scenario.chain.activation.height
+
+
 def test_some_seeds_leave_just_a_quorum_that_must_finalize():
     bounded = [scenario for scenario in DRAWN if finality_gap_max_us(scenario) is not None]
     checked = [scenario for scenario in bounded if scenario.consensus.engine == "simplex"]
