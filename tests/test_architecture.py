@@ -112,6 +112,7 @@ KNOWS_HOTSTUFF = (
     "checker/checks/rules/verified_votes.py",
     "checker/mutants/",
     "cluster/swarm/engines/hotstuff.py",
+    "cluster/swarm/sequences/hotstuff.py",
     "faults/byzantine/hotstuff",
     "faults/coverage/hotstuff.py",
 )

@@ -112,7 +112,7 @@ def test_every_mutant_makes_a_sound_campaign(name):
 
     holders = scenario.mutants[name]
     assert len(holders) == (scenario.cluster.validators if CATALOGUE[name].on_all else 1)
-    assert scenario.run == draw_scenario(1).run
+    assert scenario.run == draw_scenario(1, CATALOGUE[name].needs).run
 
 
 def test_a_scenario_names_mutants_and_their_validators():
