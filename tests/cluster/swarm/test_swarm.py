@@ -59,6 +59,11 @@ def test_without_a_lane_budget_no_block_is_too_long_to_be_certified():
 
     assert {scenario.costs.execute_us for scenario in free} == {Costs().execute_us}
     assert {scenario.costs.execute_us for scenario in bounded_later} == {Costs().execute_us}
+    for scenario in (*free, *bounded_later):
+        storm = scenario.workload.get("storm")
+        cycles = 0 if storm is None else storm.actors * storm.timers_per_actor * storm.gas_limit
+        takes_ms = scenario.costs.execute_us * cycles // 1_000_000
+        assert takes_ms < scenario.consensus.certification_timeout_ms // 4
 
 
 def test_a_policy_that_is_activated_has_a_block_to_be_judged_in():
