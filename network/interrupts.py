@@ -19,6 +19,17 @@ def interrupts_held(*signals: signal.Signals) -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+def came_of_interrupt(error: BaseException | None) -> bool:
+    """Return whether an error is an interrupt, or was raised by a clean-up that an interrupt had cut short.
+
+    A lock that is taken again after a wait (`threading.Condition`) is the known one: an interrupt in between makes
+    its release fail.
+    """
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
 def read_record_types() -> None:
     """Let msgspec read the types of all records that there are, before a run decodes any.
 

@@ -26,6 +26,7 @@ from cluster.cli.options import (
     command_line,
 )
 from cluster.scenario.aliases import report_once
+from network.interrupts import came_of_interrupt
 from network.outcome import RunFailedError
 
 COMMANDS: Final = {
@@ -119,12 +120,9 @@ def main(arguments: Sequence[str]) -> int:
         return int(options.command(options))
     except ReportedError as error:
         return _complain(str(error), error.exit_code)
-    except KeyboardInterrupt as interrupt:
-        _leave_nothing(options)
-        return _complain(f"interrupted; {str(interrupt) or _describe_interrupt(options)}", EXIT_INTERRUPTED)
     # A plug-in may ask to leave, and exit code 0 would be a run that passed.
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - an unforeseen error is the test bed's fault: one line, and how to repeat it
-        return _complain_of(error, typed)
+    except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - an unforeseen error is the test bed's fault: one line, and how to repeat it
+        return _answer_interrupt(error, options) if came_of_interrupt(error) else _complain_of(error, typed)
 
 
 def load_command(typed: Sequence[str]) -> ModuleType | None:
@@ -146,6 +144,13 @@ def current_names(arguments: Sequence[str]) -> list[str]:
         return list(arguments)
     report_once(f"command {first} is now called {now}; the next release will not know the old name")
     return [now, *others]
+
+
+def _answer_interrupt(error: BaseException, options: argparse.Namespace) -> int:
+    """Say what an interrupt left; the command may have said it itself."""
+    _leave_nothing(options)
+    said = str(error) if isinstance(error, KeyboardInterrupt) else ""
+    return _complain(f"interrupted; {said or _describe_interrupt(options)}", EXIT_INTERRUPTED)
 
 
 def _leave_nothing(options: argparse.Namespace) -> None:

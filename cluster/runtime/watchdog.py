@@ -6,6 +6,7 @@ it looks every few real seconds whether the count of steps has grown.
 """
 
 import os
+import signal
 import sys
 import threading
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from checker.record.program import program_name
+from network.interrupts import interrupts_held
 
 STUCK_SECONDS: Final = 120
 """Real seconds without a step after which a run is given up; the slowest block takes a few."""
@@ -46,7 +48,9 @@ class Watchdog:
         self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        # An interrupt in the midst of the locks that a start takes comes out as an error of theirs.
+        with interrupts_held(signal.SIGINT, signal.SIGTERM):
+            self._thread.start()
         return self
 
     def __exit__(

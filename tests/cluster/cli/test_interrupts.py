@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from contextlib import suppress
 
 import pytest
@@ -105,12 +106,22 @@ def test_an_interrupt_before_anything_is_one_line(tmp_path):
     assert done.stderr == "stampede: interrupted before anything was done\n"
 
 
-@pytest.mark.parametrize("command", [("scenarios",), ("check", "calm"), ("faults",)])
-def test_every_command_answers(monkeypatch, capsys, command):
-    """In one line."""
+def interrupted(*_arguments):
+    raise KeyboardInterrupt
 
-    def interrupted(*_arguments):
+
+def interrupted_in_a_lock(*_arguments):
+    """As a wait fails in which an interrupt comes before the lock is taken again."""
+    try:
         raise KeyboardInterrupt
+    finally:
+        threading.Lock().release()
+
+
+@pytest.mark.parametrize("interrupted", [interrupted, interrupted_in_a_lock])
+@pytest.mark.parametrize("command", [("scenarios",), ("check", "calm"), ("faults",)])
+def test_every_command_answers(monkeypatch, capsys, command, interrupted):
+    """In one line."""
 
     for name in ("scenarios.scenario_paths", "check.load_scenario"):
         monkeypatch.setattr(f"cluster.cli.commands.runs.{name}", interrupted)

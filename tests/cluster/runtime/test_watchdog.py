@@ -1,6 +1,9 @@
 """The watchdog: a run that does not move is given up, one that moves is left alone."""
 
+import signal
 import threading
+
+import pytest
 
 from cluster.runtime.watchdog import Watchdog
 
@@ -35,3 +38,33 @@ def test_a_count_that_grows_is_left_alone():
         assert enough.wait(10)
 
     assert said == []
+
+
+@pytest.fixture
+def _interruptible():
+    """Whatever started the tests may have SIGINT ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def start_some():
+    """A thread may be quicker than its start, which then waits for nothing; ten in a row are not."""
+    for _ in range(10):
+        Watchdog(lambda: 7, "calm", seconds=0.001, give_up=lambda _: None).__enter__()
+
+
+@pytest.mark.usefixtures("_interruptible")
+def test_an_interrupt_that_comes_while_it_starts_is_an_interrupt(monkeypatch):
+    """Where the start waits for the thread, it takes a lock again: the worst moment."""
+    take_again = threading.Condition._acquire_restore
+
+    def interrupted(condition, saved):
+        if threading.current_thread() is threading.main_thread():
+            signal.raise_signal(signal.SIGINT)
+        take_again(condition, saved)
+
+    monkeypatch.setattr(threading.Condition, "_acquire_restore", interrupted)
+
+    with pytest.raises(KeyboardInterrupt):
+        start_some()
