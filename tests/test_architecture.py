@@ -85,6 +85,7 @@ KNOWS_SIMPLEX = (
     "checker/checks/rules/simplex_duties.py",
     "checker/checks/rules/simplex_grounds.py",
     "checker/checks/rules/simplex_insistence.py",
+    "checker/checks/rules/simplex_restarts.py",
     "checker/checks/rules/simplex_traffic.py",
     "checker/checks/rules/simplex_trials.py",
     "checker/checks/rules/simplex_votes.py",

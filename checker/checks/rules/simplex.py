@@ -11,6 +11,7 @@ from checker.checks.parts.trial import Turn
 from checker.checks.planned import PlannedRun
 from checker.checks.rules.engine_rules import EngineRules, Proposed, Said, Signed
 from checker.checks.rules.simplex_cells import SimplexCells
+from checker.checks.rules.simplex_restarts import try_guards, try_restored_rounds
 from checker.checks.rules.simplex_traffic import SIMPLEX_TRAFFIC
 from checker.checks.rules.simplex_trials import (
     try_certifications,
@@ -306,6 +307,8 @@ SIMPLEX_RULES: Final = EngineRules(
         Turn(try_served_certificates),
         Turn(try_certifications),
         Turn(try_requests, every=2),
+        Turn(try_guards),
+        Turn(try_restored_rounds),
         Turn(try_kept_certificates, every=2),
     ),
     alone=(

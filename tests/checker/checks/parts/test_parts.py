@@ -24,6 +24,7 @@ from validators.consensus.longest_chain import sealing
 from validators.consensus.registry import ENGINES
 from validators.consensus.simplex import recovery, resolver
 from validators.consensus.simplex.election import LeaderActivity
+from validators.consensus.simplex.rounds import Certified, Round
 from validators.finalizer import Finalizer
 from validators.state import database
 from validators.state.store import rebuild_store
@@ -83,6 +84,11 @@ def skip_by_others(self, leader, me, quorum, is_skippable=LeaderActivity.is_skip
 
 def forget_own_votes(kept, vote, me):
     kept.own_notarize = kept.own_notarize or vote
+
+
+def pass_what_failed(kept, artifact, me, restore=recovery._restore_one):
+    restore(kept, artifact, me)
+    kept.certified = Certified.PASSED if kept.certified is Certified.FAILED else kept.certified
 
 
 def hold_what_is_notarized(views, view):
@@ -150,6 +156,13 @@ WRONG = {
     "payers that keep a unit": (choices, "classify", spend_all_but_one, "other timers are dead"),
     "runners-up that come last": (Walk, "visit", follow_with_the_last, "another one is the runner-up"),
     "payments of the reserve": (choices, "payment", lambda *_, reserve, **__: reserve, "winners pay otherwise"),
+    "nullifies beside finalizes": (
+        Round,
+        "may_nullify",
+        lambda one: not one.own_nullify,
+        "beside another or a finalize",
+    ),
+    "failures that a restart forgets": (recovery, "_restore_one", pass_what_failed, "a certification for another one"),
     "votes of an earlier life": (recovery, "_restore_vote", forget_own_votes, "earlier life does not count"),
 }
 
