@@ -17,6 +17,7 @@ from checker.checks.parts.execution.choices import try_choices
 from checker.checks.parts.execution.guaranteed import try_guarantees
 from checker.checks.parts.execution.headers import try_headers
 from checker.checks.parts.execution.lanes import try_lanes
+from checker.checks.parts.execution.timer_tables import try_timer_tables
 from checker.checks.parts.execution.waiting import try_waiting
 from checker.checks.parts.execution.waiting_lists import try_waiting_lists
 from checker.checks.parts.mempool.gossips import try_gossip
@@ -55,6 +56,7 @@ TRIALS: Final = (
     Turn(try_pools, every=2),
     Turn(try_lanes),
     Turn(try_choices),
+    Turn(try_timer_tables, every=2),
 )
 """Trials of every run, whatever its engine is."""
 

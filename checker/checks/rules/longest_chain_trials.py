@@ -12,10 +12,10 @@ import msgspec
 
 from checker.checks.parts.engines.keyed_scheme import KeyedScheme
 from checker.checks.parts.trial import Asked, Draw
-from validators.consensus.interface import Append, FloorAdopted, Started
+from validators.consensus.interface import Append, Finalized, FloorAdopted, Received, Started, TimeoutReached
 from validators.consensus.longest_chain import Burial, LongestChainConfig, SealedHeader
 from validators.consensus.longest_chain.engine import LongestChain
-from validators.consensus.longest_chain.joining import Joining
+from validators.consensus.longest_chain.joining import JOIN_TIMER, Joining
 from validators.consensus.longest_chain.kind import LONGEST_CHAIN
 from validators.consensus.longest_chain.messages import HeadResponse
 
@@ -110,6 +110,29 @@ def try_burials(draw: Draw) -> Asked:
     yield "a proof that is too short is believed", not _is_believed(chain[1:], config)
     deeper = replace(config, finality_depth=depth + 1)
     yield "a proof is believed that is one block too short", not _is_believed(chain, deeper)
+
+
+def try_trust(draw: Draw) -> Asked:
+    """Yield whether only a replica without a final block of its own takes one that it is told and has not followed."""
+    config = LongestChainConfig(slot_us=1_000_000, finality_depth=2, fetch_timeout_us=1_000, view_retention=8)
+    for _ in range(_ROUNDS):
+        own, told = _draw_burial(5, draw), _draw_burial(3 + draw(6), draw)
+        engine = LongestChain(me=0, validators=_VALIDATORS, scheme=KeyedScheme(0), config=config, genesis=bytes(32))
+        has_own = draw(2) == 0
+        engine.replay([], own if has_own else None)
+        engine.step(Started())
+        engine.step(Received(1 + draw(_VALIDATORS - 1), HeadResponse(told.chain[-1], told)))
+        effects = engine.step(TimeoutReached(JOIN_TIMER, 1))
+        expected = [] if has_own else [Finalized(told)]
+        taken = [effect for effect in effects if isinstance(effect, Finalized)]
+        yield "a final block that was not followed takes the place of an own one, or of none", taken == expected
+
+
+def _draw_burial(height: int, draw: Draw) -> Burial:
+    view = height + draw(5)
+    leader = view % _VALIDATORS
+    first = _Block(height, view, bytes([draw(256)] * 32), leader, leader)
+    return Burial(tuple(map(_sealed, _chain(first, [view + 1, view + 2 + draw(2)]))))
 
 
 def try_heads(draw: Draw) -> Asked:

@@ -21,10 +21,12 @@ from validators.consensus.hotstuff import sealing as hotstuff_sealing
 from validators.consensus.hotstuff.casting import Voter
 from validators.consensus.hotstuff.config import HotStuffConfig
 from validators.consensus.longest_chain import sealing
+from validators.consensus.longest_chain.joining import Joining
 from validators.consensus.registry import ENGINES
 from validators.consensus.simplex import recovery, resolver
 from validators.consensus.simplex.election import LeaderActivity
 from validators.consensus.simplex.rounds import Certified, Round
+from validators.execution.timers import StateTimers
 from validators.finalizer import Finalizer
 from validators.state import database
 from validators.state.store import rebuild_store
@@ -89,6 +91,17 @@ def forget_own_votes(kept, vote, me):
 def pass_what_failed(kept, artifact, me, restore=recovery._restore_one):
     restore(kept, artifact, me)
     kept.certified = Certified.PASSED if kept.certified is Certified.FAILED else kept.certified
+
+
+def extend_for_good(self, timer):
+    self._view.set(self._keys.key_of(timer.timer_id), timer)
+    if timer.due <= self._reach:
+        self._touched[timer.due, timer.sequence] = timer
+
+
+def end_by_headers(self, number, end=Joining.end):
+    self.is_by_headers = True
+    return end(self, number)
 
 
 def hold_what_is_notarized(views, view):
@@ -163,6 +176,7 @@ WRONG = {
         "beside another or a finalize",
     ),
     "failures that a restart forgets": (recovery, "_restore_one", pass_what_failed, "a certification for another one"),
+    "extensions of calls that fail": (StateTimers, "replace", extend_for_good, "other timers than wait"),
     "votes of an earlier life": (recovery, "_restore_vote", forget_own_votes, "earlier life does not count"),
 }
 
@@ -206,6 +220,12 @@ def test_a_proof_of_depth_that_nobody_sealed_is_named(monkeypatch):
     monkeypatch.setattr(sealing, "find_burial_fault", lambda *_: "")
 
     assert "is believed in a proof of depth" in judged(0, "longest-chain").summary
+
+
+def test_a_final_block_that_is_taken_on_trust_is_named(monkeypatch):
+    monkeypatch.setattr(Joining, "end", end_by_headers)
+
+    assert any("a final block that was not followed" in judged(seed, "longest-chain").summary for seed in range(9))
 
 
 def test_a_specimen_that_computes_for_ever_would_show():
