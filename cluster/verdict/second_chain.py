@@ -10,10 +10,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+import msgspec
+
 from checker.checks.oracle import consult_oracle
 from checker.checks.parts.trial import Asked, Draw, Trial
 from cluster.runtime.genesis import genesis_of, keys_of
 from cluster.scenario.model import Scenario
+from cluster.workloads.kinds.random_scripts import RandomScripts
 from cluster.workloads.planned import transactions_of
 from network.types import MILLISECOND_US
 from validators.execution import Engine, Executed, ProposalContext
@@ -28,6 +31,10 @@ FIRST_SEED: Final = 2_000_000_000
 BLOCKS: Final = 12
 """Blocks of a second chain."""
 
+SCRIPTS: Final = 60
+EVERY_MS: Final = 200
+"""Random scripts of a second chain, and the time from one to the next: as long as it lasts."""
+
 WITHHELD_PERCENT: Final = 40
 """Share of the submissions that a leader of a branch that is given up leaves out."""
 
@@ -39,7 +46,7 @@ def second_chain(number: int) -> Trial:
         from cluster.swarm.generator import draw_scenario  # noqa: PLC0415 - no other scenario needs the swarm
 
         place = f"in a second chain, of the swarm's seed {FIRST_SEED + number}"
-        builder = _Builder(draw_scenario(FIRST_SEED + number), draw)
+        builder = _Builder(_with_scripts(draw_scenario(FIRST_SEED + number), number), draw)
         judged = consult_oracle(builder.genesis, builder.build())
         yield f"{place}, {judged.summary}", judged.status == "passed"
         deviations = builder.engine.audit().deviations
@@ -47,6 +54,12 @@ def second_chain(number: int) -> Trial:
         yield f"{place}, {builder.faults[:1]}", not builder.faults
 
     return try_second_chain
+
+
+def _with_scripts(scenario: Scenario, number: int) -> Scenario:
+    """Return a scenario with random scripts besides: rules meet in them that no drawn workload brings together."""
+    scripts = RandomScripts(scripts=SCRIPTS, number=number, every_ms=EVERY_MS)
+    return msgspec.structs.replace(scenario, workload={**scenario.workload, "random-scripts": scripts})
 
 
 class _Builder:
@@ -101,7 +114,7 @@ class _Builder:
 
     def _ask_for_nonces(self, pending: Sequence[Executed]) -> None:
         """Ask for the nonces of those who have just sent: of the final state, whatever was applied early."""
-        for public_key in self._senders(pending):
+        for public_key in dict.fromkeys(self._senders(pending)):
             found, expected = self.engine.next_nonce(public_key), self._nonces[public_key]
             if found != expected:
                 self.faults.append(f"the next nonce of {public_key.hex()} is {found} and not {expected}")

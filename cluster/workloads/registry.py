@@ -8,6 +8,7 @@ from cluster.workloads.kinds.governance import Governance
 from cluster.workloads.kinds.heartbeats import Heartbeats
 from cluster.workloads.kinds.liquidations import Liquidations
 from cluster.workloads.kinds.oracle_feeds import OracleFeeds
+from cluster.workloads.kinds.random_scripts import RandomScripts
 from cluster.workloads.kinds.storm import Storm
 from cluster.workloads.kinds.subscriptions import Subscriptions
 from cluster.workloads.kinds.transfers import Transfers
@@ -19,5 +20,19 @@ WORKLOADS: Final[KindRegistry[WorkloadKind]] = KindRegistry(
     "workload",
     WorkloadKind,
     ("volume", "genesis", "transactions"),
-    (Heartbeats, Storm, Transfers, OracleFeeds, Liquidations, Governance, Games, Subscriptions, EdgeCases, Watchers),
+    (
+        *(
+            Heartbeats,
+            Storm,
+            Transfers,
+            OracleFeeds,
+            Liquidations,
+            Governance,
+            Games,
+            Subscriptions,
+            EdgeCases,
+            Watchers,
+        ),
+        RandomScripts,
+    ),
 )
