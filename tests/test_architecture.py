@@ -80,6 +80,7 @@ KNOWS_SIMPLEX = (
     "validators/consensus/registry.py",
     "checker/checks/rules/kept_votes.py",
     "checker/checks/rules/simplex.py",
+    "checker/checks/rules/simplex_ancestries.py",
     "checker/checks/rules/simplex_calm_views.py",
     "checker/checks/rules/simplex_cells.py",
     "checker/checks/rules/simplex_duties.py",

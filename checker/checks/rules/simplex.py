@@ -10,6 +10,7 @@ from checker.checks.observations import short
 from checker.checks.parts.trial import Turn
 from checker.checks.planned import PlannedRun
 from checker.checks.rules.engine_rules import EngineRules, Proposed, Said, Signed
+from checker.checks.rules.simplex_ancestries import try_ancestries, try_uses
 from checker.checks.rules.simplex_cells import SimplexCells
 from checker.checks.rules.simplex_restarts import try_guards, try_restored_rounds
 from checker.checks.rules.simplex_traffic import SIMPLEX_TRAFFIC
@@ -309,6 +310,8 @@ SIMPLEX_RULES: Final = EngineRules(
         Turn(try_requests, every=2),
         Turn(try_guards),
         Turn(try_restored_rounds),
+        Turn(try_ancestries),
+        Turn(try_uses),
         Turn(try_kept_certificates, every=2),
     ),
     alone=(

@@ -25,7 +25,10 @@ from validators.consensus.longest_chain.joining import Joining
 from validators.consensus.registry import ENGINES
 from validators.consensus.simplex import recovery, resolver
 from validators.consensus.simplex.election import LeaderActivity
+from validators.consensus.simplex.messages import view_of
 from validators.consensus.simplex.rounds import Certified, Round
+from validators.consensus.simplex.screening import Screen
+from validators.consensus.simplex.views import Missing, Ready, Views
 from validators.execution.timers import StateTimers
 from validators.finalizer import Finalizer
 from validators.state import database
@@ -104,6 +107,15 @@ def end_by_headers(self, number, end=Joining.end):
     return end(self, number)
 
 
+def check_all_but_the_last(self, proposal, check=Views.check_ancestry):
+    found = check(self, proposal)
+    return Ready(self.select_parent) if found == Missing(proposal.view - 1) else found
+
+
+def want_one_a_view(self, certificate):
+    return self._views.get(view_of(certificate)) is None
+
+
 def hold_what_is_notarized(views, view):
     found = views.get(view)
     return [found.notarization] if found is not None and found.notarization is not None else []
@@ -177,6 +189,8 @@ WRONG = {
     ),
     "failures that a restart forgets": (recovery, "_restore_one", pass_what_failed, "a certification for another one"),
     "extensions of calls that fail": (StateTimers, "replace", extend_for_good, "other timers than wait"),
+    "a gap below a proposal": (Views, "check_ancestry", check_all_but_the_last, "ancestry is judged otherwise"),
+    "one certificate a view": (Screen, "_is_certificate_wanted", want_one_a_view, "a certificate is of use, or not"),
     "votes of an earlier life": (recovery, "_restore_vote", forget_own_votes, "earlier life does not count"),
 }
 
