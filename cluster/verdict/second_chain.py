@@ -16,12 +16,13 @@ from checker.checks.oracle import consult_oracle
 from checker.checks.parts.trial import Asked, Draw, Trial
 from cluster.runtime.genesis import genesis_of, keys_of
 from cluster.scenario.model import Scenario
+from cluster.verdict.staged_blocks import Staging
 from cluster.workloads.kinds.random_scripts import RandomScripts
 from cluster.workloads.planned import transactions_of
 from network.types import MILLISECOND_US
 from validators.execution import Engine, Executed, ProposalContext
 from validators.execution.block_tree import ApplyMode
-from validators.execution.blocks import Transaction, decode_transaction
+from validators.execution.blocks import ExecuteActor, Transaction, decode_transaction
 from validators.identity import TransactionVerifier
 from validators.settings import make_engine
 
@@ -34,6 +35,9 @@ BLOCKS: Final = 12
 SCRIPTS: Final = 60
 EVERY_MS: Final = 200
 """Random scripts of a second chain, and the time from one to the next: as long as it lasts."""
+
+STAGED_BLOCKS: Final = 8
+"""Blocks that are staged on the genesis of a second chain, each on a state of its own."""
 
 WITHHELD_PERCENT: Final = 40
 """Share of the submissions that a leader of a branch that is given up leaves out."""
@@ -52,6 +56,10 @@ def second_chain(number: int) -> Trial:
         deviations = builder.engine.audit().deviations
         yield f"{place}, memory is not what the log leads to: {deviations[:1]}", not deviations
         yield f"{place}, {builder.faults[:1]}", not builder.faults
+        staging = Staging(builder.genesis, builder.scripts)
+        for _ in range(STAGED_BLOCKS):
+            difference = staging.judge(draw)
+            yield f"{place}, in a block that is staged on its genesis, {difference}", not difference
 
     return try_second_chain
 
@@ -68,6 +76,7 @@ class _Builder:
     Attributes:
         engine: The engine.
         genesis: The chain's genesis.
+        scripts: What its script actors are told to run.
         faults: What it said or kept meanwhile that is not so.
     """
 
@@ -87,6 +96,11 @@ class _Builder:
         self._submitted = {
             timed.encoded: (timed.at_us, decode_transaction(timed.encoded)) for timed in transactions_of(scenario)
         }
+        self.scripts: Final = [
+            call.payload
+            for _, transaction in self._submitted.values()
+            if isinstance(call := transaction.call, ExecuteActor) and call.handler == "run"
+        ]
         self._open = dict(self._submitted)
         self._view = 0
         self._nonces: Counter[bytes] = Counter()

@@ -11,6 +11,7 @@ from typing import Final, cast
 
 import msgspec
 
+from checker.checks.parts.stored_values import StoredValues
 from checker.checks.parts.trial import Asked, Draw, draw_digest
 from scheduler.calendar import CalendarProfile
 from scheduler.pool import PoolRules
@@ -27,17 +28,6 @@ _ACTORS: Final = 3
 _AHEAD: Final = 5
 _FAR: Final = 10**6
 _RULES: Final = PoolRules(gas_limit_cap=9, default_gas_limit=9, legacy_max_fee=1, is_by_age=True)
-
-
-class _Stored(dict[bytes, bytes]):
-    """The values of a state; as a batch takes them."""
-
-    def write(self, key: bytes, value: bytes | None) -> None:
-        """Put a value; None deletes."""
-        if value is None:
-            self.pop(key, None)
-        else:
-            self[key] = value
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +60,7 @@ class _Block:
     """A block that is over: what its children start from."""
 
     now: int
-    stored: _Stored
+    stored: StoredValues
     heights: BranchHeights
     waiting: Waiting
     plain: _Plain
@@ -129,10 +119,10 @@ def try_timer_tables(draw: Draw) -> Asked:
     profile = CalendarProfile(1 + draw(4), 1 + draw(4), draw(3))
     cache, keys, pools = DecodedCache(), TimerKeys(), PoolKeeper()
     none = _Plain({}, {}, {})
-    blocks = [_Block(0, _Stored(), BranchHeights(profile, 0), NOTHING_READ, none)]
+    blocks = [_Block(0, StoredValues(), BranchHeights(profile, 0), NOTHING_READ, none)]
     for _ in range(_BLOCKS):
         parent = blocks[-1] if draw(4) else blocks[draw(len(blocks))]
-        now, stored = parent.now + 1 + draw(2), _Stored(parent.stored)
+        now, stored = parent.now + 1 + draw(2), StoredValues(parent.stored)
         heights, _ = parent.heights.next_block(now)
         view = View(cast("Batch", stored), cache)
         # Now and then as a restart does, which has no list.
@@ -158,7 +148,7 @@ def try_timer_tables(draw: Draw) -> Asked:
         blocks.append(_Block(now, stored, heights, waiting, run.plain))
 
 
-def _bucket_of(stored: _Stored) -> Callable[[int], bytes | None]:
+def _bucket_of(stored: StoredValues) -> Callable[[int], bytes | None]:
     return lambda height: stored.get(bucket_key(height))
 
 
