@@ -36,7 +36,7 @@ SCRIPTS: Final = 60
 EVERY_MS: Final = 200
 """Random scripts of a second chain, and the time from one to the next: as long as it lasts."""
 
-STAGED_BLOCKS: Final = 8
+STAGED_BLOCKS: Final = 12
 """Blocks that are staged on the genesis of a second chain, each on a state of its own."""
 
 WITHHELD_PERCENT: Final = 40

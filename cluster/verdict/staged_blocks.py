@@ -7,7 +7,7 @@ weights and prices. The oracle's tables are filled, the validators' state is the
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -45,6 +45,21 @@ FIRES_MAX: Final = 5
 RICH: Final = 10**12
 GAS_LIMITS: Final = (450, 1_000, 2_000, 2_000, 2_000, 3_000, 5_000, 9_000)
 WEIGHTS_MAX: Final = 2_000_000
+READINGS: Final[Mapping[str, Sequence[Any]]] = {
+    "gc_scan_per_block": (0, 1, 3, 6),
+    "max_gba_calls_per_block": (0, 1, 3),
+    "max_allowed_delays": (0, 1, 2, 3),
+    "excessive_delay": ("off", "force", "cancel"),
+    "classification": ("eager", "cursor"),
+    "packing_account": ("use", "limit"),
+    "packing_misfit": ("skip", "stop"),
+    "tie_break": ("id", "age", "append"),
+    "weight": ("multiplicative", "additive"),
+    "median": ("mean", "lower", "upper"),
+    "slope": ("literal", "classic"),
+}
+"""Limits and readings of the lane, and values of each."""
+
 SCRIPT_BYTES_MAX: Final = 600
 """The longest script that a staged timer carries: what is longer tries one rule sixty times, and takes as long."""
 
@@ -98,8 +113,10 @@ class _Stage:
         contents, draw = self._contents, self._draw
         cycle, cell = contents.basefees.rows[None]
         contents.basefees.put(None, Basefees(cycle + self._one_of(0, 0, draw(500)), cell))
+        self._write_limits()
         price = 0
         if self._entry.policy == "eip1559":
+            self._write_readings()
             price = self._write_market()
         elif self._entry.policy == "gba-auction":
             self._write_weights()
@@ -111,6 +128,26 @@ class _Stage:
                 contents.credit(timer.fee_payer, bid)
                 lock(contents, timer, bid)
         contents.settle()
+
+    def _write_limits(self) -> None:
+        """Write limits that a block meets: it removes a few of the dead, and fires a few of the others."""
+        config, draw = self._contents.config.rows[None], self._draw
+        lane = config.lane_timer_cycles
+        limited = config._replace(
+            gc_cycles_per_block=config.gc_cost_per_timer * self._one_of(0, 1, 2, 3, TIMERS) + draw(2),
+            lane_timer_cycles=self._one_of(lane, lane, lane, lane, 4_000, 9_000, 20_000),
+            gc_lane_paused=draw(12) == 0,
+            execution_lane_paused=draw(16) == 0,
+        )
+        self._contents.config.put(None, limited)
+
+    def _write_readings(self) -> None:
+        """Write some limits and readings of the lane; half of them as genesis has them."""
+        config = self._contents.lane_config.rows[None]
+        for field, values in READINGS.items():
+            if self._draw(2):
+                config = config._replace(**{field: values[self._draw(len(values))]})
+        self._contents.lane_config.put(None, config)
 
     def _write_market(self) -> int:
         """Write the lane's market and the fires of its window, and return the lane's price."""
@@ -168,14 +205,15 @@ class _Stage:
 
     def _timer(self, due: int, sequence: int, price: int) -> Timer:
         draw, config = self._draw, self._contents.config.rows[None]
-        actor = self._actors[draw(len(self._actors))]
+        # The first one, which has something to give, more often than the others.
+        actor = self._actors[max(draw(len(self._actors) + 2) - 2, 0)]
         payer = actor if draw(3) else self._actors[draw(min(PAYERS, len(self._actors)))]
         return Timer(
             timer_id=draw_digest(draw),
             actor=actor,
             due=due,
             sequence=sequence,
-            payload=self._payload(),
+            payload=self._payload(actor),
             handler="handle_timer",
             fee_payer=payer,
             gas_limit=min(self._one_of(*GAS_LIMITS, config.lane_timer_cycles), config.max_cycles_per_fire),
@@ -185,11 +223,14 @@ class _Stage:
             quote=self._quote(price),
         )
 
-    def _payload(self) -> bytes:
+    def _payload(self, actor: bytes) -> bytes:
         """Return nothing, a script, or one that pays an actor: before its own timers have their turn, or behind it."""
         draw = self._draw
-        payee, amount = self._actors[draw(len(self._actors))], self._one_of(1, 2, 4_000_000, RICH // 100)
-        return (b"", self._scripts[draw(len(self._scripts))], script_of(("pay", payee, amount)))[draw(3)]
+        payee, amount = self._actors[1 + draw(len(self._actors) - 1)], self._one_of(1, 4_000_000, RICH // 100)
+        paying = script_of(("pay", payee, amount))
+        if actor == self._actors[0]:
+            return paying
+        return (b"", self._scripts[draw(len(self._scripts))], paying)[draw(3)]
 
     def _quote(self, price: int) -> Quote | None:
         policy, draw = self._entry.policy, self._draw
@@ -214,6 +255,8 @@ class _Stage:
             tip = (timer.quote and timer.quote.max_priority_fee_per_cycle) or 0
             cost = timer.gas_limit * (cycle + price + tip) + cells * cell
             balance = cost + self._one_of(-1, 0, 0, 1, 900 * cycle, cost, RICH, -timer.gas_limit * price)
+            # One has always something to pay others with.
+            balance = RICH if payer == self._actors[0] else balance
             contents.accounts.put(payer, Account(max(balance, 0), 0))
 
 
