@@ -9,7 +9,7 @@ from cluster.scenario.model import Scenario
 from cluster.verdict.second_chain import second_chain
 from network.draw import SWARM
 
-CHAINS_EVERY: Final = 3
+CHAINS_EVERY: Final = 4
 """One seed of the swarm in so many has a second chain: what it finds shows in many of them."""
 
 

@@ -34,7 +34,7 @@ class TestSecondChain:
         assert faults_of(number) == []
 
     def test_twenty_seeds_have_every_policy(self):
-        """The second chains of sixty seeds of the swarm."""
+        """The second chains of eighty seeds of the swarm."""
         policies = [draw_scenario(FIRST_SEED + number).chain.policy for number in range(20)]
 
         assert sorted(dict.fromkeys(policies)) == sorted(
