@@ -61,8 +61,10 @@ class FifoInBlock(PolicyInBlock):
         classes = classify(waiting, now=block.moment.now, config=config, basefees=basefees, ledger=ledger)
         # In waiting order, so that what the budget leaves is the same on every validator.
         dead = classes.dead[: config.gc_budget]
+        # Before any is removed: its bid of an older policy goes back then, and did not count when it was judged.
+        available = {timer.fee_payer: ledger.balance(timer.fee_payer) for timer in dead}
         for timer in dead:
-            tally.destroy(timer, max_cost(timer, config, basefees), ledger.balance(timer.fee_payer))
+            tally.destroy(timer, max_cost(timer, config, basefees), available[timer.fee_payer])
         attempted, unpaid = _fire(tally, classes.candidates)
         held = classes.candidates[attempted:]
         if _would_fit(tally, held[1 : 1 + LOOKED_AT]):
