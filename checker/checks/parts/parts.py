@@ -13,11 +13,13 @@ from typing import Final
 from checker.checks.check import Check
 from checker.checks.parts.engines.bare_agreement import bare_agreement
 from checker.checks.parts.execution.block_trees import try_block_trees
+from checker.checks.parts.execution.books import try_books
 from checker.checks.parts.execution.choices import try_choices
 from checker.checks.parts.execution.guaranteed import try_guarantees
 from checker.checks.parts.execution.headers import try_headers
 from checker.checks.parts.execution.lanes import try_lanes
 from checker.checks.parts.execution.timer_tables import try_timer_tables
+from checker.checks.parts.execution.updates import try_updates
 from checker.checks.parts.execution.waiting import try_waiting
 from checker.checks.parts.execution.waiting_lists import try_waiting_lists
 from checker.checks.parts.mempool.gossips import try_gossip
@@ -57,6 +59,7 @@ TRIALS: Final = (
     Turn(try_lanes),
     Turn(try_choices),
     Turn(try_timer_tables, every=2),
+    Turn(try_updates, every=2),
 )
 """Trials of every run, whatever its engine is."""
 
@@ -69,6 +72,7 @@ LONG_TRIALS: Final = (
     Turn(try_exchanges, every=3),
     Turn(try_followed_goals, every=2),
     Turn(try_gossip, every=4),
+    Turn(try_books, every=5),
 )
 """Trials of runs of the swarm, whatever their engine is: together they cost as much as a short run."""
 

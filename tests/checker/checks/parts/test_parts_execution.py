@@ -6,13 +6,17 @@ import pytest
 
 from checker.checks.parts.execution import headers
 from checker.checks.parts.execution.block_trees import try_block_trees
+from checker.checks.parts.execution.books import try_books
 from checker.checks.parts.execution.headers import try_headers
+from checker.checks.parts.execution.updates import try_updates
 from checker.checks.parts.execution.waiting_lists import try_waiting_lists
 from checker.checks.parts.trial import draws_of
 from network.chance import Chance
 from scheduler import buckets, ready_queue
+from scheduler.books import Book, FeeCounts
 from scheduler.calendar import CalendarProfile, CalendarQueue
 from scheduler.height_tree import HeightTree
+from scheduler.lane import LaneConfig
 from validators.consensus.longest_chain.config import LongestChainConfig
 from validators.execution import block_tree
 from validators.execution.block_tree import BlockTree
@@ -120,6 +124,17 @@ def prune_at_the_multiple(every, _before, after):
     return every > 0 and after % every == 0
 
 
+def forget_the_first_bound(book, fee, tip, tie, remove=Book.remove):
+    lows = list(book.lows)
+    remove(book, fee, tip, tie)
+    if len(book.lows) < len(lows):
+        book.lows[0] = lows[1]
+
+
+def count_at_most(counts, price, below=FeeCounts.below):
+    return below(counts, price + 1)
+
+
 def forget_nothing(tree, heights, _buckets, _present_of):
     tree.finalized.heights = heights
 
@@ -163,6 +178,9 @@ WRONG = {
     "children lost first": (try_block_trees, BlockTree, "drop_losers", drop_children_first, "before their parents"),
     "multiples jumped over": (try_block_trees, block_tree, "is_due", prune_at_the_multiple, "every so many heights"),
     "heights of old buckets": (try_block_trees, BlockTree, "forget_derived", forget_nothing, "than its own buckets"),
+    "bounds that go with their blocks": (try_books, Book, "remove", forget_the_first_bound, "than its bounds say"),
+    "fees at a price": (try_books, FeeCounts, "below", count_at_most, "another number of fees is below a price"),
+    "floors that stand still": (try_updates, LaneConfig, "check_update", lambda _config: None, "taken that may not"),
     "blocks brought back untold": (try_block_trees, BlockTree, "_make_again", bring_back_untold, "are told of"),
 }
 
@@ -175,12 +193,12 @@ def test_a_part_below_execution_that_is_wrong_is_named(name, monkeypatch):
     assert any(pattern in what for what in faults_of(trial))
 
 
-@pytest.mark.parametrize("trial", [try_headers, try_waiting_lists, try_block_trees])
+@pytest.mark.parametrize("trial", [try_headers, try_waiting_lists, try_block_trees, try_books, try_updates])
 def test_parts_below_execution_that_are_right_have_no_fault(trial):
     assert faults_of(trial, range(20)) == []
 
 
-@pytest.mark.parametrize("trial", [try_headers, try_waiting_lists, try_block_trees])
+@pytest.mark.parametrize("trial", [try_headers, try_waiting_lists, try_block_trees, try_books, try_updates])
 def test_the_same_seed_tries_the_same_of_execution(trial):
     asked = [list(trial(draws_of(Chance(7), trial.__name__))) for _ in range(2)]
 
