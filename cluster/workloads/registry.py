@@ -21,18 +21,7 @@ WORKLOADS: Final[KindRegistry[WorkloadKind]] = KindRegistry(
     WorkloadKind,
     ("volume", "genesis", "transactions"),
     (
-        *(
-            Heartbeats,
-            Storm,
-            Transfers,
-            OracleFeeds,
-            Liquidations,
-            Governance,
-            Games,
-            Subscriptions,
-            EdgeCases,
-            Watchers,
-        ),
-        RandomScripts,
+        *(Heartbeats, Storm, Transfers, OracleFeeds, Liquidations, Governance),
+        *(Games, Subscriptions, EdgeCases, Watchers, RandomScripts),
     ),
 )

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, cast
 
 from checker.checks.parts.engines.keyed_scheme import KeyedScheme
 from checker.checks.parts.trial import Asked, Draw
+from checker.checks.rules.simplex_trials import proposal_of
 from validators.consensus.interface import BlockRef
 from validators.consensus.simplex import (
     Certificate,
@@ -53,7 +54,7 @@ class _Known(NamedTuple):
 
     def ref(self, view: int) -> BlockRef:
         """Return the block of a view; that of the final one may be genesis."""
-        return BlockRef(view, self.views.finalized_payload if view == self.final else _payload(view))
+        return BlockRef(view, self.views.finalized_payload if view == self.final else proposal_of(view).payload)
 
 
 def try_ancestries(draw: Draw) -> Asked:
@@ -64,7 +65,7 @@ def try_ancestries(draw: Draw) -> Asked:
             yield "another block is built on than has to be", known.views.select_parent(view) == _parent(known, view)
         for _ in range(_ASKED):
             view = known.final + 1 + draw(_VIEWS)
-            proposal = Proposal(view, max(view - draw(4), 0), _payload(view))
+            proposal = Proposal(view, max(view - draw(4), 0), proposal_of(view).payload)
             found = known.views.check_ancestry(proposal)
             yield "a proposal's ancestry is judged otherwise than it is", found == _ancestry(known, proposal)
 
@@ -135,12 +136,12 @@ def _draw_known(draw: Draw) -> _Known:
     views = Views(validators=_VALIDATORS, genesis=bytes(32), view_retention=10)
     final = draw(3)
     if final:
-        views.finalize(Finalization(Proposal(final, 0, _payload(final)), b"", ()))
+        views.finalize(Finalization(proposal_of(final), b"", ()))
     known = _Known(views, final, {}, {}, {})
     for view in range(1, _VIEWS):
         if draw(3):
             known.notarized[view] = (*[Certified.PASSED] * 3, *Certified)[draw(3 + len(Certified))]
-            views.round(view).notarization = Notarization(Proposal(view, 0, _payload(view)), b"", ())
+            views.round(view).notarization = Notarization(proposal_of(view), b"", ())
             views.round(view).certified = known.notarized[view]
         if draw(3):
             known.nullified[view] = None
@@ -152,15 +153,11 @@ def _draw_known(draw: Draw) -> _Known:
     return known
 
 
-def _payload(view: int) -> bytes:
-    return bytes([view] * 32)
-
-
 def _certificates(view: int) -> Sequence[Certificate]:
-    proposal = Proposal(view, 0, _payload(view))
+    proposal = proposal_of(view)
     return Notarization(proposal, b"", ()), Nullification(view, b"", ()), Finalization(proposal, b"", ())
 
 
 def _votes(signer: int, view: int) -> Sequence[Vote]:
-    proposal = Proposal(view, 0, _payload(view))
+    proposal = proposal_of(view)
     return Notarize(signer, proposal, b""), Nullify(signer, view, b""), Finalize(signer, proposal, b"")

@@ -8,6 +8,7 @@ and what is restored is worked out from docs/simplex.md.
 from typing import Final, NamedTuple
 
 from checker.checks.parts.trial import Asked, Draw
+from checker.checks.rules.simplex_trials import proposal_of
 from validators.consensus.simplex import (
     Finalization,
     Finalize,
@@ -15,7 +16,6 @@ from validators.consensus.simplex import (
     Notarize,
     Nullification,
     Nullify,
-    Proposal,
 )
 from validators.consensus.simplex.artifacts import Artifact, Certification
 from validators.consensus.simplex.recovery import own_votes, restore
@@ -30,7 +30,7 @@ _ROUNDS: Final = 20
 
 def try_guards(draw: Draw) -> Asked:
     """Yield whether a round allows a vote just where no vote, certificate or doubt of it stands in the way."""
-    proposal = _proposal(1)
+    proposal = proposal_of(1)
     for _ in range(_ROUNDS):
         notarized, nullified, finalized, is_doubtful, holds, gives_up = (draw(4) == 0 for _ in range(6))
         slot, certified = [*ProposalState][draw(len(ProposalState))], [*Certified][draw(len(Certified))]
@@ -78,7 +78,7 @@ def try_restored_rounds(draw: Draw) -> Asked:
         journal = [_draw_kept(view, me, draw) for view in range(1, _VIEWS)]
         records = [record for kept in journal for record in kept.records]
         # A floor and entries, in any order: the highest of them counts.
-        finals = [Finalization(_proposal(view), b"", ()) for view in (final_view, draw(final_view + 1)) if view]
+        finals = [Finalization(proposal_of(view), b"", ()) for view in (final_view, draw(final_view + 1)) if view]
         floor = finals.pop(draw(len(finals))) if finals and draw(2) else None
         views = Views(validators=_VALIDATORS, genesis=bytes(32), view_retention=10)
         restore(views, [*records, *finals], me, floor)
@@ -102,7 +102,7 @@ def try_restored_rounds(draw: Draw) -> Asked:
 
 def _draw_kept(view: int, me: int, draw: Draw) -> _Kept:
     """Return what a life may have left of a view: each vote once, a certification where there was what to certify."""
-    proposal, records, certified = _proposal(view), list[Artifact](), Certified.UNASKED
+    proposal, records, certified = proposal_of(view), list[Artifact](), Certified.UNASKED
     if draw(2):
         records.append(Notarize(me, proposal, b""))
     if draw(3) == 0:
@@ -118,7 +118,3 @@ def _draw_kept(view: int, me: int, draw: Draw) -> _Kept:
     if draw(4) == 0:
         records.append(Nullification(view, b"", ()))
     return _Kept(view, tuple(records), certified)
-
-
-def _proposal(view: int) -> Proposal:
-    return Proposal(view, 0, bytes([view] * 32))

@@ -121,7 +121,7 @@ def try_kept_certificates(draw: Draw) -> Asked:
         validators = 4 + draw(4)
         me, view = draw(validators), 1 + draw(3)
         peer = (me + 1 + draw(validators - 1)) % validators
-        proposal = _proposal(view)
+        proposal = proposal_of(view)
         for kept in (
             (Nullification(view, b"", ()),),
             (Notarization(proposal, b"", ()), Certification(view, ok=True)),
@@ -140,7 +140,7 @@ def try_served_certificates(draw: Draw) -> Asked:
     final_view = draw(3)
     floor: list[Finalization] = []
     if final_view:
-        floor = [Finalization(_proposal(final_view), b"", ())]
+        floor = [Finalization(proposal_of(final_view), b"", ())]
         views.finalize(floor[0])
     for view in range(1, _VIEWS):
         held: list[Certificate] = []
@@ -148,7 +148,7 @@ def try_served_certificates(draw: Draw) -> Asked:
             known = views.round(view)
             known.certified = tuple(Certified)[draw(len(Certified))]
             if known.certified is not Certified.UNASKED or draw(2):
-                known.notarization = Notarization(_proposal(view), b"", ())
+                known.notarization = Notarization(proposal_of(view), b"", ())
             if draw(2):
                 known.nullification = Nullification(view, b"", ())
             is_certified = known.certified is Certified.PASSED
@@ -169,7 +169,7 @@ def try_certifications(draw: Draw) -> Asked:
         for view in range(1, _VIEWS):
             records += [Nullification(view, b"", ())] * (draw(2))
             if draw(3):
-                records.append(Notarization(_proposal(view), b"", ()))
+                records.append(Notarization(proposal_of(view), b"", ()))
                 is_judged = draw(2) == 0
                 records += [Certification(view, ok=draw(2) == 0)] * is_judged
                 unjudged += [view] * (not is_judged)
@@ -179,7 +179,7 @@ def try_certifications(draw: Draw) -> Asked:
         yield "after a start other blocks are judged than those that are notarized and were not", asked == unjudged
         answered = unjudged[: draw(2)]
         for view in answered:
-            engine.step(Judged(Question.CERTIFY, _proposal(view).ref, ok=False))
+            engine.step(Judged(Question.CERTIFY, proposal_of(view).ref, ok=False))
         asked = _asked(engine.step(AskAgain()))
         yield "what is being judged is not asked for again, or more is", asked == unjudged[len(answered) :]
 
@@ -212,7 +212,8 @@ def _asked(effects: list[Effect]) -> list[int]:
     return sorted(effect.ref.view for effect in asked)
 
 
-def _proposal(view: int) -> Proposal:
+def proposal_of(view: int) -> Proposal:
+    """Return the one proposal that a view of a specimen has."""
     return Proposal(view, 0, bytes([view] * 32))
 
 
