@@ -94,7 +94,6 @@ class Application:
         self._headers = HeaderRules(self._settings, surroundings.leader, lambda: self._port.wall_us)
         self._propose = surroundings.propose
         self._answers = answers
-        self._signatures_charged = 0
         self._proposing: BlockRef | None = None
         find_fault = self._headers.find_fault
         self._follower = Follower(
@@ -290,10 +289,7 @@ class Application:
         self._port.work(self._execution_cost(outcome), over)
 
     def _execution_cost(self, outcome: Executed | InvalidBlockError) -> int:
-        signatures, self._signatures_charged = (
-            self._verifier.verified - self._signatures_charged,
-            self._verifier.verified,
-        )
+        signatures = self._verifier.take_unpaid()
         if isinstance(outcome, InvalidBlockError):
             return self._settings.costs.of_execution(0, 0, signatures)
         summary = outcome.summary

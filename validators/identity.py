@@ -42,13 +42,14 @@ def journal_head(genesis: Genesis, node: int, public_keys: Sequence[bytes]) -> J
 
 
 class TransactionVerifier:
-    """Checks each distinct transaction's signature once; `verified` counts those checks.
+    """Checks each distinct transaction's signature once; `verified` counts these checks, `take_unpaid` bills them.
 
-    What others of the run have checked is in `shared`, by public key and digest.
+    `shared` has the results of the run's other validators, by public key and digest.
     """
 
     def __init__(self, shared: Memo[bool] | None = None) -> None:
         self.verified = 0
+        self._paid = 0
         self._shared = shared
         self._valid: OrderedDict[bytes, None] = OrderedDict()
 
@@ -71,6 +72,11 @@ class TransactionVerifier:
         if len(self._valid) > VERIFIED_MAX:
             self._valid.popitem(last=False)
         return True
+
+    def take_unpaid(self) -> int:
+        """Return the number of checks since the last call: the caller charges their virtual time (K-43)."""
+        unpaid, self._paid = self.verified - self._paid, self.verified
+        return unpaid
 
     def remembered(self) -> DerivedSize:
         """Return the number of transactions that it remembers beside the most that it may."""

@@ -8,7 +8,7 @@ reported, or the answer to a peer goes out.
 |---|---|
 | a sync of the disk | `sync_us` |
 | a pruning of the journal | two syncs, 1 us at least |
-| an execution, to propose or to verify | `block_us`, cycles, writes, and some signatures |
+| an execution, to propose or to verify | `block_us`, cycles, writes, and at most the signatures of the block (K-43) |
 | an answer with blocks | `serve_block_us` for each |
 | a piece of a snapshot | `block_us` |
 
@@ -57,6 +57,13 @@ _LARGE: Final = ("BlockRelay", "BlockResponse", "TransactionGossip", "SnapshotOf
 """Messages that may be as long as that with any engine."""
 
 
+class _Price(NamedTuple):
+    """The price of a block's execution without signatures, and the number of its signatures: the most it may add."""
+
+    least_us: Micros
+    signatures: int
+
+
 class _Execution(NamedTuple):
     """The end of an execution, and the prices of what ended in that instant."""
 
@@ -94,7 +101,7 @@ class PricedWork(Check):
         self._accepts_block = RULES[run.engine].accepts_block
         self._executed: dict[NodeId, dict[bytes, None]] = {}
         self._ended: dict[NodeId, tuple[Micros, tuple[Micros, ...]]] = {}
-        self._prices: dict[bytes, Micros] = {}
+        self._prices: dict[bytes, _Price] = {}
         self._open: dict[bytes, list[_Execution]] = {}
         self._readers: dict[NodeId, _Reader] = {}
 
@@ -150,7 +157,8 @@ class PricedWork(Check):
         cycles = summary.cycles_used + summary.lane_cycles + summary.mailbox_cycles + summary.gc_cycles
         begun = (cycles + CYCLES_BEGUN - 1) // CYCLES_BEGUN
         writes_us = len(block.changes) * costs.hash_write_us
-        self._prices[block.digest] = costs.block_us + begun * costs.execute_us + writes_us
+        least_us = costs.block_us + begun * costs.execute_us + writes_us
+        self._prices[block.digest] = _Price(least_us, len(block.transactions))
         for execution in self._open.pop(block.digest, ()):
             self._compare(block.digest, execution)
 
@@ -224,11 +232,11 @@ class PricedWork(Check):
         return prices if at_us == event.at_us else ()
 
     def _compare(self, digest: bytes, execution: _Execution) -> None:
-        least_us, signature_us = self._prices[digest], self._costs.verify_signature_us
-        rests = [price - least_us for price in execution.prices]
+        (least_us, signatures), signature_us = self._prices[digest], self._costs.verify_signature_us
         self.tally.compared += 1
-        if not any(rest == 0 or (rest > 0 and signature_us and rest % signature_us == 0) for rest in rests):
-            price = f"{least_us:,} us and {signature_us:,} for each signature"
+        allowed = range(least_us, least_us + signatures * signature_us + 1, signature_us or 1)
+        if not any(price in allowed for price in execution.prices):
+            price = f"{least_us:,} us and {signature_us:,} for each of at most {signatures} signatures"
             what = f"executed block {short(digest)}, which costs {price}"
             self._fail(execution.event, f"{what}, as work of {_name(execution.prices)} us ended")
 

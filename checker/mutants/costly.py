@@ -35,6 +35,19 @@ def good_votes_refused(verify_vote: Any) -> Any:
     return lambda scheme, vote: vote.signature[0] % 16 != 0 and verify_vote(scheme, vote)
 
 
+@mutant((Application, "_execution_cost"), area="execution", kills=("work",))
+def signatures_of_the_pool_charged_again(cost_of: Any) -> Any:
+    """A validator is charged at its next execution for signatures that its mempool has verified and paid for."""
+    charged = 0
+
+    def cost_with_the_pools(self: Any, outcome: Any) -> Any:
+        nonlocal charged
+        again, charged = self._verifier.verified - charged, self._verifier.verified
+        return cost_of(self, outcome) + again * self._settings.costs.verify_signature_us
+
+    return cost_with_the_pools
+
+
 @mutant((Serving, "send"), area="network", kills=("refusals",))
 def an_answer_is_under_way_for_ever(send: Any) -> Any:
     """A validator that has answered a peer once says from then on that it still does."""

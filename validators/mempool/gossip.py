@@ -138,9 +138,8 @@ class Gossip:
         if digest in self._mempool:
             self._reach(PoolRule.HANDED_IN_AGAIN if giver == CLIENTS else PoolRule.KNOWN_AGAIN)
             return
-        before = self._verifier.verified
         is_valid = self._verifier(transaction)
-        cost_us = (self._verifier.verified - before) * self._settings.costs.verify_signature_us
+        cost_us = self._verifier.take_unpaid() * self._settings.costs.verify_signature_us
         if is_valid:
             self._port.work(cost_us, Verified(Pooled(transaction, payload, digest, giver)))
         else:

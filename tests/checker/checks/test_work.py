@@ -146,9 +146,16 @@ class TestOfExecutions:
         assert self.judge(500 + 20 + 10, is_known=is_known).status == "failed"
         assert self.judge(500 + 40 + 10 + 61, is_known=is_known).status == "failed"
 
+    def test_it_has_no_more_signatures_than_the_block(self):
+        assert self.judge(500 + 40 + 10 + 180).summary == (
+            "validator 0 executed block 6f6e65, which costs 550 us and 60 for each of at most 2 signatures, "
+            "as work of 730 us ended, at 0.000 s"
+        )
+
 
 @pytest.fixture
 def settled_block():
-    """A final block of 1,001 cycles and two writes."""
+    """A final block of two transactions, 1,001 cycles and two writes."""
     summary = SimpleNamespace(cycles_used=900, lane_cycles=100, mailbox_cycles=1, gc_cycles=0)
-    return SimpleNamespace(digest=b"one", summary=summary, changes={b"a": None, b"b": b""})
+    changes = {b"a": None, b"b": b""}
+    return SimpleNamespace(digest=b"one", summary=summary, changes=changes, transactions=(b"", b""))

@@ -6,11 +6,14 @@ import pytest
 
 from scheduler import unheard
 from tests.support.chain_harness import SENDERS, pay
-from validators.execution.blocks import encode_transaction, transaction_digest
+from tests.support.checker_chain import Wallet
+from validators.execution.blocks import Transfer, encode_transaction, transaction_digest
+from validators.identity import TransactionVerifier
 from validators.mempool.gossip import Gossip, Verified
 from validators.mempool.pool import Pooled
 from validators.mempool.rules import PoolRule
 from validators.messages import TRANSACTION_BYTES_MAX, TRANSACTIONS_PER_GOSSIP
+from validators.settings import Costs
 
 
 class RecordingPort:
@@ -18,9 +21,13 @@ class RecordingPort:
 
     def __init__(self):
         self.sent = {}
+        self.worked_us = []
 
     def set_timer(self, key, after_us):
         """Take a timer, which the test lets run out by itself."""
+
+    def work(self, cost_us, _over):
+        self.worked_us.append(cost_us)
 
     def send(self, peer, message, label):
         self.sent.setdefault(peer, []).append(message.transactions)
@@ -31,11 +38,12 @@ def make_pooled(nonce, padding=0):
     return Pooled(transaction, encode_transaction(transaction) + bytes(padding), transaction_digest(transaction), 2)
 
 
-def make_gossip(validators, waiting, reach=unheard):
+def make_gossip(validators, waiting, reach=unheard, verifier=None):
     port = RecordingPort()
-    settings = SimpleNamespace(node=0, validators=validators, is_validator=True, regossip_us=1)
+    costs = Costs(verify_signature_us=60)
+    settings = SimpleNamespace(node=0, validators=validators, is_validator=True, regossip_us=1, costs=costs)
     codec = SimpleNamespace(encode=lambda message: message)
-    gossip = Gossip(port, codec, None, settings, refuse=None, next_nonce=lambda _key: 0, reach=reach)
+    gossip = Gossip(port, codec, verifier, settings, refuse=None, next_nonce=lambda _key: 0, reach=reach)
     for pooled in waiting:
         gossip.pool(Verified(pooled))
     return gossip, port
@@ -114,3 +122,17 @@ def test_what_waits_already_is_noted_by_who_brings_it():
     gossip.take(1, [pooled.encoded])
 
     assert reached == [PoolRule.HANDED_IN_AGAIN, PoolRule.KNOWN_AGAIN]
+
+
+def test_a_signature_that_the_pool_has_paid_for_is_not_billed_again():
+    """K-43: what is left to pay is what an execution is charged."""
+    verifier = TransactionVerifier()
+    gossip, port = make_gossip(2, [], verifier=verifier)
+    wallet = Wallet()
+    first, second = (wallet.sign(Transfer(SENDERS[1], 5)) for _ in range(2))
+
+    gossip.take(1, [encode_transaction(first)])
+    verifier(first)
+    verifier(second)
+
+    assert (port.worked_us, verifier.take_unpaid(), verifier.take_unpaid()) == ([60], 1, 0)
