@@ -96,10 +96,11 @@ class SpillingBytes:
             self._spill()
 
     def read(self, start: int, end: int) -> bytes:
-        """Return the bytes from `start` to `end`, as many of them as there are."""
+        """Return the bytes from `start` to `end`, as many of them as there are; none where `end` is before `start`."""
+        end = max(start, end)
         base = len(self._places) * PIECE_BYTES
         if start >= base:
-            return bytes(memoryview(self._tail)[start - base : max(end - base, 0)])
+            return bytes(memoryview(self._tail)[start - base : end - base])
         parts = []
         for index in range(start // PIECE_BYTES, min(-(-end // PIECE_BYTES), len(self._places))):
             first = index * PIECE_BYTES

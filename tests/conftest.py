@@ -2,6 +2,10 @@
 
 import signal
 
+from tests.support.properties import register_profiles
+
+register_profiles()
+
 
 def pytest_configure():
     """Let Ctrl-C interrupt again: what starts the tests in the background may pass on that it is ignored."""

@@ -3,7 +3,8 @@
 `python -m tests.soak [--parts NAME,...] [--seeds A..B] [--swarm A..B] [--depths A..B] [--jobs N]` exits 0 only if every
 run ended well. The parts are `scenarios`; `modes`, the runs of `tests.support.replica_modes` with an observer of each
 mode; `policies`, every scenario that loads under `bias-auction` and `aptos`, at seed 0; `pairs`, one policy after
-another inside a reorg, every pair that may be; `engines`, every scenario on each engine; `reorgs`; `swarm`.
+another inside a reorg, every pair that may be; `engines`, every scenario on each engine; `reorgs`; `properties`, the
+property tests with ten times the examples, other ones each time; `swarm`.
 """
 
 import argparse
@@ -22,9 +23,10 @@ from cluster.authoring.engines_page import VARIANTS, read_page, settings_for
 from cluster.authoring.policies_page import PROMISES, verdicts
 from cluster.scenario.load import scenario_paths
 from tests.support.activation_pairs import PAIRS, settings_of
+from tests.support.properties import SOAK
 from tests.support.replica_modes import IN_EVERY_MODE, RUNS
 
-PARTS = ("scenarios", "modes", "policies", "pairs", "engines", "reorgs", "swarm")
+PARTS = ("scenarios", "modes", "policies", "pairs", "engines", "reorgs", "properties", "swarm")
 
 
 class Finished(NamedTuple):
@@ -129,6 +131,14 @@ def run_reorgs(depths: str, timebase: str) -> tuple[bool, str]:
     return done.returncode == 0, f"reorgs, {setting}: {lines[-1]}"
 
 
+def run_properties(jobs: int) -> tuple[bool, str]:
+    """Run the property tests on examples of this hour; return whether all hold, and what pytest says."""
+    # Its output is shown as it comes: a find states the @example to write down.
+    command = [sys.executable, "-m", "pytest", "-n", str(jobs), "-m", "hypothesis", f"--hypothesis-profile={SOAK}"]
+    code = subprocess.run(command, cwd=PROJECT_ROOT, check=False).returncode
+    return code == 0, f"properties: pytest ended with {code}"
+
+
 def parse_seeds(text: str) -> range:
     """Return the seeds that `A..B` names, both ends included."""
     first, _, last = text.partition("..")
@@ -152,6 +162,10 @@ def main(arguments: Sequence[str]) -> int:
             for is_equal, line in pool.map(run_reorgs, [options.depths] * 2, ["slot", "height"]):
                 failed += not is_equal
                 print(line, flush=True)
+    if "properties" in options.parts:
+        holds, line = run_properties(options.jobs)
+        failed += not holds
+        print(line, flush=True)
     if "swarm" in options.parts:
         wrong, line = sweep_swarm(options.swarm, options.jobs)
         failed += wrong

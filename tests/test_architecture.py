@@ -5,10 +5,12 @@ import re
 import subprocess
 from graphlib import TopologicalSorter
 
+import hypothesis
 import pytest
 
 from checker.record.root import PROJECT_ROOT
 from tests.support.layers import LAYERS
+from tests.support.properties import SOAK
 from validators.consensus.hotstuff.kind import HOTSTUFF
 from validators.consensus.longest_chain.kind import LONGEST_CHAIN
 from validators.consensus.simplex.kind import SIMPLEX
@@ -230,6 +232,19 @@ def test_every_pinned_requirement_has_a_hash():
         pins = [line for line in text.splitlines() if "==" in line]
         assert pins
         assert all("--hash=sha256:" in line for line in pins)
+
+
+def test_property_tests_have_the_same_examples_each_time():
+    """One profile for all: `tests.support.properties` alone says how Hypothesis draws."""
+    with_their_own = [
+        str(path.relative_to(PROJECT_ROOT))
+        for path in modules_of("tests")
+        if re.search(r"^from hypothesis import .*\bsettings\b", path.read_text(), flags=re.MULTILINE)
+    ]
+
+    assert with_their_own == ["tests/support/properties.py"]
+    profile = hypothesis.settings.get_current_profile_name()
+    assert profile == SOAK or hypothesis.settings().derandomize
 
 
 def test_no_test_module_imports_another():

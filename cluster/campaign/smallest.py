@@ -43,10 +43,10 @@ def find_smallest(counts: Sequence[Sequence[int]], holds: Callable[[Choices], bo
 
     covers = list(dict.fromkeys(_covers([len(group) for group in counts])))
     answers: dict[Choices, bool] = {highest: True}
-    # A range of a power of two: all bits set is its highest value, and stands for the highest choice.
-    ranges = [st.integers(0, (1 << top.bit_length()) - 1) for top in highest]
+    ranges = [st.integers(0, (1 << top.bit_length()) - 1) for top in highest]  # all bits set: see `_HIGHEST`
 
     @settings(
+        derandomize=False,  # whatever profile the process has loaded: with it there is no database
         database=InMemoryExampleDatabase(),
         phases=(Phase.reuse, Phase.shrink),
         deadline=None,

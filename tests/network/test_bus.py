@@ -1,7 +1,7 @@
 """The bus: deliveries, losses, conditions and their counts, topology."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from network.bus import Bus
@@ -15,6 +15,7 @@ from network.topology import LinkSpec, TopologyError, build_topology
 from network.types import SUPERVISOR, EventKind, Label
 from tests.support.bus_runs import JITTERED, cut, degrade, run_bus
 from tests.support.network_harness import Rig, build_rig, shuffled
+from tests.support.properties import examples
 
 FIXED = Latency("fixed", 1_000)
 
@@ -91,7 +92,7 @@ class TestDelivery:
         with pytest.raises(BusError, match="node 0 already has a receiver"):
             rig.port(0, incarnation=1)
 
-    @settings(max_examples=20, deadline=None)
+    @examples(20)
     @given(
         st.lists(st.tuples(st.integers(0, 30), st.integers(0, 3), st.integers(0, 3)), max_size=60),
         st.sampled_from([FIXED, Latency("uniform", 20, 15), JITTERED]),
@@ -259,7 +260,7 @@ class TestConditions:
 
 
 class TestStatistics:
-    @settings(max_examples=20, deadline=None)
+    @examples(20)
     @given(st.integers(0, 1_000_000), st.integers(0, 40), st.integers(0, 100))
     def test_every_message_is_accounted_for(self, loss_ppm, cut_from, seed):
         """Sent is delivered plus dropped when nothing is on its way."""

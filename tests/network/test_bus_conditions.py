@@ -3,7 +3,7 @@
 from functools import partial
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from network.chance import Chance
@@ -15,6 +15,7 @@ from network.topology import TopologyError
 from network.types import Label
 from tests.support.bus_runs import JITTERED, VOTE, cut, degrade, impose, run_bus
 from tests.support.network_harness import build_rig
+from tests.support.properties import examples
 
 
 class TestCopies:
@@ -230,7 +231,7 @@ class TestIndependence:
         assert len(everything - without) <= touched
         assert len(without - everything) <= touched
 
-    @settings(max_examples=20, deadline=None)
+    @examples(20)
     @given(st.integers(0, 1_000_000), st.integers(0, 1_000_000), st.integers(0, 100))
     def test_every_message_and_copy_is_accounted_for(self, duplicate_ppm, loss_ppm, seed):
         """Sent and doubled is delivered plus dropped when nothing is on its way or held."""

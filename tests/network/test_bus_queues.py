@@ -3,7 +3,7 @@
 from functools import partial
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from network.events import Dropped, Lost, events_of_type
@@ -12,6 +12,7 @@ from network.outcome import ConditionError
 from network.types import Label
 from tests.support.bus_runs import JITTERED, VOTE, cut, degrade, impose, run_bus
 from tests.support.network_harness import build_rig
+from tests.support.properties import examples
 
 BLOCK = Label("BlockRelay", view=5, height=3)
 
@@ -48,7 +49,7 @@ class TestRate:
         heard = run_bus(rig, (0, degrade(rig, "narrow", links, bytes_per_second=1_000)), *steps)
         assert [heard[node][0][0] for node in (0, 1, 2)] == [11_001, 11_001, 11_001]
 
-    @settings(max_examples=30, deadline=None)
+    @examples(30)
     @given(rate=st.integers(1, 10**9), lengths=st.lists(st.integers(0, 5_000), min_size=1, max_size=12))
     def test_a_line_never_carries_more_than_its_rate(self, rate, lengths):
         """Whatever is sent: n bytes take at least n / rate, and a microsecond a message less at most."""
@@ -228,7 +229,7 @@ class TestOverlap:
         assert [at_us for at_us, _ in heard[1]] == [5_001]
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(rate=st.sampled_from([0, 300, 100_000]), queue=st.integers(0, 4), burst=st.sampled_from([0, 200_000]))
 def test_every_message_is_accounted_for_whatever_narrows_a_link(rate, queue, burst):
     """Nothing is lost silently, nothing twice, also when a reset comes in the midst of it."""

@@ -1,7 +1,7 @@
 """Bytes whose cold part goes to a temporary file: the same bytes for a reader, and few of them in memory."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from network import spill
@@ -28,6 +28,7 @@ ACTS = st.lists(
 
 
 @given(st.lists(ACTS, min_size=2, max_size=2), PLACES, PLACES)
+@example([[("append", bytes(5 * SMALL), 0)], []], 2, 1)
 def test_they_read_as_an_array_does_beside_another_in_one_file(both, start, end):
     """Whatever is appended, cut and overwritten in the one never shows in the other."""
     cold = ColdFile()

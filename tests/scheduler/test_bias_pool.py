@@ -1,6 +1,6 @@
 """The bias auction's pool against a plain sort of all that waits, block by block."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler.bias_pool import BiasPoolRules
@@ -55,7 +55,6 @@ def names(walk):
     return [one.timer.timer_id for one in walk.winners], walk.runner_up and walk.runner_up.timer.timer_id
 
 
-@settings(deadline=None)
 @given(
     blocks=st.lists(
         st.tuples(

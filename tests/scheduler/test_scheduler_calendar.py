@@ -3,11 +3,12 @@
 import hashlib
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler import CalendarProfile, CalendarQueue, Tier
 from scheduler.height_tree import EMPTY
+from tests.support.properties import examples
 
 INTRO = CalendarProfile(256, 360, 13)
 SIZES = ((4, 3, 2), (8, 3, 2), (3, 8, 1), (1, 1, 0), (5, 5, 0), (64, 2, 1))
@@ -150,7 +151,7 @@ OPERATIONS = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.sampled_from(PROFILES), st.integers(0, 50), OPERATIONS)
 def test_the_queue_equals_a_sorted_list(profile, now, operations):
     """Through scheduling, cancelling, advancing and jumping, with forks left behind, the due are those of a list."""
@@ -184,7 +185,7 @@ def test_the_queue_equals_a_sorted_list(profile, now, operations):
         assert_is_as_of_a_list(branch, known)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     st.dictionaries(st.integers(0, 2**63 - 1), st.binary(max_size=3), min_size=1, max_size=30),
     st.randoms(use_true_random=False),

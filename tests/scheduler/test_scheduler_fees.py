@@ -1,14 +1,13 @@
 """Steps of basefees, and the timer configurations on which a chain can run."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler import InvalidInput, TimerConfig, next_basefee
 
 
 class TestBasefee:
-    @settings(deadline=None)
     @given(st.integers(8, 10**12), st.integers(0, 3 * 10**7), st.integers(1, 10**7))
     def test_a_step_is_at_most_an_eighth_and_goes_the_right_way(self, basefee, used, limit):
         """Rises above half use, at least by one; falls below it; never more than an eighth, never under the floor."""

@@ -1,7 +1,7 @@
 """The policy `fifo` rule by rule."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler import (
@@ -358,7 +358,6 @@ class TestPayloadConvention:
 
         assert call_of(timer) == ("own", payload)
 
-    @settings(deadline=None)
     @given(st.binary(max_size=200))
     def test_no_payload_raises(self, payload):
         """Arbitrary bytes resolve to something."""

@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler import (
@@ -25,6 +25,7 @@ from scheduler.fairness import read_weights
 from scheduler.fee_market import next_lane_basefee
 from scheduler.types import MAX_U63, Quote
 from tests.support.lane_doubles import PROPOSER, LaneBench, free
+from tests.support.properties import examples
 from tests.support.scheduler_doubles import Bench
 
 ALICE, BOB = b"\xaa" * 20, b"\xbb" * 20
@@ -290,7 +291,6 @@ def test_room_is_accounted_and_a_misfit_treated_as_two_switches_say(account, mis
 
 
 class TestWhatAlwaysHolds:
-    @settings(deadline=None)
     @given(st.integers(8, 2**62), st.integers(0, 10**6), st.sampled_from(("literal", "classic")))
     def test_a_basefee_moves_by_an_eighth_at_most(self, basefee, used, slope):
         """And by one at least above the target; never below the floor, never above the ceiling."""
@@ -301,7 +301,6 @@ class TestWhatAlwaysHolds:
         assert abs(found - basefee) <= max(basefee // 8, 1)
         assert (found > basefee) == (used > 500_000 and basefee < 2**62)
 
-    @settings(deadline=None)
     @given(st.dictionaries(st.binary(min_size=1, max_size=1), st.integers(1, 50)), st.integers(0, 60))
     def test_a_weight_lies_between_one_and_two_and_falls_with_own_fires(self, sums, more):
         """One more fire of an actor, everything else equal, never raises its weight against the same median."""
@@ -316,7 +315,7 @@ class TestWhatAlwaysHolds:
         assert 1 <= weights.weight(b"own") <= before <= 2
         assert weights.weight(b"unheard of") == 2
 
-    @settings(deadline=None, max_examples=60)
+    @examples(60)
     @given(
         st.permutations(range(9)),
         st.lists(st.tuples(st.integers(1_000, 1_300), st.integers(0, 99), st.integers(1, 900)), min_size=9, max_size=9),
@@ -336,7 +335,7 @@ class TestWhatAlwaysHolds:
 
         assert fired[0] == fired[1]
 
-    @settings(deadline=None, max_examples=60)
+    @examples(60)
     @given(
         st.integers(0, 1_000),
         st.integers(0, 20),

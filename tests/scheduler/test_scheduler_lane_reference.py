@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler import (
@@ -23,6 +23,7 @@ from scheduler import (
 )
 from scheduler.types import Quote
 from tests.support.lane_doubles import PROPOSER, LaneBench
+from tests.support.properties import examples
 
 ACTORS = tuple(bytes([letter]) * 20 for letter in b"abc")
 AGENTS = {b"g" * 20: FeeParams(900, 60, 0, 0), b"h" * 20: FeeParams(300, 5, 0, 0), b"i" * 20: GbaFailure.OVERRUN}
@@ -279,7 +280,7 @@ def weights_by_hand(bench, lane, height):
     }
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(LANES, BLOCKS, st.booleans())
 def test_the_timer_phase_equals_a_plain_list(lane, blocks, keeps_pool):
     """Over several blocks with storms, pauses, agents and top-ups, events, balances, prices and what waits agree."""
@@ -338,7 +339,7 @@ def sums_of(bench):
     return sums
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(LANES, BLOCKS, st.integers(0, 6), st.tuples(*[st.integers(0, 200_000)] * 3))
 def test_one_block_fires_the_same_timers_under_both_classifications(lane, blocks, scan, balances):
     """From one state, whatever the GC lane gets to see, eager and cursor fire the same timers in the same order."""

@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler import PoolRules, Timer, WaitingPool, books
 from scheduler.ranking import Offer, Ranking, Scale
 from scheduler.types import Quote
+from tests.support.properties import examples
 
 PRICE, DEFAULT_FEE, DEFAULT_TIP = 10, 20, 4
 NUMERATORS = {b"a": 2, b"b": 3}
@@ -101,7 +102,7 @@ def assert_is_sorted(waiting, plain, room, *, is_additive=False):
     assert list(waiting.agents()) == agents
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(
     TIMERS,
     st.lists(st.integers(0, 39)),

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler import (
@@ -17,6 +17,7 @@ from scheduler import (
     TimerExpired,
     TimerFired,
 )
+from tests.support.properties import examples
 from tests.support.scheduler_doubles import Bench
 
 ALICE, BOB, CAROL = (bytes([letter]) * 20 for letter in b"abc")
@@ -131,7 +132,7 @@ BLOCKS = st.tuples(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.lists(BLOCKS, min_size=1, max_size=8))
 def test_the_timer_phase_equals_a_plain_list(blocks):
     """Over several blocks with storms, pauses, gifts and top-ups, events, balances and what waits agree."""

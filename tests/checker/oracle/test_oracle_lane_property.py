@@ -1,12 +1,13 @@
 """Random chains in the timer lane: scheduler and oracle come to the same events, changes and roots in every block."""
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from tests.support.lane_plans import chains, governed, plans, run_lane
+from tests.support.properties import examples
 from tests.support.racers import consult
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(plans, chains)
 def test_engine_and_oracle_agree_on_random_chains_in_the_lane(plan, chain):
     """All readings of all switches, activation on the way, agents of all kinds, governance of every key."""
@@ -15,7 +16,7 @@ def test_engine_and_oracle_agree_on_random_chains_in_the_lane(plan, chain):
     assert result.status == "passed", result.summary
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(governed, chains)
 def test_engine_and_oracle_agree_on_random_chains_that_are_governed(plan, chain):
     """Any key to any value, also to one that no chain can run on."""

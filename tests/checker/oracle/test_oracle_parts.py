@@ -4,7 +4,7 @@ import json
 from hashlib import sha256
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from checker.oracle.blocks import next_basefee
@@ -14,6 +14,7 @@ from checker.oracle.records import varint
 from checker.oracle.timers import _read_convention
 from scheduler import fees
 from scheduler.lifecycle import resolve_convention
+from tests.support.properties import examples
 from tests.support.state_batches import commit
 from tests.support.state_vectors import VECTORS, published_batches, section
 from validators.state import Database
@@ -98,7 +99,7 @@ MANY_KEYS = [sha256(b"%d" % number).digest() for number in range(300)]
 MANY_CHANGES = st.dictionaries(st.sampled_from(MANY_KEYS), st.none() | st.binary(min_size=1, max_size=3), max_size=60)
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(st.integers(0, 6), st.lists(MANY_CHANGES, max_size=4))
 def test_the_kept_tree_gives_the_root_from_scratch_over_many_chunks(rounds, batches):
     """Full chunks above and below the floor, some of them without an active operation."""

@@ -6,7 +6,7 @@ payload says, in a transaction or when a timer fires.
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler import MAX_U63
@@ -23,6 +23,7 @@ from tests.support.oracle_plans import (
     plans,
     run_engine,
 )
+from tests.support.properties import examples
 from tests.support.puppets import consult
 from validators.actors import FeedOrder, PositionOrder, PriceOrder, StormOrder, Submission
 from validators.execution import SystemUpdateTimerConfig
@@ -36,7 +37,7 @@ chains = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(plans, chains)
 def test_engine_and_oracle_agree_on_random_chains(plan, chain):
     """Every status, most errors of the scheduler, all exits for timers, both timebases, both policies."""
@@ -45,7 +46,7 @@ def test_engine_and_oracle_agree_on_random_chains(plan, chain):
     assert result.status == "passed", result.summary
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(mail, chains)
 def test_engine_and_oracle_agree_on_random_messages(plan, chain):
     """Messages of transactions, timers and messages, refused, carried over and reverted; games and subscriptions."""

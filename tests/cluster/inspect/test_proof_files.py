@@ -6,7 +6,7 @@ import shutil
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster.cli.main import main
@@ -15,6 +15,7 @@ from cluster.inspect.proofs import ProofError, decode_proof, encode_proof, find_
 from cluster.inspect.state_keys import parse_state_key
 from tests.support.cluster_runs import result_of
 from tests.support.proof_bytes import flip
+from tests.support.properties import examples
 from validators.execution import schema
 from validators.state import Database
 
@@ -165,7 +166,7 @@ class TestKeys:
 
 
 class TestChanges:
-    @settings(max_examples=400, deadline=None)
+    @examples(400)
     @given(data=st.data())
     def test_a_file_is_refused_after_any_single_bit_flip(self, proof, data):
         """Wherever it is: names, digits, spaces."""
@@ -178,7 +179,7 @@ class TestChanges:
             return
         assert find_flaw(changed)
 
-    @settings(max_examples=300, deadline=None)
+    @examples(300)
     @given(data=st.data())
     def test_a_bit_flip_is_refused_also_when_the_file_is_sealed_anew(self, proof, data):
         """In the proof, the key, the value or the state root."""

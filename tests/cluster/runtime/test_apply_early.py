@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from checker.checks.readback import read_back
@@ -22,6 +22,7 @@ from tests.support.chain_harness import (
     propose,
     stored,
 )
+from tests.support.properties import examples
 from validators.execution import ApplyMode
 from validators.execution.schema import ACCOUNTS, account_key
 from validators.execution.timer_list import NO_TIMERS
@@ -55,7 +56,7 @@ def undone_of(engine):
     return [executed.digest for executed in engine.take_undone()]
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@examples(60)
 @given(st.data())
 def test_every_apply_mode_gives_the_same_roots_for_any_tree_of_blocks(data):
     """However blocks fork and in whatever order they are certified and finalized, all modes agree on each block."""

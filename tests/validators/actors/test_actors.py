@@ -4,7 +4,7 @@ import contextlib
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler import InvalidInput, TimerCancelled, TimerConfig, TimerExtended, TimerFired, TimerScheduled
@@ -216,7 +216,6 @@ class TestCalls:
 
         assert (result.status, result.cycles) == (Status.OUT_OF_GAS, 199)
 
-    @settings(deadline=None)
     @given(st.sampled_from(sorted(PROGRAMS)), st.data(), st.binary(max_size=60))
     def test_no_payload_breaks_a_built_in_program(self, name, data, payload):
         """Whatever bytes a call brings, a built-in program returns or reverts, unless it is made to end otherwise."""

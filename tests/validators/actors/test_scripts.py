@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster.workloads.edges.scripts import script_of
@@ -19,6 +19,7 @@ from tests.support.chain_harness import (
     stored,
     transaction,
 )
+from tests.support.properties import examples
 from tests.support.puppets import consult
 from validators.actors import Status
 from validators.execution import ExecuteActor, GenesisActor, decode_receipt
@@ -118,7 +119,7 @@ def run(plan, **changes):
     return genesis, engine, chain
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(plans, chains)
 def test_engine_and_oracle_agree_on_random_scripts(plan, chain):
     genesis, _, blocks = run(plan, **chain)

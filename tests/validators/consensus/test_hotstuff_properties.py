@@ -1,10 +1,11 @@
 """HotStuff as a whole: whatever is delayed, lost, repeated or cut off, validators agree and go on afterwards."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.hotstuff_harness import PROFILES, World, final_view
+from tests.support.properties import examples
 
 SCRIPTS = st.lists(st.integers(0, 2**16 - 1), min_size=40, max_size=160)
 
@@ -78,7 +79,7 @@ def run_script(world, script):
 
 @pytest.mark.parametrize("profile", PROFILES)
 class TestSafetyAndLiveness:
-    @settings(max_examples=40, deadline=None)
+    @examples(40)
     @given(SCRIPTS)
     def test_honest_validators_agree_and_go_on(self, profile, script):
         world = World(profile=profile)
@@ -87,7 +88,7 @@ class TestSafetyAndLiveness:
         world.heal()
         world.assert_safe()
 
-    @settings(max_examples=40, deadline=None)
+    @examples(40)
     @given(SCRIPTS)
     def test_twins_of_one_validator_divide_nobody(self, profile, script):
         """One of four is Byzantine: two of it propose and vote, each by its own journal."""

@@ -1,10 +1,10 @@
 """Fork choice over arbitrary trees, arrival orders and equivocations, against the choice recomputed from all blocks."""
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from tests.support.longest_chain_bench import GENESIS, block_on, chain_on
+from tests.support.properties import examples
 from validators.consensus.longest_chain.tree import ForkTree
 
 PICK = st.integers(0, 10**6)
@@ -111,7 +111,7 @@ class ForkChoice(RuleBasedStateMachine):
 
 
 TestForkChoice = ForkChoice.TestCase
-TestForkChoice.settings = settings(max_examples=60, stateful_step_count=60, deadline=None)
+TestForkChoice.settings = examples(60, stateful_step_count=60)
 
 
 def test_blocks_on_a_refused_one_are_not_asked_about():

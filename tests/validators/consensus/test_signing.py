@@ -1,10 +1,11 @@
 """Signatures: what is signed, that Ed25519 refuses everything else, and that nothing is verified twice."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from nacl.signing import SigningKey
 
+from tests.support.properties import examples
 from tests.support.simplex_bench import Bench, payload_of, proposal_of
 from validators.consensus.quorum import faults_of, quorum_of
 from validators.consensus.signing import REMEMBERED_MAX, Ed25519Scheme, Scheme, encode_varint, signed_bytes
@@ -78,7 +79,7 @@ class TestEd25519:
         assert not scheme.verify(1, b"n", b"m", flipped)
 
     @given(st.integers(-2, 9), st.binary(max_size=70))
-    @settings(max_examples=30, deadline=None)
+    @examples(30)
     def test_garbage_is_refused_and_never_raises(self, signer, signature):
         """Unknown signers and signatures of any length are just not valid."""
         assert not scheme_of(0).verify(signer, b"n", b"m", signature)

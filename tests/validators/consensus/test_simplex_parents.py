@@ -1,9 +1,9 @@
 """Simplex' parent choice over arbitrary certificates in any order, against a choice recomputed from all of them."""
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from tests.support.properties import examples
 from tests.support.simplex_bench import finalization, notarization, nullification, payload_of, proposal_of
 from validators.consensus.interface import BlockRef
 from validators.consensus.simplex.rounds import Certified
@@ -105,4 +105,4 @@ class ParentChoice(RuleBasedStateMachine):
 
 
 TestParentChoice = ParentChoice.TestCase
-TestParentChoice.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestParentChoice.settings = examples(60, stateful_step_count=40)

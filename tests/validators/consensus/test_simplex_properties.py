@@ -1,9 +1,10 @@
 """Simplex as a whole: whatever is delayed, lost, repeated or cut off, validators agree and go on afterwards."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.properties import examples
 from tests.support.simplex_harness import Seat, World, final_view
 from validators.consensus.interface import Finalized
 from validators.consensus.signing import Ed25519Scheme
@@ -111,7 +112,7 @@ def make_ed25519_scheme(identity: int, validators: int) -> Ed25519Scheme:
 
 
 @given(SCRIPTS, st.sampled_from([4, 5, 7]))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_honest_validators_agree_and_go_on_whatever_is_lost_or_cut_off(script, validators):
     """Under any order, loss, repetition, early timers and power cuts nothing contradicts, and healing restores life."""
     world = World(validators)
@@ -121,7 +122,7 @@ def test_honest_validators_agree_and_go_on_whatever_is_lost_or_cut_off(script, v
 
 
 @given(SCRIPTS)
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_one_equivocating_validator_of_four_breaks_nothing(script):
     """Twins under one identity, which propose and vote in two ways, neither split nor stop the others."""
     world = World(4, twins=True)
@@ -131,7 +132,7 @@ def test_one_equivocating_validator_of_four_breaks_nothing(script):
 
 
 @given(SCRIPTS)
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_a_blackout_of_all_is_survived(script):
     """After a power loss of everybody the validators go on from their journals."""
     world = World(4)
@@ -143,7 +144,7 @@ def test_a_blackout_of_all_is_survived(script):
 
 
 @given(SCRIPTS)
-@settings(max_examples=5, deadline=None)
+@examples(5)
 def test_real_signatures_carry_the_same_protocol(script):
     """The same scripts hold with Ed25519 in place of the keyed hash."""
     world = World(4, make_scheme=make_ed25519_scheme)
@@ -172,7 +173,7 @@ def test_rounds_kept_do_not_grow_with_the_chain(views):
 
 
 @given(SCRIPTS)
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_a_journal_alone_never_holds_contradicting_votes(script):
     """The journal that a crash leaves on the disk is as free of double votes as the messages sent."""
     world = World(4)

@@ -5,7 +5,7 @@ import hashlib
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler import CalendarProfile, LaneConfig, TimerConfig
@@ -72,7 +72,6 @@ BLOCKS = st.builds(Block, HEADERS, st.lists(st.binary(max_size=30), max_size=4).
 
 
 class TestEncoding:
-    @settings(deadline=None)
     @given(BLOCKS)
     def test_a_block_survives_encoding(self, block):
         """Decoding gives back what was encoded; header and digest go with it."""
@@ -81,7 +80,6 @@ class TestEncoding:
         assert block_digest(block) == header_digest(block.header)
         assert block_digest(block) == hashlib.sha256(encode_header(block.header)).digest()
 
-    @settings(deadline=None)
     @given(BLOCKS, st.binary(max_size=40))
     def test_a_sealed_block_survives_encoding_and_keeps_its_digest(self, block, seal):
         """Without a seal not a byte is added."""
@@ -97,14 +95,12 @@ class TestEncoding:
         with pytest.raises(InvalidEncodingError):
             decode_sealed(msgspec.msgpack.encode([block.header, block.transactions, b""]))
 
-    @settings(deadline=None)
     @given(TRANSACTIONS)
     def test_a_transaction_survives_encoding(self, transaction):
         """Decoding gives back what was encoded."""
         assert decode_transaction(encode_transaction(transaction)) == transaction
         assert transaction_digest(transaction) == hashlib.sha256(encode_transaction(transaction)).digest()
 
-    @settings(deadline=None)
     @given(st.binary(max_size=300))
     def test_arbitrary_bytes_are_refused_or_canonical(self, junk):
         """No bytes raise anything but the one error; what is accepted encodes to the same bytes."""
@@ -120,7 +116,6 @@ class TestEncoding:
             except InvalidEncodingError:
                 continue
 
-    @settings(deadline=None)
     @given(TRANSACTIONS, st.data())
     def test_a_changed_byte_is_refused_or_another_transaction(self, transaction, data):
         """There are no two encodings of one transaction."""
@@ -262,7 +257,6 @@ class TestSchema:
 
         assert tables == {table.name for table in all_tables().values()}
 
-    @settings(deadline=None)
     @given(B32, st.binary(max_size=40))
     def test_arbitrary_entries_are_decoded_or_refused(self, key, value):
         """Damaged state raises the one error."""

@@ -4,7 +4,7 @@ import gc
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler import POLICIES
@@ -21,13 +21,14 @@ from tests.support.chain_harness import (
     policies_of,
     propose,
 )
+from tests.support.properties import examples
 from validators.execution import RootMismatchError, UnknownBlockError, UnknownParentError
 from validators.execution.heights import scan_buckets
 from validators.execution.run import BlockRun
 from validators.state import CorruptLog
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(st.lists(BLOCK, min_size=1, max_size=7), st.sampled_from(("slot", "height")))
 def test_supply_and_tables_hold_and_a_cold_replay_agrees(blocks, timebase):
     """Over random transactions and timers every invariant of the state holds, and replay gives the same roots."""
@@ -47,7 +48,7 @@ def test_supply_and_tables_hold_and_a_cold_replay_agrees(blocks, timebase):
     assert dict(engine.live_values()) == dict(engine.database.items()) == dict(replica.live_values())
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(st.data())
 def test_forks_and_late_finality_equal_linear_execution(data):
     """However blocks fork and whenever they are finalized, the winners' roots are those of a straight run."""
@@ -87,7 +88,7 @@ def test_forks_and_late_finality_equal_linear_execution(data):
     ]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(BLOCK, min_size=2, max_size=6), st.data())
 def test_a_restart_from_the_log_goes_on_as_if_nothing_had_happened(blocks, data):
     """Caches and indexes are rebuilt from the state: the next blocks come out the same."""

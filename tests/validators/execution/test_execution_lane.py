@@ -4,7 +4,7 @@ import hashlib
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler import (
@@ -33,6 +33,7 @@ from tests.support.chain_harness import (
     transaction,
 )
 from tests.support.lane_chains import AGENT, GAS, HEARTS, beat, racing
+from tests.support.properties import examples
 from validators.actors import RiskOrder, StormOrder
 from validators.execution import InvalidGenesisError, PolicyEntry, SystemUpdateTimerConfig, decode_receipt
 from validators.execution.schema import (
@@ -385,7 +386,7 @@ class TestTiers:
         ]
         assert isinstance(decode_receipt(reported[3].receipts[0]).event, EpochPromoted)
 
-    @settings(max_examples=25, deadline=None)
+    @examples(25)
     @given(
         st.lists(
             st.one_of(
@@ -422,7 +423,7 @@ TERMS = st.sampled_from(
 
 
 class TestForksAndRestarts:
-    @settings(max_examples=25, deadline=None)
+    @examples(25)
     @given(
         st.lists(st.tuples(st.integers(0, 3), TERMS, st.integers(0, 3)), min_size=2, max_size=9),
         st.sampled_from(["eager", "cursor"]),

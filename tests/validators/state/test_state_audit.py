@@ -3,9 +3,10 @@
 from hashlib import sha256
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.properties import examples
 from tests.support.state_batches import commit
 from validators.state import Database, Rebuilds, audit
 
@@ -108,7 +109,7 @@ def test_one_change_is_found_in_its_structure_and_at_its_place(structure, tamper
     assert found[0].kept != found[0].expected
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(st.lists(st.dictionaries(st.sampled_from(KEYS), st.none() | st.just(b"x"), max_size=60), max_size=3), st.data())
 def test_a_database_that_nobody_touched_has_nothing_wrong(history, data):
     """Whole, pruned, rewound or restored, whatever was applied; and the log alone leads to its root and values."""

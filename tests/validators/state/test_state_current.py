@@ -3,9 +3,10 @@
 from hashlib import sha256
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.properties import examples
 from tests.support.state_batches import canonical_plainly, commit, fork
 from tests.support.state_model import plain_roots
 from tests.support.state_vectors import VECTORS, published_batches, section
@@ -85,7 +86,7 @@ class TestPublishedRoots:
 
 
 class TestManyChunks:
-    @settings(max_examples=25, deadline=None)
+    @examples(25)
     @given(st.lists(MANY_WRITES, max_size=4), st.integers(0, 5), st.booleans())
     def test_a_batch_gives_the_root_of_a_restatement_that_starts_from_scratch(self, batches, settling, chained):
         """Incrementally over applied batches or through a pending chain, with several full chunks below."""

@@ -8,7 +8,7 @@ from collections import Counter
 from typing import ClassVar
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -19,6 +19,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from tests.support.properties import examples
 from tests.support.state_model import Model
 from validators.state import (
     Database,
@@ -339,14 +340,7 @@ def test_everything_in_any_order_is_what_a_model_of_lists_and_dicts_says():
     Machine.counts.clear()
     run_state_machine_as_test(
         Machine,
-        settings=settings(
-            max_examples=RUNS,
-            stateful_step_count=STEPS_PER_RUN,
-            derandomize=True,
-            database=None,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-        ),
+        settings=examples(RUNS, stateful_step_count=STEPS_PER_RUN, suppress_health_check=list(HealthCheck)),
     )
 
     counts = Machine.counts

@@ -5,11 +5,12 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import validators.state.verify
 from tests.support.proof_bytes import flip
+from tests.support.properties import examples
 from tests.support.state_batches import commit
 from validators.state import AbsentKey, BadKey, Database, PrunedLocation, verify_key, verify_operation, verify_root
 
@@ -69,7 +70,7 @@ def test_a_log_that_ends_on_a_chunk_has_proofs_without_a_partial_one():
     assert verify_root(database.prove_root(), database.canonical_root, database.root)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.sampled_from(DATABASES), st.data())
 def test_a_key_value_proof_is_refused_after_any_single_bit_flip(database, data):
     """In the proof, the root, the key or the value."""
@@ -81,7 +82,7 @@ def test_a_key_value_proof_is_refused_after_any_single_bit_flip(database, data):
     assert not verify_key(*parts)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.sampled_from(DATABASES), st.data())
 def test_an_operation_proof_is_refused_after_any_single_bit_flip(database, data):
     """In the proof, the root, the location or the operation."""
@@ -114,7 +115,7 @@ def test_every_bit_of_one_proof_of_each_kind_counts(database):
         assert [bit for bit in range(8 * len(proof)) if verify(flip(proof, bit))] == []
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.sampled_from(DATABASES), st.binary(max_size=200), st.integers(0, 40))
 def test_bytes_that_are_no_proof_are_refused_without_an_exception(database, noise, cut):
     """Noise, truncated proofs, and proofs with something after them."""

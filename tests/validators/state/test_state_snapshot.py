@@ -4,9 +4,10 @@ from hashlib import sha256
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.properties import examples
 from tests.support.state_batches import canonical_plainly, commit, fork
 from validators.state import CorruptLog, Database, DeadBranch, ForgedSnapshot, Snapshot, verify_key, verify_operation
 
@@ -45,7 +46,7 @@ def observe(database: Database) -> tuple[object, ...]:
 
 
 class TestRestored:
-    @settings(max_examples=30, deadline=None)
+    @examples(30)
     @given(HISTORIES, st.integers(0, 25), HISTORIES, st.booleans())
     def test_a_copy_goes_on_as_the_original_does(self, history, rounds, later, pruned):
         """After any history the same batches lead to the same roots, operations and proofs."""
@@ -187,7 +188,7 @@ class TestForged:
         snapshot, root = database.snapshot(), database.canonical_root
         assert len(snapshot.peaks) > 1
 
-        @settings(max_examples=60, deadline=None)
+        @examples(60)
         @given(st.data())
         def attempt(data):
             wrong = forged(snapshot, field, data.draw)
@@ -270,7 +271,7 @@ class TestForged:
 
 
 class TestRebuild:
-    @settings(max_examples=20, deadline=None)
+    @examples(20)
     @given(HISTORIES, st.integers(0, 25), st.booleans(), MANY_WRITES)
     def test_every_index_comes_back_from_the_kept_operations(self, history, rounds, pruned, later):
         """Pending batches and what a rewind needs outlive it."""
