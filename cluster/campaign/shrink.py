@@ -1,6 +1,6 @@
 """Makes a run that went wrong smaller while it goes wrong in the same way.
 
-The resolved plan is reduced, not the seed: an earlier stop, fewer faults, fewer workloads, fewer validators, shorter
+The resolved plan is reduced, not the seed: fewer faults, fewer workloads, an earlier stop, fewer validators, shorter
 faults, smaller numbers, and everything else at its default. A candidate counts if its signature (`tasks.py`) is that of
 the run; chance is keyed, so what a reduction leaves in place draws as before. Entries, validators and sections are
 reduced by delta debugging. Then Hypothesis makes all values smaller that are left (`shrink_candidates.py`,
@@ -35,6 +35,9 @@ from report.words import counted
 
 Reduction: TypeAlias = tuple[str, Plain]
 """A description of a step, and the plan after it."""
+
+Reduce: TypeAlias = Callable[[Plain], Iterator[Reduction]]
+"""Yields the reductions of one kind."""
 
 RunTasks: TypeAlias = Callable[[Sequence[Task]], Iterator[tuple[Task, SeedResult]]]
 
@@ -99,6 +102,7 @@ class Shrinker:
         height: int = 0,
     ) -> None:
         self._plain: Plain = json.loads(encode_scenario(scenario))
+        self._stop = scenario.run.until_height
         self._seed = seed
         self._signature = signature
         self._run_tasks = run
@@ -119,17 +123,37 @@ class Shrinker:
         while is_smaller and self._runs < self._runs_max:
             is_smaller = False
             self._failed.clear()
+            # Before the stop: a run that is over at an early height may need a fault to live until the failure.
+            is_smaller |= self._take_all(self._fewer_entries)
             # Once a round: what others leave is cheap to run already, and values are made smaller below.
             is_smaller |= self._take_first(self._shorter(self._plain))
             # What makes runs cheapest comes first: messages grow with the square of the validators.
             for reduce in (self._fewer_validators, self._fewer_entries, self._narrower_workloads, self._defaults):
-                while self._runs < self._runs_max and self._take_first(reduce(self._plain)):
-                    is_smaller = True
+                is_smaller |= self._take_all(self._at_both_stops(reduce))
             # To the end before the next round, which tries once more all that failed before.
             while self._runs < self._runs_max and self._take_smaller_values():
                 is_smaller = True
         scenario = convert_scenario(self._plain, "the shrunk scenario")
         return Shrunk(scenario, self._runs, self._runs >= self._runs_max, tuple(self._steps))
+
+    def _take_all(self, reduce: Reduce) -> bool:
+        """Take reductions of a kind until none of them counts; return whether any did."""
+        is_smaller = False
+        while self._take_first(reduce(self._plain)):
+            is_smaller = True
+        return is_smaller
+
+    def _at_both_stops(self, reduce: Reduce) -> Reduce:
+        """Return the reductions, each followed by itself with the stop that the run had at first."""
+
+        def with_first_stop(plain: Plain) -> Iterator[Reduction]:
+            for what, smaller in reduce(plain):
+                yield what, smaller
+                if plain["run"]["until_height"] != self._stop:
+                    run = {**smaller.get("run", {}), "until_height": self._stop}
+                    yield f"{what}, run.until_height {self._stop} again", {**smaller, "run": run}
+
+        return with_first_stop
 
     def _run(self, candidates: Sequence[bytes]) -> None:
         """Run candidates and note which of them show the failure."""
@@ -141,7 +165,7 @@ class Shrinker:
     def _take_first(self, reductions: Iterator[Reduction]) -> bool:
         """Run reductions in batches; go on from the first of them that counts."""
         fresh = self._unseen(reductions)
-        while batch := list(islice(fresh, self._jobs)):
+        while self._runs < self._runs_max and (batch := list(islice(fresh, self._jobs))):
             self._run([encoded for _, encoded in batch])
             for what, encoded in batch:
                 if self._tried[encoded]:
@@ -152,8 +176,6 @@ class Shrinker:
                     self._on_smaller(decode_scenario(encoded, "the shrunk scenario"), self._runs)
                     return True
                 self._failed[what] = None
-            if self._runs >= self._runs_max:
-                return False
         return False
 
     def _unseen(self, reductions: Iterator[Reduction]) -> Iterator[tuple[str, bytes]]:
@@ -199,7 +221,7 @@ class Shrinker:
         return bool(encoded) and self._tried[encoded]
 
     def _shorter(self, plain: Plain) -> Iterator[Reduction]:
-        """Stop earlier, first of all: what comes after the failure costs every candidate its time."""
+        """Stop earlier: what comes after the failure costs every candidate its time."""
         stop = plain["run"]["until_height"]
         heights = [self._height, *(stop * quarters // STOPS for quarters in range(1, STOPS))]
         for height in sorted({height for height in heights if 0 < height < stop}):

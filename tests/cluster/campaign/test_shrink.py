@@ -15,7 +15,7 @@ from cluster.cli.commands.campaigns.shrink import named_after
 from cluster.cli.main import main
 from cluster.runtime.cluster import Cluster
 from cluster.scenario.load import convert_scenario, decode_scenario, encode_scenario, load_scenario
-from cluster.scenario.model import NetworkSection, RunSection
+from cluster.scenario.model import NetworkSection
 from cluster.swarm.generator import draw_scenario
 from tests.support.bad_validators import make_slow_hearted
 from tests.support.cluster_runs import result_of
@@ -51,6 +51,29 @@ def test_what_a_failure_needs_stays():
     needed = list(draw_scenario(seed).faults)[1]
 
     assert list(shrink(seed, lambda scenario: needed in scenario.faults).faults) == [needed]
+
+
+def test_a_fault_that_only_an_early_stop_needs_goes():
+    """A pause may keep a run alive that would be over before the failure."""
+
+    def holds(scenario):
+        return scenario.run.until_height >= 3 or "nap" in scenario.faults
+
+    shrunk = Shrinker(load_scenario("broken-refund"), 0, "it", run=run_by(holds), jobs=1).shrink().scenario
+
+    assert (shrunk.faults, shrunk.run.until_height) == ({}, 3)
+
+
+def test_a_reduction_may_need_the_first_stop():
+    """Fewer validators show the failure later than all seven do."""
+    wide = load_scenario("broken-refund", ("cluster.validators=7",))
+
+    def holds(scenario):
+        return scenario.run.until_height >= (1 if scenario.cluster.validators == 7 else 6)
+
+    shrunk = Shrinker(wide, 0, "it", run=run_by(holds), jobs=1).shrink().scenario
+
+    assert (shrunk.cluster.validators, shrunk.run.until_height) == (4, 6)
 
 
 def test_references_to_an_observer_follow_when_validators_go():
@@ -129,23 +152,22 @@ def test_the_height_of_the_failure_is_the_first_stop_that_is_tried():
 
     shrunk = Shrinker(draw_scenario(seed), seed, "it", run=run_by(holds), jobs=1, height=2).shrink()
 
-    assert (tried[0], shrunk.steps[0]) == (2, f"run.until_height {draw_scenario(seed).run.until_height} -> 2")
+    first_stop = draw_scenario(seed).run.until_height
+    assert next(stop for stop in tried if stop != first_stop) == 2
+    assert f"run.until_height {first_stop} -> 2" in shrunk.steps
 
 
 def test_an_early_stop_is_not_put_back_to_its_default():
     """That would be made early again, and so on until no other value can be smaller."""
     seed = next(seed for seed in range(50) if len(draw_scenario(seed).faults) >= 3)
     needed = list(draw_scenario(seed).faults)[1]
-    stops = []
 
-    def holds(scenario):
-        stops.append(scenario.run.until_height)
-        return needed in scenario.faults
+    shrunk = Shrinker(
+        draw_scenario(seed), seed, "it", run=run_by(lambda scenario: needed in scenario.faults), jobs=1
+    ).shrink()
 
-    Shrinker(draw_scenario(seed), seed, "it", run=run_by(holds), jobs=1).shrink()
-
-    first_low = stops.index(1)
-    assert max(stops[first_low:]) < RunSection().until_height
+    assert shrunk.scenario.run.until_height == 1
+    assert not any("again" in step for step in shrunk.steps)
 
 
 def test_no_more_runs_are_made_than_are_allowed():
