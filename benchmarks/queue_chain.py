@@ -31,7 +31,7 @@ class QueueChain(AuctionChain):
         self._live = {timer.timer_id: timer for timer in self._listed}
         for timer in self._listed:
             key = map_key(timer.due * SLOT_MS, price_of(timer), timer.timer_id)
-            self.set(QUEUE_ENTRY.hashed_key(key), QueueEntry(key, 0, None))
+            self.set(QUEUE_ENTRY.hashed_key(key), QueueEntry(key, 0, None, pass_signer=True))
 
     def timer(self, timer_id: bytes) -> Timer | None:
         """Return a live entry."""

@@ -9,7 +9,15 @@ from typing import NoReturn
 
 import msgspec
 
-from scheduler.aptos_keys import deposit_of, key_order, map_key, price_of, transaction_bytes, transaction_id
+from scheduler.aptos_keys import (
+    KEY_PARTS_BYTES,
+    deposit_of,
+    key_order,
+    map_key,
+    price_of,
+    transaction_bytes,
+    transaction_id,
+)
 from scheduler.aptos_records import (
     AUTHORIZATION,
     DEPOSITS,
@@ -41,7 +49,6 @@ from scheduler.events import (
     FailureCode,
     ServiceStatusChanged,
     ShutdownEvent,
-    TimerExtended,
     TimerScheduled,
     TransactionCancelled,
     TransactionFailed,
@@ -85,10 +92,13 @@ class CallsInBlock(PolicyInBlock):
         record = self.state.get(AUTHORIZATION, AUTHORIZATION.key(actor))
         return 0 if record is None else record.number
 
+    def key_of(self, timer: Timer) -> bytes:
+        """Return the key of a body."""
+        return map_key(timer.due * self.slot_ms, price_of(timer), timer.timer_id)
+
     def entry_of(self, timer: Timer) -> QueueEntry:
         """Return the entry of a body."""
-        key = map_key(timer.due * self.slot_ms, price_of(timer), timer.timer_id)
-        entry = self.state.get(QUEUE_ENTRY, QUEUE_ENTRY.hashed_key(key))
+        entry = self.state.get(QUEUE_ENTRY, QUEUE_ENTRY.hashed_key(self.key_of(timer)))
         assert entry is not None, f"the body of {timer.timer_id.hex()} has no key in the queue"
         return entry
 
@@ -115,6 +125,8 @@ class CallsInBlock(PolicyInBlock):
         check_handler(request)
         timer = self._body(request, price, gas, expiry_delta_ms)
         has_expiry = own.expiry == "at_run"
+        # The layout with an expiry of its own has no such field.
+        pass_signer = request.pass_signer or has_expiry
         counter = self.block.timers.scheduled_timers(request.actor) if own.counts_ids else 0
         encoded = transaction_bytes(
             timer,
@@ -122,13 +134,14 @@ class CallsInBlock(PolicyInBlock):
             counter=counter,
             expiry_delta_ms=expiry_delta_ms if has_expiry else None,
             token=token,
+            pass_signer=pass_signer,
         )
         check_size(len(encoded), own)
         timer = msgspec.structs.replace(timer, timer_id=transaction_id(encoded))
         self._check_place(timer)
-        key = map_key(insertion.scheduled_ms, price, timer.timer_id)
+        key = self.key_of(timer)
         # Beside the admission: whoever inserts it hands back no more than that.
-        self._terms[timer.timer_id] = QueueEntry(key, expiry_delta_ms, token)
+        self._terms[timer.timer_id] = QueueEntry(key, expiry_delta_ms, token, pass_signer)
         scheduled = TimerScheduled(
             timer.timer_id, timer.actor, timer.due, timer.sequence, timer.fee_payer, gas, timer.expires_at
         )
@@ -137,7 +150,7 @@ class CallsInBlock(PolicyInBlock):
         )
         cells = index_cells(timer) if config.charges_index_cells else 0
         reached = self._cells_of(request, timer, is_next=timer.due == now + 1)
-        return Admission(timer, cells, (scheduled, queued), reached)
+        return Admission(timer, cells, (scheduled, queued), reached, key=key)
 
     def enter(self, admission: Admission) -> None:
         """Write an entry that was admitted, and take its deposit (F-4)."""
@@ -150,21 +163,20 @@ class CallsInBlock(PolicyInBlock):
         self.block.ledger.charge(timer.actor, deposit_of(timer))
         self.block.ledger.credit(DEPOSITS, deposit_of(timer))
 
-    def extend(self, caller: bytes, timer_id: bytes, new_expires_at: int) -> TimerExtended:
-        """Refuse: an entry's expiry is part of what its sender signed; raises Rejected."""
-        del caller, new_expires_at
-        self._refuse_extension(timer_id)
+    def extend(self, caller: bytes, timer_id: bytes, new_expires_at: int) -> NoReturn:
+        """Refuse: an entry's expiry is part of what its sender signed; `timer_id` is its key. Raises Rejected."""
+        del caller
+        self.move_expiry(self._timer_of(timer_id), new_expires_at)
 
-    def move_expiry(self, timer: Timer, new_expires_at: int) -> int:
+    def move_expiry(self, timer: Timer, new_expires_at: int) -> NoReturn:
         """Refuse, also to governance; raises InvalidInput."""
-        del new_expires_at
-        self._refuse_extension(timer.timer_id)
+        del timer, new_expires_at
+        raise InvalidInput("expires_at", "fixed when it is inserted")
 
     def cancel(self, caller: bytes, timer_id: bytes) -> TransactionCancelled:
-        """Remove an entry at its sender's wish, and return its deposit; raises Rejected."""
-        moment, timer = self.block.moment, self.block.timers.timer(timer_id)
-        if timer is None:
-            raise UnknownTimer(timer_id)
+        """Remove an entry at its sender's wish, and return its deposit; `timer_id` is its key. Raises Rejected."""
+        moment, timer = self.block.moment, self._timer_of(timer_id)
+        timer_id = timer.timer_id
         self._require_active()
         # Before the question of whose it is, as the latest branch has it.
         check_lead(timer.due * self.slot_ms, self.now_ms, self.own.cancel_lead_ms)
@@ -222,7 +234,10 @@ class CallsInBlock(PolicyInBlock):
     def run_within(self, timer: Timer, entry: QueueEntry) -> RunOutcome:
         """Run an entry's function, with its token for what that inserts."""
         self._running = entry
-        outcome = self.block.run(msgspec.structs.replace(timer, gas_limit=timer.gas_limit - self.own.base_gas))
+        within = msgspec.structs.replace(timer, gas_limit=timer.gas_limit - self.own.base_gas)
+        if not entry.pass_signer:
+            self.reached.append(AptosRule.SENDER_WITHHELD)
+        outcome = self.block.run(within, has_sender=entry.pass_signer)
         self._running = None
         return outcome
 
@@ -236,10 +251,12 @@ class CallsInBlock(PolicyInBlock):
             self.cancelled[timer.timer_id] = timer
         return self.return_entry(timer)
 
-    def _refuse_extension(self, timer_id: bytes) -> NoReturn:
-        if self.block.timers.timer(timer_id) is None:
-            raise UnknownTimer(timer_id)
-        raise InvalidInput("expires_at", "fixed when it is inserted")
+    def _timer_of(self, key: bytes) -> Timer:
+        """Return the body of a key, all of whose parts hold (K-37); raises UnknownTimer."""
+        timer = self.block.timers.timer(key[KEY_PARTS_BYTES:])
+        if timer is None or self.key_of(timer) != key:
+            raise UnknownTimer(key)
+        return timer
 
     def _require_active(self) -> None:
         status = self.status

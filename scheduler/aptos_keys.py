@@ -10,14 +10,23 @@ MAX_U64: Final = 2**64 - 1
 """The greatest integer of a Move u64."""
 
 KEY_BYTES: Final = 48
-"""Length of a ScheduleMapKey in BCS: two u64 and the hash."""
+"""Length of a ScheduleMapKey: two u64 and the hash."""
+
+KEY_PARTS_BYTES: Final = 16
+"""Length of the two u64, which the hash follows."""
 
 _ADDRESS_PADDING: Final = bytes(12)
 """An address of this chain has 20 bytes, one of Move 32."""
 
 
 def transaction_bytes(
-    timer: Timer, *, slot_ms: int, counter: int, expiry_delta_ms: int | None, token: Token | None
+    timer: Timer,
+    *,
+    slot_ms: int,
+    counter: int,
+    expiry_delta_ms: int | None,
+    token: Token | None,
+    pass_signer: bool = True,
 ) -> bytes:
     """Return a ScheduledTransaction in BCS; the timer's identifier is not looked at.
 
@@ -27,9 +36,10 @@ def transaction_bytes(
         counter: The captured value that makes equal calls different.
         expiry_delta_ms: The entry's own expiry; None in the layout without one, which has `pass_signer`.
         token: The authorization; None for a function of variant V1.
+        pass_signer: Whether the function sees its sender; no part of the layout with an expiry of its own.
     """
     sender = _ADDRESS_PADDING + timer.actor
-    last = b"\x01" if expiry_delta_ms is None else _u64(expiry_delta_ms)
+    last = bytes((pass_signer,)) if expiry_delta_ms is None else _u64(expiry_delta_ms)
     function = sender + _string(timer.handler.encode()) + _string(timer.payload) + _u64(counter)
     authorization = b"" if token is None else token_bytes(token)
     amounts = _u64(timer.due * slot_ms) + _u64(timer.gas_limit) + _u64(price_of(timer))
@@ -65,8 +75,8 @@ def gas_priority(price: int) -> int:
 
 
 def map_key(scheduled_time_ms: int, price: int, txn_id: bytes) -> bytes:
-    """Return a ScheduleMapKey in BCS."""
-    return _u64(scheduled_time_ms) + _u64(gas_priority(price)) + txn_id
+    """Return a ScheduleMapKey: what inserting returns, what cancelling takes, and the name of the entry (K-37)."""
+    return scheduled_time_ms.to_bytes(8, "big") + gas_priority(price).to_bytes(8, "big") + txn_id
 
 
 def key_order(timer: Timer) -> tuple[int, int, int]:

@@ -109,11 +109,15 @@ class Token(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
 
 
 class QueueEntry(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
-    """An entry's key in the schedule map, and what its body has beyond a timer."""
+    """An entry's key in the schedule map, and what its body has beyond a timer.
+
+    `pass_signer` is whether its handler sees a sender.
+    """
 
     key: bytes
     expiry_delta_ms: int
     token: Token | None
+    pass_signer: bool
 
 
 class RemovalSlot(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):

@@ -66,6 +66,8 @@ class ScheduleRequest(msgspec.Struct, frozen=True, gc=False):
     """Units for the whole fire (D-9); in the lane withdrawn, and ignored until it is refused (A-14)."""
     watched: tuple[bytes, ...] = ()
     """The keys of the state whose change makes it due, `due` being the time at which it has expired (D-11)."""
+    pass_signer: bool = True
+    """Whether the handler sees a sender; it matters in the queue of scheduled transactions alone (K-37)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,8 @@ class Admission(msgspec.Struct, frozen=True, gc=False):
     """A timer that may come in, what its call pays for its place in the state first, and what tells of it.
 
     `reached` are the rule cells that count once the call has kept its effects. `bid`, in units, is what its payer has
-    to lock as it comes in. `watched` are the keys that it watches.
+    to lock as it comes in. `watched` are the keys that it watches. `key` is what the call returns and a cancellation
+    takes, where that is not the identifier.
     """
 
     timer: Timer
@@ -119,6 +122,12 @@ class Admission(msgspec.Struct, frozen=True, gc=False):
     reached: tuple[RuleCell, ...] = ()
     bid: int = 0
     watched: tuple[bytes, ...] = ()
+    key: bytes = b""
+
+    @property
+    def name(self) -> bytes:
+        """The bytes by which its actor knows the timer from now on."""
+        return self.key or self.timer.timer_id
 
 
 class _Convention(msgspec.Struct, frozen=True):

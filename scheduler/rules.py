@@ -345,6 +345,7 @@ class AptosRule(RuleCell):
     NUMBER_RAISED = "K-25", "An owner raises an authorization number.", "aptos-reschedule"
     EXPIRY_STATED = "Q-53", "An entry states an expiry of its own.", "aptos-reschedule"
     RESCHEDULED = "F-11", "A run inserts an entry.", "aptos-reschedule"
+    SENDER_WITHHELD = "K-37", "An entry runs whose handler sees no sender.", "aptos-edges"
     CANCELLED_EARLY = "F-3", "A sender cancels an entry before its time.", "aptos-storm"
     CANCELLED_READY = "F-3", "A sender cancels an entry that is due.", "aptos-storm"
     PASSED_OVER = "Q-49", "A ready entry is gone when its turn comes, or the service is not active.", "aptos-storm"

@@ -4,7 +4,7 @@ The execution side implements these over its state; tests implement them over di
 encoding or a batch.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
@@ -136,8 +136,14 @@ class Ledger(Protocol):
         """Take `amount`, charged before, out of circulation."""
 
 
-Runner = Callable[[Timer], RunOutcome]
-"""Runs a timer's handler within its gas limit; its writes are kept if and only if the outcome is ok. Never raises."""
+class Runner(Protocol):
+    """Runs a timer's handler within its gas limit; its writes are kept if and only if the outcome is ok. Never raises.
+
+    Without `has_sender` the handler sees no sender.
+    """
+
+    def __call__(self, timer: Timer, *, has_sender: bool = True) -> RunOutcome:
+        """Run it."""
 
 
 class AgentCall(NamedTuple):

@@ -3,6 +3,8 @@
 from functools import partial
 from typing import Any, Final
 
+import msgspec
+
 from checker.mutants.mutant import mutant
 from scheduler.aptos_calls import CallsInBlock
 from scheduler.policies import aptos
@@ -65,3 +67,30 @@ def keys_stay_in_the_queue(_remove_key: Any) -> Any:
 def runs_leave_no_mark(_mark: Any) -> Any:
     """An entry that has run is not marked, so that no prologue removes its key."""
     return lambda _self, _key, _txn_id: None
+
+
+IN_SCRIPTS: Final = (
+    *IN_QUEUE,
+    # From the group on whose entries are small: one of a megabyte holds up what its sender sends next.
+    'workload.odd={kind="edge-cases", about="queue", first=1, count=5, start_ms=1_500, may_be_idle=true}',
+)
+"""The same queue, and scripts that name entries by parts of their keys and insert some without a signer."""
+
+_call_mutant = partial(mutant, area="scheduler", on_all=True, needs=IN_SCRIPTS, kills=("oracle",), cause="execution")
+
+
+@_call_mutant((CallsInBlock, "_timer_of"), shows="refused|transaction")
+def any_key_of_an_identifier(timer_of: Any) -> Any:
+    """An entry is cancelled by bytes that end with its identifier, whatever time and price stand before it."""
+
+    def find(self: Any, key: bytes) -> Any:
+        timer = self.block.timers.timer(key[-32:])
+        return timer_of(self, key if timer is None else self.key_of(timer))
+
+    return find
+
+
+@_call_mutant((CallsInBlock, "run_within"), shows="TimerFired")
+def sender_always_shown(run_within: Any) -> Any:
+    """A handler sees the sender of an entry that was inserted without its signer."""
+    return lambda self, timer, entry: run_within(self, timer, msgspec.structs.replace(entry, pass_signer=True))

@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from checker.oracle.quotes import Fees, Quoted
+from checker.oracle.quotes import Fees, Quoted, Terms
 from checker.oracle.records import TimerConfig
 from checker.oracle.watches import Limits
 
@@ -48,12 +48,16 @@ class Admission:
         """Return the quote of a new timer, or the error that refuses it."""
         return Quoted(None)
 
-    def insert(self, _call: Any, _asked: Any, _fees: Fees, _expires_at: int | None) -> bytes | None:  # noqa: ANN401
-        """Take in a requested timer by checks of the policy's own, and return its identifier; None for CIP-5's.
+    def insert(self, _call: Any, _asked: Any, _terms: Terms) -> bytes | None:  # noqa: ANN401
+        """Take in a requested timer by checks of the policy's own, and return its name; None for CIP-5's.
 
-        `expires_at` is what the caller states. Raises RevertedError.
+        The terms are those that the caller states. Raises RevertedError.
         """
         return None
+
+    def id_of(self, _call: Any, name: bytes) -> bytes:  # noqa: ANN401
+        """Return the identifier of the timer that a call names; raises RevertedError."""
+        return name
 
     def cancel(self, _call: Any, _timer_id: bytes) -> list[object] | None:  # noqa: ANN401
         """Remove a timer by checks of the policy's own, and return the event; None for CIP-5's."""

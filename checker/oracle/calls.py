@@ -185,10 +185,11 @@ class Call:
         priority_tier_hint: str | None = None,
         gba: bytes | None = None,
         bid: int | None = None,
+        pass_signer: bool = True,
     ) -> bytes:
-        """Schedule a call of this actor's default handler; None is the default. Return the timer's identifier."""
+        """Schedule a call of this actor's default handler; None is the default. Return the timer's name."""
         fees = Fees(max_fee_per_cycle, max_priority_fee_per_cycle, priority_tier_hint, gba, bid)
-        return self._schedule(due, payload, Terms(fee_payer, gas_limit, expires_at, fees))
+        return self._schedule(due, payload, Terms(fee_payer, gas_limit, expires_at, fees, pass_signer))
 
     def watch(
         self,
@@ -212,7 +213,7 @@ class Call:
         terms: Terms,
         watched: Sequence[tuple[bytes, bytes | None]] | None = None,
     ) -> bytes:
-        fee_payer, gas_limit, expires_at, fees = terms
+        fee_payer, gas_limit, expires_at, fees, _ = terms
         self._require_right_to_write()
         config, admission = self.present.config, self.present.admission
         self.gas.use(config.schedule_cycles, len(payload))
@@ -234,9 +235,9 @@ class Call:
             gas_limit_is_default=gas_limit is None,
             expires_at=self.present.latest_expiry if expires_at is None or not admission.has_ttl else expires_at,
         )
-        own_id = admission.insert(self, asked, fees, expires_at)
-        if own_id is not None:
-            return own_id
+        own_name = admission.insert(self, asked, terms)
+        if own_name is not None:
+            return own_name
         counts = self.counts
         timer_id = keccak256(self.actor + be8(due) + payload + be8(self.nonce) + be8(counts.scheduled))
         locked = admission.locked(fees)
@@ -296,11 +297,12 @@ class Call:
             escrow.lock(self.contents, timer, locked)
             self.events.append([BID_LOCKED, timer_id, timer.fee_payer, locked])
 
-    def extend(self, timer_id: bytes, expires_at: int) -> int:
+    def extend(self, name: bytes, expires_at: int) -> int:
         """Move the expiry of one of the actor's timers; return the new one."""
         self._require_right_to_write()
         self.gas.use(self.present.config.extend_cycles)
         _require_number(expires_at)
+        timer_id = self.present.admission.id_of(self, name)
         require_extensible(self.contents, self.present, timer_id)
         timer = self._own_timer(timer_id)
         moved = new_expiry(self.contents, timer, self.present, expires_at)
@@ -308,10 +310,11 @@ class Call:
         self.events.append([EXTENDED, timer_id, moved])
         return moved
 
-    def cancel(self, timer_id: bytes) -> None:
+    def cancel(self, name: bytes) -> None:
         """Remove one of the actor's timers."""
         self._require_right_to_write()
         self.gas.use(self.present.config.cancel_cycles)
+        timer_id = self.present.admission.id_of(self, name)
         event = self.present.admission.cancel(self, timer_id)
         if event is None:
             remove_timer(self.contents, self._own_timer(timer_id))

@@ -7,7 +7,16 @@ import msgspec
 
 from checker.oracle.agents import read_context
 from checker.oracle.calls import Call, OutOfGasError, RevertedError
-from checker.oracle.orders import FieldRule, is_terms, put_number, read_order, read_terms, require_timer, schedule
+from checker.oracle.orders import (
+    FieldRule,
+    is_terms,
+    put_number,
+    read_order,
+    read_terms,
+    require_timer,
+    schedule,
+    within,
+)
 from checker.oracle.storm import CrashedError
 
 LONGEST_SCRIPT = 64
@@ -54,6 +63,10 @@ def _is_text(field: object) -> bool:
     return isinstance(field, str)
 
 
+def _is_flag(field: object) -> bool:
+    return isinstance(field, bool)
+
+
 def _or_nothing(rule: FieldRule) -> FieldRule:
     return lambda field: field is None or rule(field)
 
@@ -62,10 +75,10 @@ def _put(call: Call, key: bytes, value: bytes) -> None:
     call.put(key, value)
 
 
-def _copy(call: Call, source: bytes, target: bytes) -> None:
+def _copy(call: Call, source: bytes, target: bytes, skip: int) -> None:
     value = call.get(source)
     if value is not None:
-        call.put(target, value)
+        call.put(target, value[skip:])
 
 
 def _weigh(call: Call, key: bytes, address: bytes | None) -> None:
@@ -73,10 +86,10 @@ def _weigh(call: Call, key: bytes, address: bytes | None) -> None:
 
 
 def _schedule(call: Call, name: bytes, delay: int, payload: bytes, *rest: Any) -> None:  # noqa: ANN401 - as they were read
-    payer, gas_limit, ttl, terms = rest
+    payer, gas_limit, ttl, terms, pass_signer = rest
     expires_at = None if ttl is None else call.now + ttl
     given = {"fee_payer": payer, "gas_limit": gas_limit, "expires_at": expires_at, **read_terms(terms)}
-    call.put(name, schedule(call, call.now + delay, payload, **given))
+    call.put(name, schedule(call, call.now + delay, payload, **given, pass_signer=pass_signer))
 
 
 def _watch(
@@ -124,12 +137,12 @@ _SCHEDULE_RULES = (
 
 STEPS: dict[str, tuple[Callable[..., object], tuple[FieldRule, ...], tuple[object, ...]]] = {
     "put": (_put, (_is_bytes, _is_bytes), ()),
-    "copy": (_copy, (_is_bytes, _is_bytes), ()),
+    "copy": (_copy, (_is_bytes, _is_bytes, within(0)), (0,)),
     "delete": (Call.delete, (_is_bytes,), ()),
     "weigh": (_weigh, (_is_bytes, _or_nothing(_is_bytes)), (None,)),
     "pay": (Call.transfer, (_is_bytes, _is_number), ()),
     "tell": (Call.emit, (_is_text, _is_bytes), ()),
-    "schedule": (_schedule, _SCHEDULE_RULES, (None, None, None, [])),
+    "schedule": (_schedule, (*_SCHEDULE_RULES, _is_flag), (None, None, None, [], True)),
     "watch": (_watch, (_is_bytes, _are_watched, *_SCHEDULE_RULES[2:]), (None, None, None, [])),
     "extend": (_extend, (_is_bytes, _is_number), ()),
     "cancel": (_cancel, (_is_bytes,), ()),

@@ -108,7 +108,7 @@ TABLES: Final[Mapping[int, tuple[str, tuple[str, ...]]]] = {
             *("base_gas", "max_size_bytes", "shutdown_batch", "removal_slots", "counts_ids", "ready_order"),
         ),
     ),
-    45: ("queue entry", ("key", "expiry_delta_ms", "token")),
+    45: ("queue entry", ("key", "expiry_delta_ms", "token", "pass_signer")),
     46: ("removal slot", ("keys",)),
     47: ("service status", ("status",)),
     48: ("authorization number", ("number",)),

@@ -148,12 +148,13 @@ class QueuePhase(TimerPhase):
 
     def _run(self, timer: Timer) -> None:
         queue, base = self.queue, self.queue.config.base_gas
-        token = queue.entry_of(timer).token
+        entry = queue.entry_of(timer)
         queue.mark(timer)
         gas = EntryGas(timer.gas_limit - base, self.present.config.max_cells_per_fire, basefees=self.basefees)
         handler, payload = handler_of(timer)
-        call = Call(self.contents, self.present, gas, actor=timer.actor, sender=timer.actor, nonce=0)
-        queue.runs = (token,)
+        sender = timer.actor if entry.pass_signer else b""
+        call = Call(self.contents, self.present, gas, actor=timer.actor, sender=sender, nonce=0)
+        queue.runs = (entry.token,)
         ending = run_call(call, handler, payload)
         queue.runs = ()
         run = Run(timer, ending.status == OK, ending.cycles + base, ending.cells)

@@ -55,6 +55,7 @@ class QueueEntry(NamedTuple):
 
     expiry_delta_ms: int
     token: Token | None
+    pass_signer: bool
 
 
 def _is_bool(field: object) -> bool:
@@ -126,7 +127,7 @@ def number_of_id(txn_id: bytes) -> int:
 
 def key_of(time_ms: int, price: int, txn_id: bytes) -> bytes:
     """Return the 48 bytes of a key."""
-    return le8(time_ms) + le8(gas_priority(price)) + txn_id
+    return be8(time_ms) + be8(gas_priority(price)) + txn_id
 
 
 def slot_of(txn_id: bytes, removal_slots: int) -> int:
@@ -134,10 +135,18 @@ def slot_of(txn_id: bytes, removal_slots: int) -> int:
     return number_of_id(txn_id[:8]) % removal_slots
 
 
-def bcs_of(timer: Timer, time_ms: int, *, expiry_delta_ms: int | None, token: Token | None, counter: int) -> bytes:
+def bcs_of(
+    timer: Timer,
+    time_ms: int,
+    *,
+    expiry_delta_ms: int | None,
+    token: Token | None,
+    counter: int,
+    pass_signer: bool = True,
+) -> bytes:
     """Return the BCS bytes of a scheduled transaction; one without an expiry of its own has `pass_signer` there."""
     head = _address(timer.actor) + le8(time_ms) + le8(timer.gas_limit) + le8(price_of(timer))
-    expiry = b"\1" if expiry_delta_ms is None else le8(expiry_delta_ms)
+    expiry = (b"\1" if pass_signer else b"\0") if expiry_delta_ms is None else le8(expiry_delta_ms)
     function = _address(timer.actor) + _string(timer.handler.encode()) + _string(timer.payload) + le8(counter)
     if token is None:
         return head + expiry + b"\0" + function

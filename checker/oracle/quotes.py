@@ -25,6 +25,7 @@ class Terms(NamedTuple):
     gas_limit: int | None
     expires_at: int | None
     fees: Fees
+    pass_signer: bool = True
 
 
 class Quoted(NamedTuple):

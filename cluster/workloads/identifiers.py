@@ -1,14 +1,16 @@
-"""The identifiers of a storm's timers before they are scheduled: what owners and governance cancel them by."""
+"""The names of a storm's timers before they are scheduled: what owners and governance cancel them by."""
 
 from cluster.workloads.submission import Site
 from scheduler import DEFAULT_HANDLER, MAX_U63, Quote, Timer, timer_id_of
-from scheduler.aptos_keys import transaction_bytes, transaction_id
+from scheduler.aptos_keys import map_key, price_of, transaction_bytes, transaction_id
 from scheduler.aptos_records import AptosConfig, Token
 from validators.actors import StormOrder, storm_payload
 
 
-def storm_timer_id(site: Site, actor: bytes, order: StormOrder, index: int, *, nonce: int, counter: int) -> bytes:
-    """Return the identifier of an order's timer, where the order is executed before `not_before`.
+def storm_timer_name(site: Site, actor: bytes, order: StormOrder, index: int, *, nonce: int, counter: int) -> bytes:
+    """Return what scheduling an order's timer returns, where the order is executed before `not_before`.
+
+    Its last 32 bytes are the timer's identifier.
 
     Args:
         site: The workload's surroundings.
@@ -21,17 +23,30 @@ def storm_timer_id(site: Site, actor: bytes, order: StormOrder, index: int, *, n
     if site.queue is None:
         due, payload = order.not_before + index % order.spread, storm_payload(order, index)
         return timer_id_of(actor, due, payload, nonce, counter=counter)
-    return transaction_id(storm_entry(site, site.queue, actor, order, index=index, counter=counter))
+    body = _body(site, site.queue, actor, order, index)
+    txn_id = transaction_id(storm_entry(site, site.queue, actor, order, index=index, counter=counter))
+    return map_key(body.due * site.slot_ms, price_of(body), txn_id)
 
 
 def storm_entry(
     site: Site, own: AptosConfig, actor: bytes, order: StormOrder, *, index: int = 0, counter: int = 0
 ) -> bytes:
     """Return the bytes of an order's scheduled transaction, where the order is executed before `not_before`."""
+    return transaction_bytes(
+        _body(site, own, actor, order, index),
+        slot_ms=site.slot_ms,
+        counter=counter if own.counts_ids else 0,
+        expiry_delta_ms=(order.ttl + 1) * site.slot_ms - 1 if own.expiry == "at_run" else None,
+        token=first_token(own),
+    )
+
+
+def _body(site: Site, own: AptosConfig, actor: bytes, order: StormOrder, index: int) -> Timer:
+    """Return the body of an order's entry, but for its identifier."""
     price = order.terms.max_fee_per_cycle
     gas = order.gas_limit or site.config.max_cycles_per_fire
     quote = Quote(own.min_price if price is None else price, 0)
-    body = Timer(
+    return Timer(
         timer_id=b"",
         actor=actor,
         due=order.not_before + index % order.spread,
@@ -43,13 +58,6 @@ def storm_entry(
         gas_limit_is_default=False,
         expires_at=0,
         quote=quote,
-    )
-    return transaction_bytes(
-        body,
-        slot_ms=site.slot_ms,
-        counter=counter if own.counts_ids else 0,
-        expiry_delta_ms=(order.ttl + 1) * site.slot_ms - 1 if own.expiry == "at_run" else None,
-        token=first_token(own),
     )
 
 

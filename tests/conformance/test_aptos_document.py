@@ -102,7 +102,7 @@ def test_case_04_cancel_wrong_user():
     bench = queue()
     entry = bench.insert(A, 100_000)
     with pytest.raises(EINVALID_SIGNER) as error:
-        bench.opened.cancel(B, entry)
+        bench.cancel(B, entry)
     assert error.value.code == 327681
 
 
@@ -184,24 +184,24 @@ def test_case_11_insert_with_a_token_that_is_reused():
     entries = bench.state.of(QUEUE_ENTRY)
 
     assert [entry.token for entry in entries] == [Token(True, 12_000, 1)] * 2
-    assert {int.from_bytes(entry.key[:8], "little") for entry in entries} == {2_000}
+    assert {int.from_bytes(entry.key[:8], "big") for entry in entries} == {2_000}
 
 
 def test_case_12_cancel_by_key():
     bench = queue()
-    entry = bench.insert(A, 21_000, price=300)
+    bench.insert(A, 21_000, price=300)
     (queued,) = bench.state.of(QUEUE_ENTRY)
 
-    assert bench.opened.cancel(A, entry).key == queued.key
+    assert bench.opened.cancel(A, bench.key).key == queued.key == bench.key
     assert bench.keys == 0
 
 
 def test_case_13_cancel_by_parts():
-    """A call names the identifier; time and price of its key are those of the entry."""
+    """A key that is made of time, price and identifier is the one that the insertion returned."""
     bench = queue()
     entry = bench.insert(A, 21_000, price=300)
 
-    assert bench.opened.cancel(A, entry).key == map_key(21_000, 300, entry)
+    assert bench.opened.cancel(A, map_key(21_000, 300, entry)).txn_id == entry
     assert bench.keys == 0
 
 
@@ -318,17 +318,17 @@ def test_case_24_run_then_cancel():
     bench = queue()
     entry = bench.insert(A, 2_000)
     with pytest.raises(ECANCEL_TOO_LATE) as error:
-        bench.opened.cancel(A, entry)
+        bench.cancel(A, entry)
     assert error.value.code == 65549
     bench.run(2_000)
     with pytest.raises(UnknownTimer):
-        bench.opened.cancel(A, entry)
+        bench.cancel(A, entry)
 
 
 def test_case_25_cancel_then_run():
     bench = queue()
     entry = bench.insert(A, 21_000)
-    bench.opened.cancel(A, entry)
+    bench.cancel(A, entry)
     result = bench.run(21_000)
 
     assert (fired(result), failed(result), bench.ran) == ([], {}, [])
@@ -338,7 +338,7 @@ def test_case_26_cancel_without_execution():
     bench = queue()
     entry = bench.insert(A, 21_000, price=300, gas=10_000)
     held = bench.held
-    bench.opened.cancel(A, entry)
+    bench.cancel(A, entry)
 
     assert (held, bench.held, bench.ledger.balance(A)) == (3_000_000, 0, FUNDS)
 

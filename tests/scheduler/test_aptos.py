@@ -17,6 +17,7 @@ from scheduler.errors import (
     InsufficientBalance,
     InvalidInput,
     Unauthorized,
+    UnknownTimer,
 )
 from scheduler.events import ShutdownEvent, TransactionScheduled
 from scheduler.policies.aptos import Aptos
@@ -89,9 +90,57 @@ class TestCalls:
         entry = bench.insert(A, 2)
 
         with pytest.raises(EINVALID_SIGNER):
-            bench.opened.cancel(B, entry)
-        event = bench.opened.cancel(A, entry)
+            bench.cancel(B, entry)
+        event = bench.cancel(A, entry)
         assert (event.key, bench.keys, bench.held) == (map_key(2_000, 100, entry), 0, 0)
+
+    def test_k37_inserting_returns_the_key_of_the_entry(self):
+        bench = queue()
+        entry = bench.insert(A, 2, price=300)
+
+        assert bench.key == (2_000).to_bytes(8, "big") + (2**64 - 1 - 300).to_bytes(8, "big") + entry
+
+    @pytest.mark.parametrize(
+        "spoil",
+        [
+            lambda key: key[16:],
+            lambda key: map_key(3_000, 300, key[16:]),
+            lambda key: map_key(2_000, 301, key[16:]),
+            lambda key: key[:-1] + bytes([key[-1] ^ 1]),
+            lambda key: key + b"\0",
+            lambda key: key[1:],
+            lambda _key: b"",
+        ],
+    )
+    @pytest.mark.parametrize("profile", ["aip", "early", "latest"])
+    def test_k37_a_key_that_differs_anywhere_names_no_entry(self, profile, spoil):
+        bench = queue(profile)
+        bench.insert(A, 2, price=300)
+        spoilt = spoil(bench.key)
+
+        for call in (lambda: bench.opened.cancel(A, spoilt), lambda: bench.opened.extend(A, spoilt, 9)):
+            with pytest.raises(UnknownTimer):
+                call()
+        assert bench.held == bench.owed > 0
+
+    def test_k37_a_key_names_nothing_once_its_entry_has_run(self):
+        bench = queue()
+        bench.insert(A, 2)
+        bench.run(2_000)
+
+        assert bench.keys == 1
+        with pytest.raises(UnknownTimer):
+            bench.opened.cancel(A, bench.key)
+
+    @pytest.mark.parametrize(("profile", "unsigned"), [("aip", [b"x"]), ("early", [b"x"]), ("latest", [])])
+    def test_k37_a_handler_sees_no_sender_unless_the_signer_is_passed(self, profile, unsigned):
+        bench = queue(profile)
+        bench.insert(A, 2, b"x", pass_signer=False)
+        bench.insert(A, 2, b"y")
+        bench.run(2_000)
+
+        assert sorted(bench.ran) == [b"x", b"y"]
+        assert bench.unsigned == unsigned
 
     def test_f3_an_entry_is_not_put_before_the_block_time(self):
         bench = queue()
@@ -119,7 +168,10 @@ class TestCalls:
         bench = queue()
         entry = bench.insert(A, 2)
 
-        for extend in (lambda: bench.opened.extend(A, entry, 9), lambda: bench.opened.extend_by_governance(entry, 9)):
+        for extend in (
+            lambda: bench.opened.extend(A, bench.key, 9),
+            lambda: bench.opened.extend_by_governance(entry, 9),
+        ):
             with pytest.raises(InvalidInput, match="fixed when it is inserted"):
                 extend()
 
@@ -266,7 +318,7 @@ class TestBlock:
         second = None
         bench.insert(A, 2, b"first", price=300)
         second = bench.insert(A, 2, b"second", price=200)
-        bench.inside[b"first"] = lambda: bench.opened.cancel(A, second)
+        bench.inside[b"first"] = lambda: bench.cancel(A, second)
         result = bench.run(2_000)
 
         assert (bench.ran, result.waiting_live, bench.held) == ([b"first"], 0, 0)
@@ -336,8 +388,8 @@ class TestTokens:
         near, far = bench.insert(A, 11), bench.insert(A, 12)
 
         with pytest.raises(ECANCEL_TOO_LATE):
-            bench.opened.cancel(B, near)
-        assert bench.opened.cancel(A, far)
+            bench.cancel(B, near)
+        assert bench.cancel(A, far)
         assert bench.number(A) == 1
 
     def test_k25_a_raised_number_drops_entries_at_their_turn(self):

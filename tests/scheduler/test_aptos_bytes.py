@@ -17,6 +17,10 @@ def le8(number):
     return number.to_bytes(8, "little")
 
 
+def be8(number):
+    return number.to_bytes(8, "big")
+
+
 FUNCTION = PADDED + b"\x0chandle_timer" + b"\x03abc"
 TOKEN = b"\x01" + le8(2**63 - 1) + le8(1)
 
@@ -38,7 +42,18 @@ def test_f1_an_entry_has_the_fields_of_the_structure(profile, tail):
     head = PADDED + le8(2_000) + le8(400) + le8(300)
 
     assert entry == hashlib.sha3_256(head + tail).digest()
-    assert bench.state.of(QUEUE_ENTRY)[0].key == le8(2_000) + le8(2**64 - 1 - 300) + entry
+    assert bench.state.of(QUEUE_ENTRY)[0].key == be8(2_000) + be8(2**64 - 1 - 300) + entry
+
+
+def test_k37_the_signer_is_stated_in_the_bytes():
+    bench = QueueBench()
+    bench.ledger.balances[A] = 10**12
+    bench.at_ms(1_000)
+    entry = bench.insert(A, 2, b"abc", price=300, gas=400, pass_signer=False)
+    head = PADDED + le8(2_000) + le8(400) + le8(300)
+
+    assert entry == hashlib.sha3_256(head + b"\x00\x00" + FUNCTION + le8(0)).digest()
+    assert not bench.state.of(QUEUE_ENTRY)[0].pass_signer
 
 
 def test_every_row_of_part_f_has_a_test_by_name():

@@ -73,6 +73,7 @@ class QueueBench(Bench):
         self.cells = 0
         self.inside = {}
         self.ran = []
+        self.unsigned = []
         self.opened = None
         self.at_ms(0)
 
@@ -93,8 +94,9 @@ class QueueBench(Bench):
     def policy(self):
         return self.opened
 
-    def run_entry(self, timer):
+    def run_entry(self, timer, *, has_sender=True):
         """Run an entry's function."""
+        self.unsigned += [] if has_sender else [timer.payload]
         self.ran.append(timer.payload)
         if timer.payload in self.inside:
             self.inside[timer.payload]()
@@ -108,8 +110,13 @@ class QueueBench(Bench):
         )
         admission = self.opened.admit(request)
         self.opened.enter(admission)
-        self.events = admission.events
+        self.events, self.key = admission.events, admission.name
         return admission.timer.timer_id
+
+    def cancel(self, actor, entry):
+        """Cancel an entry by its key, as its identifier stands in it; return the event."""
+        timer = self.tables.timer(entry)
+        return self.opened.cancel(actor, entry if timer is None else self.opened.key_of(timer))
 
     def run(self, now_ms, sent=(), parent_ms=None):
         """Run a block with these transactions, and return the result of all its phases."""

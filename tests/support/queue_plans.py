@@ -71,7 +71,8 @@ def schedules(payloads):
     """Return a strategy of steps that insert an entry with such a payload."""
     ttls = often([None, None, 3, 6], [0, 1, 60, GREAT - 100])
     payers = often([None], [CLERKS[0], ALICE])
-    return st.tuples(st.just("schedule"), names, delays, payloads, payers, gas, ttls, terms).map(list)
+    signers = mostly(st.just(True), st.just(False))
+    return st.tuples(st.just("schedule"), names, delays, payloads, payers, gas, ttls, terms, signers).map(list)
 
 
 short = st.one_of(
@@ -88,6 +89,7 @@ nested = st.one_of(plain, st.lists(st.one_of(short, schedules(plain)), min_size=
 handling = st.one_of(
     st.builds(lambda name: ["cancel", name], st.sampled_from([*NAMES, *NAMES, b"noted", bytes(32)])),
     st.builds(lambda name, delay: ["extend", name, delay], names, st.sampled_from([0, 3, 50])),
+    st.builds(lambda name, skip: ["copy", name, name, skip], names, st.sampled_from([1, 16])),
     st.builds(lambda name, to: ["hand", name, to, 9_000], names, st.sampled_from(CLERKS)),
     st.builds(
         lambda wanted, to: ["send", to, "run", script(wanted), 20_000],

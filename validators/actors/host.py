@@ -71,7 +71,10 @@ class Host:
 
     @property
     def sender(self) -> bytes:
-        """The transaction's sender; the actor that sent the message; the actor itself when a timer calls."""
+        """The transaction's sender; the actor that sent the message; the actor itself when a timer calls.
+
+        Empty where an entry of the queue calls that was inserted without `pass_signer` (K-37).
+        """
         return self._frame.sender
 
     @property
@@ -158,10 +161,13 @@ class Host:
         priority_tier_hint: str | None = None,
         gba: bytes | None = None,
         bid: int | None = None,
+        pass_signer: bool = True,
     ) -> bytes:
         """Schedule a call of this actor; None means the protocol's default. Return its timer_id (A-13, A-14, A-18).
 
-        Fees are in units per cycle and matter in the timer lane; `gba` is an agent that bids in its own time.
+        Fees are in units per cycle and matter in the timer lane; `gba` is an agent that bids in its own time. In the
+        queue of scheduled transactions the result is the entry's key, and without `pass_signer` the handler sees no
+        sender (K-37).
 
         Raises:
             Rejected: One of the named errors of the scheduler. It reverts the call unless the program catches it.
@@ -171,7 +177,7 @@ class Host:
         request = self._request(
             height, payload, fee_payer=fee_payer, gas_limit=gas_limit, expires_at=expires_at, fees=bid_for, bid=bid
         )
-        return self._schedule(request)
+        return self._schedule(msgspec.structs.replace(request, pass_signer=_flag("pass_signer", pass_signer)))
 
     @_noting
     def watch_timer(
@@ -239,13 +245,13 @@ class Host:
         )
 
     def _schedule(self, request: ScheduleRequest) -> bytes:
-        """Have a timer admitted and written; return its identifier."""
+        """Have a timer admitted and written; return the bytes by which the actor knows it."""
         self._meter.use(self._world.cycles_to_admit(request))
         admission = self._world.admit_timer(request)
         self._meter.use(0, admission.index_cells)
         self._world.enter_timer(admission)
         self.events.extend(admission.events)
-        return admission.timer.timer_id
+        return admission.name
 
     @_noting
     def extend_timer(self, timer_id: bytes, new_expires_at: int) -> int:
@@ -263,7 +269,7 @@ class Host:
 
     @_noting
     def cancel_timer(self, timer_id: bytes) -> None:
-        """Cancel one of the actor's timers.
+        """Cancel one of the actor's timers, named as scheduling it has returned.
 
         Raises:
             Rejected: One of the named errors of the scheduler.
@@ -323,6 +329,12 @@ def _amount(field: str, value: object) -> int:
     # bool is an int to Python and would be another msgpack type in a record, hence type() and not isinstance().
     if type(value) is not int or not 0 <= value <= MAX_U63:
         raise InvalidInput(field, f"{value!r} is not a number within 0..{MAX_U63}")
+    return value
+
+
+def _flag(field: str, value: object) -> bool:
+    if type(value) is not bool:
+        raise InvalidInput(field, f"{type(value).__name__} where a bool belongs")
     return value
 
 

@@ -113,14 +113,15 @@ def schedule_on_terms(
     fee_payer: bytes | None = None,
     gas_limit: int | None = None,
     expires_at: int | None = None,
+    pass_signer: bool = True,
 ) -> bytes:
-    """Schedule a call of the program's actor on the terms of an order; return its timer_id.
+    """Schedule a call of the program's actor on the terms of an order; return what the host returns.
 
     Where timers have to name an agent and the terms name none, the chain's own agent bids.
     """
     fees = terms.max_fee_per_cycle, terms.max_priority_fee_per_cycle
     about = due, payload, fee_payer, gas_limit, expires_at
-    return program.host.schedule_timer(*about, *fees, **_others(program, terms))
+    return program.host.schedule_timer(*about, *fees, **_others(program, terms), pass_signer=pass_signer)
 
 
 def watch_on_terms(

@@ -18,6 +18,7 @@ from validators.actors.calls import Actor
 from validators.actors.host import Revert
 from validators.actors.orders import (
     NO_TERMS,
+    Count,
     FeeTerms,
     Order,
     decode_order,
@@ -61,11 +62,11 @@ def put(actor: Actor, key: bytes, value: bytes) -> None:
 
 
 @step
-def copy(actor: Actor, source: bytes, target: bytes) -> None:
-    """Store under `target` what is stored under `source`, if anything is."""
+def copy(actor: Actor, source: bytes, target: bytes, skip: Count = 0) -> None:
+    """Store under `target` what is stored under `source`, if anything is, but for its first `skip` bytes."""
     value = actor.host.get(source)
     if value is not None:
-        actor.host.put(target, value)
+        actor.host.put(target, value[skip:])
 
 
 @step
@@ -102,8 +103,9 @@ def schedule(  # noqa: PLR0917 - the fields of a step, in their order
     gas_limit: int | None = None,
     ttl: int | None = None,
     terms: FeeTerms = NO_TERMS,
+    pass_signer: bool = True,  # noqa: FBT001, FBT002 - as above
 ) -> None:
-    """Schedule a call of the actor in `delay` units of time, and store its timer_id under `name`."""
+    """Schedule a call of the actor in `delay` units of time, and store what names it under `name`."""
     now = actor.host.now
     timer_id = schedule_on_terms(
         actor,
@@ -113,6 +115,7 @@ def schedule(  # noqa: PLR0917 - the fields of a step, in their order
         fee_payer=fee_payer,
         gas_limit=gas_limit,
         expires_at=None if ttl is None else now + ttl,
+        pass_signer=pass_signer,
     )
     actor.host.put(name, timer_id)
 
@@ -143,13 +146,13 @@ def watch(  # noqa: PLR0917 - the fields of a step, in their order
 
 @step
 def extend(actor: Actor, name: bytes, delay: int) -> None:
-    """Move the expiry of the timer stored under `name`, or with that identifier, to `delay` from now."""
+    """Move the expiry of the timer whose name is stored under `name`, or is `name`, to `delay` from now."""
     actor.host.extend_timer(actor.host.get(name) or name, actor.host.now + delay)
 
 
 @step
 def cancel(actor: Actor, name: bytes) -> None:
-    """Cancel the timer stored under `name`, or with that identifier."""
+    """Cancel the timer whose name is stored under `name`, or is `name`."""
     actor.host.cancel_timer(actor.host.get(name) or name)
 
 

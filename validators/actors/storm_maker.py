@@ -52,7 +52,7 @@ class StormOrder(Order, frozen=True):
 
 
 class CancelOrder(Order, frozen=True):
-    """Cancel these timers of the actor; those that are gone already are passed over."""
+    """Cancel these timers of the actor, by what scheduling returned; those that are gone already are passed over."""
 
     traced_name: ClassVar[str] = "CancelOrder"
 

@@ -39,9 +39,10 @@ class MessageSent(msgspec.Struct, frozen=True, array_like=True, tag=33):
 class Frame:
     """One call: which actor runs, who called it, from what.
 
-    `sender` is the transaction's sender, the actor that sent the message, or the actor itself when a timer calls;
-    `origin` the digest of the transaction that it goes back to, or 32 zero bytes where that is a timer; `nonce` the
-    transaction's nonce, or zero. A call that `is_read_only` fails where the program tries to change anything.
+    `sender` is the transaction's sender, the actor that sent the message, or the actor itself when a timer calls, empty
+    where an entry of the queue withholds it; `origin` the digest of the transaction that it goes back to, or 32 zero
+    bytes where that is a timer; `nonce` the transaction's nonce, or zero. A call that `is_read_only` fails where the
+    program tries to change anything.
     """
 
     actor: bytes

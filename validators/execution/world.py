@@ -107,10 +107,10 @@ class ChainWorld:
                 reached.append(BlockRule.PROGRAM_FAULTED)
         return result
 
-    def run_timer(self, timer: Timer) -> RunOutcome:
+    def run_timer(self, timer: Timer, *, has_sender: bool = True) -> RunOutcome:
         """Run a timer's handler within its own limits: the scheduler's Runner (C-8)."""
         handler, payload = call_of(timer)
-        frame = Frame(timer.actor, timer.actor, ZERO_ORIGIN, 0)
+        frame = Frame(timer.actor, timer.actor if has_sender else b"", ZERO_ORIGIN, 0)
         cells_max, rate = self.config.max_cells_per_fire, self.policy.cell_rate
         meter = Meter(timer.gas_limit, cells_max) if rate is None else GasMeter(timer.gas_limit, cells_max, rate)
         result = self.call(frame, meter, handler=handler, payload=payload)

@@ -26,7 +26,7 @@ from checker.oracle.queue_records import (
     txn_id_of,
 )
 from checker.oracle.queue_service import serve
-from checker.oracle.quotes import Fees
+from checker.oracle.quotes import Terms
 from checker.oracle.records import MAX_INTEGER, MalformedError, TimerConfig, read
 from checker.oracle.timers import TimerPhase
 from checker.oracle.twins.twin import BlockStart, Twin, TwinInBlock
@@ -41,6 +41,7 @@ class Asked(NamedTuple):
     """A requested entry: its timer without identifier, its own expiry or None, and its token.
 
     Attributes:
+        pass_signer: Whether its handler is to see a sender.
         number: What the token's number has to be.
         is_first: Whether the insertion gives the actor its first number.
     """
@@ -50,6 +51,7 @@ class Asked(NamedTuple):
     token: Token | None
     number: int
     is_first: bool
+    pass_signer: bool = True
 
 
 class AptosInBlock(TwinInBlock):
@@ -77,12 +79,14 @@ class AptosInBlock(TwinInBlock):
             start.contents, present, parent_now, start.basefees, proposer, queue=self.queue, room=start.room
         )
 
-    def insert(self, call: Call, asked: Timer, fees: Fees, expires_at: int | None) -> bytes:
-        """Insert a scheduled transaction and return its `txn_id`; raises RevertedError."""
-        price = self.config.min_price if fees.max_fee_per_cycle is None else fees.max_fee_per_cycle
-        timer = asked._replace(quote=Quote(price, 0, None))
+    def insert(self, call: Call, asked: Timer, terms: Terms) -> bytes:
+        """Insert a scheduled transaction and return its key; raises RevertedError."""
+        fee = terms.fees.max_fee_per_cycle
+        timer = asked._replace(quote=Quote(self.config.min_price if fee is None else fee, 0, None))
         self._require_fit_for_service(timer)
-        own = self._with_token(timer, self._delta_of(timer, expires_at))
+        own = self._with_token(timer, self._delta_of(timer, terms.expires_at))
+        if own.delta_ms is None:
+            own = own._replace(pass_signer=terms.pass_signer)
         self._require_authorized(own)
         if self.queue.time_of(timer.due) > MAX_INTEGER or not _is_expiry(own.delta_ms):
             raise RevertedError("InvalidInput")
@@ -138,7 +142,14 @@ class AptosInBlock(TwinInBlock):
         timer, queue, present = own.timer, self.queue, call.present
         time_ms = queue.time_of(timer.due)
         counter = call.counts.scheduled if self.config.counts_ids else 0
-        bcs = bcs_of(timer, time_ms, expiry_delta_ms=own.delta_ms, token=own.token, counter=counter)
+        bcs = bcs_of(
+            timer,
+            time_ms,
+            expiry_delta_ms=own.delta_ms,
+            token=own.token,
+            counter=counter,
+            pass_signer=own.pass_signer,
+        )
         timer = timer._replace(timer_id=txn_id_of(bcs), expires_at=self._last_slot(time_ms, own.delta_ms))
         errors = (
             ("ETXN_TOO_LARGE", len(bcs) >= self.config.max_size_bytes),
@@ -152,11 +163,18 @@ class AptosInBlock(TwinInBlock):
         call.insert(timer)
         if own.is_first:
             call.contents.own(NUMBERS).put(timer.actor, own.number)
-        call.contents.own(ENTRIES).put(queue.key_of(timer), QueueEntry(own.delta_ms or 0, own.token))
+        call.contents.own(ENTRIES).put(queue.key_of(timer), QueueEntry(own.delta_ms or 0, own.token, own.pass_signer))
         call.contents.credit(timer.actor, -deposit_of(timer))
         call.contents.credit(DEPOSITS, deposit_of(timer))
         about = (queue.block_ms, timer.timer_id, timer.actor, time_ms, timer.gas_limit, price_of(timer))
         call.events.append([TXN_SCHEDULED, *about, own.token is not None])
+        return queue.key_of(timer)
+
+    def id_of(self, call: Call, name: bytes) -> bytes:
+        """Return the identifier in a key of which every byte is the entry's; raises RevertedError."""
+        timer = call.contents.timers.get(name[-32:])
+        if timer is None or name != self.queue.key_of(timer):
+            raise RevertedError("UnknownTimer")
         return timer.timer_id
 
     def _last_slot(self, time_ms: int, delta_ms: int | None) -> int:
@@ -165,9 +183,7 @@ class AptosInBlock(TwinInBlock):
     def cancel(self, call: Call, timer_id: bytes) -> list[object]:
         """Take an entry out with its whole deposit, and return the event; raises RevertedError."""
         queue, lead = self.queue, self.config.cancel_lead_ms
-        timer = call.contents.timers.get(timer_id)
-        if timer is None:
-            raise RevertedError("UnknownTimer")
+        timer = call.contents.timers.rows[timer_id]
         errors = (
             ("EUNAVAILABLE", queue.status != ACTIVE),
             ("ECANCEL_TOO_LATE", lead > 0 and queue.time_of(timer.due) - queue.block_ms <= lead),

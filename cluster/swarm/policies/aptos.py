@@ -7,6 +7,7 @@ from cluster.swarm.life import NEEDS
 from cluster.swarm.policies.policy import QUOTING, draw_calendar, draw_parameters
 from faults.kinds.drawing import Plain
 from network.draw import Draw
+from scheduler.aptos_keys import KEY_PARTS_BYTES
 
 _PROFILES: Final = ("early", "latest", "", "", "")
 """A profile as it is, or no profile: each switch is drawn, from what the text has as well."""
@@ -81,7 +82,7 @@ def fit_to_queue(draw: Draw, name: str, workload: Plain, chain: Plain) -> Plain 
     fitted = {key: value for key, value in workload.items() if key not in _UNUSED}
     need = NEEDS.get(workload["kind"])
     if need is not None:
-        gas = need.cycles + CELL_GAS * need.cells + 2 * own.get("base_gas", 100)
+        gas = need.cycles + CELL_GAS * (need.cells + KEY_PARTS_BYTES) + 2 * own.get("base_gas", 100)
         if gas > timers["max_cycles_per_fire"]:
             return None
         fitted["gas_limit"] = max(gas, fitted["gas_limit"])

@@ -1,10 +1,12 @@
 """The cases of the workload `edge-cases` about the queue of scheduled transactions: each refusal of its calls."""
 
+from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from cluster.workloads.edges.scripts import Attempt, Bench, Case, sent, timer
+from cluster.workloads.edges.scripts import Attempt, Bench, Case, script_of, sent, timer
 from scheduler import MAX_U63
+from scheduler.aptos_keys import KEY_PARTS_BYTES
 from scheduler.aptos_records import DEPOSITS, AptosConfig
 from validators.execution.blocks import CancelAll, SystemControlService, Transfer
 
@@ -31,15 +33,24 @@ def _insertions(bench: Bench) -> Iterable[Attempt]:
 
 
 def _cancellations(bench: Bench) -> Iterable[Attempt]:
-    """Entries that are cancelled too late, by others, or extended."""
+    """Entries that are cancelled too late, by others, by a part of their key, or extended."""
     yield bench.run(
         timer(b"near", 3, gas=GAS),
         ("cancel", b"near"),
         timer(b"far", FAR, gas=GAS),
         ("extend", b"far", FAR + 9),
         ("hand", b"far", bench.poor, 1_000),
+        *(("copy", b"far", b"part", KEY_PARTS_BYTES), ("cancel", b"part"), ("extend", b"part", FAR + 9)),
     )
     yield bench.run(("cancel", b"noted"), on=bench.poor, pause_ms=1_300)
+
+
+def _signers(bench: Bench) -> Iterable[Attempt]:
+    """Entries whose handlers see no sender: one that asks for it, one that does not, and one that does both."""
+    inner = script_of(("tell", "ran", b""), timer(b"next", 2, gas=GAS, pass_signer=False))
+    named = b'{"_handler":"run","_payload":"%b"}' % b64encode(inner)
+    payloads = (b"", b'{"_handler":"note","_payload":"YWJj"}', named)
+    yield bench.run(*(timer(b"s", 2, payload, gas=3 * GAS, pass_signer=False) for payload in payloads))
 
 
 def _service(bench: Bench) -> Iterator[Attempt]:
@@ -65,5 +76,5 @@ def _reserved(bench: Bench) -> Iterator[Attempt]:
     yield Attempt(Transfer(DEPOSITS, 1))
 
 
-QUEUE_CASES: Final[tuple[Case, ...]] = (_insertions, _cancellations, _service, _numbers, _reserved)
+QUEUE_CASES: Final[tuple[Case, ...]] = (_insertions, _cancellations, _service, _numbers, _reserved, _signers)
 """Groups of transactions about the queue."""

@@ -100,9 +100,12 @@ def timer(
     gas: int | None = None,
     ttl: int | None = None,
     terms: Iterable[object] | None = None,
+    pass_signer: bool = True,
 ) -> Step:
     """Return the step that schedules; what is left out at its end is not encoded."""
     step: Step = ("schedule", name, delay, payload, payer, gas, ttl, terms)
+    if not pass_signer:
+        return *step[:-1], terms or [], False
     while step[-1] is None:
         step = step[:-1]
     return step

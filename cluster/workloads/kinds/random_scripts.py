@@ -15,6 +15,7 @@ from cluster.workloads.edges.scripts import NOBODY, Step, script_of, timer
 from cluster.workloads.submission import FUNDS, Client, GenesisShare, Site, TimedTransaction, Volume, WorkloadKind
 from network.draw import Draw
 from scheduler import MIN_BASEFEE
+from scheduler.aptos_keys import KEY_PARTS_BYTES
 from validators.execution import GenesisActor
 from validators.execution.blocks import ExecuteActor
 
@@ -121,6 +122,7 @@ class _Scribe:
         self._cells_price = site.config.max_cells_per_fire * MIN_BASEFEE
         self._steps = workload.steps
         self._draw = Draw(workload.number)
+        self._is_queue = site.queue is not None
         self._makers: Final[Sequence[Callable[[str, int], Step]]] = (
             *[self._timer] * 10,
             *[self._cancel] * 2,
@@ -177,10 +179,15 @@ class _Scribe:
                 self._one_of((None, None, *self.agents), place, "agent"),
                 self._one_of(BIDS, place, "bid"),
             ],
+            pass_signer=not self._is_queue or self._one_of((True, True, True, False), place, "signer"),
         )
 
     def _cancel(self, place: str, _depth: int) -> Step:
-        return "cancel", self._name(place)
+        name = self._name(place)
+        if self._is_queue and self._one_of((False, False, True), place, "part"):
+            # From now on the name holds the identifier alone, by which no entry is found.
+            return "copy", name, name, KEY_PARTS_BYTES
+        return "cancel", name
 
     def _extend(self, place: str, _depth: int) -> Step:
         return "extend", self._name(place), self._one_of(range(7), place, "delay")

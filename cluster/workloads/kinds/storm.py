@@ -12,7 +12,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from cluster.scenario.fields import Milliseconds, NotNegative, Positive, TenThousand, means
-from cluster.workloads.identifiers import ids_problem, storm_entry, storm_timer_id
+from cluster.workloads.identifiers import ids_problem, storm_entry, storm_timer_name
 from cluster.workloads.quoting import QuotingKind
 from cluster.workloads.submission import FUNDS, Client, GenesisShare, Site, TimedTransaction, Volume
 from scheduler import MAX_PAYLOAD_BYTES
@@ -151,11 +151,15 @@ class Storm(QuotingKind, tag="storm", kw_only=True, frozen=True):
 
     def timer_ids(self, site: Site, actor: int, first: int, count: int) -> list[bytes]:
         """Return identifiers that hold where every order is executed before `first_slot`."""
+        return [name[-32:] for name in self._timer_names(site, actor, first, count)]
+
+    def _timer_names(self, site: Site, actor: int, first: int, count: int) -> list[bytes]:
+        """Return what names these timers to their owner, under the same condition."""
         found: list[bytes] = []
         for planned in self._plan(site):
             if planned.actor == actor:
                 found += [
-                    storm_timer_id(
+                    storm_timer_name(
                         site,
                         site.actor(actor),
                         planned.order,
@@ -216,7 +220,7 @@ class Storm(QuotingKind, tag="storm", kw_only=True, frozen=True):
         for actor, client in enumerate(clients):
             for first in range(0, self.cancels_per_actor, CANCELS_PER_TRANSACTION):
                 count = min(CANCELS_PER_TRANSACTION, self.cancels_per_actor - first)
-                order = CancelOrder(tuple(self.timer_ids(site, actor, first, count)))
+                order = CancelOrder(tuple(self._timer_names(site, actor, first, count)))
                 call = ExecuteActor(site.actor(actor), "cancel", msgspec.msgpack.encode(order))
                 cycles = 10_000 + count * (POLICY_CYCLES_PER_TIMER + site.config.cancel_cycles)
                 yield client.sign(at_ms, call, cycles_limit=cycles, cells_limit=2_000 + count * POLICY_CELLS_PER_CANCEL)

@@ -50,7 +50,7 @@ def put(bench, number, time_ms, *, price=PRICE, gas_limit=GAS, delta_ms=0):
     contents.timers.put(txn_id, timer)
     contents.bucket_entries.put((timer.due, timer.sequence), txn_id)
     contents.credit(DEPOSITS, gas_limit * price)
-    contents.own(ENTRIES).put(queue_of(bench).key_of(timer), QueueEntry(delta_ms, None))
+    contents.own(ENTRIES).put(queue_of(bench).key_of(timer), QueueEntry(delta_ms, None, True))
     return timer
 
 
@@ -100,7 +100,7 @@ def aptos_cancel(inputs):
 
 def cancel(bench, timer):
     try:
-        bench.call("a").cancel(timer.timer_id)
+        bench.call("a").cancel(queue_of(bench).key_of(timer))
     except RevertedError as error:
         return f"{error} {CODES[str(error)]}"
     return "ok"

@@ -1,8 +1,11 @@
 """A rule of scheduled transactions that all validators break alike is named by the oracle, with what differs first."""
 
+from base64 import b64encode
+
 import pytest
 
 from scheduler import aptos_calls, ready_queue
+from scheduler.aptos_calls import CallsInBlock
 from scheduler.events import TransactionScheduled
 from scheduler.identifiers import keccak256
 from scheduler.policies import aptos
@@ -11,6 +14,7 @@ from tests.support.lane_plans import govern
 from tests.support.queue_plans import CLERKS, run, run_queue, script, sending
 from tests.support.racers import consult
 from validators.execution.blocks import CancelAll, SystemControlService
+from validators.execution.world import ChainWorld
 
 RICH, OTHER = CLERKS[:2]
 GREAT = 2**63 - 1
@@ -18,9 +22,9 @@ WRITES = script([["tell", "ran", b""], ["put", b"k", bytes(11)]])
 FAILS = script([["fail", "as ordered"]])
 
 
-def insert(price, *, delay=1, payload=b"", gas=3_000, ttl=None, name=b"a"):
+def insert(price, *, delay=1, payload=b"", gas=3_000, ttl=None, name=b"a", signs=True):
     """Return a clerk's step that inserts an entry."""
-    return ["schedule", name, delay, payload, None, gas, ttl, [price]]
+    return ["schedule", name, delay, payload, None, gas, ttl, [price], signs]
 
 
 def told(*steps, actor=RICH, **fields):
@@ -38,6 +42,7 @@ def changed(**values):
     return 0, govern({f"system:aptos:{name}": value for name, value in values.items()})
 
 
+NAMED = b'{"_handler":"run","_payload":"%b"}' % b64encode(WRITES)
 CROWD = [insert(price, payload=payload) for price in (803, 500, 1_400) for payload in (WRITES, FAILS, WRITES)]
 AIP = {"ready_limit": 4, "expiry_ms": 3_000, "expire_limit": 2}
 DAY = (
@@ -64,6 +69,16 @@ TOKENS = (
     {},
 )
 """Tokens, of which one is spent and one has an old number, and a cancellation at the edge of the window."""
+SIGNERS = (
+    [
+        ([told(insert(300, signs=False), insert(300, payload=NAMED, signs=False))], 1_000),
+        ([told(insert(300, delay=5), ["copy", b"a", b"b", 16], ["cancel", b"b"], ["cancel", b"a"])], 1_000),
+        *[([], 1_000)] * 2,
+    ],
+    {},
+    {},
+)
+"""Handlers that see no sender, of which one asks for it, and a cancellation by a part of the key."""
 SHUTDOWN = (
     [
         ([told(*[insert(price, delay=9) for price in (500, 900, 100)])], 1_000),
@@ -81,7 +96,7 @@ def judge(plan, own, chain=None):
     return consult(*run_queue(plan, own, **(chain or {})))
 
 
-@pytest.mark.parametrize("story", [DAY, TOKENS, SHUTDOWN])
+@pytest.mark.parametrize("story", [DAY, TOKENS, SIGNERS, SHUTDOWN])
 def test_the_oracle_agrees_with_the_chain_as_it_is(story):
     result = judge(*story)
 
@@ -173,7 +188,24 @@ def whole_batches_forgotten(monkeypatch):
     monkeypatch.setattr(AptosInBlock, "_first", lambda self, most: first(self, most - 1))
 
 
+def named_by_its_identifier(monkeypatch):
+    timer_of = CallsInBlock._timer_of
+
+    def found(self, key):
+        timer = self.block.timers.timer(key[-32:])
+        return timer_of(self, key) if timer is None else timer
+
+    monkeypatch.setattr(CallsInBlock, "_timer_of", found)
+
+
+def sender_shown(monkeypatch):
+    run_timer = ChainWorld.run_timer
+    monkeypatch.setattr(ChainWorld, "run_timer", lambda self, timer, **_: run_timer(self, timer))
+
+
 BREAKS = {
+    named_by_its_identifier: (SIGNERS, "receipts", "TransactionCancelled"),
+    sender_shown: (SIGNERS, "receipts", "TimerFired"),
     big_ends_first: (DAY, "receipts", "timer_id"),
     other_hash: (DAY, "receipts", "TimerScheduled"),
     expires_at_the_edge: (DAY, "receipts", "TransactionFailed"),

@@ -17,7 +17,7 @@ def queue_with_an_entry():
     timer = bench.add("entry", "a", 9_000, gas_limit=500, quote=Quote(200, 0, None))
     bench.contents.credit(timer.actor, -100_000)
     bench.contents.credit(DEPOSITS, 100_000)
-    bench.contents.own(ENTRIES).put(b"key", QueueEntry(0, None))
+    bench.contents.own(ENTRIES).put(b"key", QueueEntry(0, None, True))
     bench.contents.settle()
     return bench
 
