@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Final, Literal
 
 import msgspec
 
+from scheduler.bias_records import SLOT_ROW, SLOT_ROWS
 from scheduler.errors import InvalidInput
 from scheduler.tables import StateTable
 from scheduler.types import MAX_U63, Parameters
@@ -72,6 +73,8 @@ class AptosConfig(Parameters, frozen=True, array_like=True, forbid_unknown_field
     removal_slots: int = 100
     counts_ids: bool = True
     ready_order: Literal["key", "price"] = "key"
+    expiry_by: Literal["time", "blocks"] = "time"
+    expiry_blocks: int = 100
 
     _above_zero: ClassVar[tuple[str, ...]] = (
         *("time_unit_ms", "ready_limit", "expire_limit", "min_price", "max_size_bytes", "shutdown_batch"),
@@ -93,6 +96,8 @@ class AptosConfig(Parameters, frozen=True, array_like=True, forbid_unknown_field
             raise InvalidInput("removal_slots", f"{self.removal_slots} must be at most {REMOVAL_SLOTS_MAX}")
         if self.base_gas > self.min_gas:
             raise InvalidInput("base_gas", f"{self.base_gas} must be at most min_gas, which is {self.min_gas}")
+        if self.expiry == "at_run" and self.expiry_by == "blocks":
+            raise InvalidInput("expiry_by", "blocks needs expiry apart or counted: by at_run each entry has its own")
 
     @classmethod
     def key_of(cls, field: str) -> str:
@@ -153,8 +158,8 @@ REMOVAL_SLOT: Final = StateTable(0x2E, "removal slot", RemovalSlot)
 SERVICE_STATUS: Final = StateTable(0x2F, "service status", ServiceStatus)
 AUTHORIZATION: Final = StateTable(0x30, "authorization number", AuthorizationNumber)
 
-APTOS_TABLES: Final = (QUEUE_ENTRY, REMOVAL_SLOT, SERVICE_STATUS, AUTHORIZATION)
-"""The tables that blocks of the policy write."""
+APTOS_TABLES: Final = (QUEUE_ENTRY, REMOVAL_SLOT, SERVICE_STATUS, AUTHORIZATION, SLOT_ROWS, SLOT_ROW)
+"""The tables that blocks of the policy write; slot rows where the expiry counts blocks."""
 
 
 def slot_key(slot: int) -> bytes:

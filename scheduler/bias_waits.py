@@ -65,3 +65,9 @@ class WaitClock:
         row = self._state.get(SLOT_ROW, row_key(index))
         assert row is not None, f"slot row {index} is missing"
         return row
+
+    def last_slot_before(self, height: int) -> int:
+        """Return the last slot that was served below a height, of those that have a row; -1 where there is none."""
+        rows = self._rows()
+        older = bisect_left(range(rows.head, rows.tail), height, key=lambda index: self._row(index).height)
+        return self._row(rows.head + older - 1).slot if older else -1

@@ -26,6 +26,11 @@ class Slots:
         """Whether there is an entry."""
         return bool(self._dues)
 
+    @property
+    def first_due(self) -> int | None:
+        """The lowest slot; None where there is no entry."""
+        return self._dues[0] if self._dues else None
+
     def add(self, timer: Timer) -> None:
         """Put an entry in."""
         slot = self._slots.get(timer.due)
@@ -69,6 +74,11 @@ class ReadyQueue(DuePool):
         self._by_time = Slots()
         self._by_price: dict[int, Slots] = {}
         self._priorities: list[int] = []
+
+    @property
+    def first_due(self) -> int | None:
+        """The lowest due slot of what waits; None where nothing does."""
+        return self._by_time.first_due
 
     def add(self, timer: Timer) -> None:
         """Put an entry in that has become due."""

@@ -340,6 +340,7 @@ class AptosRule(RuleCell):
     KEYS_REMOVED = "F-7", "A prologue removes the keys of what ran in the block before.", "aptos-storm"
     EXPIRED_COUNTED = "Q-37", "An expired entry takes a place of the block's limit.", "aptos-edges"
     EXPIRED_AT_TURN = "Q-37", "An entry is found expired when its turn comes.", "aptos-flood"
+    EXPIRED_BY_BLOCKS = "K-38", "An entry expires because too many blocks have passed.", "aptos-blocks"
     EXPIRED_WAITS = "Q-37", "More entries are expired than a block removes.", "aptos-storm"
     AUTHORIZATION_EXPIRED = "K-25", "An entry is dropped because its token holds no more.", "aptos-reschedule"
     NUMBER_RAISED = "K-25", "An owner raises an authorization number.", "aptos-reschedule"

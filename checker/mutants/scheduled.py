@@ -7,6 +7,7 @@ import msgspec
 
 from checker.mutants.mutant import mutant
 from scheduler.aptos_calls import CallsInBlock
+from scheduler.bias_waits import WaitClock
 from scheduler.policies import aptos
 from scheduler.policies.aptos import AptosInBlock
 
@@ -94,3 +95,24 @@ def any_key_of_an_identifier(timer_of: Any) -> Any:
 def sender_always_shown(run_within: Any) -> Any:
     """A handler sees the sender of an entry that was inserted without its signer."""
     return lambda self, timer, entry: run_within(self, timer, msgspec.structs.replace(entry, pass_signer=True))
+
+
+IN_BLOCKS: Final = (
+    *(setting for setting in IN_QUEUE if not setting.startswith("chain.policy_parameters")),
+    'chain.policy_parameters={ready_limit=3, expiry_by="blocks", expiry_blocks=2}',
+)
+"""The same queue, whose entries expire after blocks."""
+
+
+@mutant(
+    (WaitClock, "last_slot_before"),
+    area="scheduler",
+    on_all=True,
+    needs=IN_BLOCKS,
+    kills=("oracle",),
+    cause="order",
+    shows="TransactionFailed|TimerFired",
+)
+def expiry_a_block_late(last_slot_before: Any) -> Any:
+    """Blocks are counted from the one after the first that served the scheduled time."""
+    return lambda self, height: last_slot_before(self, height - 1)

@@ -235,8 +235,7 @@ class Call:
             gas_limit_is_default=gas_limit is None,
             expires_at=self.present.latest_expiry if expires_at is None or not admission.has_ttl else expires_at,
         )
-        own_name = admission.insert(self, asked, terms)
-        if own_name is not None:
+        if (own_name := admission.insert(self, asked, terms)) is not None:
             return own_name
         counts = self.counts
         timer_id = keccak256(self.actor + be8(due) + payload + be8(self.nonce) + be8(counts.scheduled))
@@ -302,8 +301,7 @@ class Call:
         self._require_right_to_write()
         self.gas.use(self.present.config.extend_cycles)
         _require_number(expires_at)
-        timer_id = self.present.admission.id_of(self, name)
-        require_extensible(self.contents, self.present, timer_id)
+        require_extensible(self.contents, self.present, timer_id := self.present.admission.id_of(self, name))
         timer = self._own_timer(timer_id)
         moved = new_expiry(self.contents, timer, self.present, expires_at)
         self.contents.timers.put(timer_id, timer._replace(expires_at=moved))
@@ -314,8 +312,7 @@ class Call:
         """Remove one of the actor's timers."""
         self._require_right_to_write()
         self.gas.use(self.present.config.cancel_cycles)
-        timer_id = self.present.admission.id_of(self, name)
-        event = self.present.admission.cancel(self, timer_id)
+        event = self.present.admission.cancel(self, timer_id := self.present.admission.id_of(self, name))
         if event is None:
             remove_timer(self.contents, self._own_timer(timer_id))
             event = [CANCELLED, timer_id, self.actor]

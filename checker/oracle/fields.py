@@ -106,6 +106,7 @@ TABLES: Final[Mapping[int, tuple[str, tuple[str, ...]]]] = {
             *("profile", "position", "charge", "expiry", "time_unit_ms", "ready_limit", "expiry_ms", "expire_limit"),
             *("cancel_lead_ms", "authorization", "token_reschedules", "token_lifetime_ms", "min_gas", "min_price"),
             *("base_gas", "max_size_bytes", "shutdown_batch", "removal_slots", "counts_ids", "ready_order"),
+            *("expiry_by", "expiry_blocks"),
         ),
     ),
     45: ("queue entry", ("key", "expiry_delta_ms", "token", "pass_signer")),

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from checker.oracle.bias_records import SLOT_ROW, SLOT_ROWS
 from checker.oracle.contents import Contents, Timer
 from checker.oracle.queue_records import (
     ACTIVE,
@@ -35,11 +36,12 @@ class Queue:
         is_collected: Whether the timer phase has begun, and with it what is due is too late to cancel.
     """
 
-    def __init__(self, contents: Contents, config: QueueConfig, *, slot_ms: int, block_ms: int) -> None:
+    def __init__(self, contents: Contents, config: QueueConfig, *, slot_ms: int, block_ms: int, height: int) -> None:
         self.contents = contents
         self.config = config
         self.slot_ms = slot_ms
         self.block_ms = block_ms
+        self.height = height
         self.runs: tuple[Token | None, ...] = ()
         self.is_collected = False
 
@@ -67,10 +69,37 @@ class Queue:
 
     def is_expired(self, due: int) -> bool:
         """Return whether the entries of a due slot are expired by the one expiry for all."""
+        if self.config.expiry_by == "blocks":
+            # All of the blocks that served the slot, less the first of them.
+            return 0 < self.config.expiry_blocks < self.height - self._first_block_of(due)
         unit, expiry = self.config.time_unit_ms, self.config.expiry_ms
         if self.config.expiry == "at_run" or not expiry:
             return False
         return self.block_ms // unit - self.time_of(due) // unit > expiry // unit
+
+    def _first_block_of(self, due: int) -> int:
+        rows = self.contents.own(SLOT_ROW).rows.values()
+        return min((row[1] for row in rows if row[0] >= due), default=self.height)
+
+    def begin_block(self, slot: int) -> None:
+        """Note the first block of a slot, where blocks are counted."""
+        rows, bounds = self.contents.own(SLOT_ROW), self.contents.own(SLOT_ROWS)
+        head, tail = bounds.get(None) or (0, 0)
+        if self.config.expiry_by == "blocks" and (head == tail or rows.rows[tail - 1][0] < slot):
+            rows.put(tail, (slot, self.height))
+            bounds.put(None, (head, tail + 1))
+
+    def end_block(self, now: int) -> None:
+        """Forget the slots before all that wait; every slot where nothing does, or no blocks are counted."""
+        rows, bounds = self.contents.own(SLOT_ROW), self.contents.own(SLOT_ROWS)
+        if None not in bounds.rows:
+            return
+        head, tail = bounds.rows[None]
+        waiting = self.dues(now) if self.config.expiry_by == "blocks" else []
+        gone = [index for index in range(head, tail) if not waiting or rows.rows[index][0] < waiting[0]]
+        for index in gone:
+            rows.put(index, None)
+        bounds.put(None, (head + len(gone), tail) if waiting else None)
 
     def dues(self, upto: int | None = None) -> list[int]:
         """Return the slots for which an entry waits, ascending."""

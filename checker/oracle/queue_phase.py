@@ -73,6 +73,7 @@ class QueuePhase(TimerPhase):
     def prologue(self) -> None:
         """Remove what the last block marked; expire, choose what is ready, and run it here where it stands first."""
         self.queue.remove_marked()
+        self.queue.begin_block(self.present.now)
         if self.queue.status != ACTIVE:
             return
         chosen = self._choose()
@@ -185,6 +186,7 @@ class QueuePhase(TimerPhase):
         if self.queue.config.charge == "others":
             self._charge_by_others()
         self._report_waiting()
+        self.queue.end_block(self.present.now)
         self.due = self.fired + self.removed + self.left_live + self.left_dead
 
     def _charge_by_others(self) -> None:

@@ -40,6 +40,8 @@ class QueueConfig(NamedTuple):
     removal_slots: int = 100
     counts_ids: bool = True
     ready_order: str = "key"
+    expiry_by: str = "time"
+    expiry_blocks: int = 100
 
 
 class Token(NamedTuple):
@@ -66,7 +68,7 @@ _RULES: Final[Sequence[FieldRule]] = (
     *(one_of("aip", "early", "latest"), one_of("price", "before"), one_of("others", "maximum")),
     *(one_of("apart", "counted", "at_run"), whole(1), whole(1), whole(), whole(1), whole()),
     *(one_of("none", "token"), _is_bool, whole(), whole(), whole(1), whole(), whole(1), whole(1)),
-    *(whole(1, 1_024), _is_bool, one_of("key", "price")),
+    *(whole(1, 1_024), _is_bool, one_of("key", "price"), one_of("time", "blocks"), whole()),
 )
 
 
@@ -75,7 +77,8 @@ def queue_config_of(fields: Sequence[Any]) -> QueueConfig | None:
     if not hold(_RULES, fields):
         return None
     config = QueueConfig(*fields)
-    return config if config.min_gas >= config.base_gas else None
+    is_possible = config.expiry != "at_run" or config.expiry_by == "time"
+    return config if is_possible and config.min_gas >= config.base_gas else None
 
 
 def queue_key_of(name: str) -> str:

@@ -190,7 +190,7 @@ def suit_corners(draw: Draw, chain: Plain) -> Plain:
         chain = {**chain, **floors, "block_cycles": 10_000_000, "block_cells": 10_000_000}
     if "ladder" in dealt:
         # A price of cycles that falls for long, above that of cells: their ratio is hardly ever whole.
-        own = {**chain["policy_parameters"], "ready_limit": 100, "expiry_ms": 10_000}
+        own = {**chain["policy_parameters"], "ready_limit": 100, "expiry_ms": 10_000, "expiry_blocks": 100}
         chain = {**chain, "min_basefee": 8, "cycle_basefee": 60, "cell_basefee": 8, "policy_parameters": own}
     if "remainders" in dealt:
         unequal = {"weight_min": [1, 2], "weight_max": [2, 1], "max_gba_calls_per_block": 1_000}

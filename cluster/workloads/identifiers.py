@@ -23,7 +23,7 @@ def storm_timer_name(site: Site, actor: bytes, order: StormOrder, index: int, *,
     if site.queue is None:
         due, payload = order.not_before + index % order.spread, storm_payload(order, index)
         return timer_id_of(actor, due, payload, nonce, counter=counter)
-    body = _body(site, site.queue, actor, order, index)
+    body = _body(site, site.queue, actor, order, index=index)
     txn_id = transaction_id(storm_entry(site, site.queue, actor, order, index=index, counter=counter))
     return map_key(body.due * site.slot_ms, price_of(body), txn_id)
 
@@ -33,7 +33,7 @@ def storm_entry(
 ) -> bytes:
     """Return the bytes of an order's scheduled transaction, where the order is executed before `not_before`."""
     return transaction_bytes(
-        _body(site, own, actor, order, index),
+        _body(site, own, actor, order, index=index),
         slot_ms=site.slot_ms,
         counter=counter if own.counts_ids else 0,
         expiry_delta_ms=(order.ttl + 1) * site.slot_ms - 1 if own.expiry == "at_run" else None,
@@ -41,7 +41,7 @@ def storm_entry(
     )
 
 
-def _body(site: Site, own: AptosConfig, actor: bytes, order: StormOrder, index: int) -> Timer:
+def _body(site: Site, own: AptosConfig, actor: bytes, order: StormOrder, *, index: int) -> Timer:
     """Return the body of an order's entry, but for its identifier."""
     price = order.terms.max_fee_per_cycle
     gas = order.gas_limit or site.config.max_cycles_per_fire

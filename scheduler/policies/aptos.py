@@ -29,6 +29,7 @@ from scheduler.aptos_records import (
     slot_key,
 )
 from scheduler.aptos_rules import gas_of, highest_others, is_expired, live_from_ms, price_charged, settle_deposit
+from scheduler.bias_waits import WaitClock
 from scheduler.events import DeferralReason, FailureCode, TimerFired, TransactionFailed
 from scheduler.policies.policy import BlockContext, Guarantees, Payable, Policy, PolicyInBlock
 from scheduler.ready_queue import QueueRules, ReadyQueue
@@ -100,6 +101,7 @@ class AptosInBlock(CallsInBlock):
     def __init__(self, block: BlockContext) -> None:
         super().__init__(block)
         self._queue = ReadyQueue(QueueRules(is_price_first=self.own.ready_order == "price"))
+        self._clock = WaitClock(self.state, block.moment, block.activated_at)
         self._ready: list[Timer] = []
         self._next = 0
         self._unpaid: list[_Run] = []
@@ -115,6 +117,8 @@ class AptosInBlock(CallsInBlock):
             return self._count_waiting(tally)
         assert phase is BlockPhase.PROLOGUE, phase
         tally = Tally.of(self, FREE)
+        if self.own.expiry_by == "blocks":
+            self._clock.open()
         self._remove_marked(tally)
         self._queue = self.block.timers.collect_pool(self.block.moment.now, self._queue.rules)
         if self.status is ServiceState.ACTIVE:
@@ -181,6 +185,7 @@ class AptosInBlock(CallsInBlock):
         for timer in expired:
             self._queue.discard(timer)
             self._expire(tally, timer)
+        tally.reached += (AptosRule.EXPIRED_BY_BLOCKS,) if expired and self.own.expiry_by == "blocks" else ()
         return [] if self.block.config.execution_lane_paused else ready
 
     def _before(self, due: int) -> Iterator[Timer]:
@@ -193,6 +198,10 @@ class AptosInBlock(CallsInBlock):
     def first_live_due(self) -> int:
         """Return the first due slot that is not expired by the expiry of all; -1 where that has no part."""
         own = self.own
+        if own.expiry_by == "blocks":
+            # Strictly, as in time: the first block that served the slot is none of those that are counted (K-38).
+            oldest = self.block.moment.height - own.expiry_blocks
+            return self._clock.last_slot_before(oldest) + 1 if own.expiry_blocks else -1
         if own.expiry == "at_run" or not own.expiry_ms:
             return -1
         return -(-live_from_ms(own.expiry_ms, self.now_ms, own.time_unit_ms) // self.slot_ms)
@@ -326,6 +335,7 @@ class AptosInBlock(CallsInBlock):
         tally.report_deferred(first, counts.items())
         if dead:
             tally.reached.append(AptosRule.EXPIRED_WAITS)
+        self._clock.close(self._queue.first_due if self.own.expiry_by == "blocks" else None)
         # Put in afterwards: the cells of a tally tell of the GC lane, which has no part in this.
         return replace(tally.result(waiting_live=live, waiting_dead=0), waiting_dead=dead)
 

@@ -5,6 +5,7 @@ import pytest
 from scheduler import POLICIES, Basefees, Refusal, TimerConfig
 from scheduler.aptos_keys import map_key
 from scheduler.aptos_records import QUEUE_ENTRY
+from scheduler.bias_records import SLOT_ROW, SLOT_ROWS
 from scheduler.errors import (
     EAUTH_NUM_MISMATCH,
     EAUTH_NUM_NOT_FOUND,
@@ -25,6 +26,8 @@ from tests.support.queue_bench import QueueBench, Sent, config_of, counts, defer
 
 A, B, OWNER = (bytes([byte]) * 20 for byte in (0xAA, 0xBB, 0x99))
 RICH = 10**12
+QUICK = ((2_000, 1_999), (2_300, 2_000), (2_600, 2_300), (2_900, 2_600))
+"""Times of four blocks of one slot, each with its parent's."""
 
 
 def queue(profile="aip", room=(10**9, 10**9), **own):
@@ -203,6 +206,53 @@ class TestBlock:
         bench.insert(A, 2)
 
         assert list(failed(bench.run(now_ms)).values()) == codes
+
+    @pytest.mark.parametrize("profile", ["aip", "early"])
+    @pytest.mark.parametrize(("blocks", "codes"), [(3, []), (4, ["Expired"])])
+    def test_k38_an_entry_expires_after_more_blocks_than_are_counted(self, profile, blocks, codes):
+        """Whatever the time that they take; the first block that served the slot is none of those that are counted."""
+        bench = queue(profile, expiry_by="blocks", expiry_blocks=3, expiry_ms=1)
+        bench.insert(A, 2)
+        bench.config = TimerConfig(max_cells_per_fire=0, execution_lane_paused=True)
+        found = [bench.run(6_000 + 5_000 * number) for number in range(blocks + 1)]
+
+        assert [failed(result) for result in found[:-1]] == [{}] * blocks
+        assert list(failed(found[-1]).values()) == codes
+        assert found[-1].waiting_live == 1 - len(codes)
+
+    def test_k38_several_blocks_of_one_slot_count_one_by_one(self):
+        bench = queue(expiry_by="blocks", expiry_blocks=2)
+        bench.insert(A, 2)
+        bench.config = TimerConfig(max_cells_per_fire=0, execution_lane_paused=True)
+        found = [bench.run(now_ms, parent_ms=parent_ms) for now_ms, parent_ms in QUICK]
+
+        assert [list(failed(result).values()) for result in found] == [[], [], [], ["Expired"]]
+
+    def test_k38_no_count_of_blocks_is_for_ever(self):
+        bench = queue(expiry_by="blocks", expiry_blocks=0)
+        bench.insert(A, 2)
+        bench.config = TimerConfig(max_cells_per_fire=0, execution_lane_paused=True)
+
+        assert [failed(bench.run(3_000 + 1_000 * number)) for number in range(20)] == [{}] * 20
+
+    def test_k38_rows_are_kept_while_an_entry_waits_and_blocks_are_counted(self):
+        bench = queue(expiry_by="blocks", expiry_blocks=9)
+        bench.run(1_000)
+        assert (bench.state.of(SLOT_ROWS), bench.state.of(SLOT_ROW)) == ([], [])
+        bench.insert(A, 2)
+        bench.insert(A, 3)
+        bench.config = TimerConfig(max_cells_per_fire=0, execution_lane_paused=True)
+        for now_ms in (2_000, 3_000):
+            bench.run(now_ms)
+        assert [row.slot for row in bench.state.of(SLOT_ROW)] == [2, 3]
+
+        bench.own = config_of({})
+        bench.run(4_000)
+        assert (bench.state.of(SLOT_ROWS), bench.state.of(SLOT_ROW)) == ([], [])
+
+    def test_k38_a_count_of_blocks_needs_an_expiry_of_all(self):
+        with pytest.raises(InvalidInput, match="blocks needs expiry apart or counted"):
+            config_of({"profile": "latest", "expiry_by": "blocks"})
 
     def test_f5_expired_entries_take_places_in_early_and_latest(self):
         for profile in ("early", "latest"):

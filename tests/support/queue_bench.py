@@ -75,13 +75,15 @@ class QueueBench(Bench):
         self.ran = []
         self.unsigned = []
         self.opened = None
+        self.height = 0
         self.at_ms(0)
 
     def at_ms(self, now_ms, parent_ms=None):
-        """Stand at a time, in transactions of a block that has run nothing yet."""
+        """Stand at a time, in transactions of a block that has run nothing yet; its height is one above the last."""
         slot = now_ms // self.slot_ms
         parent = slot - 1 if parent_ms is None else parent_ms // self.slot_ms
-        self.moment = Moment(slot, slot, parent, "slot", now_ms, self.slot_ms)
+        self.height += 1
+        self.moment = Moment(self.height, slot, parent, "slot", now_ms, self.slot_ms)
         self.opened = Aptos().open(self.block())
         return self.opened
 

@@ -38,6 +38,8 @@ QUEUE_VALUES = {
     "removal_slots": st.sampled_from([1, 3, 1_024]),
     "counts_ids": st.booleans(),
     "ready_order": st.sampled_from(["key", "price"]),
+    "expiry_by": st.sampled_from(["time", "blocks"]),
+    "expiry_blocks": st.sampled_from([0, 1, 2, 5]),
 }
 TIMER_VALUES = {
     "execution_lane_paused": st.booleans(),
@@ -154,13 +156,20 @@ blocks = st.tuples(
 )
 plans = st.lists(blocks, min_size=4, max_size=12)
 
+
+def possible(stated):
+    """Return parameters without a count of blocks where each entry has an expiry of its own."""
+    own = config_of({**stated, "expiry_by": "time"})
+    return {**stated, "expiry_by": "time"} if own.expiry == "at_run" else stated
+
+
 OPTIONAL = {name: values for name, values in QUEUE_VALUES.items() if name != "cancel_lead_ms"}
 owns = st.builds(
     lambda profile, stated: {"profile": profile} | stated,
     st.sampled_from(["aip", "early", "latest"]),
     # What the transactions of one small chain can fill or outlive.
     st.fixed_dictionaries({"cancel_lead_ms": st.sampled_from([0, 2_000])}, optional=OPTIONAL),
-).map(lambda stated: stated | {"min_gas": max(stated.get("min_gas", 100), stated.get("base_gas", 0))})
+).map(lambda stated: possible(stated | {"min_gas": max(stated.get("min_gas", 100), stated.get("base_gas", 0))}))
 chains = st.fixed_dictionaries(
     {
         "own": owns,

@@ -62,7 +62,8 @@ class AptosInBlock(TwinInBlock):
     def __init__(self, start: BlockStart) -> None:
         super().__init__(start)
         self.config: QueueConfig = start.contents.own(CONFIG).rows[None]
-        self.queue = Queue(start.contents, self.config, slot_ms=start.slot_ms, block_ms=start.timestamp_ms)
+        times = {"slot_ms": start.slot_ms, "block_ms": start.timestamp_ms, "height": start.height}
+        self.queue = Queue(start.contents, self.config, **times)
 
     def phases(self) -> Sequence[str]:
         """Return the phases, with a prologue before the transactions."""

@@ -23,12 +23,14 @@ _SWITCHES: Final[Mapping[str, Sequence[Any]]] = {
     "base_gas": (0, 100),
     "removal_slots": (100, 1),
     "ready_order": ("key", "key", "price"),
+    "expiry_by": ("time", "blocks"),
 }
 """Switches and their values."""
 
 _LIMITS: Final[Mapping[str, Sequence[Any]]] = {
     "ready_limit": (4, 10, 100),
     "expiry_ms": (10_000, 4_000, 2_500),
+    "expiry_blocks": (100, 4, 2),
     "expire_limit": (3, 200),
     "min_price": (100, 100, 1_000),
     "shutdown_batch": (200, 5, 2),
@@ -38,6 +40,7 @@ _LIMITS: Final[Mapping[str, Sequence[Any]]] = {
 CHANGES: Final[Mapping[str, Sequence[Any]]] = {
     "system:aptos:ready_limit": (1, 20),
     "system:aptos:expiry_ms": (1_000, 20_000),
+    "system:aptos:expiry_blocks": (1, 20),
     "system:aptos:expire_limit": (1, 50),
     "system:aptos:min_price": (50, 2_000),
     "system:aptos:cancel_lead_ms": (0, 3_000),
@@ -68,6 +71,9 @@ def draw_queue(draw: Draw) -> Plain:
     """Return the calendar and the parameters of a chain with this policy, which has it from its first block on."""
     profile = draw.one_of("queue.profile", _PROFILES)
     own: Plain = {"profile": profile} if profile else draw_parameters(draw, "queue", _SWITCHES)
+    if own.get("expiry") == "at_run":
+        # Each entry has an expiry of its own, in time.
+        own.pop("expiry_by", None)
     if draw.chance("queue.is_uncounted", UNCOUNTED_PERCENT):
         own["counts_ids"] = False
     return {

@@ -6,6 +6,7 @@ import pytest
 
 from scheduler import aptos_calls, ready_queue
 from scheduler.aptos_calls import CallsInBlock
+from scheduler.bias_waits import WaitClock
 from scheduler.events import TransactionScheduled
 from scheduler.identifiers import keccak256
 from scheduler.policies import aptos
@@ -79,6 +80,12 @@ SIGNERS = (
     {},
 )
 """Handlers that see no sender, of which one asks for it, and a cancellation by a part of the key."""
+BLOCKS = (
+    [([told(*CROWD)], 1_000), *[([], 3_000)] * 2, *[([], 400)] * 4, ([changed(expiry_by="time")], 400), ([], 400)],
+    {"ready_limit": 1, "expiry_by": "blocks", "expiry_blocks": 3, "expire_limit": 2},
+    {},
+)
+"""Entries that expire after three blocks, some of them in one slot, until governance counts time."""
 SHUTDOWN = (
     [
         ([told(*[insert(price, delay=9) for price in (500, 900, 100)])], 1_000),
@@ -96,7 +103,7 @@ def judge(plan, own, chain=None):
     return consult(*run_queue(plan, own, **(chain or {})))
 
 
-@pytest.mark.parametrize("story", [DAY, TOKENS, SIGNERS, SHUTDOWN])
+@pytest.mark.parametrize("story", [DAY, TOKENS, SIGNERS, BLOCKS, SHUTDOWN])
 def test_the_oracle_agrees_with_the_chain_as_it_is(story):
     result = judge(*story)
 
@@ -203,7 +210,18 @@ def sender_shown(monkeypatch):
     monkeypatch.setattr(ChainWorld, "run_timer", lambda self, timer, **_: run_timer(self, timer))
 
 
+def one_block_more(monkeypatch):
+    before = WaitClock.last_slot_before
+    monkeypatch.setattr(WaitClock, "last_slot_before", lambda self, height: before(self, height - 1))
+
+
+def rows_stay(monkeypatch):
+    monkeypatch.setattr(WaitClock, "close", lambda _self, _oldest: None)
+
+
 BREAKS = {
+    one_block_more: (BLOCKS, "receipts", "TransactionFailed"),
+    rows_stay: (BLOCKS, "changes", "slot row"),
     named_by_its_identifier: (SIGNERS, "receipts", "TransactionCancelled"),
     sender_shown: (SIGNERS, "receipts", "TimerFired"),
     big_ends_first: (DAY, "receipts", "timer_id"),

@@ -121,7 +121,9 @@ class TestUnderTheBiasAuction:
 
 class TestUnderTheQueue:
     def test_gas_is_enough_for_cells_as_well(self):
-        assert fit_to_queue(Draw(0), "pulse", {**BEATS, "gas_limit": 700}, chain_of())["gas_limit"] == 700 + 660 + 200
+        gas = 700 + 2 * (330 + 16) + 200
+
+        assert fit_to_queue(Draw(0), "pulse", {**BEATS, "gas_limit": 700}, chain_of())["gas_limit"] == gas
 
     def test_a_workload_that_no_limit_lets_live_is_left_out(self):
         chain = chain_of()

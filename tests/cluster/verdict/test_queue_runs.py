@@ -98,3 +98,15 @@ def test_governance_may_come_behind_a_block_that_has_taken_an_entry():
     result = judge(draw_scenario(43, ("chain.policy=aptos",)), seed=43)
 
     assert check_named(result, "timer-delivery").status == "passed"
+
+
+@pytest.mark.parametrize(("name", "differs_by"), [("aptos-tenths", range(2)), ("aptos-blocks", range(20, 100))])
+def test_the_readings_of_the_expiry_agree_at_ten_blocks_a_second_alone(name, differs_by):
+    """There a hundred blocks are ten seconds, to one block; at a second a block they are ten times as long."""
+    fires = []
+    for reading in ("blocks", "time"):
+        _, applied = applied_blocks(name, f"chain.policy_parameters.expiry_by={reading!r}")
+        blocks = {executed.digest: executed for _, executed in applied}.values()
+        fires.append(sum(executed.summary.fired for executed in blocks))
+
+    assert fires[0] - fires[1] in differs_by
