@@ -23,7 +23,6 @@ _SWITCHES: Final[Mapping[str, Sequence[Any]]] = {
     "base_gas": (0, 100),
     "removal_slots": (100, 1),
     "ready_order": ("key", "key", "price"),
-    "expiry_by": ("time", "blocks"),
 }
 """Switches and their values."""
 
@@ -71,9 +70,9 @@ def draw_queue(draw: Draw) -> Plain:
     """Return the calendar and the parameters of a chain with this policy, which has it from its first block on."""
     profile = draw.one_of("queue.profile", _PROFILES)
     own: Plain = {"profile": profile} if profile else draw_parameters(draw, "queue", _SWITCHES)
-    if own.get("expiry") == "at_run":
-        # Each entry has an expiry of its own, in time.
-        own.pop("expiry_by", None)
+    if profile != "latest" and own.get("expiry") != "at_run":
+        # Else each entry has an expiry of its own, in time.
+        own["expiry_by"] = draw.one_of("queue.expiry_by", ("time", "blocks"))
     if draw.chance("queue.is_uncounted", UNCOUNTED_PERCENT):
         own["counts_ids"] = False
     return {
