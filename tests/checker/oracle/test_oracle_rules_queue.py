@@ -7,13 +7,14 @@ import pytest
 from scheduler import aptos_calls, ready_queue
 from scheduler.aptos_calls import CallsInBlock
 from scheduler.bias_waits import WaitClock
-from scheduler.events import TransactionScheduled
+from scheduler.events import TimerFired, TransactionCancelled, TransactionScheduled
 from scheduler.identifiers import keccak256
 from scheduler.policies import aptos
 from scheduler.policies.aptos import AptosInBlock
 from tests.support.lane_plans import govern
 from tests.support.queue_plans import CLERKS, run, run_queue, script, sending
 from tests.support.racers import consult
+from validators.actors.world import Emitted
 from validators.execution.blocks import CancelAll, SystemControlService
 from validators.execution.world import ChainWorld
 
@@ -143,6 +144,30 @@ class TestReadings:
         inserted = [event for block in chain for event in block.events if isinstance(event, TransactionScheduled)]
         assert [event.auth_required for event in inserted] == [True, False]
         assert result.status == "passed", result.summary
+
+
+def events_of(story):
+    """Return the events of a plan's blocks, in order."""
+    _, chain = run_queue(*story[:2])
+    return [event for block in chain for event in block.events]
+
+
+class TestSigners:
+    """Through the host: a script cancels by a part of a key and by the key, and inserts without a signer."""
+
+    def test_k37_a_part_of_a_key_cancels_nothing_and_the_key_does(self):
+        events = events_of(SIGNERS)
+        refused = [event.data for event in events if isinstance(event, Emitted) and event.topic == "refused"]
+        cancelled = [event for event in events if isinstance(event, TransactionCancelled)]
+
+        assert (refused, len(cancelled)) == ([b"UnknownTimer"], 1)
+
+    def test_k37_a_handler_that_asks_for_its_sender_fails_without_one(self):
+        events = events_of(SIGNERS)
+        inserted = [event.txn_id for event in events if isinstance(event, TransactionScheduled)]
+        fired = {event.timer_id: event.ok for event in events if isinstance(event, TimerFired)}
+
+        assert [fired.get(txn_id) for txn_id in inserted] == [False, True, None]
 
 
 def big_ends_first(monkeypatch):

@@ -63,10 +63,17 @@ def test_a_stated_policy_is_that_of_every_seed(name):
 
 def test_few_seeds_of_a_policy_have_every_value_of_a_choice():
     chains = [chain for chain in (draw_scenario(seed).chain for seed in range(200, 240)) if chain.policy == "aptos"]
-    choices = {key: {chain.policy_parameters[key] for chain in chains} for key in ("expiry", "position", "charge")}
+    choices = {
+        key: {chain.policy_parameters[key] for chain in chains} for key in ("expiry", "position", "charge", "expiry_by")
+    }
 
     assert len(chains) == 8
-    assert choices == {"expiry": {"apart", "counted", "at_run"}, "position": {"before", "price"}, "charge": {*CHARGES}}
+    assert choices == {
+        "expiry": {"apart", "counted", "at_run"},
+        "position": {"before", "price"},
+        "charge": {*CHARGES},
+        "expiry_by": {"time", "blocks"},
+    }
 
 
 class TestUnderTheGbaAuction:
