@@ -50,19 +50,19 @@ def _is_list_of_bytes(field: object) -> bool:
 
 STORM_ORDER = (
     *(within(1, MAX_STORM_TIMERS), within(1), within(0), within(1), within(0)),
-    *(within(0), within(0, MAX_PAYLOAD_BYTES), _is_handler, _is_flag, is_terms),
+    *(within(0), within(0, MAX_PAYLOAD_BYTES), _is_handler, _is_flag, is_terms, within(0)),
 )
-STORM_DEFAULTS: tuple[object, ...] = (0, 8, "", False, [])
+STORM_DEFAULTS: tuple[object, ...] = (0, 8, "", False, [], 0)
 CANCEL_ORDER = (_is_list_of_bytes,)
 
 
 def make(call: Call, payload: bytes) -> None:
     """Schedule the number of timers that the order names."""
     fields = read_order(payload, STORM_ORDER, STORM_DEFAULTS, "StormOrder")
-    count, delay, not_before, spread, ttl, gas_limit, size, handler, sender_pays, terms = fields
+    count, delay, not_before, spread, ttl, gas_limit, size, handler, sender_pays, terms, offset = fields
     base = max(call.now + delay, not_before)
     for index in range(count):
-        due = base + index % spread
+        due = base + (offset + index) % spread
         schedule(
             call,
             due,

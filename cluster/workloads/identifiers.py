@@ -4,7 +4,7 @@ from cluster.workloads.submission import Site
 from scheduler import DEFAULT_HANDLER, MAX_U63, Quote, Timer, timer_id_of
 from scheduler.aptos_keys import map_key, price_of, transaction_bytes, transaction_id
 from scheduler.aptos_records import AptosConfig, Token
-from validators.actors import StormOrder, storm_payload
+from validators.actors import StormOrder, storm_due, storm_payload
 
 
 def storm_timer_name(site: Site, actor: bytes, order: StormOrder, index: int, *, nonce: int, counter: int) -> bytes:
@@ -21,7 +21,7 @@ def storm_timer_name(site: Site, actor: bytes, order: StormOrder, index: int, *,
         counter: How many timers the actor has scheduled before.
     """
     if site.queue is None:
-        due, payload = order.not_before + index % order.spread, storm_payload(order, index)
+        due, payload = storm_due(order, index, order.not_before), storm_payload(order, index)
         return timer_id_of(actor, due, payload, nonce, counter=counter)
     body = _body(site, site.queue, actor, order, index=index)
     txn_id = transaction_id(storm_entry(site, site.queue, actor, order, index=index, counter=counter))
@@ -49,7 +49,7 @@ def _body(site: Site, own: AptosConfig, actor: bytes, order: StormOrder, *, inde
     return Timer(
         timer_id=b"",
         actor=actor,
-        due=order.not_before + index % order.spread,
+        due=storm_due(order, index, order.not_before),
         sequence=0,
         payload=storm_payload(order, index),
         handler=DEFAULT_HANDLER,

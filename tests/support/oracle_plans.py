@@ -195,14 +195,15 @@ messaging = st.one_of(
 programs = st.one_of(
     st.builds(lambda interval, gas: call_of(HEART, "start", HeartbeatOrder(interval, gas)), intervals, gases),
     st.builds(
-        lambda count, spread, ttl, handler, sender_pays: call_of(
-            STORM, "make", StormOrder(count, 1, 0, spread, ttl, 1_000, 4, handler, sender_pays)
+        lambda count, spread, ttl, handler, sender_pays, offset: call_of(
+            STORM, "make", StormOrder(count, 1, 0, spread, ttl, 1_000, 4, handler, sender_pays, offset=offset)
         ),
         st.integers(1, 6),
         st.integers(1, 2),
         st.integers(0, 7),
         storm_handlers,
         bools,
+        st.sampled_from([0, 1, 2**63 - 1]),
     ),
     st.builds(lambda interval, gas: call_of(FEED, "start", FeedOrder(interval, gas)), intervals, gases),
     st.integers(0, 3).map(lambda value: call_of(FEED, "submit", Submission(value))),

@@ -11,7 +11,7 @@ from validators.actors.oracle_feed import FeedOrder, OracleFeed, Submission
 from validators.actors.orders import FeeTerms
 from validators.actors.programs import PROGRAMS
 from validators.actors.script import ScriptActor
-from validators.actors.storm_maker import CancelOrder, StormMaker, StormOrder, storm_payload
+from validators.actors.storm_maker import CancelOrder, StormMaker, StormOrder, storm_due, storm_payload
 from validators.actors.subscription import Merchant, PlanOrder, Subscription
 from validators.actors.world import Emitted, Frame, MessageSent, SendRequest, World
 
@@ -54,5 +54,6 @@ __all__ = [
     "Subscription",
     "World",
     "call_handler",
+    "storm_due",
     "storm_payload",
 ]

@@ -31,10 +31,11 @@ MAX_STORM_TIMERS: Final = 10_000
 
 
 class StormOrder(Order, frozen=True):
-    """Make `count` timers; the i-th is due at max(now + delay, not_before) + i modulo spread and expires `ttl` later.
+    """Make `count` timers; the i-th is due at max(now + delay, not_before) + (offset + i) modulo spread.
 
-    Times are in the chain's timebase. A `gas_limit` of 0 means the protocol's default. With a `handler` the timers call
-    it by the JSON convention; with `sender_pays` their payer is the sender of the order.
+    Each expires `ttl` after it is due. Times are in the chain's timebase. A `gas_limit` of 0 means the protocol's
+    default. With a `handler` the timers call it by the JSON convention; with `sender_pays` their payer is the sender of
+    the order.
     """
 
     traced_name: ClassVar[str] = "StormOrder"
@@ -49,6 +50,7 @@ class StormOrder(Order, frozen=True):
     handler: Annotated[str, msgspec.Meta(pattern=r"^[a-z_]{0,32}\Z")] = ""
     sender_pays: bool = False
     terms: FeeTerms = NO_TERMS
+    offset: Count = 0
 
 
 class CancelOrder(Order, frozen=True):
@@ -69,7 +71,7 @@ class StormMaker(Actor):
         order = decode_order(payload, StormOrder)
         base = max(self.host.now + order.delay, order.not_before)
         for index in range(order.count):
-            due = base + index % order.spread
+            due = storm_due(order, index, base)
             schedule_on_terms(
                 self,
                 due,
@@ -126,6 +128,11 @@ class StormMaker(Actor):
 
     def _send_all(self) -> None:
         self.host.transfer(self.host.owner, self.host.balance())
+
+
+def storm_due(order: StormOrder, index: int, base: int) -> int:
+    """Return the due time of an order's timer, where the order's first time is `base`."""
+    return base + (order.offset + index) % order.spread
 
 
 def storm_payload(order: StormOrder, index: int) -> bytes:

@@ -57,7 +57,7 @@ class Storm(QuotingKind, tag="storm", kw_only=True, frozen=True):
     timers_per_actor: Annotated[Positive, means("Timers of each actor.")]
     timers_per_transaction: Annotated[TenThousand, means("Timers that one transaction orders.")] = 100
     first_slot: Annotated[Positive, means("The first slot in which timers are due.")]
-    spread_slots: Annotated[Positive, means("Slots over which the timers are spread; 1 is one height.")]
+    spread_slots: Annotated[Positive, means("Slots over which all timers are spread evenly; 1 is one height.")]
     ttl_slots: Annotated[NotNegative, means("Slots that a timer lives beyond its own.")]
     unfunded_ttl_slots: Annotated[NotNegative, means("The same for timers of `unfunded_actors`.")] = 100_000
     gas_limit: Annotated[Positive, means("Cycles that a fire may use.")] = 20_000
@@ -193,7 +193,7 @@ class Storm(QuotingKind, tag="storm", kw_only=True, frozen=True):
         return StormOrder(
             count=count,
             delay=1,
-            not_before=self.first_slot + placed % self.spread_slots,
+            not_before=self.first_slot,
             spread=self.spread_slots,
             ttl=self.unfunded_ttl_slots if self._is_unfunded(index) else self.ttl_slots,
             gas_limit=self.gas_limit,
@@ -201,6 +201,8 @@ class Storm(QuotingKind, tag="storm", kw_only=True, frozen=True):
             handler=self.handler,
             sender_pays=self.payer == "sender",
             terms=self.terms(site, index + (placed // self.timers_per_transaction if self.tips_by == "order" else 0)),
+            # The timers of all actors are numbered on, so that few timers of many actors reach every slot too.
+            offset=(index * self.timers_per_actor + placed) % self.spread_slots,
         )
 
     def _ask(self, client: Client, planned: PlannedOrder, *, at_ms: int, site: Site) -> TimedTransaction:

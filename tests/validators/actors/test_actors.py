@@ -295,6 +295,10 @@ class TestStormMaker:
         """An order can aim at a height, wherever its transaction lands."""
         assert [timer.due for timer in self.make(not_before=50, spread=3)[2]] == [50, 51, 52, 50, 51]
 
+    def test_an_offset_goes_on_round_the_same_spread(self):
+        """An order can go on where another one ended, within the same times."""
+        assert [timer.due for timer in self.make(not_before=50, spread=3, offset=5)[2]] == [52, 50, 51, 52, 50]
+
     @pytest.mark.parametrize(
         "change", [{"count": 0}, {"count": 10_001}, {"spread": 0}, {"delay": 0}, {"payload_size": 1_048_577}]
     )
