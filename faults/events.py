@@ -26,7 +26,7 @@ class Healed(TraceEvent, frozen=True):
 class Tampered(TraceEvent, frozen=True):
     """An adversary sent something else than its validator would have: by which behaviour, what, and to whom."""
 
-    kind: ClassVar[str] = "lie"
+    kind: ClassVar[str] = "tampering"
     behaviour: str
     label: str
     to: tuple[NodeId, ...]
@@ -78,7 +78,7 @@ class ClockSet(TraceEvent, frozen=True):
 class ObserverSwitchedOff(TraceEvent, frozen=True):
     """An observer was switched off by its replica mode."""
 
-    kind: ClassVar[str] = "road"
+    kind: ClassVar[str] = "replica-mode"
     machine: NodeId
     mode: str
 

@@ -129,7 +129,7 @@ class BlockRolledBack(TraceEvent, frozen=True):
 class BlockUndone(TraceEvent, frozen=True):
     """A validator took back a block that it had applied before it was final, for another branch; latest ones first."""
 
-    kind: ClassVar[str] = "undone"
+    kind: ClassVar[str] = "rewound"
     height: int
     digest: bytes
 

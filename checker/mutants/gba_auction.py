@@ -15,14 +15,14 @@ IN_AUCTION: Final = (
     *('chain.policy="gba-auction"', "chain.lane={}", "chain.activation={height=1}"),
     *("chain.policy_parameters={starvation_deferrals=1}", "chain.calendar={epoch_length=3}"),
     "chain.timers.lane_timer_cycles=15_000",
-    'workload.council={kind="governance", may_be_idle=true, actions=[{do="cancel", at_ms=9, workload="eager"}]}',
+    'workload.governance={kind="governance", may_be_idle=true, actions=[{do="cancel", at_ms=9, workload="eager"}]}',
 )
 """A narrow budget, and epochs so short that weights are scored several times; what is drawn may govern a lane."""
 
 _STORM: Final = "timers_per_actor=40, first_slot=6, spread_slots=3, ttl_slots=60, gas_limit=4_000, start_ms=300"
 RIVALS: Final = (
     f'workload.eager={{kind="storm", agent="desperate", actors=1, {_STORM}, may_be_idle=true}}',
-    f'workload.rivals={{kind="storm", agent="alarmed", actors=2, {_STORM}, may_be_idle=true}}',
+    f'workload.competing-heartbeats={{kind="storm", agent="alarmed", actors=2, {_STORM}, may_be_idle=true}}',
 )
 """Actors whose agents bid differently, with more timers than the budget has room for."""
 

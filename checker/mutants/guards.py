@@ -109,7 +109,7 @@ def signatures_in_blocks_unread(include: Any) -> Any:
     (certificates, "find_certificate_fault"),
     (screening, "find_certificate_fault"),
     kills=("agreement",),
-    needs=beside("misshape", what="signatures"),
+    needs=beside("malformed-votes", what="signatures"),
 )
 def signatures_uncounted(find_fault: Any, _same: Any) -> Any:
     """A certificate from a peer may have more signatures than signers."""

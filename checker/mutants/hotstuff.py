@@ -142,7 +142,8 @@ def vote_not_written(note: Any) -> Any:
 
 
 EXCHANGED: Final = (
-    'faults={hidden={kind="byzantine", behaviour="exchange-certificate", validator=1, start_ms=2_000, stop_ms=20_000}}'
+    "faults={"
+    'hidden={kind="byzantine", behaviour="mismatched-certificate", validator=1, start_ms=2_000, stop_ms=20_000}}'
 )
 """A leader shows the newest certificate for a block that stands below it."""
 

@@ -32,7 +32,9 @@ CLOCK: Final = (
 )
 """Blocks of slots come that others have not reached."""
 
-USURPED: Final = 'faults={usurped={kind="byzantine", behaviour="usurp", validator=2, start_ms=3_000, stop_ms=14_000}}'
+AHEAD: Final = (
+    'faults={ahead={kind="byzantine", behaviour="propose-ahead", validator=2, start_ms=3_000, stop_ms=14_000}}'
+)
 """A leader sends blocks of slots that others lead."""
 
 DROPPED: Final = (
@@ -167,7 +169,7 @@ def built_on_the_final_block(build: Any) -> Any:
     (sealing, "find_seal_fault"),
     (HeaderRules, "is_of_view"),
     kills=("leaders",),
-    needs=(LONGEST_CHAIN, USURPED),
+    needs=(LONGEST_CHAIN, AHEAD),
     on_all=True,
 )
 def leader_unchecked(find_seal_fault: Any, _is_of_view: Any) -> Any:

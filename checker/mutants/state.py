@@ -24,7 +24,7 @@ LATE_VOTES: Final = (
 """Views are nullified and their blocks certified after all, while the next ones are built beside them."""
 
 
-TRAFFIC: Final = ('workload.payments={kind="transfers", accounts=6, count=150, every_ms=80}', "chain.slot_ms=500")
+TRAFFIC: Final = ('workload.transfers={kind="transfers", accounts=6, count=150, every_ms=80}', "chain.slot_ms=500")
 """Blocks beside each other differ in their transactions and their slots: what one leaves behind shows in the other."""
 
 

@@ -13,8 +13,8 @@ _mutant = partial(mutant, area="consensus")
 def beside(behaviour: str, what: str = "") -> tuple[str, ...]:
     """Return the setting of a plan in which validator 0 lies in one way for most of the run."""
     span = "start_ms=2_500, stop_ms=15_000"
-    liar = f'faults={{liar={{kind="byzantine", validator=0, behaviour="{behaviour}", what="{what}", {span}}}}}'
-    return (SIMPLEX, liar)
+    forger = f'faults={{forger={{kind="byzantine", validator=0, behaviour="{behaviour}", what="{what}", {span}}}}}'
+    return (SIMPLEX, forger)
 
 
 @_mutant(
@@ -22,7 +22,7 @@ def beside(behaviour: str, what: str = "") -> tuple[str, ...]:
     (screening, "find_certificate_fault"),
     kills=("certificates",),
     on_all=True,
-    needs=beside("thin-certificates"),
+    needs=beside("invalid-certificates"),
 )
 def signers_of_certificates_uncounted(find_fault: Any, _same: Any) -> Any:
     """A certificate from a peer may have fewer signers than a quorum."""
@@ -34,7 +34,7 @@ def signers_of_certificates_uncounted(find_fault: Any, _same: Any) -> Any:
     return find_other_fault, find_other_fault
 
 
-@_mutant((screening, "verify_certificate"), kills=("certificates",), on_all=True, needs=beside("thin-certificates"))
+@_mutant((screening, "verify_certificate"), kills=("certificates",), on_all=True, needs=beside("invalid-certificates"))
 def signatures_of_certificates_unchecked(_original: Any) -> Any:
     """A certificate from a peer is taken whatever its signatures are."""
     return lambda _scheme, _certificate, _validators: True

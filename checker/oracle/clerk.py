@@ -1,4 +1,4 @@
-"""The program `clerk` as docs/programs.md has it."""
+"""The program `script-actor` as docs/programs.md has it."""
 
 from collections.abc import Callable
 from typing import Any

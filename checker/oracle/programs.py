@@ -141,6 +141,6 @@ PROGRAMS: dict[str, Program] = {
     "default-agent": {"get_gas_bid": agents.bid_by_default},
     "risk-agent": {"assess": agents.assess, "get_gas_bid": agents.bid_by_risk},
     "chaos-agent": {"get_gas_bid": agents.bid_badly},
-    "clerk": {"run": clerk.run, "note": clerk.note, "handle_timer": clerk.fire, "get_gas_bid": clerk.bid},
+    "script-actor": {"run": clerk.run, "note": clerk.note, "handle_timer": clerk.fire, "get_gas_bid": clerk.bid},
 }
 """Handlers by the names of program and handler."""

@@ -22,7 +22,17 @@ ALIASES: Final[dict[Keys, Keys]] = {
 """Old places of keys with their new ones."""
 
 VALUES: Final[dict[Keys, dict[str, str]]] = {
+    ("workload", "*", "kind"): {"edge-cases": "boundary-cases"},
     ("faults", "*", "kind"): {"dishonest": "byzantine"},
+    ("faults", "*", "manner"): {"jammed": "held", "slowed": "delayed"},
+    ("faults", "*", "behaviour"): {
+        "drag-time": "skew-timestamps",
+        "exchange-certificate": "mismatched-certificate",
+        "misshape": "malformed-votes",
+        "odd-encoding": "noncanonical-encoding",
+        "thin-certificates": "invalid-certificates",
+        "usurp": "propose-ahead",
+    },
     ("expect", "fails"): FORMER_NAMES,
 }
 """Old values with their new ones, by the key that has them; `*` is any name."""

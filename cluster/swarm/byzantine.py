@@ -27,7 +27,7 @@ PROPOSING: Final = (
     "silent-leader",
     "forge-block",
     "forge-block",
-    "drag-time",
+    "skew-timestamps",
     "forge-header",
     "forge-header",
     "forge-body",
@@ -50,11 +50,11 @@ SPEAKING: Final = (
     "forge-snapshot",
     "forge-snapshot",
     "probe-snapshots",
-    "thin-certificates",
+    "invalid-certificates",
     "garbage",
     "flood",
-    "odd-encoding",
-    "misshape",
+    "noncanonical-encoding",
+    "malformed-votes",
 )
 """Behaviours in what is said of others' blocks, and in answers."""
 
@@ -77,22 +77,22 @@ def draw_byzantine(hand: Draw, validators: int, engine: DrawnEngine) -> dict[str
     """
     proposing, speaking = (engine.admitted(each) for each in (PROPOSING, SPEAKING))
     # Under the engine's own name: else each engine would be dealt the same in the same turn.
-    key = f"dishonest.{engine.name}"
+    key = f"byzantine.{engine.name}"
     if not speaking or not hand.dealt(key, IS_THERE):
         return {}
     own = hand.hand(key, IS_THERE)
-    count = own.between("dishonest.count", 1, faults_of(validators))
-    nodes = own.some_of("dishonest.validators", range(validators), count)
+    count = own.between("byzantine.count", 1, faults_of(validators))
+    nodes = own.some_of("byzantine.validators", range(validators), count)
     leading = list(dict.fromkeys(own.next_of(f"{key}.proposing", (*proposing, *engine.proposing), SIDES)))
     others = list(dict.fromkeys(own.next_of(f"{key}.speaking", (*speaking, *engine.speaking), SIDES)))
     found: dict[str, Plain] = {}
     for place, behaviour in enumerate([*leading, *others]):
         node = nodes[place % count]
         # The first that proposes is asked first: each time would leave the other nothing.
-        every = len(leading) - place if place < len(leading) else own.one_of(f"dishonest.{behaviour}.every", (1, 1, 2))
+        every = len(leading) - place if place < len(leading) else own.one_of(f"byzantine.{behaviour}.every", (1, 1, 2))
         fault = {"every": every if count == 1 or place >= len(leading) else 1}
         found[f"{behaviour}-{node}"] = fault | _draw_one(
-            own, f"dishonest.{behaviour}", node, behaviour, engine=engine, validators=validators
+            own, f"byzantine.{behaviour}", node, behaviour, engine=engine, validators=validators
         )
     return found
 

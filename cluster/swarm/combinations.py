@@ -78,7 +78,7 @@ def combine(draw: Draw, chain: Plain) -> Plain:
 def _combine(draw: Draw, chain: Plain) -> Plain:
     if chain["policy"] == "aptos":
         return _crowd_queue(draw, chain)
-    if chain["policy"] == "gba-auction" and draw.chance("sliced.is_on", SLICED_PERCENT):
+    if chain["policy"] == "gba-auction" and draw.chance("equal-slices.is_on", SLICED_PERCENT):
         equal = {"weight_min": [1, 1], "weight_max": [1, 1], "starvation_floor": [1, 1]}
         timers = {**chain["timers"], "lane_timer_cycles": SLICED_CYCLES}
         chain = {**chain, "policy_parameters": {**chain["policy_parameters"], **equal}, "timers": timers}
@@ -87,7 +87,7 @@ def _combine(draw: Draw, chain: Plain) -> Plain:
     dismissing = dismiss(draw, chain)
     if dismissing is not None:
         return dismissing
-    if draw.chance("hurried.is_there", HURRIED_PERCENT):
+    if draw.chance("forced-timers.is_on", HURRIED_PERCENT):
         lane = {
             "max_allowed_delays": 1,
             "excessive_delay": "force",
@@ -96,7 +96,7 @@ def _combine(draw: Draw, chain: Plain) -> Plain:
         }
         timers = {**chain["timers"], "lane_timer_cycles": NARROW_LANE_CYCLES}
         chain = {**chain, "lane": {**chain["lane"], **lane}, "timers": timers}
-    if draw.chance("pinned.is_on", PINNED_PERCENT):
+    if draw.chance("fixed-basefee.is_on", PINNED_PERCENT):
         lane = {
             "min_lane_basefee": PINNED_PRICE,
             "initial_lane_basefee": PINNED_PRICE,
@@ -104,7 +104,7 @@ def _combine(draw: Draw, chain: Plain) -> Plain:
         }
         timers = {**chain["timers"], "lane_timer_cycles": NARROW_LANE_CYCLES}
         chain = {**chain, "lane": {**chain["lane"], **lane, "lane_multiplier": (1, 1)}, "timers": timers}
-    if draw.chance("combined.has_triggers", WATCHING_PERCENT):
+    if draw.chance("state-triggers.is_on", WATCHING_PERCENT):
         chain = {**chain, "state_triggers": True}
     return chain
 
@@ -120,11 +120,11 @@ def draw_combined(draw: Draw, chain: Plain) -> dict[str, Plain]:
     if (
         "lane" in chain
         and chain["lane"]["max_allowed_delays"] == 1
-        and draw.chance("hurried.is_there", HURRIED_PERCENT)
+        and draw.chance("forced-timers.is_on", HURRIED_PERCENT)
     ):
-        found["hurried"] = {
+        found["forced-timers"] = {
             "kind": "heartbeats",
-            "actors": draw.between("hurried.actors", 4, 7),
+            "actors": draw.between("forced-timers.actors", 4, 7),
             "interval_slots": 1,
             "gas_limit": NARROW_GAS_LIMIT,
             "agent": "sum",
@@ -139,7 +139,7 @@ def _has_triggers(chain: Plain) -> bool:
 
 def _crowd_queue(draw: Draw, chain: Plain) -> Plain:
     """Return a queue between whose transactions entries run, in some runs with hardly room for one of each."""
-    if chain["policy_parameters"].get("position") != "price" or not draw.chance("crowded.is_on", CROWDED_PERCENT):
+    if chain["policy_parameters"].get("position") != "price" or not draw.chance("small-blocks.is_on", CROWDED_PERCENT):
         return chain
     timers = {**chain["timers"], "max_cells_per_fire": CROWDED_CELLS - 4_000}
     return {**chain, "block_cells": CROWDED_CELLS, "timers": timers}
@@ -153,41 +153,41 @@ def _limit_watches(draw: Draw, chain: Plain) -> Plain:
 
 
 def _draw_pinned(draw: Draw, _chain: Plain) -> Plain:
-    return draw_few(draw, "pinned", max_fee=PINNED_PRICE, tips=[0])
+    return draw_few(draw, "fixed-basefee", max_fee=PINNED_PRICE, tips=[0])
 
 
 def _draw_clamped(draw: Draw, _chain: Plain) -> Plain:
-    return draw_few(draw, "clamped", max_fee=1_000, tips=[700])
+    return draw_few(draw, "capped-tips", max_fee=1_000, tips=[700])
 
 
 def _draw_beggars(draw: Draw, chain: Plain) -> Plain:
     """Heartbeats that can pay for all cycles of a fire and some of its cells; where they bid, for just the bid."""
     gas_limit = min(MISER_GAS_LIMIT, ceiling_of(chain))
-    cells = chain["timers"]["max_cells_per_fire"] * draw.between("beggars.share", 1, 9) // 10
+    cells = chain["timers"]["max_cells_per_fire"] * draw.between("underfunded.share", 1, 9) // 10
     beggars: Plain = {
         "kind": "heartbeats",
-        "actors": draw.between("beggars.actors", 1, 3),
+        "actors": draw.between("underfunded.actors", 1, 3),
         "gas_limit": gas_limit,
         "funds": (gas_limit + cells) * max(chain["min_basefee"], 800),
-        "start_ms": draw.between("beggars.start_ms", 1_500, 6_000),
+        "start_ms": draw.between("underfunded.start_ms", 1_500, 6_000),
     }
     if "bias_lambda" in chain.get("policy_parameters", {}):
         bid = max(chain["policy_parameters"]["reserve"], 4_000)
-        beggars |= {"bid": bid, "funds": bid - draw.one_of("beggars.less", (0, 0, 1))}
+        beggars |= {"bid": bid, "funds": bid - draw.one_of("underfunded.less", (0, 0, 1))}
     return beggars
 
 
 def _draw_tiny(draw: Draw, chain: Plain) -> Plain:
     """Timers whose gas limit is next to nothing, or all that a fire may have."""
-    first_slot = draw.between("tiny.first_slot", 4, 9)
+    first_slot = draw.between("extreme-gas-limits.first_slot", 4, 9)
     return {
         "kind": "storm",
         "actors": 1,
-        "timers_per_actor": draw.between("tiny.timers_per_actor", 3, 8),
+        "timers_per_actor": draw.between("extreme-gas-limits.timers_per_actor", 3, 8),
         "first_slot": first_slot,
         "spread_slots": 2,
         "ttl_slots": 5,
-        "gas_limit": draw.one_of("tiny.gas_limit", TINY_LIMITS) or ceiling_of(chain),
+        "gas_limit": draw.one_of("extreme-gas-limits.gas_limit", TINY_LIMITS) or ceiling_of(chain),
         "max_fee": 100_000,
         "tips": [60],
     }
@@ -197,12 +197,12 @@ def _draw_precise(draw: Draw, chain: Plain) -> Plain:
     """Heartbeats with just the cycles that a beat takes, or one less."""
     precise: Plain = {
         "kind": "heartbeats",
-        "actors": draw.between("precise.actors", 1, 2),
-        "interval_slots": draw.between("precise.interval_slots", 1, 2),
-        "gas_limit": cycles_of("heartbeats", chain) - draw.one_of("precise.less", (0, 0, 0, 1)),
+        "actors": draw.between("exact-gas-limits.actors", 1, 2),
+        "interval_slots": draw.between("exact-gas-limits.interval_slots", 1, 2),
+        "gas_limit": cycles_of("heartbeats", chain) - draw.one_of("exact-gas-limits.less", (0, 0, 0, 1)),
     }
     if "bias_lambda" in chain.get("policy_parameters", {}):
-        precise["bid"] = max(draw.one_of("precise.bid", (700, 4_000)), chain["policy_parameters"]["reserve"])
+        precise["bid"] = max(draw.one_of("exact-gas-limits.bid", (700, 4_000)), chain["policy_parameters"]["reserve"])
     return precise
 
 
@@ -211,21 +211,21 @@ def _draw_short(draw: Draw, chain: Plain) -> Plain:
     need, base_gas = NEEDS["heartbeats"], chain["policy_parameters"].get("base_gas", 100)
     most = CELL_GAS * need.cells
     # Just enough, a unit less, or anything below.
-    more = draw.one_of("short.is_exact", (most, most - 1, draw.between("short.more", 0, most)))
+    more = draw.one_of("insufficient-gas.is_exact", (most, most - 1, draw.between("insufficient-gas.more", 0, most)))
     gas_limit = cycles_of("heartbeats", chain) + base_gas + more
-    start_ms = draw.between("short.start_ms", 500, 4_000)
+    start_ms = draw.between("insufficient-gas.start_ms", 500, 4_000)
     return {"kind": "heartbeats", "actors": 1, "gas_limit": min(gas_limit, ceiling_of(chain)), "start_ms": start_ms}
 
 
 def _draw_edges(draw: Draw, _chain: Plain) -> Plain:
     """Calls that the queue refuses, a few groups of them."""
     return {
-        "kind": "edge-cases",
+        "kind": "boundary-cases",
         "about": "queue",
-        "first": draw.one_of("edges.first", range(len(QUEUE_CASES))),
-        "count": draw.between("edges.count", 2, len(QUEUE_CASES)),
-        "start_ms": draw.between("edges.start_ms", 1_000, 5_000),
-        "every_ms": draw.one_of("edges.every_ms", (30, 100, 400)),
+        "first": draw.one_of("queue-refusals.first", range(len(QUEUE_CASES))),
+        "count": draw.between("queue-refusals.count", 2, len(QUEUE_CASES)),
+        "start_ms": draw.between("queue-refusals.start_ms", 1_000, 5_000),
+        "every_ms": draw.one_of("queue-refusals.every_ms", (30, 100, 400)),
     }
 
 
@@ -275,13 +275,13 @@ def _charges_poor(chain: Plain) -> bool:
 
 
 _COMBINED: Final[Mapping[str, Suited]] = {
-    "tiny": (TINY_PERCENT, _has_lane, _draw_tiny),
-    "pinned": (PINNED_PERCENT, _is_pinned, _draw_pinned),
-    "clamped": (CLAMPED_PERCENT, _follows_lane, _draw_clamped),
-    "beggars": (BEGGARS_PERCENT, _charges_poor, _draw_beggars),
-    "precise": (PRECISE_PERCENT, may_be_precise, _draw_precise),
-    "short": (SHORT_PERCENT, _has_queue, _draw_short),
-    "edges": (EDGES_PERCENT, _has_queue, _draw_edges),
+    "extreme-gas-limits": (TINY_PERCENT, _has_lane, _draw_tiny),
+    "fixed-basefee": (PINNED_PERCENT, _is_pinned, _draw_pinned),
+    "capped-tips": (CLAMPED_PERCENT, _follows_lane, _draw_clamped),
+    "underfunded": (BEGGARS_PERCENT, _charges_poor, _draw_beggars),
+    "exact-gas-limits": (PRECISE_PERCENT, may_be_precise, _draw_precise),
+    "insufficient-gas": (SHORT_PERCENT, _has_queue, _draw_short),
+    "queue-refusals": (EDGES_PERCENT, _has_queue, _draw_edges),
     "watchers": (WATCHED_PERCENT, _has_triggers, _draw_watchers),
     **CORNER_WORKLOADS,
 }

@@ -81,7 +81,7 @@ def draw_few(draw: Draw, name: str, *, max_fee: int, tips: list[int]) -> Plain:
 
 def _draw_resized(draw: Draw, chain: Plain) -> dict[str, Plain]:
     """Timers far ahead, some of them for the time after the run, and a ring that becomes too short for most of them."""
-    timers, first_slot = chain["timers"], draw.between("resized.first_slot", 6, 9)
+    timers, first_slot = chain["timers"], draw.between("ring-resize.first_slot", 6, 9)
     spread_slots = min(FAR_SLOTS, timers["max_ttl_blocks"] - SHORT_TTL_SLOTS - first_slot)
     count = min(spread_slots, timers["max_timers_per_actor"])
     far: Plain = {
@@ -94,34 +94,34 @@ def _draw_resized(draw: Draw, chain: Plain) -> dict[str, Plain]:
         "ttl_slots": SHORT_TTL_SLOTS,
         "unfunded_actors": 0,
         "gas_limit": min(MISER_GAS_LIMIT, ceiling_of(chain)),
-        "start_ms": draw.one_of("resized.start_ms", (0, 600)),
+        "start_ms": draw.one_of("ring-resize.start_ms", (0, 600)),
     }
     if "lane" in chain:
         far["max_fee"], far["tips"] = 100_000, [3]
     if chain["policy"] in DRAWN_POLICIES:
-        far = DRAWN_POLICIES[chain["policy"]].fit(draw, "resized", far, chain) or far
+        far = DRAWN_POLICIES[chain["policy"]].fit(draw, "ring-resize", far, chain) or far
     # A long ring first, so that the buckets are made within its range.
     long_ring = {"ring_size": 4_096}
     short = {
-        "ring_size": draw.one_of("resized.ring_size", (2, 3, 8)),
-        "epoch_length": draw.one_of("resized.epoch", (2, 5)),
+        "ring_size": draw.one_of("ring-resize.ring_size", (2, 3, 8)),
+        "epoch_length": draw.one_of("ring-resize.epoch", (2, 5)),
     }
     actions = [
         {"do": "govern", "at_ms": at_ms, "set": {f"system:cip1:{key}": size for key, size in sizes.items()}}
-        for at_ms, sizes in ((0, long_ring), (draw.between("resized.at_ms", 3_500, 6_000), short))
+        for at_ms, sizes in ((0, long_ring), (draw.between("ring-resize.at_ms", 3_500, 6_000), short))
     ]
-    return {"far-ahead": far, "resized": {"kind": "governance", "actions": actions, "is_deployer": True}}
+    return {"distant-timers": far, "ring-resize": {"kind": "governance", "actions": actions, "is_deployer": True}}
 
 
 def _draw_dismissed(draw: Draw, _chain: Plain) -> Plain:
     """Timers that a narrow lane lets wait until they are cancelled, paid for by their actors or by their sender."""
-    few = draw_few(draw, "dismissed", max_fee=100_000, tips=[1])
-    return {**few, "payer": draw.one_of("dismissed.payer", ("actor", "sender"))}
+    few = draw_few(draw, "cancelled-for-delay", max_fee=100_000, tips=[1])
+    return {**few, "payer": draw.one_of("cancelled-for-delay.payer", ("actor", "sender"))}
 
 
 def _draw_favoured(draw: Draw, _chain: Plain) -> Plain:
     """Timers that their sender pays for, and whose agent bids by what their actor has."""
-    few = draw_few(draw, "favoured", max_fee=0, tips=[])
+    few = draw_few(draw, "sponsored-timers", max_fee=0, tips=[])
     del few["max_fee"], few["tips"]
     return {**few, "payer": "sender", "agent": "sum"}
 
@@ -130,13 +130,13 @@ def _draw_asked(draw: Draw, chain: Plain) -> Plain:
     """Heartbeats whose agent fails, or bids what is absurd or too little."""
     asked: Plain = {
         "kind": "heartbeats",
-        "actors": draw.between("asked.actors", 1, 3),
+        "actors": draw.between("failing-agents.actors", 1, 3),
         "interval_slots": 1,
         "gas_limit": max(min(NARROW_GAS_LIMIT, ceiling_of(chain)), cycles_of("heartbeats", chain)),
-        "agent": draw.one_of("asked.agent", BAD_AGENTS),
-        "start_ms": draw.between("asked.start_ms", 500, 4_000),
+        "agent": draw.one_of("failing-agents.agent", BAD_AGENTS),
+        "start_ms": draw.between("failing-agents.start_ms", 500, 4_000),
     }
-    if "lane" in chain and draw.chance("asked.states_fee", 50):
+    if "lane" in chain and draw.chance("failing-agents.states_fee", 50):
         asked["max_fee"] = 100_000
     return asked
 
@@ -145,9 +145,9 @@ def _draw_spent(draw: Draw, chain: Plain) -> Plain:
     """Fires of one block, of which the first spends what the others would cost."""
     spent: Plain = {
         "kind": "storm",
-        "actors": draw.between("spent.actors", 1, 2),
-        "timers_per_actor": draw.between("spent.timers_per_actor", 5, 12),
-        "first_slot": draw.between("spent.first_slot", 6, 10),
+        "actors": draw.between("drained-payers.actors", 1, 2),
+        "timers_per_actor": draw.between("drained-payers.timers_per_actor", 5, 12),
+        "first_slot": draw.between("drained-payers.first_slot", 6, 10),
         "spread_slots": 2,
         "ttl_slots": SHORT_TTL_SLOTS,
         "gas_limit": min(MISER_GAS_LIMIT, ceiling_of(chain)),
@@ -163,12 +163,12 @@ def _draw_spent(draw: Draw, chain: Plain) -> Plain:
 def draw_corners(draw: Draw, chain: Plain) -> dict[str, Plain]:
     """Return some groups of transactions at the limits of rules that the policy has, by name."""
     return {
-        f"corners-{place}": {
-            "kind": "edge-cases",
+        f"policy-boundaries-{place}": {
+            "kind": "boundary-cases",
             "first": number,
             "count": 1,
-            "start_ms": draw.between(f"corners.{place}.start_ms", 300, 5_000),
-            "every_ms": draw.one_of(f"corners.{place}.every_ms", (30, 100)),
+            "start_ms": draw.between(f"policy-boundaries.{place}.start_ms", 300, 5_000),
+            "every_ms": draw.one_of(f"policy-boundaries.{place}.every_ms", (30, 100)),
         }
         for place, number in enumerate(_corners_of(draw, chain), 1)
     }
@@ -176,7 +176,7 @@ def draw_corners(draw: Draw, chain: Plain) -> dict[str, Plain]:
 
 def _corners_of(draw: Draw, chain: Plain) -> list[int]:
     """Return the numbers of the groups that a chain is dealt: none comes again before all others have."""
-    dealt = draw.next_of("corners", CORNERS.get(chain["policy"], CORNERS["fifo"]), CORNERS_PER_CHAIN)
+    dealt = draw.next_of("policy-boundaries", CORNERS.get(chain["policy"], CORNERS["fifo"]), CORNERS_PER_CHAIN)
     # The last of one turn may be the first of the next.
     return list(dict.fromkeys(dealt))
 
@@ -205,10 +205,10 @@ def _draw_crowd(draw: Draw, _chain: Plain) -> Plain:
     """So many timers of one actor that a book of them has several blocks, which empty again."""
     first = next(number for number, case in enumerate(CASES) if case.__name__ == "_crowd")
     return {
-        "kind": "edge-cases",
+        "kind": "boundary-cases",
         "first": first,
         "count": 1,
-        "start_ms": draw.between("crowded-book.start_ms", 300, 2_500),
+        "start_ms": draw.between("large-book.start_ms", 300, 2_500),
     }
 
 
@@ -236,7 +236,7 @@ def _has_fees(chain: Plain) -> bool:
 
 def dismiss(draw: Draw, chain: Plain) -> Plain | None:
     """Return a chain with the lane that cancels what has waited for too long, None for most of them."""
-    if not draw.chance("dismissed.is_on", DISMISSED_PERCENT):
+    if not draw.chance("cancelled-for-delay.is_on", DISMISSED_PERCENT):
         return None
     lane = {"max_allowed_delays": 1, "excessive_delay": "cancel"}
     timers = {**chain["timers"], "lane_timer_cycles": NARROW_LANE_CYCLES}
@@ -245,14 +245,14 @@ def dismiss(draw: Draw, chain: Plain) -> Plain | None:
 
 def draw_resized(draw: Draw, chain: Plain) -> dict[str, Plain]:
     """Return the workloads of a ring that is made shorter, for some chains."""
-    return _draw_resized(draw, chain) if draw.chance("resized.is_on", RESIZED_PERCENT) else {}
+    return _draw_resized(draw, chain) if draw.chance("ring-resize.is_on", RESIZED_PERCENT) else {}
 
 
 CORNER_WORKLOADS: Final[Mapping[str, Suited]] = {
-    "dismissed": (DISMISSED_PERCENT * 5, _dismisses, _draw_dismissed),
-    "asked": (ASKED_PERCENT, _asks_agents, _draw_asked),
-    "favoured": (FAVOURED_PERCENT, _has_lane, _draw_favoured),
-    "spent": (SPENT_PERCENT, _has_fees, _draw_spent),
-    "crowded-book": (CROWDED_BOOK_PERCENT, _has_long_books, _draw_crowd),
+    "cancelled-for-delay": (DISMISSED_PERCENT * 5, _dismisses, _draw_dismissed),
+    "failing-agents": (ASKED_PERCENT, _asks_agents, _draw_asked),
+    "sponsored-timers": (FAVOURED_PERCENT, _has_lane, _draw_favoured),
+    "drained-payers": (SPENT_PERCENT, _has_fees, _draw_spent),
+    "large-book": (CROWDED_BOOK_PERCENT, _has_long_books, _draw_crowd),
 }
 """By name."""

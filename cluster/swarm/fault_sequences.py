@@ -39,7 +39,7 @@ def draw_fault_sequence(hand: Draw, validators: int, engine: DrawnEngine) -> Fau
         validators: The number of validators.
         engine: Their engine.
     """
-    return _draw_of(hand, validators, engine, subject="drama", deck=_DECK)
+    return _draw_of(hand, validators, engine, subject="correlated-faults", deck=_DECK)
 
 
 def draw_own(hand: Draw, validators: int, engine: DrawnEngine) -> Iterator[FaultSequence]:
@@ -54,7 +54,7 @@ def draw_own(hand: Draw, validators: int, engine: DrawnEngine) -> Iterator[Fault
 
 def draw_beside(hand: Draw, validators: int, engine: DrawnEngine) -> FaultSequence:
     """Return what goes with any sequence, as it is about single views; without any fault for some seeds."""
-    return _draw_of(hand, validators, engine, subject="beside", deck=_DECK_BESIDE)
+    return _draw_of(hand, validators, engine, subject="additional", deck=_DECK_BESIDE)
 
 
 def _draw_of(hand: Draw, validators: int, engine: DrawnEngine, *, subject: str, deck: Sequence[str]) -> FaultSequence:
@@ -83,31 +83,31 @@ def _draw_one(hand: Draw, validators: int, engine: DrawnEngine, *, key: str, mak
 
 def _bad_disk(draw: Draw, validators: int) -> FaultSequence:
     """One validator's disk is bad in two ways, and it restarts from it twice."""
-    node = draw.between("bad-disk.validator", 0, validators - 1)
-    ppm = draw.one_of("bad-disk.ppm", (150_000, 400_000))
-    files = draw.one_of("bad-disk.files", ([], ["blocks"], ["operations"], ["journal"]))
+    node = draw.between("corrupt-disk.validator", 0, validators - 1)
+    ppm = draw.one_of("corrupt-disk.ppm", (150_000, 400_000))
+    files = draw.one_of("corrupt-disk.files", ([], ["blocks"], ["operations"], ["journal"]))
     fault = draw.one_of(
-        "bad-disk.kind",
+        "corrupt-disk.kind",
         (
             {"kind": "bit-rot", "ppm": ppm, "files": files},
             {"kind": "stale-read", "ppm": ppm, "files": files},
             {"kind": "misdirected-write", "ppm": ppm, "files": files},
         ),
     )
-    first_ms = draw.between("bad-disk.first_ms", 4_500, 8_000)
-    second_ms = draw.between("bad-disk.second_ms", 10_000, 13_000)
+    first_ms = draw.between("corrupt-disk.first_ms", 4_500, 8_000)
+    second_ms = draw.between("corrupt-disk.second_ms", 10_000, 13_000)
     span: Plain = {
-        "start_ms": FAULTS_FROM_MS + draw.between("bad-disk.start_ms", 0, 2_000),
-        "stop_ms": FAULTS_UNTIL_MS - draw.between("bad-disk.stop_ms", 0, 2_000),
+        "start_ms": FAULTS_FROM_MS + draw.between("corrupt-disk.start_ms", 0, 2_000),
+        "stop_ms": FAULTS_UNTIL_MS - draw.between("corrupt-disk.stop_ms", 0, 2_000),
     }
     faults: dict[str, Plain] = {
-        "bad-disk": {**fault, "validator": node, **span},
+        "corrupt-disk": {**fault, "validator": node, **span},
         # A run's files are so short that one kind in one file often has no effect; a snapshot would be rotten always.
-        "rot-beside": {"kind": "bit-rot", "ppm": 60_000, "files": [*_SHORT_FILES], "validator": node, **span},
-        "first-restart": crash(node, first_ms, 600),
-        "second-restart": crash(node, second_ms, 600),
+        "added-bit-rot": {"kind": "bit-rot", "ppm": 60_000, "files": [*_SHORT_FILES], "validator": node, **span},
+        "first-crash": crash(node, first_ms, 600),
+        "second-crash": crash(node, second_ms, 600),
     }
-    if not draw.chance("bad-disk.is_asked", 50):
+    if not draw.chance("corrupt-disk.is_asked", 50):
         return FaultSequence(faults)
     asking = (node - 1) % validators
     back_ms = first_ms + 900
@@ -115,7 +115,7 @@ def _bad_disk(draw: Draw, validators: int) -> FaultSequence:
         faults
         | {
             "asking": {**away(asking, validators), "start_ms": 2_500, "stop_ms": back_ms},
-            "asking-it-alone": asked_alone(node, asking, validators, back_ms),
+            "single-responder": asked_alone(node, asking, validators, back_ms),
         },
         # Blocks one by one, and no snapshot of them all.
         {"sync": {"snapshot_gap_blocks": 256}},
@@ -125,8 +125,8 @@ def _bad_disk(draw: Draw, validators: int) -> FaultSequence:
 def _misdirected(draw: Draw, validators: int) -> FaultSequence:
     """One validator's writes land elsewhere, and it restarts from them twice."""
     sequence = _bad_disk(draw, validators)
-    ppm = draw.one_of("misdirected.ppm", (150_000, 400_000))
-    sequence.faults["bad-disk"] |= {"kind": "misdirected-write", "ppm": ppm}
+    ppm = draw.one_of("misdirected-writes.ppm", (150_000, 400_000))
+    sequence.faults["corrupt-disk"] |= {"kind": "misdirected-write", "ppm": ppm}
     return sequence
 
 
@@ -153,22 +153,27 @@ def _failing_disk(draw: Draw, validators: int) -> FaultSequence:
 
 def _power_cuts(draw: Draw, validators: int) -> FaultSequence:
     """All lose their power again and again, with disks so slow that there is always something to lose."""
-    everybody = draw.some_of("power-cuts.order", range(validators), validators)
+    everybody = draw.some_of("power-losses.order", range(validators), validators)
     faults: dict[str, Plain] = {}
     at_ms = 4_000
     for place in range(4):
-        at_ms += draw.between(f"power-cuts.{place}.wait_ms", 300, 2_500)
-        down_ms = draw.between(f"power-cuts.{place}.down_ms", 150, 500)
-        faults[f"power-cut-{place}"] = {
+        at_ms += draw.between(f"power-losses.{place}.wait_ms", 300, 2_500)
+        down_ms = draw.between(f"power-losses.{place}.down_ms", 150, 500)
+        faults[f"power-loss-{place}"] = {
             "kind": "blackout",
             "validators": everybody,
             "at_ms": at_ms,
             "restart_ms": at_ms + down_ms,
         }
         at_ms += down_ms + 100
-    if draw.chance("power-cuts.is_torn", 50):
-        faults["torn-tails"] = {"kind": "torn-writes", "validators": everybody, "start_ms": 2_000, "stop_ms": 16_000}
-    return FaultSequence(faults, {"costs": {"sync_us": draw.one_of("power-cuts.sync_us", (40_000, 120_000))}})
+    if draw.chance("power-losses.is_torn", 50):
+        faults["torn-writes-at-crash"] = {
+            "kind": "torn-writes",
+            "validators": everybody,
+            "start_ms": 2_000,
+            "stop_ms": 16_000,
+        }
+    return FaultSequence(faults, {"costs": {"sync_us": draw.one_of("power-losses.sync_us", (40_000, 120_000))}})
 
 
 def _absent_leader(draw: Draw, validators: int) -> FaultSequence:
@@ -179,44 +184,49 @@ def _absent_leader(draw: Draw, validators: int) -> FaultSequence:
         faults["absent-leader"] = {"kind": "isolate-leader", "start_ms": 3_000, "stop_ms": 12_500}
     for place, node in enumerate(others[:3]):
         at_ms = 4_500 + 3_300 * place + draw.between(f"absent-leader.{place}.at_ms", 0, 2_500)
-        faults[f"brief-{place}"] = crash(node, at_ms, 300)
+        faults[f"brief-crash-{place}"] = crash(node, at_ms, 300)
     if draw.chance("absent-leader.is_unanswered", 60):
-        faults["no-answer"] = {**drop([*ANSWERS]), "start_ms": 3_000, "stop_ms": 13_000}
+        faults["lost-answers"] = {**drop([*ANSWERS]), "start_ms": 3_000, "stop_ms": 13_000}
     return FaultSequence(faults)
 
 
 def _far_behind(draw: Draw, validators: int) -> FaultSequence:
     """One validator misses many blocks, and the first peers that it asks do not answer, or not well."""
-    node = draw.between("far-behind.validator", 0, validators - 1)
-    start_ms = draw.between("far-behind.start_ms", 2_000, 3_500)
-    back_ms = draw.between("far-behind.back_ms", 8_500, 10_500)
-    kinds = draw.one_of("far-behind.kinds", (["SnapshotOffer"], ["SnapshotChunk"], ["BlockResponse"], [*_ANSWERS]))
+    node = draw.between("lagging-validator.validator", 0, validators - 1)
+    start_ms = draw.between("lagging-validator.start_ms", 2_000, 3_500)
+    back_ms = draw.between("lagging-validator.back_ms", 8_500, 10_500)
+    kinds = draw.one_of(
+        "lagging-validator.kinds", (["SnapshotOffer"], ["SnapshotChunk"], ["BlockResponse"], [*_ANSWERS])
+    )
     absent = {**away(node, validators), "start_ms": start_ms, "stop_ms": back_ms}
-    is_lied_to = draw.chance("far-behind.is_lied_to", 55)
+    is_lied_to = draw.chance("lagging-validator.is_served_forgeries", 55)
     # Beside a wiped disk a Byzantine validator would be one too many.
-    if not is_lied_to and draw.chance("far-behind.is_wiped", 40):
+    if not is_lied_to and draw.chance("lagging-validator.is_wiped", 40):
         absent = {"kind": "wipe", "validator": node, "at_ms": start_ms + 3_000, "restart_ms": back_ms}
-    silent = [(node + 1) % validators, *([(node + 2) % validators] if draw.chance("far-behind.is_two", 50) else [])]
+    silent = [
+        (node + 1) % validators,
+        *([(node + 2) % validators] if draw.chance("lagging-validator.is_two", 50) else []),
+    ]
     others = [other for other in range(validators) if other != node]
     faults: dict[str, Plain] = {
-        "far-behind": absent,
-        "no-answer": {**drop(kinds, silent, [node]), "start_ms": 2_000, "stop_ms": 15_000},
+        "lagging-validator": absent,
+        "lost-answers": {**drop(kinds, silent, [node]), "start_ms": 2_000, "stop_ms": 15_000},
     }
-    if draw.chance("far-behind.is_noisy", 40):
-        faults["noise"] = {
+    if draw.chance("lagging-validator.is_noisy", 40):
+        faults["corruption"] = {
             "kind": "links",
             "between": [[node, other] for other in others],
             "corrupt_ppm": 150_000,
             "start_ms": 2_000,
             "stop_ms": 14_000,
         }
-    gap = draw.one_of("far-behind.snapshot_gap_blocks", (2, 3, 256))
+    gap = draw.one_of("lagging-validator.snapshot_gap_blocks", (2, 3, 256))
     if is_lied_to:
         # The first peer that it asks for a snapshot forges what it serves.
         span: Plain = {"start_ms": 2_000, "stop_ms": 15_500}
-        del faults["no-answer"]
-        forging = draw.one_of("far-behind.behaviour", ("forge-answers", "forge-snapshot"))
-        faults["liar"] = {"kind": "byzantine", "validator": silent[0], "behaviour": forging, **span}
+        del faults["lost-answers"]
+        forging = draw.one_of("lagging-validator.behaviour", ("forge-answers", "forge-snapshot"))
+        faults["forger"] = {"kind": "byzantine", "validator": silent[0], "behaviour": forging, **span}
         gap = min(gap, 3)
     return FaultSequence(faults, {"sync": {"snapshot_gap_blocks": gap, "chunk_bytes": SMALL_CHUNK_BYTES}})
 
@@ -230,33 +240,33 @@ def _lost_certificates(draw: Draw, validators: int) -> FaultSequence:
         {
             "absent": crash(absent, 2_500, 10_000),
             "lost": {**drop(lost, to=[node]), "start_ms": 3_000, "stop_ms": 9_000},
-            "no-answer": {**drop([*ANSWERS], silent, [node]), "start_ms": 3_000, "stop_ms": 14_000},
+            "lost-answers": {**drop([*ANSWERS], silent, [node]), "start_ms": 3_000, "stop_ms": 14_000},
         }
     )
 
 
 def _noise(draw: Draw, validators: int) -> FaultSequence:
     """Bytes change on every link, and answers with blocks are lost to some, who go by what arrived damaged."""
-    some = sorted(draw.some_of("noise.to", range(validators), 2))
+    some = sorted(draw.some_of("corruption.to", range(validators), 2))
     return FaultSequence(
         {
-            "noise": {
+            "corruption": {
                 "kind": "links",
-                "corrupt_ppm": draw.one_of("noise.corrupt_ppm", (60_000, 150_000)),
-                "duplicate_ppm": draw.one_of("noise.duplicate_ppm", (0, 200_000)),
+                "corrupt_ppm": draw.one_of("corruption.corrupt_ppm", (60_000, 150_000)),
+                "duplicate_ppm": draw.one_of("corruption.duplicate_ppm", (0, 200_000)),
                 "start_ms": 2_000,
                 "stop_ms": 14_000,
             },
-            "late-blocks": {**drop(["BlockResponse"], to=some), "start_ms": 3_000, "stop_ms": 12_000},
+            "lost-blocks": {**drop(["BlockResponse"], to=some), "start_ms": 3_000, "stop_ms": 12_000},
         }
     )
 
 
 def _joined_twice(draw: Draw, validators: int) -> FaultSequence:
     """One validator misses so many blocks that it joins from a snapshot, and in the same life once more."""
-    node = draw.between("joined-twice.validator", 0, validators - 1)
+    node = draw.between("two-snapshot-joins.validator", 0, validators - 1)
     cut = away(node, validators)
-    first_ms, second_ms = (draw.between(f"joined-twice.{ms}_ms", ms, ms + 500) for ms in (2_000, 9_400))
+    first_ms, second_ms = (draw.between(f"two-snapshot-joins.{ms}_ms", ms, ms + 500) for ms in (2_000, 9_400))
     # With answers of blocks it would often have all of them before it knows that they are final.
     lost: Plain = {**drop(["BlockResponse"], to=[node]), "start_ms": 2_000, "stop_ms": 18_000}
     return FaultSequence(
@@ -265,40 +275,53 @@ def _joined_twice(draw: Draw, validators: int) -> FaultSequence:
             "second-absence": {**cut, "start_ms": second_ms, "stop_ms": second_ms + 5_200},
             "lost-blocks": lost,
         },
-        {"sync": {"snapshot_gap_blocks": 2, "chunk_bytes": draw.one_of("joined-twice.chunk_bytes", (8_000, 1 << 20))}},
+        {
+            "sync": {
+                "snapshot_gap_blocks": 2,
+                "chunk_bytes": draw.one_of("two-snapshot-joins.chunk_bytes", (8_000, 1 << 20)),
+            }
+        },
     )
 
 
 def _dark_view(draw: Draw, validators: int) -> FaultSequence:
     """All lose their power within one view, and as many as the cluster can bear stay off: each vote counts again."""
-    order = draw.some_of("dark-view.order", range(validators), validators)
+    order = draw.some_of("blackout-in-view.order", range(validators), validators)
     off, back = order[: faults_of(validators)], order[faults_of(validators) :]
-    at_ms = draw.between("dark-view.at_ms", 0, 40)
+    at_ms = draw.between("blackout-in-view.at_ms", 0, 40)
     # Of the votes that somebody sends: in the midst of those of one view.
-    nth = draw.between("dark-view.nth", 8, 30)
+    nth = draw.between("blackout-in-view.nth", 8, 30)
     anchor: Plain = {"event": "vote", "nth": nth, "from_ms": FAULTS_FROM_MS, "by_ms": FAULTS_UNTIL_MS - 8_000}
     dark: Plain = {"kind": "blackout", "at_ms": at_ms, "anchor": anchor}
     return FaultSequence(
         {
-            "dark-view": {**dark, "validators": back, "restart_ms": at_ms + draw.between("dark-view.ms", 150, 900)},
-            "off": {**dark, "validators": off, "restart_ms": at_ms + draw.between("dark-view.off_ms", 4_000, 7_000)},
+            "blackout-in-view": {
+                **dark,
+                "validators": back,
+                "restart_ms": at_ms + draw.between("blackout-in-view.ms", 150, 900),
+            },
+            "long-power-loss": {
+                **dark,
+                "validators": off,
+                "restart_ms": at_ms + draw.between("blackout-in-view.off_ms", 4_000, 7_000),
+            },
         },
-        {"costs": {"sync_us": draw.one_of("dark-view.sync_us", (2_000, 15_000))}},
+        {"costs": {"sync_us": draw.one_of("blackout-in-view.sync_us", (2_000, 15_000))}},
     )
 
 
 def _few_answers(draw: Draw, validators: int) -> FaultSequence:
     """A partition comes and goes, and peers answer once or twice a second to one who misses blocks and asks often."""
-    node = draw.between("few-answers.validator", 0, validators - 1)
+    node = draw.between("answer-limit.validator", 0, validators - 1)
     others = away(node, validators)["groups"]
-    pace = {"cut_ms": draw.one_of("few-answers.cut_ms", (300, 900)), "open_ms": 700}
+    pace = {"cut_ms": draw.one_of("answer-limit.cut_ms", (300, 900)), "open_ms": 700}
     return FaultSequence(
         {
             "flapping": {"kind": "flapping", "groups": others, **pace, "start_ms": 2_500, "stop_ms": 14_000},
-            "no-answer": {**drop(["BlockRelay", "BlockResponse"], to=[node]), "start_ms": 2_500, "stop_ms": 10_000},
+            "lost-answers": {**drop(["BlockRelay", "BlockResponse"], to=[node]), "start_ms": 2_500, "stop_ms": 10_000},
         },
         {
-            "costs": {"answers_per_second": draw.between("few-answers.limit", 1, 2)},
+            "costs": {"answers_per_second": draw.between("answer-limit.limit", 1, 2)},
             "consensus": {"fetch_timeout_ms": 100},
         },
     )
@@ -306,15 +329,15 @@ def _few_answers(draw: Draw, validators: int) -> FaultSequence:
 
 def _two_clogs(draw: Draw, validators: int) -> FaultSequence:
     """Two clogs hold one link, and the one that ends first must not let anything through."""
-    node, peer = draw.some_of("two-clogs.between", range(validators), 2)
-    start_ms = draw.between("two-clogs.start_ms", 2_500, 6_000)
-    middle_ms = start_ms + draw.between("two-clogs.first_ms", 600, 2_500)
-    stop_ms = middle_ms + draw.between("two-clogs.second_ms", 1_500, 4_000)
+    node, peer = draw.some_of("overlapping-clogs.between", range(validators), 2)
+    start_ms = draw.between("overlapping-clogs.start_ms", 2_500, 6_000)
+    middle_ms = start_ms + draw.between("overlapping-clogs.first_ms", 600, 2_500)
+    stop_ms = middle_ms + draw.between("overlapping-clogs.second_ms", 1_500, 4_000)
     first = {"between": [[node, peer]], "start_ms": start_ms, "stop_ms": stop_ms - 700}
-    second = {"validators": [node], "way": draw.one_of("two-clogs.way", ("in", "out", "both"))}
+    second = {"validators": [node], "way": draw.one_of("overlapping-clogs.way", ("in", "out", "both"))}
     return FaultSequence(
         {
-            "first-clog": {"kind": "clog", "release_gap_ms": draw.one_of("two-clogs.gap_ms", (0, 10)), **first},
+            "first-clog": {"kind": "clog", "release_gap_ms": draw.one_of("overlapping-clogs.gap_ms", (0, 10)), **first},
             "second-clog": {"kind": "clog", **second, "start_ms": middle_ms, "stop_ms": stop_ms},
         }
     )
@@ -322,19 +345,19 @@ def _two_clogs(draw: Draw, validators: int) -> FaultSequence:
 
 def _two_at_a_boundary(draw: Draw, validators: int) -> FaultSequence:
     """One validator loses its power between two writes, another one with it, and both prune their journals."""
-    node, other = draw.some_of("two-at-once.validators", range(validators), 2)
+    node, other = draw.some_of("paired-crash.validators", range(validators), 2)
     boundary = draw.one_of(
-        "two-at-once.boundary", ("before-append", "after-append", "after-sync", "after-send", "mid-prune", "mid-prune")
+        "paired-crash.boundary", ("before-append", "after-append", "after-sync", "after-send", "mid-prune", "mid-prune")
     )
     return FaultSequence(
         {
-            "two-at-once": {
+            "paired-crash": {
                 "kind": "crash-at-boundary",
                 "validator": node,
                 "also": [other],
                 "boundary": boundary,
-                "occurrence": 1 if boundary == "mid-prune" else draw.between("two-at-once.occurrence", 5, 60),
-                "restart_after_ms": draw.between("two-at-once.restart_after_ms", 100, 2_500),
+                "occurrence": 1 if boundary == "mid-prune" else draw.between("paired-crash.occurrence", 5, 60),
+                "restart_after_ms": draw.between("paired-crash.restart_after_ms", 100, 2_500),
                 "start_ms": FAULTS_FROM_MS,
                 "stop_ms": 14_000,
             }
@@ -367,9 +390,9 @@ _LISTS: Final[Mapping[str, _Makers]] = {
     "correlated": _CORRELATED,
     "guards": GUARD_SEQUENCES,
     "disks": DISK_SEQUENCES,
-    "turns": TURN_SEQUENCES,
-    "lags": LAG_SEQUENCES,
-    "picked": (picked_views,),
+    "rotation": TURN_SEQUENCES,
+    "catch-up": LAG_SEQUENCES,
+    "targeted-views": (picked_views,),
     "none": (),
 }
 """The lists by name, besides the engine's own."""
@@ -378,13 +401,13 @@ _DECK: Final = (
     *["own"] * 6,
     *["correlated"] * 5,
     *["guards"] * 3,
-    *["turns"] * 2,
+    *["rotation"] * 2,
     *["disks"] * 2,
-    *["lags"] * 2,
+    *["catch-up"] * 2,
 )
 """A card a seed: the list that it has its sequence of."""
 
-_DECK_BESIDE: Final = (*["picked"] * 6, *["none"] * 14)
+_DECK_BESIDE: Final = (*["targeted-views"] * 6, *["none"] * 14)
 """A card a seed: what it has beside its sequence and its engine's own, where the plan can bear it."""
 
 

@@ -322,7 +322,7 @@ _WEIGHTS: Final = (((1, 1), (2, 1)), ((1, 1), (2, 1)), ((1, 2), (5, 3)), ((1, 1)
 def _draw_consensus(draw: Draw, engine: DrawnEngine) -> Plain:
     """In one seed of six journals keep so few views that they are pruned within the run."""
     own = {"engine": engine.name, **engine.section(draw)}
-    if not draw.chance("consensus.is_forgetful", 17):
+    if not draw.chance("consensus.prunes_early", 17):
         return own
     return {**own, "view_retention": draw.between("consensus.view_retention", 4, 8)}
 

@@ -12,14 +12,14 @@ def draw_apply_modes(draw: Draw, validators: int) -> dict[str, Plain]:
     """Every second validator has another apply mode than the plain one."""
     modes: dict[str, Plain] = {}
     for node in range(validators):
-        if draw.chance(f"roads.{node}.is_other", 50):
+        if draw.chance(f"replicas.{node}.is_other", 50):
             modes[str(node)] = {
-                "apply": draw.one_of(f"roads.{node}.apply", ("finalized", "certified", "certified")),
-                "retain_blocks": draw.one_of(f"roads.{node}.retain_blocks", (2, 8)),
-                "prune_every": draw.one_of(f"roads.{node}.prune_every", (0, 1, 4)),
-                "rebuild_indexes_every": draw.one_of(f"roads.{node}.rebuild_indexes_every", (0, 0, 3)),
+                "apply": draw.one_of(f"replicas.{node}.apply", ("finalized", "certified", "certified")),
+                "retain_blocks": draw.one_of(f"replicas.{node}.retain_blocks", (2, 8)),
+                "prune_every": draw.one_of(f"replicas.{node}.prune_every", (0, 1, 4)),
+                "rebuild_indexes_every": draw.one_of(f"replicas.{node}.rebuild_indexes_every", (0, 0, 3)),
             }
-            _let_execute_again(draw, f"roads.{node}", modes[str(node)])
+            _let_execute_again(draw, f"replicas.{node}", modes[str(node)])
     return modes
 
 

@@ -43,9 +43,9 @@ def vary_sections(draw: Draw, raw: Plain, engine: DrawnEngine) -> Plain:
     varied = dict(raw)
     for section, keys in VARIED.items():
         found = {
-            key: draw.one_of(f"vary.{section}.{key}", values)
+            key: draw.one_of(f"variation.{section}.{key}", values)
             for key, values in keys.items()
-            if draw.chance(f"vary.{section}.{key}.is_on", PERCENT)
+            if draw.chance(f"variation.{section}.{key}.is_on", PERCENT)
         }
         varied[section] = {**raw[section], **found}
     if "fifo-free" in (raw["chain"]["policy"], raw["chain"].get("activation", {}).get("previous")):
@@ -53,13 +53,13 @@ def vary_sections(draw: Draw, raw: Plain, engine: DrawnEngine) -> Plain:
         varied["costs"].pop("execute_us", None)
     if raw["network"]["loss_ppm"]:
         varied["costs"] = {key: cost for key, cost in varied["costs"].items() if key not in engine.settled_costs}
-    if draw.chance("vary.network.reorder.is_on", PERCENT):
-        late_ms = draw.one_of("vary.network.reorder", engine.overtaken_ms)
+    if draw.chance("variation.network.reorder.is_on", PERCENT):
+        late_ms = draw.one_of("variation.network.reorder", engine.overtaken_ms)
         varied["network"] |= {"reorder_ppm": 80_000, "reorder_extra_ms": late_ms}
-    if draw.chance("vary.network.regions.is_on", PERCENT // 2):
+    if draw.chance("variation.network.regions.is_on", PERCENT // 2):
         validators = raw["cluster"]["validators"]
         varied["network"]["regions"] = [
-            draw.one_of(f"vary.network.regions.{node}", REGIONS) for node in range(validators)
+            draw.one_of(f"variation.network.regions.{node}", REGIONS) for node in range(validators)
         ]
     varied["validators"] = _vary_replicas(draw, raw)
     return varied
@@ -71,8 +71,8 @@ def _vary_replicas(draw: Draw, raw: Plain) -> Plain:
     for node in range(raw["cluster"]["validators"]):
         own: Plain = {}
         for key, values in _OF_ONE.items():
-            if draw.chance(f"vary.{node}.{key}.is_on", PERCENT // 2):
-                own[key] = draw.one_of(f"vary.{node}.{key}", values)
+            if draw.chance(f"variation.{node}.{key}.is_on", PERCENT // 2):
+                own[key] = draw.one_of(f"variation.{node}.{key}", values)
         if own or str(node) in raw["validators"]:
             varied[str(node)] = {**own, **raw["validators"].get(str(node), {})}
     return varied
@@ -92,7 +92,7 @@ def vary_faults(draw: Draw, faults: Mapping[str, Plain], validators: int, engine
     varied = dict(faults)
     for name, fault in faults.items():
         vary = _BY_KIND.get(fault["kind"])
-        changes = {} if vary is None else vary(draw, f"vary.{name}", fault)
+        changes = {} if vary is None else vary(draw, f"variation.{name}", fault)
         plan = {**varied, name: {**fault, **changes}}
         if changes and is_sound(plan, validators, engine):
             varied = plan
@@ -107,7 +107,7 @@ def _tear_some(draw: Draw, faults: dict[str, Plain], validators: int, engine: Dr
         if fault["kind"] in _CRASHES
         for node in (fault.get("validators") or [fault["validator"]])
     )
-    if not crashed or not draw.chance("vary.torn.is_on", TORN_PERCENT):
+    if not crashed or not draw.chance("variation.torn.is_on", TORN_PERCENT):
         return faults
     span = {"start_ms": FAULTS_FROM_MS, "stop_ms": FAULTS_UNTIL_MS}
     plan = {**faults, "torn-by-crash": {"kind": "torn-writes", "validators": sorted(crashed), **span}}

@@ -18,31 +18,31 @@ NARROW_GAS_LIMIT: Final = 3_000
 def draw_workloads(draw: Draw, chain: Plain) -> dict[str, Plain]:
     """Heartbeats in every run, so that each has timers to judge; the rest by chance."""
     found: dict[str, Plain] = {
-        "pulse": {
+        "heartbeats": {
             "kind": "heartbeats",
-            "actors": draw.between("pulse.actors", 2, 6),
-            "interval_slots": draw.between("pulse.interval_slots", 1, 3),
-            **_draw_offer(draw, "pulse"),
+            "actors": draw.between("heartbeats.actors", 2, 6),
+            "interval_slots": draw.between("heartbeats.interval_slots", 1, 3),
+            **_draw_offer(draw, "heartbeats"),
         }
     }
-    if ("lane" in chain or "policy_parameters" in chain) and draw.chance("rivals.is_on", 60):
-        found["rivals"] = _draw_rivals(draw)
+    if ("lane" in chain or "policy_parameters" in chain) and draw.chance("competing-heartbeats.is_on", 60):
+        found["competing-heartbeats"] = _draw_rivals(draw)
     for name, (percent, make) in _WORKLOADS.items():
         if draw.chance(f"{name}.is_on", percent):
             found[name] = make(draw)
     found = _fit(draw, found, chain)
-    if draw.chance("misers.is_on", 30) and may_be_exact(chain):
-        found["misers"] = _draw_misers(draw, chain)
-    if draw.chance("spenders.is_on", 50) and may_be_exact(chain):
+    if draw.chance("exact-balance.is_on", 30) and may_be_exact(chain):
+        found["exact-balance"] = _draw_misers(draw, chain)
+    if draw.chance("exact-price.is_on", 50) and may_be_exact(chain):
         found |= _draw_spenders(draw, chain)
     if chain["timers"]["max_ttl_blocks"] < LONG_TTL_SLOTS and "storm" in found:
         # Longer lives than the chain allows would be refused, and there would be no storm.
         for key in ("ttl_slots", "unfunded_ttl_slots"):
             found["storm"][key] = min(found["storm"][key], SHORT_TTL_SLOTS)
     policy = DRAWN_POLICIES.get(chain["policy"])
-    if draw.chance("council.is_on", COUNCIL_PERCENT if policy is None else policy.council_percent):
+    if draw.chance("governance.is_on", COUNCIL_PERCENT if policy is None else policy.council_percent):
         is_known = policy is None or policy.knows_identifiers(chain)
-        found["council"] = _draw_council(draw, chain, found.get("storm") if is_known else None)
+        found["governance"] = _draw_council(draw, chain, found.get("storm") if is_known else None)
     return found
 
 
@@ -50,7 +50,7 @@ def _fit(draw: Draw, drawn: dict[str, Plain], chain: Plain) -> dict[str, Plain]:
     """Return the workloads that can live on the chain; in a narrow lane their fires may use little."""
     if chain["timers"]["lane_timer_cycles"] == NARROW_LANE_CYCLES:
         for workload in drawn.values():
-            if workload["kind"] not in {"transfers", "edge-cases"}:
+            if workload["kind"] not in {"transfers", "boundary-cases"}:
                 workload["gas_limit"] = NARROW_GAS_LIMIT
     policy, found = DRAWN_POLICIES.get(chain["policy"]), {}
     for name, workload in drawn.items():
@@ -112,14 +112,14 @@ def _draw_rivals(draw: Draw) -> Plain:
     """A few heartbeats that bid against each other, no two of them the same: what an order and a median are seen by."""
     rivals: Plain = {
         "kind": "heartbeats",
-        "actors": draw.between("rivals.actors", 3, 5),
-        "interval_slots": draw.between("rivals.interval_slots", 1, 2),
+        "actors": draw.between("competing-heartbeats.actors", 3, 5),
+        "interval_slots": draw.between("competing-heartbeats.interval_slots", 1, 2),
     }
-    if draw.chance("rivals.has_agent", 30):
+    if draw.chance("competing-heartbeats.has_agent", 30):
         # Bids that differ from block to block, of timers that a narrow lane puts off and a hook forces.
         return {**rivals, "agent": "sum"}
-    rivals["max_fee"] = draw.one_of("rivals.max_fee", (5_000, 100_000))
-    rivals["tips"] = draw.one_of("rivals.tips", ([3, 251, 91, 33, 7], [901, 11, 61, 2_003, 407]))
+    rivals["max_fee"] = draw.one_of("competing-heartbeats.max_fee", (5_000, 100_000))
+    rivals["tips"] = draw.one_of("competing-heartbeats.tips", ([3, 251, 91, 33, 7], [901, 11, 61, 2_003, 407]))
     return rivals
 
 
@@ -130,26 +130,32 @@ def _draw_games(draw: Draw) -> Plain:
 
 def _draw_payments(draw: Draw) -> Plain:
     """Payments, in some runs handed in again: to the next validator, or round to the first one, at once or too late."""
-    copies = draw.one_of("payments.copies", (1, 1, 2, 8))
-    again: Plain = {} if copies == 1 else {"copies": copies, "copy_ms": draw.one_of("payments.copy_ms", (0, 90, 2_500))}
+    copies = draw.one_of("transfers.copies", (1, 1, 2, 8))
+    again: Plain = (
+        {} if copies == 1 else {"copies": copies, "copy_ms": draw.one_of("transfers.copy_ms", (0, 90, 2_500))}
+    )
     return {
         "kind": "transfers",
-        "accounts": draw.between("payments.accounts", 2, 6),
-        "count": draw.between("payments.count", 8, 25),
-        "every_ms": draw.one_of("payments.every_ms", (100, 250, 400)),
-        "tips": draw.one_of("payments.tips", ([1], [1, 300, 7], [0, 2, 900, 40])),
+        "accounts": draw.between("transfers.accounts", 2, 6),
+        "count": draw.between("transfers.count", 8, 25),
+        "every_ms": draw.one_of("transfers.every_ms", (100, 250, 400)),
+        "tips": draw.one_of("transfers.tips", ([1], [1, 300, 7], [0, 2, 900, 40])),
         **again,
     }
 
 
 def draw_crowd(draw: Draw, network: Plain) -> dict[str, Plain]:
     """Where messages are lost, now and then so many senders at once that each mempool offers several again."""
-    if not network["loss_ppm"] or not draw.chance("crowd.is_on", 40):
+    if not network["loss_ppm"] or not draw.chance("transfer-burst.is_on", 40):
         return {}
-    accounts = draw.between("crowd.accounts", 70, 90)
-    crowd: Plain = {"kind": "transfers", "accounts": accounts, "count": accounts + draw.between("crowd.more", 0, 30)}
-    pace: Plain = {"every_ms": draw.one_of("crowd.every_ms", (1, 8)), "tips": [1, 300, 7]}
-    return {"crowd": {**crowd, **pace, "start_ms": draw.between("crowd.start_ms", 1_500, 7_000)}}
+    accounts = draw.between("transfer-burst.accounts", 70, 90)
+    crowd: Plain = {
+        "kind": "transfers",
+        "accounts": accounts,
+        "count": accounts + draw.between("transfer-burst.more", 0, 30),
+    }
+    pace: Plain = {"every_ms": draw.one_of("transfer-burst.every_ms", (1, 8)), "tips": [1, 300, 7]}
+    return {"transfer-burst": {**crowd, **pace, "start_ms": draw.between("transfer-burst.start_ms", 1_500, 7_000)}}
 
 
 def _draw_storm(draw: Draw) -> Plain:
@@ -182,20 +188,20 @@ def _draw_storm(draw: Draw) -> Plain:
 
 def _draw_misers(draw: Draw, chain: Plain) -> Plain:
     """A heartbeat that can pay for just one fire, while prices stand at their floors, or lacks a unit."""
-    cost = exact_cost(chain, MISER_GAS_LIMIT) + draw.one_of("misers.more", (0, 0, 0, 1, -1))
-    start_ms = draw.between("misers.start_ms", 2_500, 6_000)
+    cost = exact_cost(chain, MISER_GAS_LIMIT) + draw.one_of("exact-balance.more", (0, 0, 0, 1, -1))
+    start_ms = draw.between("exact-balance.start_ms", 2_500, 6_000)
     return {"kind": "heartbeats", "actors": 1, "gas_limit": MISER_GAS_LIMIT, "funds": cost, "start_ms": start_ms}
 
 
 def _draw_spenders(draw: Draw, chain: Plain) -> dict[str, Plain]:
     """A subscription that is left with just its price at its first renewal, or lacks a unit; none where it cannot."""
-    price = draw.one_of("spenders.price", (1_000_000, 300_000_000))
+    price = draw.one_of("exact-price.price", (1_000_000, 300_000_000))
     plan: Plain = {"kind": "subscriptions", "subscriptions": 1, "price": price, "interval_slots": 1}
-    fitted = mend({**plan, "gas_limit": 0, "start_ms": draw.between("spenders.start_ms", 2_500, 6_000)}, chain)
+    fitted = mend({**plan, "gas_limit": 0, "start_ms": draw.between("exact-price.start_ms", 2_500, 6_000)}, chain)
     if fitted is None:
         return {}
-    more = draw.one_of("spenders.more", (0, 0, 0, 1, -1))
-    return {"spenders": {**fitted, "funds": price + exact_cost(chain, fitted["gas_limit"]) + more}}
+    more = draw.one_of("exact-price.more", (0, 0, 0, 1, -1))
+    return {"exact-price": {**fitted, "funds": price + exact_cost(chain, fitted["gas_limit"]) + more}}
 
 
 def _draw_council(draw: Draw, chain: Plain, storm: Plain | None) -> Plain:
@@ -203,7 +209,7 @@ def _draw_council(draw: Draw, chain: Plain, storm: Plain | None) -> Plain:
     timers, has_lane = chain["timers"], "lane" in chain
     before = {"execution_lane_paused": False, "gc_lane_paused": False, **timers}
     key, value = draw.one_of(
-        "council.change",
+        "governance.change",
         (
             ("execution_lane_paused", True),
             ("gc_lane_paused", True),
@@ -212,31 +218,31 @@ def _draw_council(draw: Draw, chain: Plain, storm: Plain | None) -> Plain:
             ("max_timers_per_actor", 1),
         ),
     )
-    at_ms = draw.between("council.at_ms", 2_500, 6_500)
-    back_ms = at_ms + draw.between("council.for_ms", 1_500, 3_500)
+    at_ms = draw.between("governance.at_ms", 2_500, 6_500)
+    back_ms = at_ms + draw.between("governance.for_ms", 1_500, 3_500)
     actions: list[Plain] = [
         {"do": "configure", "at_ms": at_ms, "set": {key: value}},
         {"do": "configure", "at_ms": back_ms, "set": {key: before[key]}},
     ]
     if storm is not None:
-        its = {"workload": "storm", "actor": draw.between("council.actor", 0, storm["actors"] - 1)}
-        cancel_ms, extend_ms = (draw.between(f"council.{what}_ms", 2_500, 8_000) for what in ("cancel", "extend"))
-        expires_at = draw.between("council.expires_at", 6, 30)
+        its = {"workload": "storm", "actor": draw.between("governance.actor", 0, storm["actors"] - 1)}
+        cancel_ms, extend_ms = (draw.between(f"governance.{what}_ms", 2_500, 8_000) for what in ("cancel", "extend"))
+        expires_at = draw.between("governance.expires_at", 6, 30)
         actions.append({"do": "cancel", "at_ms": cancel_ms, "first": 1, "count": 3, **its})
         actions.append({"do": "extend", "at_ms": extend_ms, "first": 5, "count": 4, "expires_at": expires_at, **its})
-        if has_lane and draw.chance("council.is_capping", 35):
+        if has_lane and draw.chance("governance.is_capping", 35):
             # Just before the storm: its timers wait above the cap, those of payers without funds as well.
             cap_ms = max(500, storm["first_slot"] * chain["slot_ms"] - 700)
             change = {"system:cip1:max_cycles_per_fire_auction_phase": 2_000}
             actions.append({"do": "govern", "at_ms": cap_ms, "set": change})
-    if draw.chance("council.is_governing", 75):
+    if draw.chance("governance.is_governing", 75):
         actions += _draw_parameters(draw, chain, has_lane=has_lane)
     if chain["policy"] in DRAWN_POLICIES:
         actions += DRAWN_POLICIES[chain["policy"]].actions(draw)
     return {
         "kind": "governance",
         "actions": sorted(actions, key=lambda action: int(action["at_ms"])),
-        "is_deployer": draw.chance("council.is_deployer", 75),
+        "is_deployer": draw.chance("governance.is_deployer", 75),
     }
 
 
@@ -295,32 +301,32 @@ def _draw_parameters(draw: Draw, chain: Plain, *, has_lane: bool) -> list[Plain]
     if has_lane:
         keys |= {f"system:cip1:{key}": values for key, values in LANE_CHANGES.items()}
     actions: list[Plain] = []
-    if has_lane and draw.chance("council.is_resizing", 75):
-        sizes = {f"system:cip1:{key}": draw.one_of(f"council.{key}", LANE_CHANGES[key]) for key in TIER_KEYS}
-        actions.append({"do": "govern", "at_ms": draw.between("council.resize_ms", 1_500, 5_000), "set": sizes})
-    for turn in range(draw.between("council.turns", 1, 3)):
-        chosen = draw.some_of(f"council.{turn}.keys", list(keys), draw.between(f"council.{turn}.count", 1, 3))
-        change = {key: draw.one_of(f"council.{turn}.{key}", keys[key]) for key in chosen}
+    if has_lane and draw.chance("governance.is_resizing", 75):
+        sizes = {f"system:cip1:{key}": draw.one_of(f"governance.{key}", LANE_CHANGES[key]) for key in TIER_KEYS}
+        actions.append({"do": "govern", "at_ms": draw.between("governance.resize_ms", 1_500, 5_000), "set": sizes})
+    for turn in range(draw.between("governance.turns", 1, 3)):
+        chosen = draw.some_of(f"governance.{turn}.keys", list(keys), draw.between(f"governance.{turn}.count", 1, 3))
+        change = {key: draw.one_of(f"governance.{turn}.{key}", keys[key]) for key in chosen}
         actions.append(
-            {"do": "govern", "at_ms": draw.between(f"council.{turn}.govern_ms", 1_500, 8_500), "set": change}
+            {"do": "govern", "at_ms": draw.between(f"governance.{turn}.govern_ms", 1_500, 8_500), "set": change}
         )
     return actions
 
 
 def _draw_feeds(draw: Draw) -> Plain:
-    return {"kind": "oracle-feeds", "feeds": draw.between("feeds.feeds", 1, 4), "values": 6}
+    return {"kind": "oracle-feeds", "feeds": draw.between("oracle-feeds.feeds", 1, 4), "values": 6}
 
 
 def _draw_bots(draw: Draw) -> Plain:
     return {
         "kind": "liquidations",
-        "bots": draw.between("bots.bots", 1, 2),
+        "bots": draw.between("liquidations.bots", 1, 2),
         "positions": 5,
         # Near their limits, over them in the end, over them at once.
-        "debt_step": draw.one_of("bots.debt_step", (1_000, 1_500, 2_000)),
+        "debt_step": draw.one_of("liquidations.debt_step", (1_000, 1_500, 2_000)),
         "gas_limit": 40_000,
         # One that looks in every slot has nothing to hurry for when a position is near its limit.
-        "interval_slots": draw.one_of("bots.interval_slots", (1, 2, 2, 3)),
+        "interval_slots": draw.one_of("liquidations.interval_slots", (1, 2, 2, 3)),
         "every_ms": 2_500,
     }
 
@@ -329,23 +335,27 @@ def _draw_plans(draw: Draw) -> Plain:
     """Subscriptions that end while the run goes on, insolvent or lapsed, and one in two begins anew."""
     return {
         "kind": "subscriptions",
-        "subscriptions": draw.between("plans.subscriptions", 1, 3),
-        "price": draw.one_of("plans.price", (1_000_000, 300_000_000, 900_000_000)),
-        "funds": draw.one_of("plans.funds", (1_500_000_000, 100_000_000_000)),
-        "interval_slots": draw.between("plans.interval_slots", 1, 2),
-        **({"again_ms": draw.between("plans.again_ms", 3_500, 7_500)} if draw.chance("plans.is_again", 50) else {}),
+        "subscriptions": draw.between("subscriptions.subscriptions", 1, 3),
+        "price": draw.one_of("subscriptions.price", (1_000_000, 300_000_000, 900_000_000)),
+        "funds": draw.one_of("subscriptions.funds", (1_500_000_000, 100_000_000_000)),
+        "interval_slots": draw.between("subscriptions.interval_slots", 1, 2),
+        **(
+            {"again_ms": draw.between("subscriptions.again_ms", 3_500, 7_500)}
+            if draw.chance("subscriptions.is_again", 50)
+            else {}
+        ),
     }
 
 
 def _draw_oddities(draw: Draw) -> Plain:
     """A few groups of transactions that try the rules at their limits."""
     return {
-        "kind": "edge-cases",
-        "first": draw.between("oddities.first", 0, len(CASES) - 1),
-        "count": draw.between("oddities.count", 3, 6),
-        "start_ms": draw.between("oddities.start_ms", 0, 5_000),
-        "every_ms": draw.one_of("oddities.every_ms", (30, 100, 400)),
-        "is_deployer": draw.chance("oddities.is_deployer", 75),
+        "kind": "boundary-cases",
+        "first": draw.between("boundary-cases.first", 0, len(CASES) - 1),
+        "count": draw.between("boundary-cases.count", 3, 6),
+        "start_ms": draw.between("boundary-cases.start_ms", 0, 5_000),
+        "every_ms": draw.one_of("boundary-cases.every_ms", (30, 100, 400)),
+        "is_deployer": draw.chance("boundary-cases.is_deployer", 75),
     }
 
 
@@ -354,8 +364,8 @@ def _draw_crashing(draw: Draw) -> Plain:
     return {
         "kind": "storm",
         "actors": 1,
-        "timers_per_actor": draw.between("crashing.timers_per_actor", 2, 6),
-        "first_slot": draw.between("crashing.first_slot", 4, 9),
+        "timers_per_actor": draw.between("program-faults.timers_per_actor", 2, 6),
+        "first_slot": draw.between("program-faults.first_slot", 4, 9),
         "spread_slots": 2,
         "ttl_slots": 20,
         "unfunded_actors": 0,
@@ -367,13 +377,13 @@ def _draw_crashing(draw: Draw) -> Plain:
 
 
 _WORKLOADS: Final[Mapping[str, tuple[int, Callable[[Draw], Plain]]]] = {
-    "payments": (50, _draw_payments),
+    "transfers": (50, _draw_payments),
     "storm": (80, _draw_storm),
-    "feeds": (25, _draw_feeds),
+    "oracle-feeds": (25, _draw_feeds),
     "games": (35, _draw_games),
-    "bots": (30, _draw_bots),
-    "plans": (25, _draw_plans),
-    "oddities": (75, _draw_oddities),
-    "crashing": (12, _draw_crashing),
+    "liquidations": (30, _draw_bots),
+    "subscriptions": (25, _draw_plans),
+    "boundary-cases": (75, _draw_oddities),
+    "program-faults": (12, _draw_crashing),
 }
 """Workloads besides heartbeats: for how many seeds of a hundred they are on, and how each is drawn."""

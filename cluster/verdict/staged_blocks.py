@@ -86,7 +86,7 @@ class _Stage:
         self.header: Final = self._header(height, slot, parent)
         self.chain.header = parent
         self.now, self.parent_now = (slot, parent_slot) if genesis.timebase == "slot" else (height, height - 1)
-        clerks = [actor for actor in genesis.actors if actor.program == "clerk"]
+        clerks = [actor for actor in genesis.actors if actor.program == "script-actor"]
         self._actors = [actor.address for actor in clerks if not actor.storage]
         self._agents = [actor.address for actor in genesis.actors if actor.storage]
         self._is_endless = not POLICIES[self._entry.policy]().has_ttl

@@ -73,7 +73,7 @@ class QuotingKind(WorkloadKind, kw_only=True, frozen=True):
         if self.agent in DEBTS:
             program, key, value = "risk-agent", b"order", msgspec.msgpack.encode(RiskOrder(10, DEBTS[self.agent], 1))
         elif self.agent == "sum":
-            program, key, value = "clerk", b"script", msgspec.msgpack.encode([[], 0])
+            program, key, value = "script-actor", b"script", msgspec.msgpack.encode([[], 0])
         else:
             program, key, value = "chaos-agent", b"mode", self.agent.encode()
         return (GenesisActor(self._address(site), program, bytes(20), 0, ((key, value),)),)

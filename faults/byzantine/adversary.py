@@ -245,10 +245,10 @@ class Adversary:
         """Return the next draw of a subject, below `bound`."""
         ordinal = self._draws.get(subject, 0)
         self._draws[subject] = ordinal + 1
-        return below(self._chance.draw("lie", subject, ordinal), bound)
+        return below(self._chance.draw("tampering", subject, ordinal), bound)
 
     def take_turn(self, subject: str, bound: int) -> int:
         """Return the next place of a subject in turn, below `bound`; the first one is drawn."""
         ordinal = self._draws.get(subject, 0)
         self._draws[subject] = ordinal + 1
-        return (below(self._chance.draw("lie", subject, 0), bound) + ordinal) % bound
+        return (below(self._chance.draw("tampering", subject, 0), bound) + ordinal) % bound

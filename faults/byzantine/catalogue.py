@@ -28,21 +28,21 @@ BehaviourName: TypeAlias = Literal[
     "mutate-votes",
     "replay",
     "forge-block",
-    "drag-time",
+    "skew-timestamps",
     "forge-answers",
-    "thin-certificates",
+    "invalid-certificates",
     "garbage",
     "flood",
     "forge-header",
     "forge-body",
-    "odd-encoding",
+    "noncanonical-encoding",
     "skip-view",
-    "misshape",
+    "malformed-votes",
     "hide-certificate",
-    "exchange-certificate",
+    "mismatched-certificate",
     "stale-certificate",
     "private-branch",
-    "usurp",
+    "propose-ahead",
     "forge-seal",
     "forge-vote",
     "forge-snapshot",
@@ -60,13 +60,13 @@ GENERAL: Final[Mapping[str, BehaviourMaker]] = {
     "stale-votes": StaleVotes,
     "replay": Replay,
     "forge-block": ForgeBlock,
-    "drag-time": DragTime,
+    "skew-timestamps": DragTime,
     "forge-answers": ForgeAnswers,
     "garbage": Garbage,
     "flood": Flood,
     "forge-header": ForgeHeader,
     "forge-body": ForgeBody,
-    "odd-encoding": OddEncoding,
+    "noncanonical-encoding": OddEncoding,
     "forge-snapshot": ForgeSnapshot,
     "probe-snapshots": ProbeSnapshots,
 }
@@ -74,12 +74,12 @@ GENERAL: Final[Mapping[str, BehaviourMaker]] = {
 
 _GENERAL_FORMS: Final[Mapping[str, tuple[str, ...]]] = {
     "forge-block": ForgeBlock.CLAIMS,
-    "drag-time": ("earliest", "latest", "absurd"),
+    "skew-timestamps": ("earliest", "latest", "absurd"),
     "forge-answers": ("blocks", "snapshots"),
     "flood": ("requests", "blocks", "certificates"),
     "forge-header": ForgeHeader.CLAIMS,
     "forge-body": ForgeBody.CLAIMS,
-    "odd-encoding": OddEncoding.FORMS,
+    "noncanonical-encoding": OddEncoding.FORMS,
     "probe-snapshots": ProbeSnapshots.FORMS,
 }
 
@@ -92,7 +92,7 @@ def behaviours_of(engine: str) -> Mapping[str, BehaviourMaker]:
 def forms_of(engine: str, behaviour: str) -> tuple[str, ...]:
     """Return the forms of a behaviour, for `what`.
 
-    Without one all have their turn, or chance chooses; `drag-time` means `latest`.
+    Without one all have their turn, or chance chooses; `skew-timestamps` means `latest`.
     """
     if engine not in ADVERSARIES:
         return _GENERAL_FORMS.get(behaviour, ())
@@ -115,19 +115,19 @@ _SENTENCES: Final[Mapping[str, str]] = {
     "replay": "sends old votes and certificates again along with each vote",
     "forge-block": "claims for its blocks what executing them does not give",
     "forge-answers": "answers peers that catch up with forged blocks and snapshots",
-    "thin-certificates": "sends certificates with too few signers, or with signers who never signed",
+    "invalid-certificates": "sends certificates with too few signers, or with signers who never signed",
     "garbage": "sends bytes that are no message and messages that make no sense",
     "flood": "sends far more requests and blocks than a validator needs, and certificates with forged signatures",
     "forge-header": "proposes blocks with true roots, whose header breaks another rule",
     "forge-body": "proposes blocks that hold a transaction which may not stand there",
-    "odd-encoding": "sends its messages in odd bytes as well: longer, deeper, or encoded in another way",
+    "noncanonical-encoding": "sends its messages in odd bytes as well: longer, deeper, or encoded in another way",
     "skip-view": "builds its blocks on the parent of the one that it has to build on",
-    "misshape": "sends its votes and certificates in shapes as well that none may have",
+    "malformed-votes": "sends its votes and certificates in shapes as well that none may have",
     "hide-certificate": "builds its blocks below the newest certified one, as if it knew no certificate of that",
-    "exchange-certificate": "builds its blocks below the newest certified one, and shows the certificate of that",
+    "mismatched-certificate": "builds its blocks below the newest certified one, and shows the certificate of that",
     "stale-certificate": "gives views up with the oldest certificate that it knows",
     "private-branch": "builds a branch in secret",
-    "usurp": "proposes a block of the next slot along with its own",
+    "propose-ahead": "proposes a block of the next slot along with its own",
     "forge-seal": "seals its blocks with a forged vote, or certificates that do not justify them",
     "forge-vote": "sends votes and messages by which it gives views up as well that break one rule each",
     "forge-snapshot": "answers peers that join with snapshots that break one rule each",
@@ -138,9 +138,9 @@ _SENTENCES: Final[Mapping[str, str]] = {
 }
 
 _FORM_SENTENCES: Final[Mapping[tuple[str, str], str]] = {
-    ("drag-time", "earliest"): "gives its blocks the earliest time that is valid",
-    ("drag-time", "latest"): "gives its blocks the latest time that others take",
-    ("drag-time", "absurd"): "gives its blocks a time years ahead",
+    ("skew-timestamps", "earliest"): "gives its blocks the earliest time that is valid",
+    ("skew-timestamps", "latest"): "gives its blocks the latest time that others take",
+    ("skew-timestamps", "absurd"): "gives its blocks a time years ahead",
     ("forge-block", "state-root"): "claims another state root for its blocks than executing them gives",
     ("forge-block", "due-set"): "proposes blocks that leave out every timer that is due",
     ("forge-block", "order"): "proposes blocks in which timers fire in the reverse order",
@@ -154,8 +154,8 @@ def explain_behaviour(behaviour: BehaviourName, fault: Orders, every_ms: int) ->
         kinds = ", ".join(fault.kinds) if fault.kinds else "votes and certificates"
         whom = ", ".join(str(node) for node in fault.to) if fault.to else ""
         does = f"keeps {kinds} to itself" if not whom else f"keeps {kinds} from validators {whom}"
-    elif behaviour == "drag-time":
-        does = _FORM_SENTENCES["drag-time", fault.what or "latest"]
+    elif behaviour == "skew-timestamps":
+        does = _FORM_SENTENCES["skew-timestamps", fault.what or "latest"]
     else:
         does = _FORM_SENTENCES.get((behaviour, fault.what), _SENTENCES.get(behaviour, ""))
         does += f" ({fault.what})" if fault.what and (behaviour, fault.what) not in _FORM_SENTENCES else ""

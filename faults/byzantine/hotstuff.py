@@ -123,7 +123,7 @@ HOTSTUFF_ADVERSARIES = EngineAdversaries(
     finality_forms=HotStuffVotes.FINALITY_FORMS,
     behaviours={
         "hide-certificate": HideCertificate,
-        "exchange-certificate": ExchangeCertificate,
+        "mismatched-certificate": ExchangeCertificate,
         "stale-certificate": StaleCertificate,
         "forge-seal": ForgeSeal,
         "forge-vote": ForgeVote,

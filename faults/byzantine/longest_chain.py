@@ -103,6 +103,6 @@ LONGEST_CHAIN_ADVERSARIES = EngineAdversaries(
     kind=LONGEST_CHAIN,
     make_votes=LongestChainVotes,
     finality_forms=LongestChainVotes.FINALITY_FORMS,
-    behaviours={"private-branch": PrivateBranch, "usurp": Usurp, "forge-head": ForgeHead},
+    behaviours={"private-branch": PrivateBranch, "propose-ahead": Usurp, "forge-head": ForgeHead},
     forms={"forge-head": ForgeHead.FORMS},
 )

@@ -68,7 +68,7 @@ class ClockFault(Windowed, kw_only=True, frozen=True):
         yield from context.metered_window(self.span(), begin, end, meter=wrong, nodes=self.validators)
         for at_ms, ppm in self.turns():
             # Clocks that turn go on from what they show.
-            yield Edge(at_ms, at_ms, "turn", partial(set_clocks, ClockSetting(offset_us=None, ppm=ppm)))
+            yield Edge(at_ms, at_ms, "reverse", partial(set_clocks, ClockSetting(offset_us=None, ppm=ppm)))
 
     def _set(self, context: FaultContext, setting: ClockSetting) -> None:
         for node in self.validators:

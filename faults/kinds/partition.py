@@ -1,4 +1,4 @@
-"""Partitions: links between groups of validators are cut, jammed or slowed."""
+"""Partitions: links between groups of validators are cut, held or delayed."""
 
 from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal, assert_never
@@ -34,17 +34,17 @@ class Partition(Windowed, tag="partition", kw_only=True, frozen=True):
         ),
     ]
     manner: Annotated[
-        Literal["cut", "jammed", "slowed"],
+        Literal["cut", "held", "delayed"],
         means(
-            "`cut`: messages are lost; `jammed`: they wait, and arrive in their order at the end; "
-            "`slowed`: they arrive `delay_ms` later."
+            "`cut`: messages are lost; `held`: they wait, and arrive in their order at the end; "
+            "`delayed`: they arrive `delay_ms` later."
         ),
     ] = "cut"
     one_way: Annotated[bool, means("Only from earlier groups to later ones.")] = False
-    delay_ms: Annotated[Milliseconds, means("With `slowed`, at least 1.")] = 0
+    delay_ms: Annotated[Milliseconds, means("With `delayed`, at least 1.")] = 0
     release_gap_ms: Annotated[
         Milliseconds,
-        means("With `jammed`, the time between two released messages of one receiver."),
+        means("With `held`, the time between two released messages of one receiver."),
     ] = 0
     in_flight: Annotated[
         InFlight,
@@ -57,9 +57,9 @@ class Partition(Windowed, tag="partition", kw_only=True, frozen=True):
     def check(self, plan: Plan) -> Iterator[Requirement]:
         yield distinct("groups", self.targets())
         yield split("groups", self.groups)
-        is_slow = self.manner == "slowed"
-        yield "delay_ms", is_slow == bool(self.delay_ms), "belongs to the manner slowed, at least 1"
-        yield "release_gap_ms", self.manner == "jammed" or not self.release_gap_ms, "belongs to the manner jammed"
+        is_slow = self.manner == "delayed"
+        yield "delay_ms", is_slow == bool(self.delay_ms), "belongs to the manner delayed, at least 1"
+        yield "release_gap_ms", self.manner == "held" or not self.release_gap_ms, "belongs to the manner held"
         yield "in_flight", self.manner == "cut" or self.in_flight == "arrives", "belongs to the manner cut"
 
     def describe(self) -> str:
@@ -70,9 +70,9 @@ class Partition(Windowed, tag="partition", kw_only=True, frozen=True):
         match self.manner:
             case "cut":
                 fate = f"{links} are cut{IN_FLIGHT[self.in_flight]}"
-            case "jammed":
-                fate = f"{links} are jammed: messages wait, and arrive in their order at the end"
-            case "slowed":
+            case "held":
+                fate = f"{links} are held: messages wait, and arrive in their order at the end"
+            case "delayed":
                 fate = f"messages on {links} arrive {seconds(self.delay_ms)} later"
         return f"{self.when()} {fate}."
 
@@ -81,9 +81,9 @@ class Partition(Windowed, tag="partition", kw_only=True, frozen=True):
         match self.manner:
             case "cut":
                 yield from cut_window(context, self.span(), links, self.in_flight)
-            case "jammed":
+            case "held":
                 yield from clog_window(context, self.span(), links, gap_ms=self.release_gap_ms)
-            case "slowed":
+            case "delayed":
                 rule = MessageRule("delay", delay_us=self.delay_ms * MILLISECOND_US)
                 yield from rule_window(context, self.span(), links, rule)
             case _:
@@ -102,10 +102,10 @@ def split(key: str, groups: tuple[tuple[int, ...], ...]) -> Requirement:
 
 def _draw(draw: Draw, name: str, validators: int) -> Plain:
     fault = {"groups": draw_groups(draw, name, validators), **draw_window(draw, name)}
-    fault["manner"] = draw.one_of(f"{name}.manner", ("cut", "cut", "cut", "cut", "cut", "jammed", "jammed", "slowed"))
+    fault["manner"] = draw.one_of(f"{name}.manner", ("cut", "cut", "cut", "cut", "cut", "held", "held", "delayed"))
     fault["one_way"] = draw.chance(f"{name}.one_way", 15)
-    if fault["manner"] == "slowed":
+    if fault["manner"] == "delayed":
         return {**fault, "delay_ms": draw.one_of(f"{name}.delay_ms", (300, 1_200))}
-    if fault["manner"] == "jammed":
+    if fault["manner"] == "held":
         return {**fault, "release_gap_ms": draw.one_of(f"{name}.release_gap_ms", (0, 20))}
     return {**fault, **draw_in_flight(draw, name)}

@@ -75,7 +75,7 @@ class RestartStorm(Windowed, tag="restart-storm", kw_only=True, frozen=True):
                 return
             on = [node for node in (*hit[turn:], *hit[:turn]) if back_ms[node] < at_ms]
             if on:
-                place = below(chance.draw(purpose, "who", cut), len(on)) if self.is_drawn else 0
+                place = below(chance.draw(purpose, "machine", cut), len(on)) if self.is_drawn else 0
                 node, turn = on[place], (hit.index(on[place]) + 1) % len(hit)
                 back_ms[node] = at_ms + _within(self.down_ms, chance.draw(purpose, "down", cut))
                 yield StormOutage(node, at_ms, back_ms[node])

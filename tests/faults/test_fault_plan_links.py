@@ -18,10 +18,10 @@ EDGE = {"kind": "crash-at-boundary", "validator": 1, "boundary": "after-sync", "
 @pytest.mark.parametrize(
     ("fault", "place"),
     [
-        ({**SPLIT, "manner": "slowed"}, "faults.it.delay_ms: belongs to the manner slowed"),
-        ({**SPLIT, "delay_ms": 5}, "faults.it.delay_ms: belongs to the manner slowed"),
-        ({**SPLIT, "release_gap_ms": 5}, "faults.it.release_gap_ms: belongs to the manner jammed"),
-        ({**SPLIT, "manner": "jammed", "in_flight": "lost"}, "faults.it.in_flight: belongs to the manner cut"),
+        ({**SPLIT, "manner": "delayed"}, "faults.it.delay_ms: belongs to the manner delayed"),
+        ({**SPLIT, "delay_ms": 5}, "faults.it.delay_ms: belongs to the manner delayed"),
+        ({**SPLIT, "release_gap_ms": 5}, "faults.it.release_gap_ms: belongs to the manner held"),
+        ({**SPLIT, "manner": "held", "in_flight": "lost"}, "faults.it.in_flight: belongs to the manner cut"),
         ({"kind": "clog", **SPAN}, "faults.it.validators: clogs nothing; give validators or between"),
         ({**CLOG, "validators": [0, 0]}, "faults.it.validators: validator 0 is named twice"),
         ({**CLOG, "validators": [4]}, "faults.it: unknown validator 4"),
@@ -99,9 +99,9 @@ def test_each_kind_of_message_travels_in_one_channel():
             {**SPLIT, "in_flight": "lost"},
             "{0, 1} and {2, 3} are cut, and what is on its way at the start is lost.",
         ),
-        ({**SPLIT, "manner": "jammed", "one_way": True}, "all links from {0, 1} to {2, 3} are jammed: messages wait"),
+        ({**SPLIT, "manner": "held", "one_way": True}, "all links from {0, 1} to {2, 3} are held: messages wait"),
         (
-            {**SPLIT, "manner": "slowed", "delay_ms": 1_500},
+            {**SPLIT, "manner": "delayed", "delay_ms": 1_500},
             "messages on all links between {0, 1} and {2, 3} arrive",
         ),
         (

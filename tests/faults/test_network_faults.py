@@ -20,7 +20,7 @@ def links_of(events, expected):
 
 
 def test_a_jammed_partition_loses_nothing_and_delivers_all_at_its_end():
-    run, events = run_with(f'{{{HALVES}, manner="jammed"}}')
+    run, events = run_with(f'{{{HALVES}, manner="held"}}')
 
     held = [event for event in events if event.kind == "hold"]
     assert [event for event in events if event.kind == "drop"] == []
@@ -30,7 +30,7 @@ def test_a_jammed_partition_loses_nothing_and_delivers_all_at_its_end():
 
 
 def test_a_slowed_partition_loses_nothing_and_lets_messages_come_later():
-    run, events = run_with(f'{{{HALVES}, manner="slowed", delay_ms=300}}')
+    run, events = run_with(f'{{{HALVES}, manner="delayed", delay_ms=300}}')
 
     sent = {(event.node, body.destination, body.ordinal): event.at_us for event, body in events_of_type(events, Sent)}
     late_us = [

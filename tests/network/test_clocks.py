@@ -431,7 +431,8 @@ def test_all_is_over_when_true_time_is_where_a_quorums_clocks_have_been(faults, 
 
 
 def test_a_vote_that_can_be_bought_counts_for_any_time():
-    tampering = {"kind": "byzantine", "validator": 3, "behaviour": "drag-time", "start_ms": 1_000, "stop_ms": 6_000}
+    span = {"start_ms": 1_000, "stop_ms": 6_000}
+    tampering = {"kind": "byzantine", "validator": 3, "behaviour": "skew-timestamps", **span}
     plan = {name: decode_fault(fault) for name, fault in (("it", clocks(ahead(0, 1))[0]), ("lie", tampering))}
 
     assert all_over_ms(plan, 4) == 65_000

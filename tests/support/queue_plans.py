@@ -190,7 +190,7 @@ def queue_genesis(own, *, slot_ms=1_000, timers=None, **changes):
         calendar=CalendarProfile(epoch_length=4),
         system_deployers=(ALICE, BOB),
         actors=tuple(
-            GenesisActor(clerk, "clerk", owner, units)
+            GenesisActor(clerk, "script-actor", owner, units)
             for clerk, owner, units in zip(CLERKS, OWNERS, FUNDS, strict=True)
         ),
         **changes,

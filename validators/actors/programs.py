@@ -25,7 +25,7 @@ _PROGRAMS: Final[dict[str, type[Actor]]] = {
     "default-agent": DefaultAgent,
     "risk-agent": RiskAgent,
     "chaos-agent": ChaosAgent,
-    "clerk": ScriptActor,
+    "script-actor": ScriptActor,
 }
 
 PROGRAMS: Final[Programs] = MappingProxyType(_PROGRAMS)

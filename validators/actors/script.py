@@ -1,4 +1,4 @@
-"""The script actor, program `clerk`: carries out a script, one call of the host after the other, with any values.
+"""The program `script-actor`: carries out a script, one call of the host after the other, with any values.
 
 The other programs call the host as it is meant to be called. A script calls it in every way that there is: at each
 limit and one beyond it, with timers of others, with malformed addresses, in a read-only call.

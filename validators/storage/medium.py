@@ -315,7 +315,7 @@ def _older(file: File, start: int, content: bytes, draw: int) -> bytes:
 
 
 def _torn(tail: bytes, chance: Chance, subject: str, ordinal: int) -> bytes:
-    if chance.draw("torn how", subject, ordinal) & 1:
+    if chance.draw("torn form", subject, ordinal) & 1:
         return tail[: below(chance.draw("torn prefix", subject, ordinal), len(tail) + 1)]
     kept = b""
     for place, start in enumerate(range(0, len(tail), SECTOR_BYTES)):

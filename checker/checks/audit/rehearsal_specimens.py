@@ -83,9 +83,9 @@ _LINES: Final[dict[str, Fault]] = {
     "torn": Partition(groups=((0, 1), (2,)), in_flight="lost", start_ms=100, stop_ms=300),
     "one-way": Partition(groups=((3,), (0, 1)), one_way=True, start_ms=250, stop_ms=420),
     "jammed": Partition(
-        groups=((0,), (1, 2, 3)), one_way=True, manner="jammed", release_gap_ms=3, start_ms=350, stop_ms=500
+        groups=((0,), (1, 2, 3)), one_way=True, manner="held", release_gap_ms=3, start_ms=350, stop_ms=500
     ),
-    "slowed": Partition(groups=((0, 4), (1, 2)), manner="slowed", delay_ms=30, start_ms=480, stop_ms=650),
+    "slowed": Partition(groups=((0, 4), (1, 2)), manner="delayed", delay_ms=30, start_ms=480, stop_ms=650),
     "flapping": Flapping(groups=((0, 2), (1, 3)), cut_ms=40, open_ms=60, start_ms=600, stop_ms=930),
     "lines": Cut(links=((0, 1), (4, 2)), in_flight="lost", start_ms=700, stop_ms=800),
     "leaders": IsolateLeader(cut_ms=90, open_ms=50, start_ms=900, stop_ms=1_300),

@@ -103,10 +103,10 @@ def _partition(bench: AuditBench, name: str, fault: Plain) -> Iterator[PlannedSt
     links = between_groups(fault["groups"], bench.plan.nodes, one_way=fault["one_way"])
     condition = {
         "cut": LinkCondition(name=name, is_cut=True),
-        "jammed": LinkCondition(name=name, action="hold"),
-        "slowed": LinkCondition(name=name, action="delay", delay_us=fault["delay_ms"] * MILLISECOND_US),
+        "held": LinkCondition(name=name, action="hold"),
+        "delayed": LinkCondition(name=name, action="delay", delay_us=fault["delay_ms"] * MILLISECOND_US),
     }[fault["manner"]]
-    gap_ms = fault["release_gap_ms"] if fault["manner"] == "jammed" else None
+    gap_ms = fault["release_gap_ms"] if fault["manner"] == "held" else None
     begin = _impose(bench, condition, links, fault["in_flight"])
     yield from _window(fault["start_ms"], fault["stop_ms"], begin, _lift(bench, name, gap_ms))
 
@@ -242,7 +242,7 @@ def _restart_storm(bench: AuditBench, name: str, fault: Plain) -> Iterator[Plann
     while at_ms < fault["stop_ms"] and cut < fault["stop_ms"] - fault["start_ms"]:
         there = [node for node in hit[turn:] + hit[:turn] if back_ms[node] < at_ms]
         if there:
-            chosen = share_of(bench.chance.draw(purpose, "who", cut), len(there)) if fault["is_drawn"] else 0
+            chosen = share_of(bench.chance.draw(purpose, "machine", cut), len(there)) if fault["is_drawn"] else 0
             node = there[chosen]
             turn = (hit.index(node) + 1) % len(hit)
             back_ms[node] = at_ms + drawn_ms("down", "down_ms", cut)
@@ -312,7 +312,7 @@ def _clock(bench: AuditBench, _name: str, fault: Plain) -> Iterator[PlannedStep]
         sign = -1
         for at_ms in range(fault["start_ms"] + half_ms, fault["stop_ms"], half_ms):
             turned = partial(turn, ClockLine(ppm=sign * ppm), True)  # noqa: FBT003 - see above
-            yield PlannedStep(at_ms * MILLISECOND_US, "turn", turned)
+            yield PlannedStep(at_ms * MILLISECOND_US, "reverse", turned)
             sign = -sign
 
 

@@ -38,7 +38,7 @@ DRAWN_HOTSTUFF: Final = DrawnEngine(
         **dict.fromkeys(BLOCK_CERTIFICATES, (BlockRelay.traced_name,)),
         **dict.fromkeys(ANSWERS, (BlockResponse.traced_name,)),
     },
-    proposing=("hide-certificate", "exchange-certificate", "forge-seal", "forge-seal", "forge-seal", "many-blocks"),
+    proposing=("hide-certificate", "mismatched-certificate", "forge-seal", "forge-seal", "forge-seal", "many-blocks"),
     speaking=("stale-certificate", "forge-vote", "forge-vote", "forge-vote"),
     sequences=HOTSTUFF_SEQUENCES,
     later=LATER_HOTSTUFF_SEQUENCES,

@@ -52,7 +52,7 @@ DRAWN_LONGEST_CHAIN: Final = DrawnEngine(
         **dict.fromkeys(LEAVING, (Announcement.traced_name,)),
         **dict.fromkeys(ANSWERS, (HeadResponse.traced_name,)),
     },
-    proposing=("private-branch", "usurp", "forge-head", "forge-head", "forge-head"),
+    proposing=("private-branch", "propose-ahead", "forge-head", "forge-head", "forge-head"),
     sequences=LONGEST_CHAIN_SEQUENCES,
     later=LATER_LONGEST_CHAIN_SEQUENCES,
     without_prefixes=("rewinding", "half-joined"),

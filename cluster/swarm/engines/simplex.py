@@ -13,7 +13,7 @@ IMPATIENT_PERCENT: Final = 25
 
 
 def _draw_section(draw: Draw) -> Plain:
-    if not draw.chance("simplex.is_impatient", IMPATIENT_PERCENT):
+    if not draw.chance("simplex.has_short_timeouts", IMPATIENT_PERCENT):
         return {}
     return {
         "timeout_retry_ms": draw.one_of("simplex.timeout_retry_ms", (700, 1_500)),

@@ -117,7 +117,7 @@ def knows_identifiers(chain: Plain) -> bool:
 def draw_service(draw: Draw) -> list[Plain]:
     """Return what a council does to the queue's service: a pause, a shutdown in batches and a restart, or nothing."""
     at_ms = draw.between("service.at_ms", 4_000, 6_500)
-    story = draw.one_of("service.story", ("", "pause", "shutdown", "shutdown"))
+    story = draw.one_of("service.instructions", ("", "pause", "shutdown", "shutdown"))
     if not story:
         return []
     later_ms = at_ms + draw.between("service.for_ms", 1_500, 3_000)

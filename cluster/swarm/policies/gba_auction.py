@@ -72,7 +72,7 @@ def draw_auction(draw: Draw) -> Plain:
 def fit_to_auction(draw: Draw, name: str, workload: Plain, chain: Plain) -> Plain:
     """Return a workload whose timers the auction admits, and whose agent can answer within its cycles."""
     bidding = dict(workload)
-    if name == "rivals":
+    if name == "competing-heartbeats":
         # Fees that a call states mean nothing here: without an agent of their own all rivals would bid the same.
         bidding["agent"] = "sum"
     if AGENT_CYCLES.get(bidding.get("agent", ""), 0) > chain["policy_parameters"]["gba_call_cycles"]:

@@ -24,6 +24,6 @@ def epoch_in_storm(draw: Draw, validators: int) -> Prefix:
     chain = {**storm.settings["chain"], "policy": "eip1559", "activation": {"height": 1}, "calendar": sizes}
     return storm._replace(
         arrival={**storm.arrival, "event": "epoch", "after": "storm"},
-        workload={**storm.workload, "far": far},
+        workload={**storm.workload, "distant-timers": far},
         settings={"chain": chain},
     )

@@ -24,7 +24,7 @@ class Prefix(NamedTuple):
     workload: Mapping[str, Plain] = MappingProxyType({})
     faults: Mapping[str, Plain] = MappingProxyType({})
     settings: Mapping[str, Plain] = MappingProxyType({})
-    without: tuple[str, ...] = ("council",)
+    without: tuple[str, ...] = ("governance",)
 
 
 MakePrefix: TypeAlias = Callable[[Draw, int], Prefix]

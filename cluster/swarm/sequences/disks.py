@@ -11,53 +11,53 @@ from network.draw import Draw
 
 def _broken_pruning(draw: Draw, validators: int) -> FaultSequence:
     """Journals that are pruned all the time, and power that is cut between their two copies again and again."""
-    hit = draw.some_of("broken-pruning.validators", range(validators), 2)
+    hit = draw.some_of("interrupted-pruning.validators", range(validators), 2)
     faults: dict[str, Plain] = {
         f"mid-prune-{place}": {
             "kind": "crash-at-boundary",
             "validator": node,
             "boundary": "mid-prune",
-            "every": draw.between(f"broken-pruning.{place}.every", 2, 6),
-            "restart_after_ms": draw.between(f"broken-pruning.{place}.down_ms", 150, 900),
+            "every": draw.between(f"interrupted-pruning.{place}.every", 2, 6),
+            "restart_after_ms": draw.between(f"interrupted-pruning.{place}.down_ms", 150, 900),
             "start_ms": FAULTS_FROM_MS + 700 * place,
             "stop_ms": 14_000,
         }
         for place, node in enumerate(hit)
     }
-    if draw.chance("broken-pruning.is_rotten", 85):
+    if draw.chance("interrupted-pruning.is_rotten", 85):
         # Damage in the one copy spares the other: more often, the first that is read would nearly always have it.
-        ppm = draw.one_of("broken-pruning.ppm", (80_000, 160_000))
+        ppm = draw.one_of("interrupted-pruning.ppm", (80_000, 160_000))
         rot = {"kind": "bit-rot", "validator": hit[0], "ppm": ppm, "files": ["journal"]}
-        faults["rot"] = {**rot, "start_ms": 3_000, "stop_ms": 14_000}
-    if draw.chance("broken-pruning.is_slow", 60):
+        faults["journal-bit-rot"] = {**rot, "start_ms": 3_000, "stop_ms": 14_000}
+    if draw.chance("interrupted-pruning.is_slow", 60):
         # A sync is under way most of the time, and a pruning has to wait for its end.
-        extra_ms = draw.one_of("broken-pruning.extra_ms", (150, 350))
+        extra_ms = draw.one_of("interrupted-pruning.extra_ms", (150, 350))
         slow = {"kind": "slow-disk", "validator": hit[1], "factor": 1, "extra_ms": extra_ms}
         faults["slow-disk"] = {**slow, "start_ms": FAULTS_FROM_MS, "stop_ms": 15_000}
-    kept = draw.between("broken-pruning.views", 1, 2)
+    kept = draw.between("interrupted-pruning.views", 1, 2)
     return FaultSequence(faults, {"consensus": {"view_retention": kept}})
 
 
 def _joined_thrice(draw: Draw, validators: int) -> FaultSequence:
     """One validator is away three times, each time until it has to join from a snapshot: in one life, or in three."""
-    node = draw.between("joined-thrice.validator", 0, validators - 1)
-    is_off = draw.chance("joined-thrice.is_off", 50)
+    node = draw.between("three-snapshot-joins.validator", 0, validators - 1)
+    is_off = draw.chance("three-snapshot-joins.is_off", 50)
     faults: dict[str, Plain] = {}
     for place, first_ms in enumerate((2_000, 7_300, 12_600)):
-        start_ms = first_ms + draw.between(f"joined-thrice.{place}.start_ms", 0, 400)
+        start_ms = first_ms + draw.between(f"three-snapshot-joins.{place}.start_ms", 0, 400)
         stop_ms = start_ms + 3_700
         cut = {**away(node, validators), "start_ms": start_ms, "stop_ms": stop_ms}
         faults[f"absence-{place}"] = crash(node, start_ms, stop_ms - start_ms) if is_off else cut
         # With answers of blocks it would often have all of them before it knows that they are final.
-        lost_ms = stop_ms + draw.between(f"joined-thrice.{place}.lost_ms", 300, 900)
+        lost_ms = stop_ms + draw.between(f"three-snapshot-joins.{place}.lost_ms", 300, 900)
         lost = {**drop(["BlockResponse"], to=[node]), "start_ms": start_ms, "stop_ms": lost_ms}
         faults[f"lost-blocks-{place}"] = lost
-    chunk_bytes = draw.one_of("joined-thrice.chunk_bytes", (8_000, 1 << 20))
+    chunk_bytes = draw.one_of("three-snapshot-joins.chunk_bytes", (8_000, 1 << 20))
     return FaultSequence(
         faults,
         {
             "sync": {"snapshot_gap_blocks": 2, "chunk_bytes": chunk_bytes},
-            **applied_early(draw, "joined-thrice", validators),
+            **applied_early(draw, "three-snapshot-joins", validators),
         },
     )
 
@@ -80,32 +80,32 @@ def _held_finality(draw: Draw, validators: int) -> FaultSequence:
 
 def _bad_journal(draw: Draw, validators: int) -> FaultSequence:
     """The vote journal of one validator goes bad, is pruned often, and is read at one start after the other."""
-    node = draw.between("bad-journal.validator", 0, validators - 1)
+    node = draw.between("corrupt-journal.validator", 0, validators - 1)
     bad: Plain = {
-        "kind": draw.one_of("bad-journal.kind", ("bit-rot", "stale-read", "misdirected-write")),
+        "kind": draw.one_of("corrupt-journal.kind", ("bit-rot", "stale-read", "misdirected-write")),
         "validator": node,
-        "ppm": draw.one_of("bad-journal.ppm", (60_000, 200_000, 500_000)),
+        "ppm": draw.one_of("corrupt-journal.ppm", (60_000, 200_000, 500_000)),
         "files": ["journal"],
-        "start_ms": FAULTS_FROM_MS + draw.between("bad-journal.start_ms", 0, 1_500),
-        "stop_ms": draw.between("bad-journal.stop_ms", 9_000, 15_000),
+        "start_ms": FAULTS_FROM_MS + draw.between("corrupt-journal.start_ms", 0, 1_500),
+        "stop_ms": draw.between("corrupt-journal.stop_ms", 9_000, 15_000),
     }
-    faults: dict[str, Plain] = {"bad-journal": bad}
+    faults: dict[str, Plain] = {"corrupt-journal": bad}
     if bad["kind"] != "bit-rot":
         # Those have no effect on a journal that is as short as that of most runs.
-        rot = {**bad, "kind": "bit-rot", "ppm": draw.one_of("bad-journal.rot_ppm", (60_000, 200_000))}
-        faults["rot-beside"] = rot
+        rot = {**bad, "kind": "bit-rot", "ppm": draw.one_of("corrupt-journal.rot_ppm", (60_000, 200_000))}
+        faults["added-bit-rot"] = rot
     at_ms = 3_000
-    for place in range(draw.between("bad-journal.starts", 3, 5)):
-        at_ms += draw.between(f"bad-journal.{place}.wait_ms", 700, 2_000)
-        faults[f"start-{place}"] = crash(node, at_ms, 200)
+    for place in range(draw.between("corrupt-journal.starts", 3, 5)):
+        at_ms += draw.between(f"corrupt-journal.{place}.wait_ms", 700, 2_000)
+        faults[f"crash-{place}"] = crash(node, at_ms, 200)
         at_ms += 200
     sync_us = 15_000
-    if draw.chance("bad-journal.is_torn", 50):
+    if draw.chance("corrupt-journal.is_torn", 50):
         torn: Plain = {"kind": "torn-writes", "validators": [node], "start_ms": FAULTS_FROM_MS}
-        faults["torn-journal"] = {**torn, "stop_ms": 15_000}
+        faults["torn-journal-writes"] = {**torn, "stop_ms": 15_000}
         # A slower disk has more to tear, of blocks as well.
-        sync_us = draw.one_of("bad-journal.sync_us", (15_000, 90_000))
-    kept = draw.one_of("bad-journal.views", (1, 3, 20))
+        sync_us = draw.one_of("corrupt-journal.sync_us", (15_000, 90_000))
+    kept = draw.one_of("corrupt-journal.views", (1, 3, 20))
     return FaultSequence(faults, {"consensus": {"view_retention": kept}, "costs": {"sync_us": sync_us}})
 
 

@@ -21,19 +21,19 @@ LATE_VOTES_MS: Final = (3_200, 3_500, 3_900)
 
 def _rotten_archive(draw: Draw, validators: int) -> FaultSequence:
     """Old blocks have gone bad since the start at the peer that alone answers: it has to have them again itself."""
-    archive = draw.between("rotten-archive.validator", 0, validators - 1)
+    archive = draw.between("corrupt-archive.validator", 0, validators - 1)
     # After its restart it has what is old on its disk alone, and the disk was sound when it was read.
-    at_ms = FAULTS_FROM_MS + draw.between("rotten-archive.at_ms", 3_300, 4_200)
+    at_ms = FAULTS_FROM_MS + draw.between("corrupt-archive.at_ms", 3_300, 4_200)
     rot: Plain = {"kind": "bit-rot", "validator": archive, "ppm": 400_000, "files": ["blocks"]}
     faults: dict[str, Plain] = {
-        "rotten-archive": {**rot, "start_ms": at_ms + 900, "stop_ms": 16_000},
+        "corrupt-archive": {**rot, "start_ms": at_ms + 900, "stop_ms": 16_000},
         "archive-restart": crash(archive, at_ms, 500),
     }
     for place in range(2):
         reader = (archive - 1 - place) % validators
-        start_ms = FAULTS_FROM_MS + draw.between(f"rotten-archive.{place}.start_ms", 0, 300) + 5_700 * place
+        start_ms = FAULTS_FROM_MS + draw.between(f"corrupt-archive.{place}.start_ms", 0, 300) + 5_700 * place
         faults[f"reader-{place}"] = {**away(reader, validators), "start_ms": start_ms, "stop_ms": start_ms + 5_300}
-        faults[f"reading-there-{place}"] = asked_alone(archive, reader, validators, start_ms + 5_300)
+        faults[f"single-responder-{place}"] = asked_alone(archive, reader, validators, start_ms + 5_300)
     # Blocks one by one, and no snapshot of them all.
     return FaultSequence(faults, {"sync": {"snapshot_gap_blocks": 256}})
 
@@ -66,26 +66,26 @@ def _stale_pruning(draw: Draw, validators: int) -> FaultSequence:
 
 def _torn_again(draw: Draw, validators: int) -> FaultSequence:
     """One validator loses its power again and again before what it wrote is synced, and keeps a part of it."""
-    node = draw.between("torn-again.validator", 0, validators - 1)
+    node = draw.between("repeated-torn-writes.validator", 0, validators - 1)
     return FaultSequence(
         {
-            "torn-again": {
+            "repeated-torn-writes": {
                 "kind": "crash-at-boundary",
                 "validator": node,
                 "boundary": "after-append",
-                "every": draw.between("torn-again.every", 3, 9),
-                "restart_after_ms": draw.between("torn-again.down_ms", 100, 400),
+                "every": draw.between("repeated-torn-writes.every", 3, 9),
+                "restart_after_ms": draw.between("repeated-torn-writes.down_ms", 100, 400),
                 "start_ms": FAULTS_FROM_MS,
                 "stop_ms": 14_000,
             },
-            "torn-tails": {
+            "torn-writes-at-crash": {
                 "kind": "torn-writes",
                 "validators": [node],
                 "start_ms": FAULTS_FROM_MS,
                 "stop_ms": 15_000,
             },
         },
-        {"costs": {"sync_us": draw.one_of("torn-again.sync_us", (15_000, 40_000, 120_000))}},
+        {"costs": {"sync_us": draw.one_of("repeated-torn-writes.sync_us", (15_000, 40_000, 120_000))}},
     )
 
 
@@ -102,7 +102,7 @@ def _forged_snapshots(draw: Draw, validators: int) -> FaultSequence:
     # Long enough to see how far the others are, and to ask the forger and another one.
     for place, first_ms in enumerate((2_000, 8_400, 14_800)):
         start_ms = first_ms + draw.between(f"forged-snapshots.{place}.start_ms", 0, 400)
-        faults[f"unserved-{place}"] = {**away(node, validators), "start_ms": start_ms, "stop_ms": start_ms + 3_400}
+        faults[f"isolated-{place}"] = {**away(node, validators), "start_ms": start_ms, "stop_ms": start_ms + 3_400}
     lost = drop([BlockResponse.traced_name], to=[node])
     faults["lost-blocks"] = {**lost, "start_ms": FAULTS_FROM_MS, "stop_ms": 20_500}
     chunk_bytes = draw.one_of("forged-snapshots.chunk_bytes", (8_000, 1 << 20, 1 << 20))
@@ -111,19 +111,23 @@ def _forged_snapshots(draw: Draw, validators: int) -> FaultSequence:
 
 def _left_by_both(draw: Draw, validators: int) -> FaultSequence:
     """A view is notarized and nullified, and the next one, whose leader nobody hears, is stuck for several retries."""
-    view = draw.between("left-by-both.view", 4, 7)
+    view = draw.between("notarized-and-nullified.view", 4, 7)
     voters = [node for node in range(validators) if node != view % validators]
     late: Plain = {"kind": "rule", "action": "delay", "kinds": [*VOTES], "from": voters, "views": [[view, view]]}
-    span: Plain = {"start_ms": 0, "stop_ms": draw.between("left-by-both.until_ms", 12_500, 14_500)}
+    span: Plain = {"start_ms": 0, "stop_ms": draw.between("notarized-and-nullified.until_ms", 12_500, 14_500)}
     following: Plain = {"views": [[view + 1, view + 1]], **span}
     leader = (view + 1) % validators
     return FaultSequence(
         {
-            "left-by-both": {**late, "delay_ms": draw.one_of("left-by-both.delay_ms", LATE_VOTES_MS), **span},
-            "unheard": {**drop([BlockRelay.traced_name, *VOTES], [leader]), **following},
-            "stuck": {**drop([*LEAVING]), **following},
+            "notarized-and-nullified": {
+                **late,
+                "delay_ms": draw.one_of("notarized-and-nullified.delay_ms", LATE_VOTES_MS),
+                **span,
+            },
+            "lost-proposals": {**drop([BlockRelay.traced_name, *VOTES], [leader]), **following},
+            "lost-nullifies": {**drop([*LEAVING]), **following},
         },
-        {"consensus": {"timeout_retry_ms": draw.one_of("left-by-both.retry_ms", IMPATIENT_RETRY_MS)}},
+        {"consensus": {"timeout_retry_ms": draw.one_of("notarized-and-nullified.retry_ms", IMPATIENT_RETRY_MS)}},
     )
 
 

@@ -18,27 +18,29 @@ _LATE: Final = (9, 11)
 
 def _votes_of_a_left_view(draw: Draw, validators: int, views: tuple[int, int] = _EARLY) -> FaultSequence:
     """The votes of some views come late: their next leader has the quorum when it has got there by timeouts."""
-    first = draw.between("left-votes.view", *views)
-    last = first + draw.between("left-votes.more", 0, 2)
+    first = draw.between("late-view-votes.view", *views)
+    last = first + draw.between("late-view-votes.more", 0, 2)
     late: Plain = {"kind": "rule", "action": "delay", "kinds": [*VOTES], "views": [[first, last]]}
     # The waits are 2.1 to 5 s long; the votes come a little before their end, or after it.
-    faults = {"left-votes": {**late, "delay_ms": draw.one_of("left-votes.delay_ms", (2_000, 3_100, 5_100)), **_SPAN}}
-    if draw.chance("left-votes.is_for_one", 50):
-        faults["left-votes"]["to"] = [(first + 1) % validators]
+    faults = {
+        "late-view-votes": {**late, "delay_ms": draw.one_of("late-view-votes.delay_ms", (2_000, 3_100, 5_100)), **_SPAN}
+    }
+    if draw.chance("late-view-votes.is_for_one", 50):
+        faults["late-view-votes"]["to"] = [(first + 1) % validators]
     return FaultSequence(faults)
 
 
 def _votes_kept_over_crashes(draw: Draw, validators: int) -> FaultSequence:
     """Some lose their power again and again when their vote is on the disk and has not left."""
     faults: dict[str, Plain] = {}
-    for place, node in enumerate(draw.some_of("kept-votes.validators", range(validators), 2)):
-        start_ms = draw.between(f"kept-votes.{place}.start_ms", 8_000, 9_500)
-        faults[f"kept-vote-{place}"] = {
+    for place, node in enumerate(draw.some_of("durable-votes.validators", range(validators), 2)):
+        start_ms = draw.between(f"durable-votes.{place}.start_ms", 8_000, 9_500)
+        faults[f"durable-vote-{place}"] = {
             "kind": "crash-at-boundary",
             "validator": node,
             "boundary": "after-sync",
-            "every": draw.between(f"kept-votes.{place}.every", 2, 6),
-            "restart_after_ms": draw.one_of(f"kept-votes.{place}.down_ms", (80, 300, 1_500)),
+            "every": draw.between(f"durable-votes.{place}.every", 2, 6),
+            "restart_after_ms": draw.one_of(f"durable-votes.{place}.down_ms", (80, 300, 1_500)),
             "start_ms": start_ms,
             "stop_ms": 15_000,
         }
@@ -47,42 +49,42 @@ def _votes_kept_over_crashes(draw: Draw, validators: int) -> FaultSequence:
 
 def _far_block(draw: Draw, validators: int, from_ms: int = FAULTS_FROM_MS) -> FaultSequence:
     """One validator misses more views than are kept, and hears of the others by a block of a view far ahead."""
-    node = draw.between("far-block.validator", 0, validators - 1)
-    start_ms = from_ms + draw.between("far-block.start_ms", 0, 1_500)
-    stop_ms = start_ms + draw.between("far-block.for_ms", 2_000, 3_500)
+    node = draw.between("far-ahead-block.validator", 0, validators - 1)
+    start_ms = from_ms + draw.between("far-ahead-block.start_ms", 0, 1_500)
+    stop_ms = start_ms + draw.between("far-ahead-block.for_ms", 2_000, 3_500)
     lost = {**drop([*LEAVING], to=[node]), "start_ms": start_ms, "stop_ms": stop_ms + 2_500}
     absent = {**away(node, validators), "start_ms": start_ms, "stop_ms": stop_ms}
-    kept = draw.between("far-block.view_retention", 1, 2)
-    return FaultSequence({"far-block": absent, "lost-timeouts": lost}, {"consensus": {"view_retention": kept}})
+    kept = draw.between("far-ahead-block.view_retention", 1, 2)
+    return FaultSequence({"far-ahead-block": absent, "lost-timeouts": lost}, {"consensus": {"view_retention": kept}})
 
 
 def _timeouts_for_some(draw: Draw, validators: int, views: tuple[int, int] = _EARLY) -> FaultSequence:
     """Nobody hears a leader, and what leaves its view reaches some much later than others."""
-    view = draw.between("some-timeouts.view", *views)
+    view = draw.between("partial-timeouts.view", *views)
     unheard = {**drop([BlockRelay.traced_name, *VOTES], [view % validators]), "views": [[view, view]], **_SPAN}
-    some = sorted(draw.some_of("some-timeouts.to", range(validators), draw.between("some-timeouts.count", 1, 2)))
+    some = sorted(draw.some_of("partial-timeouts.to", range(validators), draw.between("partial-timeouts.count", 1, 2)))
     late: Plain = {"kind": "rule", "action": "delay", "kinds": [*LEAVING], "views": [[view, view + 1]], "to": some}
     # The leader of the view above is unheard: two waits, the second twice as long.
-    delay_ms = draw.one_of("some-timeouts.delay_ms", (400, 2_500, 5_500))
-    faults = {"unheard": unheard, "late-timeouts": {**late, "delay_ms": delay_ms, **_SPAN}}
-    leaving = draw.between("some-timeouts.leaving", 0, validators - 1)
-    return FaultSequence({**faults, "leaving": crash_as_it_leaves(draw, "some-timeouts", leaving, 1_500 * view)})
+    delay_ms = draw.one_of("partial-timeouts.delay_ms", (400, 2_500, 5_500))
+    faults = {"lost-proposals": unheard, "late-timeouts": {**late, "delay_ms": delay_ms, **_SPAN}}
+    leaving = draw.between("partial-timeouts.leaving", 0, validators - 1)
+    return FaultSequence({**faults, "leaving": crash_as_it_leaves(draw, "partial-timeouts", leaving, 1_500 * view)})
 
 
 def _hidden_chain(draw: Draw, validators: int) -> FaultSequence:
     """One validator gets a block late, when a view was skipped above it: a chain below the highest one is final."""
     # The first of two views of one leader, so that the one after the next is another's.
-    view = 2 * draw.between("hidden-chain.turn", 2, 3)
+    view = 2 * draw.between("late-chain.turn", 2, 3)
     # None of those whose views these are: it would be missed.
-    node = (view // 2 + draw.between("hidden-chain.place", 2, validators - 2)) % validators
-    missed = view - draw.between("hidden-chain.below", 0, 1)
+    node = (view // 2 + draw.between("late-chain.place", 2, validators - 2)) % validators
+    missed = view - draw.between("late-chain.below", 0, 1)
     unheard = drop([BlockRelay.traced_name, *VOTES], [(view // 2 + 1) % validators])
     answer: Plain = {"kind": "rule", "action": "delay", "kinds": [BlockResponse.traced_name], "to": [node]}
     # The leader of the view above is unheard: two waits, the second twice as long.
-    delay_ms = draw.between("hidden-chain.delay_ms", 7_400, 8_200)
+    delay_ms = draw.between("late-chain.delay_ms", 7_400, 8_200)
     return FaultSequence(
         {
-            "hidden-chain": {**drop([BlockRelay.traced_name], to=[node]), "views": [[missed, missed]], **_SPAN},
+            "late-chain": {**drop([BlockRelay.traced_name], to=[node]), "views": [[missed, missed]], **_SPAN},
             "skipped": {**unheard, "views": [[view + 2, view + 2]], **_SPAN},
             "late-answer": {**answer, "delay_ms": delay_ms, **_SPAN},
         },

@@ -41,7 +41,7 @@ def _early_slots(draw: Draw, validators: int, from_ms: int = FAULTS_FROM_MS) -> 
         faults["absent"] = crash((first - 1) % validators, start_ms + 300, down_ms)
     if draw.chance("early-slots.is_asleep", 50):
         asleep_ms = stop_ms - slot_ms - 50, stop_ms + draw.between("early-slots.asleep_ms", 20, 120)
-        faults["asleep"] = {"kind": "pause", "validator": hit[0], "start_ms": asleep_ms[0], "stop_ms": asleep_ms[1]}
+        faults["paused"] = {"kind": "pause", "validator": hit[0], "start_ms": asleep_ms[0], "stop_ms": asleep_ms[1]}
     # Others take what is ahead of their clocks by that much.
     skew_ms = draw.one_of("early-slots.max_skew_ms", (500, 2_500, 2_500))
     return FaultSequence(faults, {"chain": {"max_skew_ms": skew_ms}, **_slots(slot_ms)})
@@ -76,25 +76,25 @@ def _named_heads(draw: Draw, validators: int) -> FaultSequence:
 
     All have final blocks by then. An observer begins anew time and again, and asks as well.
     """
-    deaf, empty, late = draw.some_of("named-heads.order", range(validators), 3)
-    start_ms = draw.between("named-heads.start_ms", 9_000, 10_500)
-    deaf_ms = draw.between("named-heads.deaf_ms", 2_600, 3_600)
-    back_ms = start_ms + draw.between("named-heads.empty_ms", 900, 1_800)
-    missed_ms = start_ms + deaf_ms + draw.between("named-heads.missed_ms", -900, 900)
+    deaf, empty, late = draw.some_of("stale-heads.order", range(validators), 3)
+    start_ms = draw.between("stale-heads.start_ms", 9_000, 10_500)
+    deaf_ms = draw.between("stale-heads.deaf_ms", 2_600, 3_600)
+    back_ms = start_ms + draw.between("stale-heads.empty_ms", 900, 1_800)
+    missed_ms = start_ms + deaf_ms + draw.between("stale-heads.missed_ms", -900, 900)
     unheard = drop([Announcement.traced_name, BlockRelay.traced_name, BlockResponse.traced_name], to=[deaf])
     faults: dict[str, Plain] = {
-        "deaf": {**unheard, "start_ms": start_ms, "stop_ms": start_ms + deaf_ms},
+        "isolated": {**unheard, "start_ms": start_ms, "stop_ms": start_ms + deaf_ms},
         "empty": {"kind": "wipe", "validator": empty, "at_ms": start_ms + 200, "restart_ms": back_ms},
         "late": crash(late, start_ms + 700, missed_ms - start_ms - 700),
     }
-    again = {"every_blocks": draw.between("named-heads.every_blocks", 3, 5), "down_ms": 300}
+    again = {"every_blocks": draw.between("stale-heads.every_blocks", 3, 5), "down_ms": 300}
     return FaultSequence(
         faults,
         {
             **_slots(SLOTS_MS[0]),
             "sync": {
-                "snapshot_gap_blocks": draw.one_of("named-heads.gap_blocks", (1, 3)),
-                "chunk_bytes": draw.one_of("named-heads.chunk_bytes", (8_000, 1 << 20)),
+                "snapshot_gap_blocks": draw.one_of("stale-heads.gap_blocks", (1, 3)),
+                "chunk_bytes": draw.one_of("stale-heads.chunk_bytes", (8_000, 1 << 20)),
             },
             "observers": {"again": {"kind": "snapshot-join", **again}},
         },

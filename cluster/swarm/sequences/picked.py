@@ -39,8 +39,8 @@ DELAYS_MS: Final = (150, 600, 1_500, 2_600, 3_400, 5_200)
 def picked_views(draw: Draw, validators: int) -> FaultSequence:
     """A few rules about single views: what some hear of them, and when."""
     found: dict[str, Plain] = {}
-    for place in range(draw.between("picked.count", 2, 5)):
-        name = f"picked-{place}"
+    for place in range(draw.between("targeted-views.count", 2, 5)):
+        name = f"targeted-view-{place}"
         view = draw.between(f"{name}.view", *VIEWS)
         last = view + draw.one_of(f"{name}.more", (0, 0, 1))
         some = draw.some_of(f"{name}.to", range(validators), draw.between(f"{name}.count", 1, validators - 1))

@@ -54,7 +54,7 @@ def _early_leader(draw: Draw, validators: int, views: _Views = _EARLY) -> FaultS
     others = _others((view + 1) % validators, validators)
     unheard = _unheard(view, validators)
     delay_ms = draw.one_of("early-leader.delay_ms", _NEXT_WAIT_MS)
-    return FaultSequence({"unheard": unheard, "late-leaving": _late(LEAVING, view, delay_ms, others)})
+    return FaultSequence({"lost-proposals": unheard, "late-leaving": _late(LEAVING, view, delay_ms, others)})
 
 
 def _late_certification(draw: Draw, validators: int, views: _Views = _EARLY) -> FaultSequence:
@@ -84,54 +84,61 @@ def _late_certification(draw: Draw, validators: int, views: _Views = _EARLY) -> 
 
 def _left_by_the_others(draw: Draw, validators: int) -> FaultSequence:
     """One validator certifies a block and the others leave its view: it learns of that when the next leader builds."""
-    view = draw.between("other-end.view", *_LATE)
+    view = draw.between("lone-certification.view", *_LATE)
     leader = view % validators
     # Neither leader is: the second one builds as one that has left.
-    node = (view + draw.between("other-end.place", 2, validators - 1)) % validators
+    node = (view + draw.between("lone-certification.place", 2, validators - 1)) % validators
     voters = [each for each in range(validators) if each != leader]
     of_view: Plain = {"views": [[view, view]], **_SPAN}
     late: Plain = {"kind": "rule", "action": "delay", "kinds": [*VOTES], "from": voters, "to": [node]}
     return FaultSequence(
         {
-            "other-end": {**drop([*VOTES], voters, _others(node, validators)), **of_view},
+            "lone-certification": {**drop([*VOTES], voters, _others(node, validators)), **of_view},
             "own-certificate": {**drop([*CERTIFIED], [node]), **of_view},
             # So late that it has not waited for the next leader in vain when the others come to that view.
-            "late-votes-for-one": {**late, "delay_ms": draw.between("other-end.votes_ms", 900, 1_700), **of_view},
-            "unheard-end": {**drop([*LEAVING], to=[node]), **of_view},
+            "late-votes-for-one": {
+                **late,
+                "delay_ms": draw.between("lone-certification.votes_ms", 900, 1_700),
+                **of_view,
+            },
+            "lost-view-end": {**drop([*LEAVING], to=[node]), **of_view},
         }
     )
 
 
 def _asked_of_a_standstill(draw: Draw, validators: int) -> FaultSequence:
     """One validator misses how views ended, and the others stand at the first one's finality until it has asked."""
-    node, view = draw.between("standstill.validator", 0, validators - 1), draw.between("standstill.view", 4, 7)
-    last = view + draw.between("standstill.more", 0, 2)
+    node, view = (
+        draw.between("stalled-finality.validator", 0, validators - 1),
+        draw.between("stalled-finality.view", 4, 7),
+    )
+    last = view + draw.between("stalled-finality.more", 0, 2)
     missed = {**drop([*VOTES, *CERTIFIED, *FINALITY], to=[node]), "views": [[view, last]], **_SPAN}
-    stop_ms = draw.between("standstill.stop_ms", 10_000, 13_000)
+    stop_ms = draw.between("stalled-finality.stop_ms", 10_000, 13_000)
     held: Plain = {"kind": "rule", "action": "hold", "kinds": [*FINALITY], "views": [[view + 1, view + 40]]}
     return FaultSequence({"missed": missed, "no-finality": {**held, "start_ms": FAULTS_FROM_MS, "stop_ms": stop_ms}})
 
 
 def _restart_in_a_view(draw: Draw, validators: int) -> FaultSequence:
     """Nobody has a quorum, and who has just voted loses its power for a moment: the view is still that one."""
-    order = draw.some_of("same-view.order", range(validators), validators)
+    order = draw.some_of("crash-after-vote.order", range(validators), validators)
     middle = validators // 2
-    start_ms = draw.between("same-view.start_ms", 8_000, 9_500)
+    start_ms = draw.between("crash-after-vote.start_ms", 8_000, 9_500)
     faults: dict[str, Plain] = {
         "no-quorum": {
             "kind": "partition",
             "groups": [sorted(order[:middle]), sorted(order[middle:])],
             "start_ms": start_ms,
-            "stop_ms": start_ms + draw.between("same-view.for_ms", 2_000, 5_000),
+            "stop_ms": start_ms + draw.between("crash-after-vote.for_ms", 2_000, 5_000),
         }
     }
     for place, node in enumerate((order[0], order[middle])):
-        faults[f"brief-{place}"] = {
+        faults[f"brief-crash-{place}"] = {
             "kind": "crash-at-boundary",
             "validator": node,
-            "boundary": draw.one_of(f"same-view.{place}.boundary", ("after-sync", "after-sync", "after-send")),
-            "occurrence": draw.between(f"same-view.{place}.occurrence", 1, 2),
-            "restart_after_ms": draw.between(f"same-view.{place}.down_ms", 50, 400),
+            "boundary": draw.one_of(f"crash-after-vote.{place}.boundary", ("after-sync", "after-sync", "after-send")),
+            "occurrence": draw.between(f"crash-after-vote.{place}.occurrence", 1, 2),
+            "restart_after_ms": draw.between(f"crash-after-vote.{place}.down_ms", 50, 400),
             "start_ms": start_ms,
             "stop_ms": start_ms + 4_000,
         }
@@ -140,24 +147,24 @@ def _restart_in_a_view(draw: Draw, validators: int) -> FaultSequence:
 
 def _left_without_knowing(draw: Draw, validators: int) -> FaultSequence:
     """Two views are left, and some hear only of the second, nothing new, and no answer from a round of peers."""
-    view = draw.between("not-knowing.view", *_EARLY)
+    view = draw.between("missed-view-ends.view", *_EARLY)
     # The others are a quorum without them.
-    behind = draw.some_of("not-knowing.validators", range(validators), faults_of(validators))
+    behind = draw.some_of("missed-view-ends.validators", range(validators), faults_of(validators))
     others = [node for node in range(validators) if node not in behind]
     leaders = [view % validators, (view + 1) % validators]
     unheard = {**drop([BlockRelay.traced_name, *VOTES], leaders), "views": [[view, view + 1]], **_SPAN}
     missed = {**drop([*LEAVING], to=behind), "views": [[view, view]], **_SPAN}
-    stop_ms = draw.between("not-knowing.stop_ms", 10_000, 12_500)
+    stop_ms = draw.between("missed-view-ends.stop_ms", 10_000, 12_500)
     unanswered = {**drop([*ANSWERS], others, behind), "start_ms": FAULTS_FROM_MS, "stop_ms": stop_ms}
     # What is certified or final after them would make it needless to know how they ended.
     news = {**drop([*VOTES, *CERTIFIED, *FINALITY], to=behind), "views": [[view + 2, view + 30]]}
     return FaultSequence(
         {
-            "not-knowing": unheard,
+            "missed-view-ends": unheard,
             "missed-end": missed,
-            "unanswered": unanswered,
+            "unanswered-requests": unanswered,
             "no-news": {**news, "start_ms": FAULTS_FROM_MS, "stop_ms": stop_ms},
-            "leaving": crash_as_it_leaves(draw, "not-knowing", others[-1], 9_000),
+            "leaving": crash_as_it_leaves(draw, "missed-view-ends", others[-1], 9_000),
         }
     )
 
@@ -177,24 +184,24 @@ def _dark_votes(draw: Draw, validators: int) -> FaultSequence:
 
     Those who come back are just a quorum: each needs its own vote, which only its journal has.
     """
-    view = draw.between("dark-votes.view", 3, 5)
+    view = draw.between("unsent-votes.view", 3, 5)
     leader = view % validators
-    others = draw.some_of("dark-votes.order", _others(leader, validators), validators - 1)
+    others = draw.some_of("unsent-votes.order", _others(leader, validators), validators - 1)
     off, voters = others[: faults_of(validators)], others[faults_of(validators) :]
     anchor: Plain = {"event": "view", "of": voters[0], "nth": view, "from_ms": 0, "by_ms": 6_500}
     # The leader builds a second after the block before, and gives the others two before they leave.
-    at_ms = draw.between("dark-votes.at_ms", 1_500, 2_200)
+    at_ms = draw.between("unsent-votes.at_ms", 1_500, 2_200)
     unheard = {**drop([*VOTES], _others(leader, validators)), "views": [[view, view]]}
     dark: Plain = {"kind": "blackout", "at_ms": at_ms, "anchor": anchor}
-    back_ms = at_ms + draw.between("dark-votes.down_ms", 150, 500)
+    back_ms = at_ms + draw.between("unsent-votes.down_ms", 150, 500)
     return FaultSequence(
         {
-            "dark-votes": {**unheard, "start_ms": 0, "stop_ms": at_ms + 100, "anchor": anchor},
-            "dark": {**dark, "validators": sorted([leader, *voters]), "restart_ms": back_ms},
-            "off": {
+            "unsent-votes": {**unheard, "start_ms": 0, "stop_ms": at_ms + 100, "anchor": anchor},
+            "power-loss": {**dark, "validators": sorted([leader, *voters]), "restart_ms": back_ms},
+            "long-power-loss": {
                 **dark,
                 "validators": sorted(off),
-                "restart_ms": at_ms + draw.between("dark-votes.off_ms", 2_500, 4_500),
+                "restart_ms": at_ms + draw.between("unsent-votes.off_ms", 2_500, 4_500),
             },
         }
     )

@@ -73,53 +73,59 @@ def _silent_leaders(draw: Draw, validators: int) -> FaultSequence:
 
 def joined_in_turn(draw: Draw, validators: int) -> FaultSequence:
     """One validator after the other joins from a snapshot; each next one asks the one that joined before it first."""
-    first = draw.between("joined-in-turn.first", 0, validators - 1)
-    step = draw.one_of("joined-in-turn.step", (-1, -1, 1))
-    count = draw.between("joined-in-turn.count", 2, 3)
+    first = draw.between("successive-joins.first", 0, validators - 1)
+    step = draw.one_of("successive-joins.step", (-1, -1, 1))
+    count = draw.between("successive-joins.count", 2, 3)
     joiners = [(first + step * place) % validators for place in range(count)]
     faults: dict[str, Plain] = {}
     for place, node in enumerate(joiners):
-        start_ms = FAULTS_FROM_MS + 5_900 * place + draw.between(f"joined-in-turn.{place}.start_ms", 0, 400)
-        faults[f"in-turn-{place}"] = {**away(node, validators), "start_ms": start_ms, "stop_ms": start_ms + 5_200}
+        start_ms = FAULTS_FROM_MS + 5_900 * place + draw.between(f"successive-joins.{place}.start_ms", 0, 400)
+        faults[f"successive-join-{place}"] = {
+            **away(node, validators),
+            "start_ms": start_ms,
+            "stop_ms": start_ms + 5_200,
+        }
     # With answers of blocks they would often have all of them before they know that they are final.
     faults["lost-blocks"] = {**drop(["BlockResponse"], to=joiners), "start_ms": FAULTS_FROM_MS, "stop_ms": 19_000}
-    if step < 0 and draw.chance("joined-in-turn.is_alone", 70):
+    if step < 0 and draw.chance("successive-joins.is_alone", 70):
         # Each next one is offered a snapshot by the one that joined before it alone.
         for before, node in pairwise(joiners):
             others = [other for other in range(validators) if other not in {before, node}]
             unoffered = {**drop([SnapshotOffer.traced_name], others, [node]), "start_ms": FAULTS_FROM_MS}
-            faults[f"unoffered-{node}"] = {**unoffered, "stop_ms": 19_000}
-    chunk_bytes = draw.one_of("joined-in-turn.chunk_bytes", (8_000, 1 << 20))
-    gap = draw.one_of("joined-in-turn.gap_blocks", (1, 1, 2))
+            faults[f"lost-offers-{node}"] = {**unoffered, "stop_ms": 19_000}
+    chunk_bytes = draw.one_of("successive-joins.chunk_bytes", (8_000, 1 << 20))
+    gap = draw.one_of("successive-joins.gap_blocks", (1, 1, 2))
     return FaultSequence(faults, {"sync": {"snapshot_gap_blocks": gap, "chunk_bytes": chunk_bytes}})
 
 
 def _deaf_pools(draw: Draw, validators: int) -> FaultSequence:
     """Transactions come by the hundred while no block does, and mempools hear of others' only by what is sent again."""
-    deaf = draw.some_of("deaf-pools.validators", range(validators), draw.between("deaf-pools.count", 1, validators - 1))
+    deaf = draw.some_of(
+        "isolated-mempools.validators", range(validators), draw.between("isolated-mempools.count", 1, validators - 1)
+    )
     halves = [list(range(0, validators, 2)), list(range(1, validators, 2))]
-    start_ms = FAULTS_FROM_MS + draw.between("deaf-pools.start_ms", 0, 1_500)
-    stop_ms = start_ms + draw.between("deaf-pools.for_ms", 3_000, 5_500)
-    accounts = draw.between("deaf-pools.accounts", 90, 150)
+    start_ms = FAULTS_FROM_MS + draw.between("isolated-mempools.start_ms", 0, 1_500)
+    stop_ms = start_ms + draw.between("isolated-mempools.for_ms", 3_000, 5_500)
+    accounts = draw.between("isolated-mempools.accounts", 90, 150)
     crowd: Plain = {
         "kind": "transfers",
         "accounts": accounts,
-        "count": accounts + draw.between("deaf-pools.more", 0, 60),
-        "every_ms": draw.one_of("deaf-pools.every_ms", (1, 6)),
+        "count": accounts + draw.between("isolated-mempools.more", 0, 60),
+        "every_ms": draw.one_of("isolated-mempools.every_ms", (1, 6)),
         "tips": [1, 300, 7],
         "start_ms": start_ms + 200,
-        "copies": draw.one_of("deaf-pools.copies", (1, 2)),
+        "copies": draw.one_of("isolated-mempools.copies", (1, 2)),
     }
     return FaultSequence(
         {
-            "deaf-pools": {
+            "isolated-mempools": {
                 **drop(["TransactionGossip"], to=sorted(deaf)),
                 "start_ms": start_ms,
                 "stop_ms": start_ms + 1_500,
             },
             "no-quorum": {"kind": "partition", "groups": halves, "start_ms": start_ms, "stop_ms": stop_ms},
         },
-        {"workload": {"crowd": crowd}},
+        {"workload": {"transfer-burst": crowd}},
     )
 
 

@@ -1,4 +1,4 @@
-"""The cases of the workload `edge-cases` in which one cycle decides, or one height has to be of two tiers in one block.
+"""Cases of the workload `boundary-cases` in which one cycle decides, or one height has to be of two tiers in one block.
 
 Each of them asks more than one exact value: which of many neighbouring values is the limit depends on prices and
 weights that nobody knows in advance, so all neighbours are tried.

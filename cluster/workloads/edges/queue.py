@@ -1,4 +1,4 @@
-"""The cases of the workload `edge-cases` about the queue of scheduled transactions: each refusal of its calls."""
+"""The cases of the workload `boundary-cases` about the queue of scheduled transactions: each refusal of its calls."""
 
 from base64 import b64encode
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""The cases of the workload `edge-cases` that the script actor carries out, and what all cases are made of."""
+"""The cases of the workload `boundary-cases` that the script actor carries out, and what all cases are made of."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

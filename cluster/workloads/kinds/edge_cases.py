@@ -1,4 +1,4 @@
-"""The workload `edge-cases`: transactions at each limit of the rules and one beyond it, refused, failing and odd.
+"""The workload `boundary-cases`: transactions at each limit of the rules and one beyond it, refused, failing and odd.
 
 The other workloads use the chain as it is meant to be used. Here a bookkeeper, who owns a script actor
 (`validators.actors.script`) and some other actors, sends scripts and calls that try one rule each; strangers, who need
@@ -236,9 +236,9 @@ PROGRAMS: Final = (
 """Programs of the bookkeeper's other actors."""
 
 AGENTS: Final[tuple[tuple[str, bytes, bytes], ...]] = (
-    *(("clerk", b"script", script_of(step, patience=2)) for step in FORBIDDEN),
+    *(("script-actor", b"script", script_of(step, patience=2)) for step in FORBIDDEN),
     # Just too long for an agent with this cycle limit.
-    *(("clerk", b"script", script_of(("compute", cycles))) for cycles in (700, 10_000)),
+    *(("script-actor", b"script", script_of(("compute", cycles))) for cycles in (700, 10_000)),
     *(("risk-agent", b"order", msgspec.msgpack.encode(RiskOrder(10, debt, 1))) for debt in (7, 8, 9, 10)),
     *(("chaos-agent", b"mode", mode) for mode in (b"spin", b"crash", b"revert", b"low", b"nothing")),
 )
@@ -249,7 +249,7 @@ ATTEMPTS_BESIDES: Final = 30
 """Transactions of a group of cases, and what the largest groups have besides: rather too many, to estimate a cost."""
 
 
-class EdgeCases(WorkloadKind, tag="edge-cases", kw_only=True, frozen=True):
+class EdgeCases(WorkloadKind, tag="boundary-cases", kw_only=True, frozen=True):
     """Transactions at each limit of the rules and one beyond it."""
 
     narrowed_by: ClassVar[tuple[str, ...]] = ("first", "count")
@@ -287,8 +287,8 @@ class EdgeCases(WorkloadKind, tag="edge-cases", kw_only=True, frozen=True):
         keeper, bench = Client(site), self._bench(site)
         strangers = sum(attempt.needs_stranger for attempt in self.attempts(site))
         actors = (
-            GenesisActor(bench.scripted, "clerk", keeper.address, FUNDS),
-            GenesisActor(bench.poor, "clerk", keeper.address, 0),
+            GenesisActor(bench.scripted, "script-actor", keeper.address, FUNDS),
+            GenesisActor(bench.poor, "script-actor", keeper.address, 0),
             *(
                 GenesisActor(address, program, keeper.address, 0, ((key, value),))
                 for address, (program, key, value) in zip(bench.agents, AGENTS, strict=True)

@@ -1,6 +1,6 @@
 """The workload `random-scripts`: script actors that do anything with timers, by chance.
 
-The groups of `edge-cases` try what somebody thought of. Here each transaction has a few steps that are drawn: timers
+The groups of `boundary-cases` try what somebody thought of. Here each transaction has a few drawn steps: timers
 with any payer, limit, life and offer, cancelled and extended under names that they share, on payments that make a payer
 just able to pay or just not, with scripts as payloads that go on so when they fire.
 """
@@ -46,9 +46,9 @@ GAS: Final = 2_000
 """Cycles of the fire that a poor actor can just pay for, or just not."""
 
 AGENTS: Final[Sequence[tuple[str, bytes, bytes]]] = (
-    ("clerk", b"script", script_of()),
-    ("clerk", b"script", script_of(("compute", 700))),
-    ("clerk", b"script", script_of(("put", b"a", b""), patience=0)),
+    ("script-actor", b"script", script_of()),
+    ("script-actor", b"script", script_of(("compute", 700))),
+    ("script-actor", b"script", script_of(("put", b"a", b""), patience=0)),
     ("chaos-agent", b"mode", b"low"),
     ("chaos-agent", b"mode", b"nothing"),
 )
@@ -85,7 +85,7 @@ class RandomScripts(WorkloadKind, tag="random-scripts", kw_only=True, frozen=Tru
         scribe = _Scribe(site, self)
         actors = [
             GenesisActor(
-                address, "clerk", keepers[index % KEEPERS].address, scribe.amount(index) if index % 2 else FUNDS
+                address, "script-actor", keepers[index % KEEPERS].address, scribe.amount(index) if index % 2 else FUNDS
             )
             for index, address in enumerate(scribe.actors)
         ]

@@ -70,9 +70,9 @@ class Watchers(WorkloadKind, tag="watchers", kw_only=True, frozen=True):
 
     def genesis(self, site: Site) -> GenesisShare:
         """Return an owner for each actor, the actors, and the feed with its owner."""
-        share = site.owned_actors("clerk", self.actors)
+        share = site.owned_actors("script-actor", self.actors)
         writer = Client(site, self.actors)
-        feed = GenesisActor(self._feed(site), "clerk", writer.address, FUNDS)
+        feed = GenesisActor(self._feed(site), "script-actor", writer.address, FUNDS)
         return GenesisShare((*share.accounts, writer.funded), (*share.actors, feed))
 
     def transactions(self, site: Site) -> Iterator[TimedTransaction]:

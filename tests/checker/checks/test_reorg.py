@@ -60,7 +60,7 @@ class TestReorganizations:
 
     def test_heights_undone_at_once_are_one_rewind(self):
         """Another instant, or a height that does not go on downwards, is another rewind."""
-        events = [(0, "undone", 5, "e"), (0, "undone", 4, "d"), (0, "undone", 4, "x"), (0, "undone", 3, "c", 1)]
+        events = [(0, "rewound", 5, "e"), (0, "rewound", 4, "d"), (0, "rewound", 4, "x"), (0, "rewound", 3, "c", 1)]
 
         evidence = dict(watch(*events, undone=4).evidence)
 
@@ -70,7 +70,7 @@ class TestReorganizations:
 
     def test_a_return_is_what_was_undone_at_once_and_becomes_final_there(self):
         """Blocks that are final on another validator only do not count."""
-        undone = [(0, "undone", 2, "b"), (0, "undone", 1, "a")]
+        undone = [(0, "rewound", 2, "b"), (0, "rewound", 1, "a")]
         final = [(0, "finalized", 1, "a"), (0, "finalized", 2, "b")]
         elsewhere = [(1, *event[1:]) for event in final]
 
@@ -79,7 +79,7 @@ class TestReorganizations:
 
     def test_undoing_a_final_block_is_a_failure(self):
         """On the validator that had made it final."""
-        result = watch((0, "finalized", 1, "a"), (0, "undone", 1, "a"), undone=1)
+        result = watch((0, "finalized", 1, "a"), (0, "rewound", 1, "a"), undone=1)
 
         assert (result.status, result.exit_class) == ("failed", "safety")
         assert "validator 0 undid block" in result.summary

@@ -61,8 +61,8 @@ def judged(policies=auction, starts=0):
     """Run the plan, show the check its blocks from one on, and return the result."""
     entries, parameters = policies()
     actors = (
-        GenesisActor(FEED, "clerk", ALICE, BALANCE, ((b"price", b"1"), (LONG, b"1"))),
-        GenesisActor(WATCHER, "clerk", BOB, BALANCE),
+        GenesisActor(FEED, "script-actor", ALICE, BALANCE, ((b"price", b"1"), (LONG, b"1"))),
+        GenesisActor(WATCHER, "script-actor", BOB, BALANCE),
     )
     engine = make_engine(
         make_genesis(policies=entries, actors=actors, timer_config=TimerConfig(max_cells_per_fire=2_000))

@@ -167,7 +167,7 @@ def test_a_twin_may_have_a_prologue_and_fire_between_transactions(monkeypatch):
     """As `aptos` does: each receipt stands where it happened, and who is collected is too late for a transaction."""
     monkeypatch.setitem(TWINS, "merging", MergingTwin())
     monkeypatch.setattr(oracle_blocks, "is_signed", lambda _: True)
-    bench = Bench({"a": RICH, "b": RICH}, policy="merging", program="clerk")
+    bench = Bench({"a": RICH, "b": RICH}, policy="merging", program="script-actor")
     for number in range(3):
         bench.add(f"t{number}", "a", 1)
     script = write([[["cancel", b"t2"], ["cancel", b"none"]], 1])

@@ -62,7 +62,7 @@ class TestSchema:
     def test_it_describes_every_kind_of_fault_and_workload(self):
         schema = json.dumps(scenario_schema())
 
-        assert all(f'"{kind}"' in schema for kind in ("swizzle-clog", "edge-cases", "heartbeats", "simplex"))
+        assert all(f'"{kind}"' in schema for kind in ("swizzle-clog", "boundary-cases", "heartbeats", "simplex"))
         assert "Small letters, digits and hyphens." in schema
 
     def test_its_patterns_end_as_javascript_ends_them(self):

@@ -115,7 +115,7 @@ def test_scripted_cases_are_tried_one_by_one():
         cases = scenario.workload.get("edges")
         return cases is not None and cases.first <= 5 < cases.first + cases.count
 
-    plan = {"name": "edges", "title": "x", "workload": {"edges": {"kind": "edge-cases"}}}
+    plan = {"name": "edges", "title": "x", "workload": {"edges": {"kind": "boundary-cases"}}}
     scenario = convert_scenario(plan, "plan")
     cases = Shrinker(scenario, 0, "it", run=run_by(holds), jobs=1).shrink().scenario.workload["edges"]
 

@@ -24,8 +24,8 @@ def events_of(name, *settings):
     """Run a scenario and return (its run, all events but those of undone blocks, the undone ones)."""
     events = []
     run = Cluster(load_scenario(name, settings), 0, hooks=RunHooks(on_event=events.append)).run()
-    undone = [event for event in events if event.kind == "undone"]
-    return run, [event for event in events if event.kind != "undone"], undone
+    undone = [event for event in events if event.kind == "rewound"]
+    return run, [event for event in events if event.kind != "rewound"], undone
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,24 @@ import tomli_w
 from checker.checks import CHECKS
 from checker.results import FORMER_NAMES
 from cluster.scenario.aliases import ALIASES, rename_setting, report_once, with_new_names
-from cluster.scenario.load import convert_scenario, decode_scenario, load_scenario
+from cluster.scenario.load import convert_scenario, decode_scenario, encode_scenario, load_scenario
 from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import Scenario
 from cluster.scenario.shape import kinds_of
 from faults import kind_of
+
+FORMER_MANNERS = {"jammed": "held", "slowed": "delayed"}
+FORMER_BEHAVIOURS = {
+    "drag-time": "skew-timestamps",
+    "exchange-certificate": "mismatched-certificate",
+    "misshape": "malformed-votes",
+    "odd-encoding": "noncanonical-encoding",
+    "thin-certificates": "invalid-certificates",
+    "usurp": "propose-ahead",
+}
+DELAYS = {"held": {}, "delayed": {"delay_ms": 5}}
+SPLIT = {"kind": "partition", "groups": [[0, 1], [2, 3]], "start_ms": 0, "stop_ms": 900}
+BYZANTINE = {"kind": "byzantine", "validator": 0, "start_ms": 0, "stop_ms": 900}
 
 PLANTED = "scenario key planted is now called mutants; the next release will not know the old name"
 
@@ -76,6 +89,30 @@ def test_old_values_are_the_new_ones(reported, tmp_path, capsys):
         "promised-limits is now called expected-limits; the next release will not know the old name",
         "dishonest is now called byzantine; the next release will not know the old name",
     ]
+
+
+@pytest.mark.parametrize(
+    ("section", "named", "key", "old", "new"),
+    [
+        ("workload", {"kind": "edge-cases"}, "kind", "edge-cases", "boundary-cases"),
+        *(
+            ("faults", {**SPLIT, "manner": old, **DELAYS[new]}, "manner", old, new)
+            for old, new in FORMER_MANNERS.items()
+        ),
+        *(("faults", {**BYZANTINE, "behaviour": old}, "behaviour", old, new) for old, new in FORMER_BEHAVIOURS.items()),
+    ],
+)
+def test_an_old_word_of_a_section_is_the_new_one(reported, tmp_path, capsys, section, named, key, old, new):
+    """A file is read as if it had the new word, and a line says so."""
+    engine = {"propose-ahead": "longest-chain", "mismatched-certificate": "hotstuff"}.get(new, "simplex")
+    raw = {"name": "old", "title": "", "consensus": {"engine": engine}, section: {"it": named}}
+    path = tmp_path / "old.toml"
+    path.write_text(tomli_w.dumps(raw))
+
+    read = json.loads(encode_scenario(load_scenario(str(path))))
+
+    assert read[section]["it"][key] == new
+    assert capsys.readouterr().err == f"{old} is now called {new}; the next release will not know the old name\n"
 
 
 def test_new_names_of_checks_are_names_and_old_ones_are_not():

@@ -34,7 +34,7 @@ def judge_all(**chain):
                 "spread_slots": 1,
                 "ttl_slots": 9,
             },
-            "odd": {"kind": "edge-cases", "every_ms": 20},
+            "odd": {"kind": "boundary-cases", "every_ms": 20},
         },
         "run": {"until_height": 46},
     }

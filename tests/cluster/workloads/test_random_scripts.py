@@ -71,7 +71,7 @@ def test_every_policy_takes_them(policy):
     share = workload.genesis(site)
 
     assert len(share.accounts) == 3
-    assert [actor.program for actor in share.actors] == ["clerk"] * 7 + ["chaos-agent"] * 2
+    assert [actor.program for actor in share.actors] == ["script-actor"] * 7 + ["chaos-agent"] * 2
 
 
 def test_a_smaller_one_has_the_first_of_its_scripts():

@@ -61,7 +61,7 @@ def test_a_transaction_that_may_not_stand_in_a_block_is_refused(what, cell):
 
 @pytest.mark.parametrize(("what", "cell"), list(zip(OddEncoding.FORMS, ENCODINGS, strict=True)))
 def test_an_odd_encoding_of_a_message_is_refused(what, cell):
-    assert_refused("odd-encoding", what, cell)
+    assert_refused("noncanonical-encoding", what, cell)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_an_odd_encoding_of_a_message_is_refused(what, cell):
     [("view", "view-out-of-range"), ("signers", "signers-length"), ("signatures", "signature-count")],
 )
 def test_a_misshapen_vote_or_certificate_is_refused(what, cell):
-    assert_refused("misshape", what, cell)
+    assert_refused("malformed-votes", what, cell)
 
 
 def test_a_block_that_leaves_out_a_view_gets_no_honest_vote():

@@ -131,9 +131,9 @@ def test_what_a_leader_forges_is_refused_by_all_and_gets_no_honest_vote():
 def test_a_block_dated_years_ahead_is_refused_before_anybody_executes_it():
     """Executing it would promote and expire all that is ever due. The latest and the earliest valid time are taken."""
     lies = [
-        lie("ahead", 1, "drag-time", 'what="absurd"', (2_000, 7_000)),
-        lie("latest", 1, "drag-time", 'what="latest"', (7_000, 12_000)),
-        lie("earliest", 1, "drag-time", 'what="earliest"', (12_000, 17_000)),
+        lie("ahead", 1, "skew-timestamps", 'what="absurd"', (2_000, 7_000)),
+        lie("latest", 1, "skew-timestamps", 'what="latest"', (7_000, 12_000)),
+        lie("earliest", 1, "skew-timestamps", 'what="earliest"', (12_000, 17_000)),
     ]
     result = short_run(*lies, 'requires=["ahead", "latest", "earliest"]')
 
@@ -222,7 +222,7 @@ def test_a_behaviour_that_cannot_be_meant_is_refused(behaviour, more, reason):
 
 def test_lies_are_deterministic():
     """The same events in another process, under another hash seed and another order of trio's tasks."""
-    behaviours = ("equivocate", "double-vote", "mutate-votes", "thin-certificates", "garbage", "forge-block")
+    behaviours = ("equivocate", "double-vote", "mutate-votes", "invalid-certificates", "garbage", "forge-block")
     settings = [lie(name, 1, name) for name in behaviours]
     scenario = load_scenario("calm", ("run.until_height=6", *settings))
 
@@ -240,7 +240,7 @@ def test_what_makes_no_sense_no_other_behaviour_reads():
 
 
 def test_a_block_in_an_odd_encoding_no_other_behaviour_reads():
-    odd = lie("odd", 1, "odd-encoding", 'what="inside"')
+    odd = lie("odd", 1, "noncanonical-encoding", 'what="inside"')
     result = short_run(odd, *two_faced(1), 'requires=["odd", "blocks1"]')
 
     assert check_named(result, "faults-effective").status == "passed"
@@ -249,9 +249,9 @@ def test_a_block_in_an_odd_encoding_no_other_behaviour_reads():
 @pytest.mark.parametrize(
     ("engine", "forger", "what", "builder"),
     [
-        ("simplex", "misshape", "signers", "thin-certificates"),
+        ("simplex", "malformed-votes", "signers", "invalid-certificates"),
         ("hotstuff", "forge-body", "encoding", "equivocate"),
-        ("longest-chain", "forge-header", "", "usurp"),
+        ("longest-chain", "forge-header", "", "propose-ahead"),
     ],
 )
 def test_what_one_behaviour_has_forged_stops_no_other(engine, forger, what, builder):
@@ -264,7 +264,7 @@ def test_what_one_behaviour_has_forged_stops_no_other(engine, forger, what, buil
 
 def test_an_adversary_with_a_slow_clock_drags_no_block_before_its_parent():
     behind = 'faults.clock={kind="clock-offset", validators=[1], offset_ms=-64_000, start_ms=1_500, stop_ms=20_000}'
-    result = short_run(behind, lie("latest", 1, "drag-time"), 'requires=["clock"]')
+    result = short_run(behind, lie("latest", 1, "skew-timestamps"), 'requires=["clock"]')
 
     assert "stopped" not in check_named(result, "faults-effective").summary
 

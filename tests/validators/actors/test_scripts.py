@@ -96,7 +96,7 @@ plans = st.lists(
 
 
 def genesis_of(*, policy="fifo", **changes):
-    actors = (GenesisActor(CLERK, "clerk", ALICE, BALANCE), GenesisActor(OTHER, "clerk", ALICE, 0))
+    actors = (GenesisActor(CLERK, "script-actor", ALICE, BALANCE), GenesisActor(OTHER, "script-actor", ALICE, 0))
     rules = LANE if policy == "eip1559" else {"policies": policies_of(policy)}
     limits = {"block_cycles": 900_000, "mailbox_cycles": 5_000, "timer_config": CONFIG}
     return make_genesis(actors=actors, **limits, **rules, **changes)

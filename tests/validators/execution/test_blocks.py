@@ -242,7 +242,7 @@ class TestSchema:
         queue = make_engine(make_genesis(policies=own, timebase="slot", system_deployers=(ALICE,)))
         queue.finalize(propose(queue, [do(0, 0, ["timer", 1, []])]).digest)
         queue.finalize(propose(queue, [transaction(0, 1, SystemControlService("pause", 0))]).digest)
-        clerk = GenesisActor(PUPPET, "clerk", ALICE, BALANCE, ((b"price", b"1"),))
+        clerk = GenesisActor(PUPPET, "script-actor", ALICE, BALANCE, ((b"price", b"1"),))
         triggers = msgspec.msgpack.encode(
             [msgspec.msgpack.encode(LaneConfig()), msgspec.msgpack.encode(TriggerConfig(max_triggers_per_block=1))]
         )

@@ -37,8 +37,8 @@ def lane(*, is_on):
 def chain(policies=None, **mode):
     """Return an engine with a feed that holds a value, and an actor whose timers watch."""
     actors = (
-        GenesisActor(FEED, "clerk", ALICE, BALANCE, ((b"price", b"1"), (LONG, b"1"))),
-        GenesisActor(WATCHER, "clerk", BOB, BALANCE),
+        GenesisActor(FEED, "script-actor", ALICE, BALANCE, ((b"price", b"1"), (LONG, b"1"))),
+        GenesisActor(WATCHER, "script-actor", BOB, BALANCE),
     )
     own = policies or policies_of("bias-auction", lane=BiasConfig())
     config = TimerConfig(max_cells_per_fire=2_000)
