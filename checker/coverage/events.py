@@ -21,6 +21,7 @@ from validators.events import (
     StoppedVoting,
 )
 from validators.state.rules import StateRule
+from validators.stats import DISK
 from validators.storage.rules import DiskRule
 from validators.sync.rules import SyncRule
 
@@ -51,6 +52,16 @@ _OF_REPAIR: Final = (
     ("from a peer", DiskRule.BLOCK_RESTORED),
 )
 """The cell of a repair by the beginning of its description."""
+
+_OF_DISK_FAILURE: Final[Mapping[str, RuleCell]] = {
+    "read": DiskRule.READ_FAILED,
+    "sync": DiskRule.SYNC_FAILED,
+    "journal": DiskRule.JOURNAL_WRITE_FAILED,
+    "blocks": DiskRule.BLOCK_WRITE_FAILED,
+    "operations": DiskRule.LOG_WRITE_FAILED,
+    "snapshot": DiskRule.SNAPSHOT_WRITE_FAILED,
+}
+"""The cell of a failed read or sync, and of a failed write by the group of its file."""
 
 _THIRD: Final = 3
 
@@ -109,8 +120,17 @@ class DiskCells:
             self._reach(DiskRule.JOURNAL_LOST)
 
     def _halt(self, _event: Event, halted: Halted) -> None:
-        if halted.reason.startswith("disk"):
-            self._reach(DiskRule.DISK_FULL if "no room" in halted.reason else DiskRule.DISK_FAILED)
+        if halted.reason.startswith(DISK):
+            self._reach(_failure_of(halted.reason))
+
+
+def _failure_of(reason: str) -> RuleCell:
+    """Return the cell of a halt over a disk, whose reason names the operation and its file."""
+    if "no room" in reason:
+        return DiskRule.DISK_FULL
+    operation, _, file = reason.removeprefix(f"{DISK}: ").partition(" of ")
+    group = file.partition(":")[0].partition("-")[0]
+    return _OF_DISK_FAILURE[operation if operation in _OF_DISK_FAILURE else group]
 
 
 class SyncCells:

@@ -151,7 +151,7 @@ CONTRACTS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("BadKey", "BadValue"), "what a caller may write to a database"),
     **dict.fromkeys(("InvalidGenesisError", "ConfigError"), "what a scenario may ask for, before it starts"),
     "DiskFullError": "the disk's own failure, a cell of the disks (`disk-full`)",
-    "DiskReadError": "the same (`disk-failed`)",
+    "DiskReadError": "the same (`read-failed`)",
     "RootMismatchError": "part of the reason for which a log is cut back at a start",
     "OutOfGas": "a limit and no refusal (`transaction-out-of-gas`)",
 }

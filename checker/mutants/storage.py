@@ -1,5 +1,6 @@
 """Mutants of what a validator does with its disk: syncing too late, writing too little, reading back too little."""
 
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
@@ -9,7 +10,7 @@ from checker.mutants.consensus import POWER_CUTS
 from checker.mutants.mutant import mutant
 from validators.consensus.simplex import artifact_view, decode_artifact
 from validators.execution import engine
-from validators.storage import Barrier
+from validators.storage import Barrier, DiskError
 from validators.storage.files import FinalizedLog
 from validators.storage.journal import Journal
 
@@ -108,6 +109,17 @@ def log_entry_cut(append: Any) -> Any:
         append(self, msgspec.structs.replace(entry, operations=entry.operations[1:]))
 
     return append_the_rest
+
+
+@_mutant((FinalizedLog, "append"), kills=("write-ahead",), on_all=True)
+def failed_log_append_counts(append: Any) -> Any:
+    """An append to the finalized log that the disk refuses is taken for done."""
+
+    def append_or_go_on(self: Any, entry: Any) -> None:
+        with suppress(DiskError):
+            append(self, entry)
+
+    return append_or_go_on
 
 
 @_mutant((FinalizedLog, "recover"), kills=("agreement",), needs=(RESTARTS,))

@@ -120,6 +120,7 @@ def draw_combined(draw: Draw, chain: Plain) -> dict[str, Plain]:
     if (
         "lane" in chain
         and chain["lane"]["max_allowed_delays"] == 1
+        and chain["lane"]["excessive_delay"] == "force"
         and draw.chance("forced-timers.is_on", HURRIED_PERCENT)
     ):
         found["forced-timers"] = {

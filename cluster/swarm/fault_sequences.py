@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from cluster.swarm.engines.engine import DrawnEngine
-from cluster.swarm.sequences.disks import DISK_SEQUENCES
+from cluster.swarm.sequences.disks import DISK_SEQUENCES, disk_refusals
 from cluster.swarm.sequences.guards import GUARD_SEQUENCES
 from cluster.swarm.sequences.lags import LAG_SEQUENCES
 from cluster.swarm.sequences.picked import picked_views
@@ -393,6 +393,7 @@ _LISTS: Final[Mapping[str, _Makers]] = {
     "rotation": TURN_SEQUENCES,
     "catch-up": LAG_SEQUENCES,
     "targeted-views": (picked_views,),
+    "disk-refusals": (disk_refusals,),
     "none": (),
 }
 """The lists by name, besides the engine's own."""
@@ -407,7 +408,7 @@ _DECK: Final = (
 )
 """A card a seed: the list that it has its sequence of."""
 
-_DECK_BESIDE: Final = (*["targeted-views"] * 6, *["none"] * 14)
+_DECK_BESIDE: Final = (*["targeted-views"] * 6, *["disk-refusals"] * 8, *["none"] * 6)
 """A card a seed: what it has beside its sequence and its engine's own, where the plan can bear it."""
 
 

@@ -117,19 +117,22 @@ class IoErrorFault(DiskFault, tag="io-error", kw_only=True, frozen=True):
     read_ppm: Annotated[PartsPerMillion, means("Reads that fail.")] = 0
     write_ppm: Annotated[PartsPerMillion, means("Writes that fail.")] = 0
     sync_ppm: Annotated[PartsPerMillion, means("Syncs that fail.")] = 0
+    files: Annotated[tuple[FileGroup, ...], means("The files whose reads and writes may fail; left out: all.")] = ()
 
     def check(self, plan: Plan) -> Iterator[Requirement]:
         is_failing = any((self.read_ppm, self.write_ppm, self.sync_ppm))
         yield "kind", is_failing, "changes nothing; give at least one of read_ppm, write_ppm and sync_ppm"
+        yield "files", not (self.files and self.sync_ppm), "a sync is of all files: leave out files or sync_ppm"
 
     def describe(self) -> str:
         rates = (("reads", self.read_ppm), ("writes", self.write_ppm), ("syncs", self.sync_ppm))
         failing = join([f"{share(ppm)} of {what}" for what, ppm in rates if ppm])
+        failing += f" under {join(self.files)}" if self.files else ""
         end = "if it stops, it is restarted at the end"
         return f"{self.when()} {failing} on the disk of validator {self.validator} fail; {end}."
 
     def condition(self, used_bytes: int) -> storage.Condition:
-        return storage.IoErrors(self.read_ppm, self.write_ppm, self.sync_ppm)
+        return storage.IoErrors(self.read_ppm, self.write_ppm, self.sync_ppm, self.files)
 
 
 class DiskFull(DiskFault, tag="disk-full", kw_only=True, frozen=True):

@@ -58,11 +58,12 @@ class MisdirectedWrite(NamedTuple):
 
 
 class IoErrors(NamedTuple):
-    """Each read, write or sync may fail."""
+    """Each read, write or sync may fail; with `files` only reads and writes of these, and no sync, which is of all."""
 
     read_ppm: int
     write_ppm: int
     sync_ppm: int
+    files: tuple[str, ...] = ()
 
 
 class TornWrite(NamedTuple):
@@ -144,7 +145,7 @@ class Medium:
         """Raise DiskError where this read, write or sync fails."""
         for active in self._active.values():
             condition = active.condition
-            if not isinstance(condition, IoErrors):
+            if not isinstance(condition, IoErrors) or not _is_about(condition, name):
                 continue
             kinds = {"read": condition.read_ppm, "sync": condition.sync_ppm}
             kind = operation if operation in kinds else "write"

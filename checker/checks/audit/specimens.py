@@ -173,8 +173,8 @@ def _try_within_sector(chance: Chance) -> Iterator[tuple[str, bool]]:
 
 def _try_errors(chance: Chance) -> Iterator[tuple[str, bool]]:
     for failing in ("read", "append", "sync"):
-        rates = [_ALWAYS * (failing == kind) for kind in ("read", "append", "sync")]
-        disk = _disk_with(chance, IoErrors(*rates))
+        read_ppm, write_ppm, sync_ppm = (_ALWAYS * (failing == kind) for kind in ("read", "append", "sync"))
+        disk = _disk_with(chance, IoErrors(read_ppm, write_ppm, sync_ppm))
         failed = {
             "read": _fails(partial(disk.read, _FILE)),
             "append": _fails(partial(disk.append, _FILE, b"more")),

@@ -52,6 +52,9 @@ def _joined_thrice(draw: Draw, validators: int) -> FaultSequence:
         lost_ms = stop_ms + draw.between(f"three-snapshot-joins.{place}.lost_ms", 300, 900)
         lost = {**drop(["BlockResponse"], to=[node]), "start_ms": start_ms, "stop_ms": lost_ms}
         faults[f"lost-blocks-{place}"] = lost
+        if place == 0 and draw.chance("three-snapshot-joins.is_refused", 33):
+            refused: Plain = {"kind": "io-error", "validator": node, "write_ppm": 1_000_000, "files": ["snapshot"]}
+            faults["refused-snapshot"] = {**refused, "start_ms": start_ms, "stop_ms": 26_000}
     chunk_bytes = draw.one_of("three-snapshot-joins.chunk_bytes", (8_000, 1 << 20))
     return FaultSequence(
         faults,
@@ -108,6 +111,37 @@ def _bad_journal(draw: Draw, validators: int) -> FaultSequence:
     kept = draw.one_of("corrupt-journal.views", (1, 3, 20))
     return FaultSequence(faults, {"consensus": {"view_retention": kept}, "costs": {"sync_us": sync_us}})
 
+
+def disk_refusals(draw: Draw, validators: int) -> FaultSequence:
+    """One validator's disk refuses one kind of operation: it stops, and its operator starts it again later."""
+    node = draw.between("disk-refusals.validator", 0, validators - 1)
+    refusal, needs_start = draw.one_of("disk-refusals.refusal", _REFUSALS)
+    start_ms = draw.between("disk-refusals.start_ms", 7_500, 9_500)
+    stop_ms = start_ms + draw.between("disk-refusals.for_ms", 5_000, 8_000)
+    if refusal["kind"] == "disk-full":
+        refusal = {**refusal, "spare_bytes": draw.between("disk-refusals.spare_bytes", 0, SPARE_BYTES_MAX)}
+    faults: dict[str, Plain] = {
+        "disk-refusals": {**refusal, "validator": node, "start_ms": start_ms, "stop_ms": stop_ms}
+    }
+    if needs_start:
+        faults["refusal-crash"] = crash(node, start_ms + 100, 300)
+    return FaultSequence(faults)
+
+
+SPARE_BYTES_MAX: Final = 12_000
+"""The most room on a full disk, in bytes: so little that any file may be the first without."""
+
+_REFUSALS: Final[Sequence[tuple[Plain, bool]]] = (
+    *[({"kind": "io-error", "write_ppm": 1_000_000, "files": ["operations"]}, False)] * 2,
+    ({"kind": "io-error", "write_ppm": 1_000_000, "files": ["blocks"]}, False),
+    ({"kind": "io-error", "write_ppm": 500_000, "files": ["journal"]}, False),
+    ({"kind": "io-error", "sync_ppm": 300_000}, False),
+    ({"kind": "io-error", "read_ppm": 1_000_000, "files": ["operations"]}, True),
+    ({"kind": "io-error", "read_ppm": 1_000_000, "files": ["journal"]}, True),
+    ({"kind": "io-error", "read_ppm": 500_000, "files": ["blocks"]}, True),
+    ({"kind": "disk-full"}, False),
+)
+"""Each operation that a disk may refuse, by files, and whether it takes a start for it."""
 
 DISK_SEQUENCES: Final[Sequence[Callable[[Draw, int], FaultSequence]]] = (
     _broken_pruning,

@@ -6,7 +6,17 @@ from cluster.workloads.edges.queue import QUEUE_CASES
 
 LANE = [draw_scenario(seed, ["chain.policy=eip1559"]) for seed in range(120)]
 BIAS = [draw_scenario(seed, ["chain.policy=bias-auction"]) for seed in range(40)]
-NAMES = ("hurried", "tiny", "precise", "short", "watchers", "pinned", "clamped", "beggars", "edges")
+NAMES = (
+    "forced-timers",
+    "extreme-gas-limits",
+    "exact-gas-limits",
+    "insufficient-gas",
+    "watchers",
+    "fixed-basefee",
+    "capped-tips",
+    "underfunded",
+    "queue-refusals",
+)
 
 
 def having(scenarios, workload):
@@ -14,7 +24,7 @@ def having(scenarios, workload):
 
 
 def test_timers_that_an_agent_answers_for_are_hurried_on_a_narrow_lane():
-    chains = [scenario.chain for scenario in having(LANE, "hurried")]
+    chains = [scenario.chain for scenario in having(LANE, "forced-timers")]
 
     assert len(chains) > 8
     assert {(chain.lane.excessive_delay, chain.lane.max_allowed_delays) for chain in chains} == {("force", 1)}
@@ -22,7 +32,7 @@ def test_timers_that_an_agent_answers_for_are_hurried_on_a_narrow_lane():
 
 
 def test_gas_limits_next_to_nothing_and_the_greatest_are_drawn():
-    limits = {scenario.workload["tiny"].gas_limit for scenario in having(LANE, "tiny")}
+    limits = {scenario.workload["extreme-gas-limits"].gas_limit for scenario in having(LANE, "extreme-gas-limits")}
 
     assert {*TINY_LIMITS} - {0} < limits
     assert max(limits) >= 9_000
@@ -44,8 +54,8 @@ def test_bids_of_watching_timers_cover_the_reserve():
 
 
 def test_some_heartbeats_have_just_the_cycles_of_a_beat_or_one_less():
-    drawn = having([*LANE, *BIAS], "precise")
-    over = {each.workload["precise"].gas_limit - each.chain.timers.schedule_cycles for each in drawn}
+    drawn = having([*LANE, *BIAS], "exact-gas-limits")
+    over = {each.workload["exact-gas-limits"].gas_limit - each.chain.timers.schedule_cycles for each in drawn}
 
     assert len(drawn) > 10
     assert over == {500, 499}
@@ -60,17 +70,17 @@ def test_a_seed_with_a_script_has_no_combination():
 
 def test_some_entries_of_a_queue_run_out_of_gas_at_a_cell():
     drawn = [draw_scenario(seed, ["chain.policy=aptos"]) for seed in range(120)]
-    short = having(drawn, "short")
+    short = having(drawn, "insufficient-gas")
 
     assert 15 <= len(short) <= 45
     for scenario in short:
         # Enough for the cycles of a beat, and not for both prices of all of its cells.
-        assert 700 <= scenario.workload["short"].gas_limit < 700 + 150 + 100 + 2 * 330 + 1
+        assert 700 <= scenario.workload["insufficient-gas"].gas_limit < 700 + 150 + 100 + 2 * 330 + 1
 
 
 def test_most_queues_refuse_calls_of_every_kind():
     drawn = [draw_scenario(seed, ["chain.policy=aptos"]) for seed in range(60)]
-    edges = [scenario.workload["edges"] for scenario in having(drawn, "edges")]
+    edges = [scenario.workload["queue-refusals"] for scenario in having(drawn, "queue-refusals")]
 
     assert len(edges) > 25
     assert {each.about for each in edges} == {"queue"}
@@ -78,32 +88,34 @@ def test_most_queues_refuse_calls_of_every_kind():
 
 
 def test_some_timers_offer_just_the_price_of_a_lane_that_stands_still():
-    pinned = having(LANE, "pinned")
+    pinned = having(LANE, "fixed-basefee")
 
     assert len(pinned) > 8
     for scenario in pinned:
         lane = scenario.chain.lane
         prices = {lane.min_lane_basefee, lane.initial_lane_basefee, lane.max_lane_basefee}
-        assert prices == {scenario.workload["pinned"].max_fee}
+        assert prices == {scenario.workload["fixed-basefee"].max_fee}
 
 
 def test_an_auction_behind_a_lane_finds_tips_that_were_cut_to_their_room():
     drawn = [draw_scenario(seed, ["chain.policy=gba-auction"]) for seed in range(60)]
-    clamped = having(drawn, "clamped")
+    clamped = having(drawn, "capped-tips")
 
     assert len(clamped) > 4
     assert {scenario.chain.activation.previous for scenario in clamped} == {"eip1559"}
 
 
 def test_beggars_bid_what_they_have_or_lack_a_unit():
-    less = {each.workload["beggars"].bid - each.workload["beggars"].funds for each in having(BIAS, "beggars")}
+    less = {
+        each.workload["underfunded"].bid - each.workload["underfunded"].funds for each in having(BIAS, "underfunded")
+    }
 
     assert less == {0, 1}
 
 
 def test_other_beggars_can_pay_for_cycles_and_not_for_cells():
     drawn = [draw_scenario(seed, ["chain.policy=fifo"]) for seed in range(120)]
-    beggars = [(each.workload["beggars"], each.chain) for each in having(drawn, "beggars")]
+    beggars = [(each.workload["underfunded"], each.chain) for each in having(drawn, "underfunded")]
 
     assert len(beggars) > 20
     for workload, chain in beggars:

@@ -78,16 +78,19 @@ def test_few_seeds_of_a_policy_have_every_value_of_a_choice():
 
 class TestUnderTheGbaAuction:
     def test_rivals_bid_by_an_agent(self):
-        assert fit_to_auction(Draw(0), "rivals", {"kind": "heartbeats", "tips": [3, 7]}, chain_of())["agent"] == "sum"
+        assert (
+            fit_to_auction(Draw(0), "competing-heartbeats", {"kind": "heartbeats", "tips": [3, 7]}, chain_of())["agent"]
+            == "sum"
+        )
 
     def test_only_the_owner_pays(self):
         assert fit_to_auction(Draw(0), "storm", STORM, chain_of())["payer"] == "actor"
 
     def test_an_agent_above_its_budget_gives_way_to_one_within(self):
-        assert fit_to_auction(Draw(0), "pulse", BEATS, chain_of(gba_call_cycles=250))["agent"] == "sum"
+        assert fit_to_auction(Draw(0), "heartbeats", BEATS, chain_of(gba_call_cycles=250))["agent"] == "sum"
 
     def test_a_withdrawn_argument_is_left_out(self):
-        assert "bid" not in fit_to_auction(Draw(0), "pulse", BEATS, chain_of())
+        assert "bid" not in fit_to_auction(Draw(0), "heartbeats", BEATS, chain_of())
 
 
 class TestUnderTheBiasAuction:
@@ -105,7 +108,8 @@ class TestUnderTheBiasAuction:
     def test_what_cannot_bid_needs_little_room(self):
         """With the room of a whole lane it would never fit beside one that bids."""
         bots = [
-            fit_to_bias(Draw(seed), "bots", {"kind": "liquidations", "gas_limit": 40_000}, chain_of()) for seed in SEEDS
+            fit_to_bias(Draw(seed), "liquidations", {"kind": "liquidations", "gas_limit": 40_000}, chain_of())
+            for seed in SEEDS
         ]
 
         assert {each["gas_limit"] for each in bots} == {3_650, 4_100}
@@ -119,18 +123,18 @@ class TestUnderTheBiasAuction:
         assert 120 < sizes.count(10) < 280
 
     def test_each_fire_can_ask_its_agent(self):
-        asking = fit_to_bias(Draw(0), "pulse", BEATS, chain_of(gba_call_cycles=750))
+        asking = fit_to_bias(Draw(0), "heartbeats", BEATS, chain_of(gba_call_cycles=750))
 
         assert (asking["agent"], asking["gas_limit"]) == ("alarmed", 3_000)
-        assert fit_to_bias(Draw(0), "pulse", BEATS, chain_of())["gas_limit"] == 10_850
-        assert "agent" not in fit_to_bias(Draw(0), "pulse", BEATS, chain_of(limit=9_000))
+        assert fit_to_bias(Draw(0), "heartbeats", BEATS, chain_of())["gas_limit"] == 10_850
+        assert "agent" not in fit_to_bias(Draw(0), "heartbeats", BEATS, chain_of(limit=9_000))
 
 
 class TestUnderTheQueue:
     def test_gas_is_enough_for_cells_as_well(self):
         gas = 700 + 2 * (330 + 16) + 200
 
-        assert fit_to_queue(Draw(0), "pulse", {**BEATS, "gas_limit": 700}, chain_of())["gas_limit"] == gas
+        assert fit_to_queue(Draw(0), "heartbeats", {**BEATS, "gas_limit": 700}, chain_of())["gas_limit"] == gas
 
     def test_a_workload_that_no_limit_lets_live_is_left_out(self):
         chain = chain_of()
@@ -145,7 +149,7 @@ class TestUnderTheQueue:
 
     def test_most_queues_have_a_council_and_some_are_shut_down(self):
         drawn = [draw_scenario(seed, ["chain.policy=aptos"]).workload for seed in range(60)]
-        councils = [workload["council"] for workload in drawn if "council" in workload]
+        councils = [workload["governance"] for workload in drawn if "governance" in workload]
         told = [getattr(action, "action", "") for council in councils for action in council.actions]
 
         assert len(councils) > 45

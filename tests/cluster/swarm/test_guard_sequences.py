@@ -51,11 +51,11 @@ def cells_of(name, count=3):
 @pytest.mark.parametrize(
     ("name", "cells"),
     [
-        ("rotten-archive", {"block-damaged"}),
+        ("corrupt-archive", {"block-damaged"}),
         ("stale-pruning", {"journal-generation-skipped"}),
-        ("torn-again", {"torn-tail", "torn-tail-again"}),
+        ("repeated-torn-writes", {"torn-tail", "torn-tail-again"}),
         ("forger-", {"snapshot-forged", "snapshot-joined"}),
-        ("left-by-both", {"two-certificates", "nullify-repeated-twice"}),
+        ("notarized-and-nullified", {"two-certificates", "nullify-repeated-twice"}),
     ],
 )
 def test_runs_with_a_sequence_reach_what_it_is_drawn_for(name, cells):
@@ -64,13 +64,13 @@ def test_runs_with_a_sequence_reach_what_it_is_drawn_for(name, cells):
 
 def test_a_joiner_may_be_offered_a_snapshot_by_the_one_before_alone():
     drawn = [joined_in_turn(Draw(seed), VALIDATORS).faults for seed in range(40)]
-    alone = [faults for faults in drawn if any(name.startswith("unoffered-") for name in faults)]
+    alone = [faults for faults in drawn if any(name.startswith("lost-offers-") for name in faults)]
 
     assert alone
     for faults in alone:
-        nodes = [fault["groups"][0][0] for name, fault in faults.items() if name.startswith("in-turn-")]
+        nodes = [fault["groups"][0][0] for name, fault in faults.items() if name.startswith("successive-join-")]
         for before, node in pairwise(nodes):
-            assert sorted({before, node, *faults[f"unoffered-{node}"]["from"]}) == list(range(VALIDATORS))
+            assert sorted({before, node, *faults[f"lost-offers-{node}"]["from"]}) == list(range(VALIDATORS))
 
 
 @pytest.mark.parametrize("form", ["height", "slot", "view"])
@@ -115,4 +115,4 @@ def test_a_lottery_leads_some_longest_chains_and_leaves_slots_empty():
 def test_some_subscriptions_are_left_with_just_their_price():
     drawn = [draw_scenario(seed).workload for seed in range(100)]
 
-    assert sum("spenders" in workload for workload in drawn) >= 4
+    assert sum("exact-price" in workload for workload in drawn) >= 4

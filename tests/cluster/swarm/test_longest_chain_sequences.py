@@ -52,7 +52,7 @@ def test_a_sequence_is_a_sound_plan_in_every_cluster():
     ("name", "cells"),
     [
         ("early-slots", {"block-of-next-slot", "head-switched"}),
-        ("deaf", {"trusted-on-first-sight", "snapshot-joined", "head-named"}),
+        ("isolated", {"trusted-on-first-sight", "snapshot-joined", "head-named"}),
         (
             "forged-heads",
             {"sealed-by-another", "seal-unsigned", "burial-shallow", "burial-unlinked", "conflicting-blocks"},
@@ -68,5 +68,5 @@ def test_runs_with_a_sequence_reach_what_it_is_drawn_for(name, cells):
 def test_the_sequences_have_their_turn_in_the_seeds_of_the_engine():
     drawn = [draw_scenario(seed, STATED).faults for seed in range(60)]
 
-    for name in ("early-slots", "deaf", "forged-heads", "first-branches"):
+    for name in ("early-slots", "isolated", "forged-heads", "first-branches"):
         assert sum(name in faults for faults in drawn) >= 2, name

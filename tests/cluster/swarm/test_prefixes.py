@@ -34,8 +34,11 @@ def arrival_of(seed):
     return msgspec.convert(PREFIXES[name](draw, scenario.cluster.validators).arrival, Anchor) if name else None
 
 
+SOON_MS = 3_000
+
+
 def first_seed_of(prefix):
-    """Return the first seed that begins with a prefix and draws a crash, a partition or a pause after it.
+    """Return the first seed that begins with a prefix and draws a crash, a partition or a pause soon after it.
 
     Other faults may be idle by chance.
     """
@@ -43,7 +46,12 @@ def first_seed_of(prefix):
     return next(
         int(re.findall(r"\d+", scenario.title)[0])
         for scenario in begun
-        if prefix in scenario.title and {kind_of(scenario.faults[name]) for name in anchored_in(scenario)} & {*KINDS}
+        if prefix in scenario.title
+        # A later one may come when the run is over.
+        and any(
+            kind_of(fault) in KINDS and fault.span()[0] < SOON_MS
+            for fault in map(scenario.faults.get, anchored_in(scenario))
+        )
     )
 
 

@@ -156,12 +156,12 @@ def test_what_makes_timers_die_and_move_prices_is_drawn_often():
     assert sum(storm.unfunded_actors > 0 for storm in storms) > 50
     assert sum(storm.payer == "sender" for storm in storms) > 20
     assert sum(storm.handler != "" for storm in storms) > 60
-    assert sum("council" in scenario.workload for scenario in DRAWN) > 40
+    assert sum("governance" in scenario.workload for scenario in DRAWN) > 40
     assert sum(scenario.chain.block_cycles < 100_000 for scenario in DRAWN) > 40
 
 
 def offers_of(scenarios):
-    return [offer for each in scenarios for name, offer in each.workload.items() if name in {"pulse", "storm"}]
+    return [offer for each in scenarios for name, offer in each.workload.items() if name in {"heartbeats", "storm"}]
 
 
 def test_what_an_agent_is_asked_for_is_left_open():
@@ -184,7 +184,7 @@ def test_half_of_the_lanes_have_timers_that_bid_against_each_other():
     """Equal bids would hide errors in order, weight and median."""
     lanes = [scenario for scenario in DRAWN if scenario.chain.has_lane]
 
-    assert sum("rivals" in scenario.workload for scenario in lanes) >= len(lanes) * 9 // 20
+    assert sum("competing-heartbeats" in scenario.workload for scenario in lanes) >= len(lanes) * 9 // 20
 
 
 def test_every_parameter_of_the_chain_is_drawn_off_its_default():
@@ -219,7 +219,7 @@ def test_councils_reach_for_every_key_that_they_know():
 
 
 def test_every_group_of_edge_cases_is_drawn_often():
-    every = [each for scenario in DRAWN[:50] for each in scenario.workload.values()]
+    every = [each for scenario in DRAWN[:60] for each in scenario.workload.values()]
     odd = [each for each in every if each.__struct_config__.tag == "boundary-cases" and each.about == "chain"]
     drawn = Counter((each.first + index) % len(CASES) for each in odd for index in range(each.count))
 

@@ -39,8 +39,8 @@ def test_validators_of_a_swizzle_come_back_in_another_order():
 
 def test_joiners_follow_each_other_and_some_ask_the_one_before():
     steps = set()
-    for sequence in sequences_with("in-turn-"):
-        faults = [fault for name, fault in sequence.faults.items() if name.startswith("in-turn-")]
+    for sequence in sequences_with("successive-join-"):
+        faults = [fault for name, fault in sequence.faults.items() if name.startswith("successive-join-")]
         nodes = [fault["groups"][0][0] for fault in faults]
         steps |= {(after - before) % 5 for before, after in itertools.pairwise(nodes)}
         assert all(before["stop_ms"] < after["start_ms"] for before, after in itertools.pairwise(faults))
@@ -66,7 +66,7 @@ def test_as_many_leaders_are_silent_as_the_cluster_can_bear():
 def test_some_clients_hand_their_payments_in_again():
     """To another validator, and round to the first one."""
     scenarios = [draw_scenario(seed) for seed in range(100)]
-    payments = [scenario.workload["payments"] for scenario in scenarios if "payments" in scenario.workload]
+    payments = [scenario.workload["transfers"] for scenario in scenarios if "transfers" in scenario.workload]
 
     assert {each.copies for each in payments} == {1, 2, 8}
     assert {each.copy_ms for each in payments} == {0, 90, 2_500}

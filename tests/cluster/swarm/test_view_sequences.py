@@ -42,7 +42,7 @@ def cells_of(sequence, engine):
     ("name", "cells"),
     [
         ("late-leaving", {"left-by-leader-nullify"}),
-        ("other-end", {"certificate-requested", "certificate-served"}),
+        ("lone-certification", {"certificate-requested", "certificate-served"}),
         ("no-news", {"certificate-requested-again"}),
     ],
 )
@@ -51,6 +51,6 @@ def test_a_sequence_of_simplex_reaches_what_it_is_for(name, cells):
 
 
 def test_views_are_skipped_above_a_hidden_chain():
-    cells = cells_of(drawn_with("hidden-chain", HOTSTUFF_SEQUENCES), DRAWN_HOTSTUFF)
+    cells = cells_of(drawn_with("late-chain", HOTSTUFF_SEQUENCES), DRAWN_HOTSTUFF)
 
     assert {"left-by-expiry"} <= cells

@@ -84,7 +84,7 @@ def test_no_drawn_workload_is_dead_by_arithmetic():
         for name, workload in scenario.workload.items():
             need = NEEDS.get(type(workload).__struct_config__.tag)
             # One cycle too little is drawn on purpose, where the limit is that of a beat.
-            least = 0 if need is None else need.cycles - (name == "precise")
+            least = 0 if need is None else need.cycles - (name == "exact-gas-limits")
             if need is not None and not least <= workload.gas_limit <= room:
                 wrong.append((scenario.title, name, workload.gas_limit))
             agent = getattr(workload, "agent", "")

@@ -172,6 +172,16 @@ class TestErrors:
             act(disk)
         assert disk.pristine().read("blocks") == b"kept"
 
+    def test_operations_on_other_files_do_not_fail(self):
+        """Nor does a sync, which is of all files."""
+        disk = disk_with(IoErrors(ALWAYS, ALWAYS, ALWAYS, ("operations",)), blocks=b"kept")
+
+        with pytest.raises(DiskWriteError, match="append of operations-a"):
+            disk.append("operations-a", b"entry")
+        disk.append("blocks", b" more")
+        sync(disk)
+        assert disk.read("blocks") == b"kept more"
+
     def test_a_failed_sync_makes_nothing_durable(self):
         """Bytes that it should have covered are lost in a crash."""
         disk = disk_with(IoErrors(0, 0, ALWAYS))

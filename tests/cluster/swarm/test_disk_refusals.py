@@ -1,0 +1,45 @@
+"""Refusals of disks that the swarm draws: each operation, on each kind of file."""
+
+import pytest
+
+from checker.coverage.events import DiskCells
+from cluster.swarm.generator import draw_scenario
+from faults.kinds.disk import DiskFull, IoErrorFault
+from network.events import Event
+from validators.events import Halted
+
+SEEDS = range(40)
+DRAWN = [draw_scenario(seed) for seed in SEEDS]
+REFUSALS = [scenario.faults["disk-refusals"] for scenario in DRAWN if "disk-refusals" in scenario.faults]
+
+
+def test_one_seed_in_four_has_a_disk_that_refuses():
+    assert len(REFUSALS) >= len(SEEDS) // 4
+
+
+def test_every_operation_is_refused_on_the_files_that_it_is_about():
+    errors = [fault for fault in REFUSALS if isinstance(fault, IoErrorFault)]
+
+    assert {fault.files[0] for fault in errors if fault.write_ppm} == {"operations", "blocks", "journal"}
+    assert {fault.files[0] for fault in errors if fault.read_ppm} >= {"operations", "blocks"}
+    assert any(fault.sync_ppm for fault in errors)
+    assert any(isinstance(fault, DiskFull) for fault in REFUSALS)
+
+
+@pytest.mark.parametrize(
+    ("reason", "cell"),
+    [
+        ("append of operations-b: no room for 9 bytes", "disk-full"),
+        ("append of operations-b: input/output error", "log-write-failed"),
+        ("truncate of snapshot-a: input/output error", "snapshot-write-failed"),
+        ("overwrite of journal-a: input/output error", "journal-write-failed"),
+        ("append of blocks: input/output error", "block-write-failed"),
+        ("read of journal-b: input/output error", "read-failed"),
+        ("sync of all files: input/output error", "sync-failed"),
+    ],
+)
+def test_a_halt_over_a_disk_is_counted_by_what_it_refused(reason, cell):
+    reached = []
+    DiskCells(reached.append).handlers[Halted](Event(0, 0, Halted("")), Halted(f"disk: {reason}"))
+
+    assert [each.label for each in reached] == [cell]
