@@ -25,7 +25,6 @@ from scheduler.settlement import max_cost
 from scheduler.solvency import find_insolvent
 from scheduler.tally import Tally
 from scheduler.types import MAX_U63, PhaseResult, Timer
-from scheduler.watches import Triggered
 
 NO_LIMIT: Final = MAX_U63
 """More than any gas limit."""
@@ -46,19 +45,12 @@ class Auction:
     bankrupt: dict[bytes, int] = field(default_factory=dict)
     removed_dead: int = 0
     """The number of `dead` that were removed."""
-    triggered: Triggered = field(default_factory=Triggered)
     gone: list[Timer] = field(default_factory=list)
     handled: dict[bytes, Timer] = field(default_factory=dict)
     """Cancelled or put first by the hook for excessive delays: they take no part in the auction."""
     priorities: list[int] = field(default_factory=list)
     fired: list[Timer] = field(default_factory=list)
     """As they fired; `priorities` stand beside them."""
-
-    def note_triggers(self, found: Triggered) -> None:
-        """Take in the timers that changes of this block triggered, which compete from the next one on."""
-        self.triggered = found
-        self.tally.events += found.events
-        self.tally.reached += found.reached
 
     def ask_agents(self) -> None:
         """Ask the agents of the oldest timers that name one; the rest and those that fail get default values (Q-13)."""
@@ -168,13 +160,8 @@ class Auction:
         # Only now: the ranking reads the pool, which must not change before it is done.
         for timer in self.gone:
             self.pool.discard(timer)
-        triggered = self.triggered.timers
-        held = (*self._held(), (DeferralReason.TRIGGERED, len(triggered)))
-        first = chain(self._newly_due(), self.triggered.deferred(self.tally.moment.parent_now))
-        self.tally.report_deferred(first, held)
-        # Behind the counts, which are those of the pool that competed.
-        for timer in triggered:
-            self.pool.add(timer)
+        held = self._held()
+        self.tally.report_deferred(self._newly_due(), held)
         lane_burned = self.tally.lane_cycles * charged
         self._note_cells()
         self._leave_market(lane_burned)

@@ -87,13 +87,10 @@ class BiasPool(DuePool):
         self._biases: dict[int, int] = {}
         self._lambda = 0
 
-    def enlist(self, bid_of: Callable[[Timer], int], first_height: Callable[[int], int]) -> None:
+    def enlist(self, bid_of: Callable[[Timer], int], first_height: Callable[[Timer], int]) -> None:
         """Find out bid and first height of the timers that came in: both stay as they are while a timer waits."""
-        heights: dict[int, int] = {}
         for timer in self._fresh.values():
-            height = heights.get(timer.due)
-            if height is None:
-                height = heights[timer.due] = first_height(timer.due)
+            height = first_height(timer)
             entry = BidEntry(-bid_of(timer), timer.due, timer.sequence, timer)
             group = self.groups.get(height)
             if group is None:

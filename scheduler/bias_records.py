@@ -95,10 +95,14 @@ class SlotRows(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
 
 
 class SlotRow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
-    """The first block of a slot."""
+    """The first block of a slot, or a later one that triggered timers: those of the slot from `first` on.
+
+    `first` is a sequence of the slot's bucket, 0 in the slot's first block.
+    """
 
     slot: int
     height: int
+    first: int
 
 
 BIAS_CONFIG: Final = StateTable(0x1C, "bias configuration", BiasConfig)

@@ -31,8 +31,6 @@ class DeferralReason(enum.StrEnum):
     """As many timers won as one block may fire (D-4)."""
     ACTOR_CAP = "actor_cap"
     """Its actor won as often as one actor may in a block (D-4)."""
-    TRIGGERED = "triggered"
-    """A change that it watches came in this block; it competes from the next one on (Q-52)."""
 
     # Last of all, whatever other policies add: the order is that of DeferredSummary.
     READY_LIMIT = "ready_limit"

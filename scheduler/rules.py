@@ -305,14 +305,15 @@ class WatchRule(RuleCell):
     WATCHED = "D-11", "A timer comes in that waits for a change instead of a height.", _TRIGGERS
     KEY_SHARED = "Q-52", "A timer watches a key that another one watches.", _TRIGGERS
     KEYS_SEVERAL = "Q-52", "A timer watches several keys.", _TRIGGERS
-    TRIGGERED = "Q-52", "A change triggers a timer, which competes from the next block on.", _TRIGGERS
+    TRIGGERED = "K-41", "A change triggers a timer, which competes from the next block on.", _TRIGGERS
     HIT_NOBODY = "D-11", "A hit comes to a place whose timer has left or was triggered before.", _TRIGGERS
-    HIT_TOO_LATE = "Q-52", "A hit comes to a timer that has expired and waits to be removed.", _TRIGGERS
+    HIT_TOO_LATE = "K-42", "A hit comes to a timer that expires with the block, or has expired.", _TRIGGERS
     HIT_WAITS = "D-11", "A hit waits because the block has looked at as many places as it may.", _TRIGGERS
     HIT_RESUMED = "D-11", "A block goes on with a hit that an earlier one left.", _TRIGGERS
     HIT_WIDENED = "D-11", "A key changes again while its hit waits, which then holds for new watchers too.", _TRIGGERS
     WATCH_CANCELLED = "Q-52", "A timer is cancelled that watches.", _TRIGGERS
     WATCH_EXPIRED = "Q-52", "A timer expires because no change came.", _TRIGGERS
+    WAITED_FROM_HIT = "K-45", "A block that is not the first of its slot triggers a timer.", "woken-by-anybody"
     TRIGGER_DROPPED = "Q-52", "A block that triggered a timer is dropped for another one.", _TRIGGERS
     TRIGGERED_WHILE_PAUSED = "Q-52", "A change triggers a timer while the execution lane is paused.", _TRIGGERS
 

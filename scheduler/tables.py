@@ -79,7 +79,7 @@ class TimerTables(Protocol):
     def bring_forward(self, timers: Sequence[Timer], due: int) -> list[Timer]:
         """Give timers that are not due a place at the end of `due`, which was collected; return them as they are now.
 
-        They are not in the pool of this phase; the policy puts them in when it is over.
+        The timer phase is over, and they are in its pool from now on.
         """
 
     def by_due(self) -> Iterator[Sequence[Timer]]:

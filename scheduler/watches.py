@@ -1,7 +1,8 @@
 """State-triggered timers: watches of keys, the hits that changes make, the timers that hits trigger (D-11, Q-52).
 
 A timer that watches is an ordinary one that becomes due when it has expired. A hit moves it to the end of the present's
-bucket; from the next block on it competes like any other. docs/spec.md has the rules, docs/state.md the tables.
+bucket; from the next block on it competes like any other. A block compares once, at its end, with its start (K-41).
+docs/spec.md has the rules, docs/state.md the tables.
 
 Invariants: a timer has a watch and a place under each of its keys, or neither; a key has at most one hit in the queue,
 so that the queue is never longer than there are watched keys; a block looks at no more places than its limit, whatever
@@ -9,15 +10,15 @@ was hit.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from scheduler.errors import InvalidInput, TooManyWatches
 from scheduler.escrow import Escrow
-from scheduler.events import DeferralReason, TimerTriggered
+from scheduler.events import TimerTriggered
 from scheduler.rules import RuleCell, WatchRule
 from scheduler.tables import StateTables, TimerTables
-from scheduler.types import Exit, Timer
+from scheduler.types import Exit, PhaseResult, Timer
 from scheduler.watch_records import (
     HIT,
     WATCH,
@@ -40,22 +41,6 @@ from scheduler.watch_records import (
 )
 
 _NO_BOOKS: Final = WatchBooks(0, 0, 0)
-
-
-@dataclass(slots=True)
-class Triggered:
-    """The timers that a block's hits triggered, as they wait now, with the events and the rule cells of it."""
-
-    timers: list[Timer] = field(default_factory=list)
-    events: list[TimerTriggered] = field(default_factory=list)
-    reached: list[RuleCell] = field(default_factory=list)
-
-    def deferred(self, parent_now: int) -> Iterator[tuple[Timer, DeferralReason]]:
-        """Yield the timers whose first block this is; they stand behind all others in the waiting order."""
-        for timer in self.timers:
-            # Not where a block repeats its parent's slot: such a height was served before.
-            if timer.due > parent_now:
-                yield timer, DeferralReason.TRIGGERED
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,31 +105,29 @@ class Watches:
             elif exit_ is Exit.EXPIRED:
                 yield WatchRule.WATCH_EXPIRED
 
-    def trigger(self, now: int, *, is_paused: bool) -> Triggered:
+    def trigger(self, now: int, *, is_paused: bool) -> PhaseResult:
         """Note the block's hits, and trigger timers in the order of the queue, as far as the limit reaches.
 
-        It comes once what is due was collected: what is triggered competes from the next block on. A lane that
+        It comes behind all that can change a value: what is triggered competes from the next block on. A lane that
         `is_paused` triggers as any other.
         """
-        found = Triggered()
         books = self._books()
         if self.limits is None or not (books.watching or books.tail):
-            return found
-        if books.tail:
-            found.reached.append(WatchRule.HIT_RESUMED)
-        self._note_hits(found)
-        hit_timers = self._work_off(now, self.limits.max_triggers_per_block, found)
+            return PhaseResult()
+        reached: list[RuleCell] = [WatchRule.HIT_RESUMED] if books.tail else []
+        self._note_hits(reached)
+        hit_timers = self._work_off(now, self.limits.max_triggers_per_block, reached)
         moved = self.timers.bring_forward([timer for timer, _ in hit_timers], now)
+        events = []
         for (timer, key), brought in zip(hit_timers, moved, strict=True):
             if self.escrow is not None:
                 self.escrow.move(timer, brought)
-            found.events.append(TimerTriggered(brought.timer_id, brought.due, brought.sequence, key))
-        found.timers += moved
+            events.append(TimerTriggered(brought.timer_id, brought.due, brought.sequence, key))
         if moved and is_paused:
-            found.reached.append(WatchRule.TRIGGERED_WHILE_PAUSED)
-        return found
+            reached.append(WatchRule.TRIGGERED_WHILE_PAUSED)
+        return PhaseResult(events=tuple(events), reached=tuple(reached))
 
-    def _note_hits(self, found: Triggered) -> None:
+    def _note_hits(self, reached: list[RuleCell]) -> None:
         """Put a hit of each watched key that changed at the end of the queue, or widen the one that it has there."""
         books = self._books()
         tail = books.tail
@@ -159,10 +142,10 @@ class Watches:
             else:
                 waiting = self._hit(watched.hit)
                 self.state.set(hit_key(watched.hit), Hit(key, waiting.next_, watched.tail))
-                found.reached.append(WatchRule.HIT_WIDENED)
+                reached.append(WatchRule.HIT_WIDENED)
         self._set_books(WatchBooks(books.watching, books.head, tail))
 
-    def _work_off(self, now: int, limit: int, found: Triggered) -> list[tuple[Timer, bytes]]:
+    def _work_off(self, now: int, limit: int, reached: list[RuleCell]) -> list[tuple[Timer, bytes]]:
         """End the watches of the timers that are hit, oldest hit first; return these with the key of each."""
         hit_timers: list[tuple[Timer, bytes]] = []
         books = self._books()
@@ -172,7 +155,7 @@ class Watches:
             # What has no watcher any more counts as well: the work of a block is bounded by the limit alone.
             stop = min(hit.end, hit.next_ + looks)
             for sequence in range(hit.next_, stop):
-                timer = self._watcher(hit.key, sequence, now, found)
+                timer = self._watcher(hit.key, sequence, now, reached)
                 if timer is not None:
                     self._end(timer)
                     hit_timers.append((timer, hit.key))
@@ -186,21 +169,22 @@ class Watches:
         watching = self._books().watching
         is_worked_off = index == books.tail
         if not is_worked_off:
-            found.reached.append(WatchRule.HIT_WAITS)
+            reached.append(WatchRule.HIT_WAITS)
         self._set_books(WatchBooks(watching, 0, 0) if is_worked_off else WatchBooks(watching, index, books.tail))
         return hit_timers
 
-    def _watcher(self, key: bytes, sequence: int, now: int, found: Triggered) -> Timer | None:
-        """Return the timer at a place that a hit looks at, unless it has gone or is due already."""
+    def _watcher(self, key: bytes, sequence: int, now: int, reached: list[RuleCell]) -> Timer | None:
+        """Return the timer at a place that a hit looks at, unless it has gone or is too old to fire (K-42)."""
         watcher = self.state.get(WATCHER, watcher_key(key, sequence))
         if watcher is None:
-            found.reached.append(WatchRule.HIT_NOBODY)
+            reached.append(WatchRule.HIT_NOBODY)
             return None
         timer = self.timers.timer(watcher.timer_id)
         assert timer is not None, f"timer {watcher.timer_id.hex()} watches and is gone"
-        # Due is expired: it waits for the GC lane, and no change revives it.
-        found.reached.append(WatchRule.TRIGGERED if timer.due > now else WatchRule.HIT_TOO_LATE)
-        return timer if timer.due > now else None
+        # In the next block it would have expired: it goes on watching until the GC lane removes it.
+        is_too_late = now >= timer.expires_at
+        reached.append(WatchRule.HIT_TOO_LATE if is_too_late else WatchRule.TRIGGERED)
+        return None if is_too_late else timer
 
     def _close(self, index: int, hit: Hit) -> None:
         """Take a hit that is worked off out of the queue."""

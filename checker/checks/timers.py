@@ -139,7 +139,7 @@ class TimerDelivery(Check):
         while heap and heap[0][0] <= self._now:
             due, timer_id = heapq.heappop(heap)
             timer = self._pending.get(timer_id)
-            # One that was triggered came due then, and not at the height that it was scheduled for.
+            # One that was triggered comes due by that, and not at the height that it was scheduled for.
             # And one whose identifier returned stands there once for each time that it was scheduled.
             if timer is not None and timer.due == due and timer_id not in self._waiting:
                 self._due += 1
@@ -241,8 +241,8 @@ class TimerDelivery(Check):
         self._require(timer.due > block.now, block, timer_id, "was triggered at {}, due at {}", block.now, timer.due)
         self._require(event.due == block.now, block, timer_id, "was triggered at {} for {}", block.now, event.due)
         self._pending[timer_id] = timer._replace(due=event.due, sequence=event.sequence)
-        self._due += 1
-        self._waiting[timer_id] = None
+        # Behind the timer phase: the next block's list is the first that it is on.
+        heapq.heappush(self._not_yet_due, (event.due, timer_id))
 
     def _leave(self, block: SettledBlock, timer_id: bytes, exit_name: str) -> Pending | None:
         timer = self._pending.pop(timer_id, None)

@@ -2,8 +2,7 @@
 
 In which order hits are worked off is the oracle's to say. Here the events of a block are held against what it changed:
 whoever is triggered has watched a value that differs, and whoever watches one that differs is triggered, or finds a hit
-of it in the queue. A storage key is changed by its actor's handlers alone, so where that actor neither fired nor had a
-message the block's change is the transactions'; balances move in every phase, and are not judged by their changes.
+of it in the queue. What a block changed is what it leaves otherwise than it found it, whoever wrote (K-41).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +12,18 @@ from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.checks.mirror import SettledBlock
 from checker.results import CheckResult
-from checker.tables import HIT, LONG_STORAGE, STORAGE, TIMER, TRIGGER_CONFIG, WATCH, describe_key, read_fields
+from checker.tables import (
+    ACCOUNT,
+    HIT,
+    LONG_STORAGE,
+    STORAGE,
+    TIMER,
+    TRIGGER_CONFIG,
+    WATCH,
+    describe_key,
+    read_amount,
+    read_fields,
+)
 from scheduler.bias_records import BiasConfig
 from scheduler.events import (
     TimerCancelled,
@@ -27,7 +37,7 @@ from scheduler.events import (
     TimerWatches,
 )
 from scheduler.watch_records import WATCH as WATCH_RECORDS
-from validators.execution.receipts import ChainEvent, MessageDelivered, TimerReceipt, TransactionReceipt
+from validators.execution.receipts import ChainEvent
 
 _ENDS = (
     TimerTriggered,
@@ -61,7 +71,7 @@ class WaitingHit(NamedTuple):
 
 
 class StateTriggers(Check):
-    """Timers that watch a value which a transaction changes are triggered, or their hit waits, and no others are."""
+    """Timers that watch a value which a block changes are triggered, or their hit waits, and no others are."""
 
     name = "state-triggers"
 
@@ -87,23 +97,19 @@ class StateTriggers(Check):
         return bool(self._began or self._watching)
 
     def settle(self, block: SettledBlock) -> None:
-        """Check one block: what watches when its timers' turn comes, then what its hits trigger."""
+        """Check one block: what watches when its mailbox has been served, then what its hits trigger."""
         if not self._may_watch:
             return
         limits = _limits_of(block)
-        calls = [receipt for receipt in block.receipts if isinstance(receipt, TransactionReceipt)]
-        behind = [receipt.event for receipt in block.receipts if isinstance(receipt, TimerReceipt)]
-        self._follow(block, [event for call in calls for event in call.events], limits)
-        watchers = dict(self._watching)
-        busy = {event.actor: None for event in behind if isinstance(event, TimerFired | MessageDelivered)}
-        owners = ((key, _owner_of(block, key)) for key in block.changes)
-        changed = {key: None for key, owner in owners if owner is not None and owner not in busy}
-        triggers = [event for event in behind if isinstance(event, TimerTriggered)]
+        events = list(block.events())
+        triggers = [event for event in events if isinstance(event, TimerTriggered)]
+        self._follow(block, [event for event in events if not isinstance(event, TimerTriggered)], limits)
+        watchers, changed = dict(self._watching), dict.fromkeys(_changed_values(block))
         for event in triggers:
-            self._judge_trigger(block, event, changed, busy)
+            self._judge_trigger(block, event, changed)
         most = 0 if limits is None else limits.triggers
         self.require(len(triggers) <= most, block, "{} timers were triggered, at most {}", len(triggers), most)
-        self._follow(block, behind, limits)
+        self._follow(block, triggers, limits)
         self._take_state(block.changes)
         self._judge_state(block)
         if limits is not None:
@@ -113,7 +119,7 @@ class StateTriggers(Check):
         """Return the result."""
         return self.tally.result(
             f"{self._began:,} timers watched, {self._triggered:,} were triggered; {self._judged:,} changes of watched "
-            f"storage were hits, at most {self._longest:,} waited",
+            f"values were hits, at most {self._longest:,} waited",
             watched=self._began,
             triggered=self._triggered,
             changes=self._judged,
@@ -137,9 +143,7 @@ class StateTriggers(Check):
             elif isinstance(event, _ENDS):
                 self._watching.pop(event.timer_id, None)
 
-    def _judge_trigger(
-        self, block: SettledBlock, event: TimerTriggered, changed: Mapping[bytes, None], busy: Mapping[bytes, None]
-    ) -> None:
+    def _judge_trigger(self, block: SettledBlock, event: TimerTriggered, changed: Mapping[bytes, None]) -> None:
         """Require that a timer watched the key that triggers it, and that it changed, or a hit of it waited."""
         timer_id, key = event.timer_id, event.key
         self._triggered += 1
@@ -147,22 +151,19 @@ class StateTriggers(Check):
         keys = () if watching is None else watching.keys
         named = timer_id[:6].hex(), describe_key(key)
         self.require(key in keys, block, "timer {} was triggered by {}, which it does not watch", *named)
-        if key[0] not in (STORAGE, LONG_STORAGE):
-            return
-        place = self._places.get(timer_id, {}).get(key)
-        owner = _owner_of(block, key)
-        is_unsure = bool(busy) if owner is None else owner in busy
-        is_hit = key in changed or is_unsure or (place is not None and self._holds(key, place))
+        is_hit = key in changed or self._holds(key, self._places.get(timer_id, {}).get(key, -1))
         self.require(is_hit, block, "timer {} was triggered by {}, which had not changed", *named)
+        is_alive = watching is None or watching.due > block.now + 1
+        self.require(is_alive, block, "timer {} was triggered by {} as it expired", *named)
 
     def _judge_left(
         self, block: SettledBlock, watchers: Mapping[bytes, WatchingTimer], changed: Mapping[bytes, None]
     ) -> None:
-        """Require a hit in the queue for whoever watches on although its key changed, and has not expired."""
+        """Require a hit in the queue for whoever watches on although its key changed, and lives in the next block."""
         hit = {key: None for watching in watchers.values() for key in watching.keys if key in changed}
         self._judged += len(hit)
         for timer_id, watching in watchers.items() if hit else ():
-            if timer_id not in self._watching or watching.due <= block.now:
+            if timer_id not in self._watching or watching.due <= block.now + 1:
                 continue
             for key in watching.keys:
                 if key in hit:
@@ -215,15 +216,14 @@ def _limits_of(block: SettledBlock) -> TriggerLimits | None:
     return None
 
 
-def _owner_of(block: SettledBlock, key: bytes) -> bytes | None:
-    """Return the actor whose storage a key is of; None for another table, and for a long key that was never there."""
-    if key[0] == STORAGE:
-        return key[1:21]
-    value = (block.changes.get(key) or block.before.get(key)) if key[0] == LONG_STORAGE else None
-    match read_fields(value) if value is not None else None:
-        case [bytes() as actor, *_]:
-            return actor
-    return None
+def _changed_values(block: SettledBlock) -> Iterator[bytes]:
+    """Yield the keys of stored values and balances that a block left otherwise than it found them."""
+    for key, value in block.changes.items():
+        if key[0] == ACCOUNT:
+            if read_amount(value) != read_amount(block.before.get(key)):
+                yield key
+        elif key[0] in (STORAGE, LONG_STORAGE):
+            yield key
 
 
 def _name_one(told: Mapping[bytes, object], stored: Mapping[bytes, object]) -> str:

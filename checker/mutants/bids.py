@@ -14,7 +14,7 @@ from scheduler.escrow import ESCROW_ADDRESS, Escrow
 from scheduler.policies import bias_auction
 from scheduler.policies.bias_auction import BiasAuctionInBlock
 from scheduler.watch_records import WATCHER, watcher_key
-from validators.execution import run
+from validators.execution import run, watchable
 
 _STORM: Final = 'kind="storm", actors=2, start_ms=1_500, spread_slots=1, gas_limit=2_100, may_be_idle=true'
 
@@ -84,7 +84,7 @@ def payments_rounded_up(payment: Any) -> Any:
 )
 def waits_from_the_block_after(first_height: Any) -> Any:
     """The first block in which a timer may compete counts as none that deferred it, and so does the second."""
-    return lambda self, due: min(first_height(self, due) + 1, self._moment.height)
+    return lambda self, timer: min(first_height(self, timer) + 1, self._moment.height)
 
 
 @_bid_mutant((Escrow, "give_back"), kills=("bias-books",), cause="execution", shows="account")
@@ -141,8 +141,12 @@ IN_SHORT_SLOTS: Final = (*IN_AUCTION, "chain.slot_ms=300", 'chain.timebase="slot
 """Slots so short that every block serves several."""
 
 _WATCHING: Final = 'kind="watchers", actors=3, rounds=3, every_ms=4_000, writes=3, write_ms=1_500, may_be_idle=true'
-IN_CHANGES: Final = (*IN_AUCTION, f"workload.watchers={{{_WATCHING}, start_ms=1_000, cancels=2, cancel_ms=800}}")
-"""Timers that wait for changes, some of them cancelled before the change comes."""
+IN_CHANGES: Final = (
+    *IN_AUCTION,
+    f"workload.watchers={{{_WATCHING}, start_ms=1_000, cancels=2, cancel_ms=800}}",
+    f'workload.woken={{{_WATCHING}, start_ms=1_400, written_by="fire", ttl_slots=4, bid=20_011}}',
+)
+"""Timers that wait for changes by calls and by fires; some are cancelled before, some have just one slot too little."""
 
 
 @_bid_mutant(
@@ -183,12 +187,24 @@ def payment_above_the_bid(_payment: Any, pay: Any) -> Any:
 def waits_in_slots(first_height: Any) -> Any:
     """A wait counts the slots since a timer was due, and not the blocks."""
 
-    def first_slot(self: Any, due: int) -> int:
-        height: int = first_height(self, due)
-        waited: int = self._moment.now - due
+    def first_slot(self: Any, timer: Any) -> int:
+        height: int = first_height(self, timer)
+        waited: int = self._moment.now - timer.due
         return min(height, int(self._moment.height) - waited)
 
     return first_slot
+
+
+@_bid_mutant(
+    (WaitClock, "first_height"),
+    kills=("oracle", "bias-books"),
+    needs=(*IN_CHANGES, "chain.slot_ms=3_000", 'chain.timebase="slot"'),
+    cause="execution",
+    shows="TimerFired|bias|account",
+)
+def triggered_waits_with_its_slot(first_height: Any) -> Any:
+    """A timer that a later block of a slot triggers waits since the first one."""
+    return lambda self, timer: first_height(self, msgspec.structs.replace(timer, sequence=0))
 
 
 @_bid_mutant(
@@ -201,6 +217,36 @@ def waits_in_slots(first_height: Any) -> Any:
 def hits_seen_before_the_transactions(_changed_keys: Any) -> Any:
     """Hits are looked for before the transactions of a block, when nothing has changed yet."""
     return lambda _view: []
+
+
+@_bid_mutant(
+    (run.BlockRun, "_run_timers"),
+    kills=("state-triggers", "oracle"),
+    needs=IN_CHANGES,
+    cause="execution",
+    shows="TimerTriggered|hit",
+)
+def hits_seen_before_the_fires(run_timers: Any) -> Any:
+    """A block is compared with its start before its timers fire: what fires and messages change wakes nobody."""
+
+    def note_and_run(self: Any) -> None:
+        found = watchable.changed_keys(self._view)
+        object.__setattr__(self._policy.block.watches, "changed", lambda: found)
+        run_timers(self)
+
+    return note_and_run
+
+
+@_bid_mutant(
+    (Watches, "_watcher"),
+    kills=("state-triggers", "oracle"),
+    needs=IN_CHANGES,
+    cause="execution",
+    shows="TimerTriggered|hit",
+)
+def hit_at_expiry_announced(watcher: Any) -> Any:
+    """A change in the last block of a timer's life triggers it, which then expires without a turn."""
+    return lambda self, key, sequence, now, reached: watcher(self, key, sequence, now - 1, reached)
 
 
 @_bid_mutant(

@@ -33,9 +33,11 @@ class BiasPhase(TimerPhase):
     wins: dict[bytes, int] = field(default_factory=dict)
     firsts: dict[int, int] = field(default_factory=dict)
     """The height of the first block that served a due."""
+    later: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
+    """Heights of the blocks of a due slot, and the places from which on their timers stand there."""
 
     def run(self) -> None:
-        """Add the block's row, hold the auction, close a window, and drop old rows."""
+        """Add the block's row, hold the auction, and close a window."""
         if self.is_in_slots:
             self._add_row()
         books = self._books()
@@ -44,8 +46,14 @@ class BiasPhase(TimerPhase):
             self.lambda_ = self.config.bias_lambda
         super().run()
         self._move_lambda(books)
+
+    def end_block(self) -> list[Timer]:
+        """Trigger timers, note from where they wait, and drop old rows."""
+        triggered = super().end_block()
         if self.is_in_slots:
+            self._add_row_of(triggered)
             self._drop_rows()
+        return triggered
 
     def _books(self) -> BiasBooks:
         start = self.config.bias_lambda
@@ -56,7 +64,15 @@ class BiasPhase(TimerPhase):
         rows, ends = self.contents.own(SLOT_ROW), self.contents.own(SLOT_ROWS)
         head, tail = ends.get(None) or (0, 0)
         if head == tail or rows.rows[tail - 1][0] < self.present.now:
-            rows.put(tail, (self.present.now, self.present.height))
+            rows.put(tail, (self.present.now, self.present.height, 0))
+            ends.put(None, (head, tail + 1))
+
+    def _add_row_of(self, triggered: Sequence[Timer]) -> None:
+        """Add a row for the timers that a block triggered which is not the first of its slot."""
+        rows, ends = self.contents.own(SLOT_ROW), self.contents.own(SLOT_ROWS)
+        head, tail = ends.rows[None]
+        if triggered and rows.rows[tail - 1][1] != self.present.height:
+            rows.put(tail, (self.present.now, self.present.height, min(timer.sequence for timer in triggered)))
             ends.put(None, (head, tail + 1))
 
     def _drop_rows(self) -> None:
@@ -70,12 +86,15 @@ class BiasPhase(TimerPhase):
         ends.put(None, None if oldest is None else (head + len(gone), tail))
 
     def wait_of(self, timer: Timer) -> int:
-        """Return the blocks that a timer has waited since one served its due."""
+        """Return the blocks that a timer has waited since one served its due, or triggered it."""
         if timer.due not in self.firsts:
             rows = self.contents.own(SLOT_ROW).rows.values() if self.is_in_slots else ()
             # All timers of a due share their first block: thousands of them wait after an outage.
-            self.firsts[timer.due] = min((height for slot, height in rows if slot >= timer.due), default=timer.due)
-        return self.present.height - max(self.firsts[timer.due], self.activated_at)
+            self.firsts[timer.due] = min((height for slot, height, _ in rows if slot >= timer.due), default=timer.due)
+            self.later[timer.due] = [(height, first) for slot, height, first in rows if slot == timer.due]
+        # Those that a further block of the slot triggered stand behind the others of the slot, unless these are gone.
+        reached = [height for height, first in self.later[timer.due] if first <= timer.sequence]
+        return self.present.height - max(self.firsts[timer.due], self.activated_at, *reached)
 
     def _is_dead(self, timer: Timer) -> bool:
         return self._is_expired(timer)

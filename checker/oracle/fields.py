@@ -91,7 +91,7 @@ TABLES: Final[Mapping[int, tuple[str, tuple[str, ...]]]] = {
         ("first_height", "last_height", "fires", "waited", "worst_wait", "lambda", "next_lambda"),
     ),
     31: ("slot rows", ("head", "tail")),
-    32: ("slot row", ("slot", "height")),
+    32: ("slot row", ("slot", "height", "first")),
     33: ("bid", ("timer_id", "bid")),
     34: ("watch", ("timer_id", "keys", "sequences")),
     35: ("watched key", ("key", "head", "tail", "count", "hit")),

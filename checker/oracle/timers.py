@@ -22,7 +22,7 @@ FIRED, DEFERRED, EXPIRED, INSOLVENT, SUMMARY = 1, 2, 3, 4, 6
 
 REASONS = (
     *("lane_full", "over_cap", "below_basefee", "funds", "agent_failed", "not_asked"),
-    *("block_cap", "actor_cap", "triggered", "ready_limit", "unavailable"),
+    *("block_cap", "actor_cap", "ready_limit", "unavailable"),
 )
 """Reasons why timers are held back, in the order of the summary."""
 
@@ -74,31 +74,26 @@ class TimerPhase:
 
     def run(self) -> None:
         """Collect, classify, remove the dead, fire, report."""
-        triggered = self._trigger()
         # Once: what a handler of this phase schedules or extends must not change who is on the list.
-        there = self._waiting()
-        self.present.collected.update({timer.timer_id: timer for timer in there})
-        waiting = [timer for timer in there if timer.timer_id not in triggered] if triggered else there
+        waiting = self._waiting()
+        self.present.collected.update({timer.timer_id: timer for timer in waiting})
         # Before anything fires: whether a payer is solvent is asked of the start of the phase. Each payer once: in a
         # storm thousands of timers wait for few payers.
         payers = dict.fromkeys([timer.fee_payer for timer in waiting])
         self.funds = {payer: self.contents.balance(payer) for payer in payers}
-        self.due = len(there)
+        self.due = len(waiting)
         self._prepare(waiting)
         live, reasons = self._clean_up_and_fire(waiting)
-        self._report([*live, *triggered.values()], {**reasons, **dict.fromkeys(triggered, "triggered")})
+        self._report(live, reasons)
 
-    def _trigger(self) -> dict[bytes, Timer]:
-        """Trigger what the changes of the block hit, where the policy has state triggers; it competes in the next."""
+    def end_block(self) -> list[Timer]:
+        """Trigger what the changes of the block hit, where the policy has state triggers; return these timers."""
         limits = self.present.admission.watch_limits
         if limits is None:
-            return {}
+            return []
         timers, events = watches.trigger(self.contents, self.present.now, limits)
         self.events += events
-        return {timer.timer_id: timer for timer in timers}
-
-    def end_block(self) -> None:
-        """Do what the policy does at the end of the block, after the mailbox."""
+        return timers
 
     @property
     def waiting_live(self) -> int:

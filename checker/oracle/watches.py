@@ -112,7 +112,10 @@ def end(contents: Contents, timer: Timer) -> None:
 
 
 def trigger(contents: Contents, now: int, limits: Limits) -> tuple[list[Timer], list[list[object]]]:
-    """Queue the hits of the block, work them off, and return the triggered timers at their new places, with events."""
+    """Queue the hits of a block that is over, work them off, and return the triggered timers as they wait, with events.
+
+    All of the block counts: what transactions, fires, payments and messages left changed.
+    """
     _queue_hits(contents)
     watching, head, tail = _books(contents)
     hit_timers: list[tuple[Timer, bytes]] = []
@@ -124,8 +127,8 @@ def trigger(contents: Contents, now: int, limits: Limits) -> tuple[list[Timer], 
             timer_id = contents.own(WATCHER).get((key, place))
             place += 1
             timer = None if timer_id is None else contents.timers.rows[timer_id]
-            # One that is due has expired: it is left to the clean-up.
-            if timer is not None and timer.due > now:
+            # By the next block it would have expired: it watches on, and is left to the clean-up.
+            if timer is not None and timer.expires_at > now:
                 end(contents, timer)
                 hit_timers.append((timer, key))
         if place < behind:

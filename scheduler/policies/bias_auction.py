@@ -22,17 +22,16 @@ from scheduler.bias_waits import WaitClock
 from scheduler.bidding import FeeParams, GbaFailure
 from scheduler.errors import AgentFailed, BidBelowReserve, BidNotCovered
 from scheduler.escrow import BID, ESCROW_ADDRESS
-from scheduler.events import BiasWindowClosed, BidLocked, DeferralReason
+from scheduler.events import BiasWindowClosed, BidLocked, DeferralReason, TimerTriggered
 from scheduler.lane_calls import AGENT_HANDLER, ask_for_bid
 from scheduler.lifecycle import Admission, ScheduleRequest, admit
 from scheduler.policies.policy import BlockContext, Carry, Guarantees, Policy, PolicyInBlock, Refusal
-from scheduler.rules import BiasRule, RuleCell
+from scheduler.rules import BiasRule, RuleCell, WatchRule
 from scheduler.settlement import max_cost
 from scheduler.tables import AgentCall, StateTable, StateTables
 from scheduler.tally import Tally
 from scheduler.types import MAX_U63, BlockPhase, Exit, Parameters, PhaseResult, Timer
 from scheduler.watch_records import WATCH_TABLES, WatchLimits
-from scheduler.watches import Triggered
 
 CARRIED: Final[Mapping[str, Carry | Refusal]] = {
     "fifo": Carry("they keep their expiry and their payer, and compete without a bid"),
@@ -92,7 +91,6 @@ class _Phase:
     pool: BiasPool
     clock: WaitClock
     walk: Walk
-    triggered: Triggered
     gone: list[Timer] = field(default_factory=list)
     """Timers that left; the pool has them until the phase ends, because it is read meanwhile."""
     dead: dict[bytes, Timer] = field(default_factory=dict)
@@ -117,6 +115,7 @@ class BiasAuctionInBlock(PolicyInBlock):
         self.state = block.state
         self.escrow = block.escrow
         self._held_bids: dict[bytes, int] = {}
+        self._phase: _Phase | None = None
 
     def cycles_to_admit(self, request: ScheduleRequest) -> int:
         """Return what asking the agent costs the call, whatever the agent uses."""
@@ -163,9 +162,7 @@ class BiasAuctionInBlock(PolicyInBlock):
         """Run the timer phase (docs/spec.md, the phase of the bias auction)."""
         assert phase is BlockPhase.TIMERS, phase
         tally, books = Tally.of(self), open_books(self.state, self.own, self.block.activated_at)
-        state = self._open_phase()
-        tally.events += state.triggered.events
-        tally.reached += state.triggered.reached
+        state = self._phase = self._open_phase()
         self._remove_expired(tally, state)
         if not self.block.config.execution_lane_paused:
             order = state.pool.order(self.block.moment.height, books.lambda_, state.walk)
@@ -173,16 +170,22 @@ class BiasAuctionInBlock(PolicyInBlock):
         self._fire(tally, state)
         self._report(tally, state)
         live = len(state.pool.competing) + len(state.pool.over_cap) - self._count_out(state)
-        live += len(state.triggered.timers)
         for timer in state.gone:
             state.pool.discard(timer)
         self._close_window(tally, state, books)
-        for timer in state.triggered.timers:
-            state.pool.add(timer)
+        return tally.result(waiting_live=live, waiting_dead=state.expired_left + len(state.dead))
+
+    def trigger(self) -> PhaseResult:
+        """Trigger timers, from whose hit their wait counts (K-45), and drop the slot rows that none needs any more."""
+        triggered, state = super().trigger(), self._phase
+        assert state is not None, "the timer phase comes before the end of the block"
+        first = next((event for event in triggered.events if isinstance(event, TimerTriggered)), None)
+        if first is not None and state.clock.note_triggers(first.sequence):
+            self.reached.append(WatchRule.WAITED_FROM_HIT)
         # Now and not when the next block asks: an audit compares the pool as this one leaves it.
         state.pool.enlist(self.escrow.bid, state.clock.first_height)
         state.clock.close(state.pool.first_due)
-        return tally.result(waiting_live=live, waiting_dead=state.expired_left + len(state.dead))
+        return triggered
 
     def _open_phase(self) -> _Phase:
         """Collect, and classify: expired, over the cap, or competing."""
@@ -193,9 +196,7 @@ class BiasAuctionInBlock(PolicyInBlock):
         pool.advance(block.moment.now)
         pool.enlist(self.escrow.bid, clock.first_height)
         walk = Walk(block.config.lane_timer_cycles, self.own.max_fires_per_block, self.own.max_fires_per_actor)
-        assert block.watches is not None, "a chain that names the policy has state triggers"
-        triggered = block.watches.trigger(block.moment.now, is_paused=block.config.execution_lane_paused)
-        return _Phase(pool, clock, walk, triggered)
+        return _Phase(pool, clock, walk)
 
     def _remove_expired(self, tally: Tally, state: _Phase) -> None:
         """Remove the expired in waiting order, as far as the GC lane reaches."""
@@ -263,7 +264,7 @@ class BiasAuctionInBlock(PolicyInBlock):
         walk, reserve = state.walk, self.own.reserve
         payments = [payment(winner, walk.runner_up, rule=self.own.payment, reserve=reserve) for winner in walk.winners]
         tally.reached += (*walk.reached, *cells_of_payments(walk, payments, reserve))
-        if any(state.clock.is_behind_slots(winner.timer.due) for winner in walk.winners):
+        if any(state.clock.is_behind_slots(winner.timer) for winner in walk.winners):
             tally.reached.append(BiasRule.WAITED_BY_BLOCKS)
         for winner, paid in zip(walk.winners, payments, strict=True):
             tally.fire(winner.timer, self._required(winner.timer), payment=paid)
@@ -279,7 +280,6 @@ class BiasAuctionInBlock(PolicyInBlock):
             for timer in state.pool.walk((self.block.moment.parent_now, MAX_U63))
             if timer.timer_id not in left and timer.timer_id not in state.pool.expired
         ]
-        new += state.triggered.deferred(self.block.moment.parent_now)
         tally.report_deferred(new, self._count_reasons(state).items())
 
     def _count_reasons(self, state: _Phase) -> dict[DeferralReason, int]:
@@ -287,7 +287,6 @@ class BiasAuctionInBlock(PolicyInBlock):
         pool, walk, left = state.pool, state.walk, state.left
         counts = dict.fromkeys(DeferralReason, 0)
         counts[DeferralReason.OVER_CAP] = len(pool.over_cap)
-        counts[DeferralReason.TRIGGERED] = len(state.triggered.timers)
         held = len(pool.competing) - self._count_out(state)
         if self.block.config.execution_lane_paused:
             counts[DeferralReason.LANE_FULL] = held

@@ -104,8 +104,6 @@ class Eip1559InBlock(PolicyInBlock):
         pool = tables_pool(lane, block.config, block.moment.now)
         auction = Auction(lane=lane, prices=lane.prices, pool=pool, tally=Tally.of(self, costs))
         auction.tally.reached += reached
-        if block.watches is not None:
-            auction.note_triggers(block.watches.trigger(block.moment.now, is_paused=block.config.execution_lane_paused))
         auction.ask_agents()
         auction.open_balances()
         if lane.config.classification == "eager":

@@ -160,19 +160,11 @@ class PolicyInBlock:
             self.reached += self.block.watches.begin(admission.timer, admission.watched)
 
     def move_expiry(self, timer: Timer, new_expires_at: int) -> int:
-        """Give a live timer another expiry, and return that; whose right it is has been checked.
-
-        Raises:
-            Rejected: One of the named errors.
-        """
+        """Give a live timer another expiry, and return that; whose right it is has been checked. Raises Rejected."""
         return move_expiry(self.context, timer, new_expires_at)
 
     def may_cancel(self, timer: Timer, caller: bytes) -> None:
-        """Refuse to let an owner cancel a timer.
-
-        Raises:
-            Rejected: It is refused.
-        """
+        """Refuse to let an owner cancel a timer; raises Rejected."""
 
     def depart(self, timer: Timer, exit_: Exit) -> None:
         """End what a timer that was removed still has: its watch, and what `leave` gives back."""
@@ -218,6 +210,11 @@ class PolicyInBlock:
     def run(self, phase: BlockPhase) -> PhaseResult:
         """Run the timer phase, which counts what still waits, or the prologue of a policy that has one."""
         raise NotImplementedError
+
+    def trigger(self) -> PhaseResult:
+        """Trigger the timers that watch what the block has changed, when nothing can change a value any more (K-41)."""
+        now, is_paused = self.block.moment.now, self.block.config.execution_lane_paused
+        return PhaseResult() if self.block.watches is None else self.block.watches.trigger(now, is_paused=is_paused)
 
     def close(self, used_cycles: int) -> PhaseResult | None:
         """Do what needs the block's totals, and fire nothing; `used_cycles` are all cycles of the block."""

@@ -1,6 +1,7 @@
 """The bias auction in calls and in its timer phase: rows D-1 to D-12 of the rules, each by its name."""
 
 from fractions import Fraction
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -331,9 +332,9 @@ class TestWaits:
         bench.run(3, slot=40, parent_slot=9)
         bench.run(4, slot=40, parent_slot=40)
 
-        assert bench.state.of(SLOT_ROW) == [SlotRow(9, 2), SlotRow(40, 3)]
+        assert bench.state.of(SLOT_ROW) == [SlotRow(9, 2, 0), SlotRow(40, 3, 0)]
         clock = wait_clock(bench)
-        assert [clock.waited(due) for due in (5, 9, 10, 30, 40)] == [2, 2, 1, 1, 1]
+        assert [clock.waited(due_at(due)) for due in (5, 9, 10, 30, 40)] == [2, 2, 1, 1, 1]
 
     def test_q45_rows_go_with_the_oldest_timer_that_waits(self):
         bench = auction(100, timebase="slot")
@@ -357,7 +358,46 @@ class TestWaits:
         bench = auction(activated_at=activated_at)
         bench.moment = bench.at(8)
 
-        assert wait_clock(bench).waited(2) == waited
+        assert wait_clock(bench).waited(due_at(2)) == waited
+
+    @pytest.mark.parametrize("is_anybody_waiting", [False, True])
+    def test_k45_a_wait_starts_at_the_hit_whoever_else_waits(self, is_anybody_waiting):
+        """Two blocks share a slot, and the second one triggers; the row of the first is kept for who waited since."""
+        bench = auction(100, timebase="slot", config={"execution_lane_paused": True})
+        bench.watching(A, WATCHED, gas_limit=100)
+        if is_anybody_waiting:
+            bench.timer(B, 8, gas_limit=90)
+        bench.run(2, slot=9, parent_slot=7)
+        bench.changed = (WATCHED,)
+        bench.run(3, slot=9, parent_slot=9)
+        bench.changed = ()
+        bench.run(4, slot=9, parent_slot=9)
+
+        clock = wait_clock(bench)
+        waits = {timer.actor: clock.waited(timer) for timer in bench.tables.timers.values()}
+        assert waits == {A: 1, **({B: 2} if is_anybody_waiting else {})}
+
+    def test_k45_each_block_of_a_slot_starts_the_waits_of_its_own_hits(self):
+        """Also where the slot's bucket has been emptied, and begins again at its first place."""
+        bench = auction(timebase="slot")
+
+        def block(height, first=None):
+            bench.moment = bench.at(height, slot=9, parent_slot=7)
+            clock = wait_clock(bench)
+            clock.open()
+            if first is not None:
+                clock.note_triggers(first)
+            return [height - clock.waited(due_at(*place)) for place in ((7, 5), (9, 0), (9, 5), (9, 6))]
+
+        assert block(2, 1) == [2, 2, 2, 2]
+        assert block(3, 5) == [2, 2, 3, 3]
+        assert block(4, 6) == block(5) == [2, 2, 3, 4]
+        assert block(6, 0) == [2, 6, 6, 6]
+
+
+def due_at(due, sequence=0):
+    """Return a timer at this place."""
+    return SimpleNamespace(due=due, sequence=sequence)
 
 
 def wait_clock(bench):

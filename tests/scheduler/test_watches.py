@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler import InvalidInput, TimerDeferred, TimerTriggered, TooManyWatches, WatchRule
+from scheduler import InvalidInput, RunOutcome, TimerFired, TimerTriggered, TooManyWatches, WatchRule
 from scheduler.watch_records import HIT, WATCH, WATCH_BOOKS, WATCH_COUNT, WATCH_TABLES, WATCHED_KEY, WATCHER
 from tests.support.auction_bench import deferred, fired, held
 from tests.support.bias_bench import bias_bench
@@ -40,9 +40,19 @@ class TestHits:
         timer_id = bench.watching(A, X)
         triggered, result = run(bench, 3, X)
 
-        assert (triggered, fired(result), deferred(result)) == ([timer_id], [], {timer_id: "triggered"})
-        assert (held(result), result.waiting_live) == ({"triggered": 1}, 1)
+        assert (triggered, fired(result), deferred(result)) == ([timer_id], [], {})
+        assert (held(result), result.waiting_live) == ({}, 0)
         assert fired(run(bench, 4)[1]) == [timer_id]
+
+    def test_k41_what_a_fire_changes_is_a_hit_of_its_block(self):
+        bench = chain()
+        timer_id = bench.watching(A, X)
+        bench.timer(B, 3)
+        bench.changed = ()
+        result = bench.run(3, lambda _timer: setattr(bench, "changed", (X,)) or RunOutcome(True, 0, 0, ()))
+
+        assert [type(event) for event in result.events] == [TimerFired, TimerTriggered]
+        assert (result.events[1].timer_id, bench.tables.timer(timer_id).due) == (timer_id, 3)
 
     def test_d11_it_waits_at_the_end_of_the_present_with_its_bid_and_expiry(self):
         bench = chain()
@@ -83,14 +93,22 @@ class TestHits:
         assert WatchRule.TRIGGERED_WHILE_PAUSED in result.reached
         assert held(run(bench, 4)[1]) == {"lane_full": 1}
 
-    def test_a_repeated_slot_has_no_first_attempt_to_tell_of(self):
-        bench = bias_bench(timebase="slot")
-        bench.watching(A, X)
-        bench.changed = (X,)
-        result = bench.run(3, slot=7, parent_slot=7)
+    @pytest.mark.parametrize(("height", "is_hit"), [(4, True), (5, False), (6, False)])
+    def test_k42_a_hit_that_the_timer_would_not_outlive_triggers_nothing(self, height, is_hit):
+        """It would have expired by the next block, which is the first in which it could fire."""
+        bench = chain()
+        timer_id = bench.watching(A, X, expires_at=5)
+        triggered, result = run(bench, height, X)
 
-        assert [event for event in result.events if isinstance(event, TimerDeferred)] == []
-        assert held(result) == {"triggered": 1}
+        assert (triggered, WatchRule.HIT_TOO_LATE in result.reached) == ([timer_id] * is_hit, height == 5)
+        assert (len(bench.state.of(WATCH)), bench.state.of(HIT)) == (int(height == 5), [])
+
+    def test_k42_such_a_hit_counts_against_the_limit(self):
+        bench = chain(max_triggers_per_block=1)
+        bench.watching(A, X, expires_at=3)
+        timer_id = bench.watching(A, X)
+
+        assert [run(bench, 3, X)[0], run(bench, 4)[0]] == [[], [timer_id]]
 
 
 class TestStorms:

@@ -103,11 +103,11 @@ class BiasBench(Bench):
         return admitted.timer_id
 
     def run(self, height, run=None, slot=None, parent_slot=None):
-        """Run the timer phase of a block."""
+        """Run the timer phase of a block, and trigger what it has changed."""
         self.moment = self.at(height, slot, parent_slot)
         opened = BiasAuction().open(self.block(run or (lambda timer: RunOutcome(True, timer.gas_limit, 0, ()))))
         opened.begin()
-        return opened.run(BlockPhase.TIMERS)
+        return opened.run(BlockPhase.TIMERS).then(opened.trigger())
 
     @property
     def books(self) -> BiasBooks | None:

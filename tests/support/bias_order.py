@@ -12,8 +12,9 @@ def sort_by_score(
     timers: Sequence[Timer], bid_of: Callable[[Timer], int], clock: WaitClock, lambda_: int
 ) -> list[Competitor]:
     """Return timers in the order of a block, each looked at."""
-    waits = {due: clock.waited(due) for due in dict.fromkeys(timer.due for timer in timers)}
-    biases = {waited: bias(waited, lambda_) for waited in dict.fromkeys(waits.values())}
-    found = [Competitor(timer, bid_of(timer), waits[timer.due], biases[waits[timer.due]]) for timer in timers]
+    waits = [clock.waited(timer) for timer in timers]
+    biases = {waited: bias(waited, lambda_) for waited in dict.fromkeys(waits)}
+    each = zip(timers, waits, strict=True)
+    found = [Competitor(timer, bid_of(timer), waited, biases[waited]) for timer, waited in each]
     found.sort(key=lambda one: one.rank)
     return found

@@ -35,6 +35,7 @@ class DictTables:
         self.timers: dict[bytes, Timer] = {}
         self.tails: dict[int, int] = {}
         self.ever: dict[bytes, int] = {}
+        self.pool = None
 
     def timer(self, timer_id: bytes) -> Timer | None:
         return self.timers.get(timer_id)
@@ -59,6 +60,7 @@ class DictTables:
             moved.append(msgspec.structs.replace(timer, due=due, sequence=self.next_sequence(due)))
             self.tails[due] = moved[-1].sequence + 1
             self.timers[timer.timer_id] = moved[-1]
+            self.pool.add(moved[-1])
         return moved
 
     def live_timers(self, actor: bytes) -> int:
@@ -73,7 +75,7 @@ class DictTables:
 
     def collect_pool(self, upto: int, rules):
         """Return a pool that is made anew in every block."""
-        pool = rules.open_pool()
+        pool = self.pool = rules.open_pool()
         for timer in self.collect(upto):
             pool.add(timer)
         return pool

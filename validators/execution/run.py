@@ -247,8 +247,10 @@ class BlockRun:
         self._policy.reached += result.reached
 
     def _end_block(self) -> None:
-        """Serve the mailbox, move the basefees, add up the burned units, and write everything into the batch."""
+        """Serve the mailbox, trigger timers, set the basefees, add up the burns, and write it all into the batch."""
         self._serve_mailbox()
+        # Behind all that changes a storage or a balance: fires, payments and messages wake watchers too.
+        self._book(self._policy.trigger())
         self._move_prices()
         self._book_burns()
         # After all that can schedule or cancel a timer, and before the flush that writes the tables.

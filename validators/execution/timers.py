@@ -248,7 +248,9 @@ class StateTimers:
             # first: a height that was emptied begins again, and a place is then that of another timer.
             self._collected = self._current().extended(moved)
             self._touched = {}
-            self.due = len(self._collected)
+        if self._pool is not None:
+            for timer in moved:
+                self._pool.add(timer)
         return moved
 
     def by_due(self) -> Iterator[Sequence[Timer]]:

@@ -43,6 +43,9 @@ class Watchers(WorkloadKind, tag="watchers", kw_only=True, frozen=True):
     write_ms: Annotated[Milliseconds, means("From the beginning of a round to its first write of every key.")] = 3_000
     writes: Annotated[NotNegative, means("Writes in a round, each of all keys and of the feed's balance.")] = 1
     write_every_ms: Annotated[Positive, means("Between two writes of a round.")] = 1_000
+    written_by: Annotated[
+        Literal["call", "fire", "message"], means("The owner's call itself, or a timer or a message of the feed.")
+    ] = "call"
     cancel_ms: Annotated[Milliseconds, means("From the beginning of a round to its cancellations.")] = 2_000
     cancels: Annotated[NotNegative, means("The first timers of each actor in a round, cancelled by their owner.")] = 0
     ttl_slots: Annotated[Positive, means("Slots, or heights, that a timer waits for a change.")] = 30
@@ -60,13 +63,15 @@ class Watchers(WorkloadKind, tag="watchers", kw_only=True, frozen=True):
 
     def firing_actors(self, site: Site) -> tuple[bytes, ...]:
         """Return all actors with timers."""
-        return tuple(site.actor(index) for index in range(self.actors))
+        watching = tuple(site.actor(index) for index in range(self.actors))
+        return (*watching, self._feed(site)) if self.written_by == "fire" else watching
 
     def volume(self, slots: int) -> Volume:
         """Return its submissions and timers."""
         del slots
         each = self.actors * (1 + bool(self.cancels)) + 2 * self.writes + self.probes
-        return Volume(each * self.rounds, self.actors * self.timers * self.rounds)
+        timers = self.actors * self.timers + (self.writes if self.written_by == "fire" else 0)
+        return Volume(each * self.rounds, timers * self.rounds)
 
     def genesis(self, site: Site) -> GenesisShare:
         """Return an owner for each actor, the actors, and the feed with its owner."""
@@ -90,7 +95,7 @@ class Watchers(WorkloadKind, tag="watchers", kw_only=True, frozen=True):
             for write in range(self.writes):
                 written_ms = at_ms + self.write_ms + write * self.write_every_ms
                 value = (number * self.writes + write).to_bytes(8, "big")
-                yield self._run(writer, written_ms, feed, [["put", _key(key), value] for key in range(self.keys)])
+                yield self._run(writer, written_ms, feed, self._write(feed, value))
                 yield writer.sign(written_ms, Transfer(feed, 1))
             if self.probes:
                 yield writer.sign(at_ms, Transfer(ESCROW_ADDRESS, 1), may_fail=True)
@@ -111,13 +116,27 @@ class Watchers(WorkloadKind, tag="watchers", kw_only=True, frozen=True):
         return [[feed, _key(timer % self.keys)]]
 
     def _watch(self, name: bytes, watched: list[list[Any]], payer: bytes | None) -> list[Any]:
-        terms = [None, None, None, None, self.bid]
-        return ["watch", name, watched, b"", payer, self.gas_limit, self.ttl_slots, terms]
+        return ["watch", name, watched, b"", payer, self.gas_limit, self.ttl_slots, self._terms]
+
+    @property
+    def _terms(self) -> list[int | None]:
+        return [None, None, None, None, self.bid]
+
+    def _write(self, feed: bytes, value: bytes) -> list[list[Any]]:
+        """Return the steps by which the feed writes all keys, or has a timer or a message of its own write them."""
+        steps: list[list[Any]] = [["put", _key(key), value] for key in range(self.keys)]
+        later = msgspec.msgpack.encode([steps, 1])
+        if self.written_by == "fire":
+            return [["schedule", b"write", 1, later, None, self.gas_limit, None, self._terms]]
+        if self.written_by == "message":
+            return [["send", feed, "run", later, self.gas_limit]]
+        return steps
 
     def _run(self, client: Client, at_ms: int, actor: bytes, steps: list[list[Any]]) -> TimedTransaction:
         # With patience: what one step is refused must not take back the others.
         call = ExecuteActor(actor, "run", msgspec.msgpack.encode([steps, 1]))
-        cells = WATCH_CELLS * (1 + len(steps))
+        # A message is paid for by the call that sends it, in cells as in cycles.
+        cells = WATCH_CELLS * (1 + len(steps)) + sum(self.gas_limit for step in steps if step[0] == "send")
         return client.sign(at_ms, call, cycles_limit=2 * CALL_CYCLES, cells_limit=cells)
 
     def _feed(self, site: Site) -> bytes:

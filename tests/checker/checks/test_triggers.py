@@ -1,11 +1,13 @@
 """The check of state triggers: a sound chain passes, and each broken rule is named."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import msgspec
 import pytest
 
 from checker.checks.triggers import StateTriggers
+from checker.mutants import CATALOGUE
 from scheduler import LaneConfig, TimerConfig, Watches
 from scheduler.bias_records import BiasConfig
 from scheduler.watch_records import WATCH, TriggerConfig, watcher_key
@@ -20,7 +22,7 @@ from tests.support.chain_harness import (
     propose,
     transaction,
 )
-from validators.execution import ExecuteActor, GenesisActor, PolicyEntry, decode_receipt, run
+from validators.execution import ExecuteActor, GenesisActor, PolicyEntry, run
 from validators.execution.schema import storage_key
 
 FEED, WATCHER = b"\xfe" * 20, b"\xfd" * 20
@@ -32,19 +34,23 @@ def ask(sender, nonce, actor, *steps):
     return transaction(sender, nonce, ExecuteActor(actor, "run", msgspec.msgpack.encode([steps, 1])))
 
 
-def watch(name, *watched):
-    return ("watch", name, watched, b"", None, 5_000, 50)
+def watch(name, *watched, ttl=50):
+    return ("watch", name, watched, b"", None, 5_000, ttl)
+
+
+def put_later(delay, key, value):
+    return ("schedule", b"t", delay, msgspec.msgpack.encode([[("put", key, value)], 0]), None, 5_000)
 
 
 PLAN = (
     [ask(1, 0, WATCHER, *(watch(name, [FEED, b"price"], [FEED, None]) for name in (b"a", b"b", b"c")))],
-    [ask(1, 1, WATCHER, ("cancel", b"a"), watch(b"d", [FEED, LONG]))],
-    [ask(0, 0, FEED, ("put", b"price", b"2"), ("put", b"other", b"2"))],
-    [ask(0, 1, FEED, ("put", LONG, b"2"))],
+    [ask(1, 1, WATCHER, ("cancel", b"a"), watch(b"d", [FEED, LONG]), watch(b"e", [FEED, b"late"], ttl=1))],
+    [ask(0, 0, FEED, ("put", b"price", b"2"), ("put", b"late", b"2"), put_later(1, LONG, b"2"))],
+    [],
     [],
 )
-"""Three timers watch, one is cancelled; two are triggered, one block after the other, and then the last one."""
-LIMITS = {"max_watches_per_actor": 3, "max_triggers_per_block": 2}
+"""Of three timers that watch, one is cancelled, and two are triggered; a fire triggers the fourth, the last expires."""
+LIMITS = {"max_watches_per_actor": 4, "max_triggers_per_block": 2}
 
 
 def auction():
@@ -76,13 +82,8 @@ def judged(policies=auction, starts=0):
         made = propose(engine, transactions)
         engine.finalize(made.digest)
         if check is not None:
-            receipts = [decode_receipt(receipt) for receipt in made.receipts]
-            height = made.header.height
-            check.settle(
-                SimpleNamespace(
-                    height=height, now=height, receipts=receipts, changes=made.changes, before=before, **parameters
-                )
-            )
+            about = {"changes": made.changes, "before": before, "events": lambda made=made: made.events, **parameters}
+            check.settle(SimpleNamespace(height=made.header.height, now=made.header.height, **about))
     return check.finish()
 
 
@@ -91,7 +92,7 @@ def test_a_sound_chain_passes_with_its_figures(policies):
     result = judged(policies)
 
     assert (result.status, result.summary) == ("passed", result.summary)
-    assert dict(result.evidence) == {"watched": 4, "triggered": 3, "changes": 2, "hits_waiting": 0}
+    assert dict(result.evidence) == {"watched": 5, "triggered": 3, "changes": 4, "hits_waiting": 1}
 
 
 def test_timers_that_watched_before_the_run_are_read_from_its_state():
@@ -132,11 +133,21 @@ def watches_without_limit(monkeypatch):
     monkeypatch.setitem(LIMITS, "max_watches_per_actor", 2)
 
 
+def hits_before_the_fires(monkeypatch):
+    for target in CATALOGUE["hits-seen-before-the-fires"].swaps():
+        monkeypatch.setattr(*target)
+
+
+def hits_at_expiry(monkeypatch):
+    for target in CATALOGUE["hit-at-expiry-announced"].swaps():
+        monkeypatch.setattr(*target)
+
+
 def other_key_told(monkeypatch):
     def trigger(self, now, *, is_paused):
         found = trigger_soundly(self, now, is_paused=is_paused)
-        found.events[:] = [msgspec.structs.replace(event, key=storage_key(FEED, b"other")) for event in found.events]
-        return found
+        other = storage_key(FEED, b"other")
+        return replace(found, events=tuple(msgspec.structs.replace(event, key=other) for event in found.events))
 
     trigger_soundly = Watches.trigger
     monkeypatch.setattr(Watches, "trigger", trigger)
@@ -151,6 +162,8 @@ def other_key_told(monkeypatch):
         (triggers_without_limit, "2 timers were triggered, at most 1"),
         (watches_without_limit, "has 3 timers that watch, at most 2"),
         (other_key_told, "which it does not watch"),
+        (hits_before_the_fires, "which changed, and was not triggered, nor does a hit of it wait"),
+        (hits_at_expiry, "as it expired"),
     ],
 )
 def test_a_broken_rule_is_named(monkeypatch, breaks, told):

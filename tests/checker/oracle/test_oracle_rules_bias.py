@@ -69,7 +69,10 @@ def priced_by_the_capped(monkeypatch):
 
 
 def waited_in_slots(monkeypatch):
-    monkeypatch.setattr(WaitClock, "first_height", lambda clock, due: clock._moment.height - clock._moment.now + due)
+    def first_slot(clock, timer):
+        return clock._moment.height - clock._moment.now + timer.due
+
+    monkeypatch.setattr(WaitClock, "first_height", first_slot)
 
 
 def kept_bids(monkeypatch):

@@ -54,6 +54,11 @@ def watch(nonce, *watched, payload=b"", ttl=50):
     return run(1, nonce, WATCHER, ("watch", b"w", watched, payload, None, 5_000, ttl))
 
 
+def script(*steps):
+    """Return steps as what a fire or a message runs."""
+    return msgspec.msgpack.encode([steps, 0])
+
+
 def triggered(executed):
     return [event.key for event in executed.events if isinstance(event, TimerTriggered)]
 
@@ -102,13 +107,62 @@ class TestChanges:
 
         assert triggered(advance(engine, [run(0, 0, FEED, ("put", b"price", b"2"), ("fail", "no"))])) == []
 
-    def test_the_changes_of_fires_are_seen_by_no_block(self):
-        engine = chain()
-        script = msgspec.msgpack.encode([[("put", b"done", b"2")], 0])
-        advance(engine, [watch(0, [FEED, b"price"], payload=script), watch(1, [WATCHER, b"done"])])
-        advance(engine, [run(0, 0, FEED, ("put", b"price", b"2"))])
 
-        assert [(fires(block), triggered(block)) for block in (advance(engine), advance(engine))] == [(1, []), (0, [])]
+class TestWriters:
+    """K-41: one comparison of the block's end with its start, whoever wrote."""
+
+    @pytest.mark.parametrize("policies", [None, lane(is_on=True)])
+    @pytest.mark.parametrize(
+        ("step", "delay"),
+        [
+            (("put", b"price", b"2"), 0),
+            (("schedule", b"t", 1, script(("put", b"price", b"2")), None, 5_000), 1),
+            (("send", FEED, "run", script(("put", b"price", b"2")), 5_000), 0),
+        ],
+        ids=["call", "fire", "message"],
+    )
+    def test_a_change_wakes_its_watchers_in_its_block_whoever_made_it(self, policies, step, delay):
+        engine = chain(policies)
+        advance(engine, [watch(0, [FEED, b"price"])])
+        blocks = [advance(engine, [run(0, 0, FEED, step)]), *(advance(engine) for _ in range(delay + 1))]
+
+        assert [triggered(block) for block in blocks] == [[]] * delay + [[storage_key(FEED, b"price")], []]
+        assert fires(blocks[-1]) == 1
+
+    @pytest.mark.parametrize("watched", [FEED, b"\xef" * 20], ids=["payer", "proposer"])
+    def test_what_a_fire_pays_is_a_change_of_a_balance(self, watched):
+        engine = chain()
+        advance(engine, [run(0, 0, FEED, ("schedule", b"t", 2, b"", None, 5_000, None, [None] * 4 + [500]))])
+        advance(engine, [watch(0, [watched, None])])
+
+        assert triggered(advance(engine, proposer=1)) == [account_key(watched)]
+
+    def test_a_value_that_a_fire_puts_back_is_no_change(self):
+        engine = chain()
+        back = script(("put", b"price", b"1"))
+        advance(engine, [watch(0, [FEED, b"price"]), run(0, 0, FEED, ("schedule", b"t", 1, back, None, 5_000))])
+        block = advance(engine, [run(0, 1, FEED, ("put", b"price", b"2"))])
+
+        assert (fires(block), triggered(block)) == (1, [])
+
+    def test_who_stops_watching_in_a_fire_is_not_triggered_in_its_block(self):
+        engine = chain()
+        stop = script(("cancel", b"w"))
+        advance(engine, [watch(0, [FEED, b"price"]), run(1, 1, WATCHER, ("schedule", b"t", 1, stop, None, 5_000))])
+        block = advance(engine, [run(0, 0, FEED, ("put", b"price", b"2"))])
+
+        assert (fires(block), triggered(block)) == (1, [])
+
+
+@pytest.mark.parametrize(("ttl", "outcome"), [(0, (0, 0, 1)), (1, (0, 0, 1)), (2, (1, 1, 0))])
+def test_k42_a_change_as_a_watch_runs_out_comes_to_nothing(ttl, outcome):
+    """The change comes a block after the watch has begun; who is too old for it expires, and never waits for a fire."""
+    engine = chain()
+    advance(engine, [watch(0, [FEED, b"price"], ttl=ttl)])
+    blocks = [advance(engine, [run(0, 0, FEED, ("put", b"price", b"2"))]), advance(engine)]
+
+    expired = sum(block.summary.expired for block in blocks)
+    assert (sum(len(triggered(block)) for block in blocks), sum(map(fires, blocks)), expired) == outcome
 
 
 class TestBranches:
