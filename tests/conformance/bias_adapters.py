@@ -3,12 +3,12 @@
 from fractions import Fraction
 from typing import get_args
 
-from scheduler import TimerFired
+from scheduler import Moment, TimerFired
 from scheduler.bias import MILLION, SCALE, bias, growth, log_floor, n_max, outgrows_values, waits_at_most
-from scheduler.bias_selection import PaymentRule, Walk, payment, price, scaled_score, walk_all
+from scheduler.bias_records import BiasConfig
+from scheduler.bias_selection import PaymentRule, Walk, payment, price, scaled_score
 from scheduler.bias_waits import WaitClock
-from tests.conformance.lane_adapters import RICH
-from tests.support.auction_bench import deferred
+from tests.conformance.lane_adapters import RICH, timer_of
 from tests.support.bias_bench import bias_bench
 from tests.support.bias_order import sort_by_score
 
@@ -57,23 +57,54 @@ def lambda_max(inputs, system):
     return [decimals(log_floor(grown.numerator, grown.denominator) // blocks, 12) for grown, blocks in bounds]
 
 
-REASONS = {"lane_full": "budget", "block_cap": "block_cap", "actor_cap": "actor_cap"}
-"""The cases' words for why a timer waits."""
+def timers_of(inputs):
+    """Return the timers of a case, each of which has waited as long as the case says, and their bids by name."""
+    timers = [
+        timer_of(timer["id"], timer["actor"], gas_limit=timer["cycles"], due=HEIGHT - timer["n"], sequence=sequence)
+        for sequence, timer in enumerate(inputs["timers"])
+    ]
+    return timers, {timer["id"]: timer["bid"] for timer in inputs["timers"]}
 
 
-def open_auction(inputs, rule):
-    """Return a chain with the timers of a case, each of which has waited as long as the case says, and their names."""
+def reason_to_leave_out(walk, one):
+    """Return why the next one of a walk does not win, in the cases' words; None for a winner."""
+    if walk.is_capped(one.timer.actor):
+        return "actor_cap"
+    if walk.has_room(one.timer.gas_limit):
+        return None
+    return "block_cap" if walk.is_full else "budget"
+
+
+def walk_of(inputs, own, order):
+    """Return the walk over all of an order, and who is left out with the reason of each."""
+    walk, excluded = Walk(inputs["budget"], own.max_fires_per_block, own.max_fires_per_actor), []
+    for one in order:
+        reason = reason_to_leave_out(walk, one)
+        walk.visit(one, lambda one: True)
+        excluded += [] if reason is None else [[name_of(one), reason]]
+    return walk, excluded
+
+
+def config_of(inputs, rule="vcg-literal"):
     caps = {name: inputs[name] for name in ("max_fires_per_block", "max_fires_per_actor") if name in inputs}
-    own = {"bias_lambda": lambda_of(inputs["lambda"]), "reserve": int(inputs["reserve"]), "payment": rule, **caps}
-    bench = bias_bench(inputs["budget"], own=own)
-    names = {}
+    return {"bias_lambda": lambda_of(inputs["lambda"]), "reserve": int(inputs["reserve"]), "payment": rule, **caps}
+
+
+def tips_of_block(inputs, rule):
+    """Return who fires in a block of the policy, and what each pays, in order."""
+    budget = inputs["budget"]
+    bench, names = bias_bench(budget, config={"max_cycles_per_fire": budget}, own=config_of(inputs, rule)), {}
     for timer in inputs["timers"]:
         actor = timer["actor"].encode()
         bench.ledger.balances[actor] = RICH
         due = HEIGHT - timer["n"]
         names[bench.carried(actor, due, bid=timer["bid"], gas_limit=timer["cycles"])] = timer["id"]
-    bench.moment = bench.at(HEIGHT)
-    return bench, names
+    events = bench.run(HEIGHT).events
+    return [(names[event.timer_id], event.tip) for event in events if isinstance(event, TimerFired)]
+
+
+def name_of(one):
+    return one.timer.timer_id.decode()
 
 
 def payments_of(winner, runner_up, reserve):
@@ -91,27 +122,27 @@ def payments_of(winner, runner_up, reserve):
 
 
 def auction(inputs, system):
-    """A block of the policy by each payment rule, and its walk, which has the payments before they are whole units."""
-    bench, names = open_auction(inputs, "vcg-literal")
-    block = bench.block()
-    clock, lambda_ = WaitClock(bench.state, block.moment, 1), lambda_of(inputs["lambda"])
-    order = sort_by_score(bench.tables.collect(HEIGHT), block.escrow.bid, clock, lambda_)
-    caps = bench.own.max_fires_per_block, bench.own.max_fires_per_actor
-    walk = walk_all(order, Walk(inputs["budget"], *caps), lambda one: True)
-    paid = {names[one.timer.timer_id]: payments_of(one, walk.runner_up, int(inputs["reserve"])) for one in walk.winners}
-    for rule in get_args(PaymentRule):
-        bench, names = open_auction(inputs, rule)
-        result = bench.run(HEIGHT)
-        tips = [(names[event.timer_id], event.tip) for event in result.events if isinstance(event, TimerFired)]
-        about = {"rule": rule, "reserve": int(inputs["reserve"])}
-        assert tips == [(names[one.timer.timer_id], payment(one, walk.runner_up, **about)) for one in walk.winners]
+    """The walk over the order, and payments before they are whole units; a block of the policy has to agree.
+
+    A chain holds a timer above its lane apart, and lets it set no price; a case may have one, which is left out.
+    """
+    own, lambda_ = BiasConfig(**config_of(inputs)), lambda_of(inputs["lambda"])
+    timers, bids = timers_of(inputs)
+    clock = WaitClock(None, Moment(HEIGHT, HEIGHT, HEIGHT - 1, "height"), 1)
+    order = sort_by_score(timers, lambda timer: bids[timer.timer_id.decode()], clock, lambda_)
+    walk, excluded = walk_of(inputs, own, order)
+    if all(timer["cycles"] <= inputs["budget"] for timer in inputs["timers"]):
+        for rule in get_args(PaymentRule):
+            about = {"rule": rule, "reserve": own.reserve}
+            paid = [(name_of(one), payment(one, walk.runner_up, **about)) for one in walk.winners]
+            assert tips_of_block(inputs, rule) == paid
     return {
-        "order": [names[one.timer.timer_id] for one in order],
-        "winners": list(paid),
-        "excluded": [[names[timer_id], REASONS[reason]] for timer_id, reason in deferred(result).items()],
-        "runner_up": None if walk.runner_up is None else names[walk.runner_up.timer.timer_id],
-        "cycles": result.lane_cycles,
-        "payments": paid,
+        "order": [name_of(one) for one in order],
+        "winners": [name_of(one) for one in walk.winners],
+        "excluded": excluded,
+        "runner_up": None if walk.runner_up is None else name_of(walk.runner_up),
+        "cycles": inputs["budget"] - walk.room,
+        "payments": {name_of(one): payments_of(one, walk.runner_up, own.reserve) for one in walk.winners},
     }
 
 

@@ -185,12 +185,38 @@ def packed(inputs, *, account="use", misfit="skip"):
         "fired": [event.timer_id.decode() for event in result.events if isinstance(event, TimerFired)],
         "deferred": [timer["id"] for timer in timers if held.get(timer["id"]) == "lane_full"],
         "over_cap": [timer["id"] for timer in timers if held.get(timer["id"]) == "over_cap"],
-        "lane_cycles": result.lane_cycles,
+        "lane_cycles": result.lane_cycles if account == "use" else reserved_cycles(timers, result),
     }
+
+
+def reserved_cycles(timers, result):
+    """Return the limits of the timers that fired, as the case states them: what they took of the lane."""
+    limits = {timer["id"]: timer["gas_limit"] for timer in timers}
+    return sum(limits[event.timer_id.decode()] for event in result.events if isinstance(event, TimerFired))
 
 
 def pack(inputs, system):
     return packed(inputs)
+
+
+PACKINGS = {
+    **dict.fromkeys(("reserved", "reserve", "limit"), ("account", "limit")),
+    **dict.fromkeys(("used", "use"), ("account", "use")),
+    "stop": ("misfit", "stop"),
+    "skip": ("misfit", "skip"),
+}
+"""The words by which a reading of packing is named (K-34, Q-17): what a fire takes, and what a misfit does."""
+
+
+class PackingReadings:
+    """The readings of packing by name, which is made of words of `PACKINGS`; one that is not stated is the default."""
+
+    def __contains__(self, name):
+        return any(word in PACKINGS for word in name.split("_"))
+
+    def __getitem__(self, name):
+        switches = dict(PACKINGS[word] for word in name.split("_") if word in PACKINGS)
+        return lambda inputs: packed(inputs, **switches)
 
 
 def settled(inputs, settlement):
@@ -330,10 +356,6 @@ ALTERNATIVES = {
         "W_lower_median": lambda inputs: weights_of(inputs, "lower")[1],
         "W_upper_median": lambda inputs: weights_of(inputs, "upper")[1],
     },
-    "pack": {
-        "reserved": lambda inputs: packed(inputs, account="limit"),
-        "stop": lambda inputs: packed(inputs, misfit="stop"),
-        "stop_at_first": lambda inputs: packed(inputs, misfit="stop"),
-    },
+    "pack": PackingReadings(),
 }
 """Other readings that a switch selects, by the name that a case gives them."""
