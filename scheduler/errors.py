@@ -131,6 +131,12 @@ class TooManyWatches(Rejected):
         super().__init__(f"{watching} timers watch, the cap is {limit}")
 
 
+class TooManyCalls(Rejected):
+    """A fire sends more messages than it may, or one with more cycles than it may have (K-39)."""
+
+    name = "TooManyCalls"
+
+
 class ReservedAddress(Rejected):
     """The address belongs to the rules, and nobody may move units there."""
 

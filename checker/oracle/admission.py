@@ -63,6 +63,10 @@ class Admission:
         """Remove a timer by checks of the policy's own, and return the event; None for CIP-5's."""
         return None
 
+    def call_error(self, _call: Any, _cycles: int) -> str:  # noqa: ANN401 - the call imports this module
+        """Return the error of a message that a fire may not send, or an empty string."""
+        return ""
+
     def release(self, timer: Any) -> None:  # noqa: ANN401
         """Return what the policy holds of a timer that governance removes."""
 

@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from checker.oracle.calls import Call, Gas, Present
+from checker.oracle.calls import Call, Present
 from checker.oracle.contents import Contents
+from checker.oracle.gas import Gas
 from checker.oracle.market import Bid
 from checker.oracle.programs import OK, OUT_OF_GAS, run_call
 from checker.oracle.records import MAX_INTEGER, write

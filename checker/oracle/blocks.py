@@ -8,8 +8,9 @@ from nacl.exceptions import BadSignatureError
 from nacl.signing import VerifyKey
 
 from checker.oracle import watches
-from checker.oracle.calls import TRANSFER_CYCLES, Call, Gas, OutOfGasError, Present
+from checker.oracle.calls import TRANSFER_CYCLES, Call, Present
 from checker.oracle.contents import Basefees, contents_at_genesis
+from checker.oracle.gas import Gas, OutOfGasError
 from checker.oracle.headers import InvalidBlockError, check_header, present_of
 from checker.oracle.mailbox import MailboxPhase
 from checker.oracle.merkle import list_root

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from checker.oracle import escrow, watches
 from checker.oracle.admission import Admission
 from checker.oracle.contents import Bucket, Contents, Message, Timer, TimerCounts
+from checker.oracle.gas import Gas
 from checker.oracle.lane_config import Calendar
 from checker.oracle.quotes import Fees, Quoted, Terms
 from checker.oracle.records import MAX_INTEGER, TimerConfig, be8, keccak256
@@ -36,34 +37,8 @@ SCHEDULED, EXTENDED, CANCELLED, CLAMPED, BID_LOCKED, EMITTED, SENT = 0, 7, 5, 11
 """Tags of the events that a call makes."""
 
 
-class OutOfGasError(Exception):
-    """A limit was reached."""
-
-
 class RevertedError(Exception):
     """The call gave up; the message is the error of its receipt."""
-
-
-@dataclass
-class Gas:
-    """Cycles and cells: the limits, and the amounts used so far."""
-
-    cycles_limit: int
-    cells_limit: int
-    cycles: int = 0
-    cells: int = 0
-
-    def use(self, cycles: int, cells: int = 0) -> None:
-        """Charge; raises OutOfGasError past a limit."""
-        self.cycles += cycles
-        self.cells += cells
-        if self.is_exceeded:
-            raise OutOfGasError
-
-    @property
-    def is_exceeded(self) -> bool:
-        """Return whether a limit was passed; used gas is never given back, so this stays true."""
-        return self.cycles > self.cycles_limit or self.cells > self.cells_limit
 
 
 class Present(NamedTuple):
@@ -110,6 +85,7 @@ class Call:
     origin: bytes = bytes(32)
     is_message: bool = False
     is_read_only: bool = False
+    is_fire: bool = False
     has_overstepped: bool = False
     events: list[list[object]] = field(default_factory=list)
 
@@ -323,12 +299,14 @@ class Call:
         self._require_right_to_write()
         self.gas.use(SEND_CYCLES, len(payload))
         _require_number(cycles)
+        beyond = self.present.admission.call_error(self, cycles) if self.is_fire else ""
         errors = (
             ("InvalidInput", len(actor) != ADDRESS_BYTES),
             ("PayloadTooLarge", len(payload) > MAX_PAYLOAD_BYTES),
             ("HandlerTooLong", len(handler.encode()) > MAX_HANDLER_BYTES),
             ("InvalidInput", cycles < CALL_CYCLES),
             ("GasLimitTooHigh", cycles > self.present.mailbox_cycles),
+            (beyond, bool(beyond)),
         )
         for error, is_so in errors:
             if is_so:

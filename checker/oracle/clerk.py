@@ -6,7 +6,8 @@ from typing import Any
 import msgspec
 
 from checker.oracle.agents import read_context
-from checker.oracle.calls import Call, OutOfGasError, RevertedError
+from checker.oracle.calls import Call, RevertedError
+from checker.oracle.gas import OutOfGasError
 from checker.oracle.orders import (
     FieldRule,
     is_terms,

@@ -100,6 +100,7 @@ TABLES: Final[Mapping[int, tuple[str, tuple[str, ...]]]] = {
     38: ("watch books", ("watching", "head", "tail")),
     39: ("hit", ("key", "next", "end")),
     40: ("trigger configuration", TriggerConfig._fields),
+    41: ("free configuration", ("deferred_calls_per_fire_max", "deferred_call_cycles_max")),
     44: (
         "queue configuration",
         (

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from checker.oracle.calls import Call, Gas, Present
+from checker.oracle.calls import Call, Present
 from checker.oracle.contents import Contents
+from checker.oracle.gas import Gas
 from checker.oracle.programs import OK, run_call
 
 DELIVERED = 34

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from checker.oracle import agents, clerk, messages, services, storm
-from checker.oracle.calls import CALL_CYCLES, Call, OutOfGasError, RevertedError
+from checker.oracle.calls import CALL_CYCLES, Call, RevertedError
+from checker.oracle.gas import OutOfGasError
 from checker.oracle.orders import (
     cancel_if_there,
     get_number,

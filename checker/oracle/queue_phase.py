@@ -4,8 +4,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
 
-from checker.oracle.calls import Call, Gas
+from checker.oracle.calls import Call
 from checker.oracle.contents import Basefees, Timer
+from checker.oracle.gas import Gas
 from checker.oracle.programs import OK, run_call
 from checker.oracle.queue import Queue
 from checker.oracle.queue_records import ACTIVE, price_of
@@ -154,7 +155,7 @@ class QueuePhase(TimerPhase):
         gas = EntryGas(timer.gas_limit - base, self.present.config.max_cells_per_fire, basefees=self.basefees)
         handler, payload = handler_of(timer)
         sender = timer.actor if entry.pass_signer else b""
-        call = Call(self.contents, self.present, gas, actor=timer.actor, sender=sender, nonce=0)
+        call = Call(self.contents, self.present, gas, actor=timer.actor, sender=sender, nonce=0, is_fire=True)
         queue.runs = (entry.token,)
         ending = run_call(call, handler, payload)
         queue.runs = ()

@@ -5,15 +5,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from checker.oracle.calls import (
-    Gas,
-    OutOfGasError,
-    Present,
-    RevertedError,
-    new_expiry,
-    require_extensible,
-)
+from checker.oracle.calls import Present, RevertedError, new_expiry, require_extensible
 from checker.oracle.contents import Contents, Table
+from checker.oracle.gas import Gas, OutOfGasError
 from checker.oracle.lane_config import calendar_of
 from checker.oracle.programs import OK, OUT_OF_GAS, REVERTED, Ending
 from checker.oracle.records import MalformedError, TimerConfig, read_timer_config, write

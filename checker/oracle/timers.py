@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 
 from checker.oracle import watches
-from checker.oracle.calls import DEFAULT_HANDLER, MAX_HANDLER_BYTES, Call, Gas, Present
+from checker.oracle.calls import DEFAULT_HANDLER, MAX_HANDLER_BYTES, Call, Present
 from checker.oracle.contents import Basefees, Contents, Timer
+from checker.oracle.gas import Gas
 from checker.oracle.programs import OK, run_call
 from checker.oracle.records import MAX_INTEGER, Transaction
 from checker.oracle.selection import Prices, fee_of, fill, max_cost_of
@@ -225,7 +226,7 @@ class TimerPhase:
         self.contents.credit(timer.fee_payer, -cost)
         gas = Gas(timer.gas_limit, self.present.config.max_cells_per_fire)
         handler, payload = handler_of(timer)
-        call = Call(self.contents, self.present, gas, actor=timer.actor, sender=timer.actor, nonce=0)
+        call = Call(self.contents, self.present, gas, actor=timer.actor, sender=timer.actor, nonce=0, is_fire=True)
         ending = run_call(call, handler, payload)
         fee = fee_of(ending.cycles, ending.cells, prices)
         self.contents.credit(self.proposer, fee.tip)

@@ -4,18 +4,46 @@ No payer is too poor for a fire, nothing is charged or burned, and since no time
 to do. There is no budget either: a block fires whatever is due, in order, however long that takes.
 """
 
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
+from scheduler.errors import InvalidInput, TooManyCalls
 from scheduler.events import DeferralReason
 from scheduler.lifecycle import SchedulingContext
 from scheduler.policies.fifo import newly_due
 from scheduler.policies.policy import BlockContext, Carry, Guarantees, Policy, PolicyInBlock, Refusal
 from scheduler.rules import PhaseRule
+from scheduler.tables import StateTable
 from scheduler.tally import Tally
-from scheduler.types import Basefees, BlockPhase, Parameters, PhaseResult, TimerConfig
+from scheduler.types import MAX_U63, Basefees, BlockPhase, Parameters, PhaseResult, TimerConfig
 
 FREE: Final = Basefees(0, 0)
 """The price of a cycle and of a cell of a fire."""
+
+
+class FreeConfig(Parameters, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """The bounds of the messages that one fire sends, read once per block (CIP-5, section 6.2; K-39)."""
+
+    deferred_calls_per_fire_max: int = 2
+    deferred_call_cycles_max: int = 100_000
+
+    def __post_init__(self) -> None:
+        """Refuse what no chain can run on.
+
+        Raises:
+            InvalidInput: A number is negative or above 63 bits.
+        """
+        for name in self.__struct_fields__:
+            value = getattr(self, name)
+            if not 0 <= value <= MAX_U63:
+                raise InvalidInput(name, f"{value} is not within 0..{MAX_U63}")
+
+    @classmethod
+    def key_of(cls, field: str) -> str:
+        """Return the key by which governance knows a field."""
+        return "system:cip5:" + field
+
+
+FREE_CONFIG: Final = StateTable(0x29, "free configuration", FreeConfig)
 
 
 class FifoFree(Policy):
@@ -25,6 +53,8 @@ class FifoFree(Policy):
     has_ttl: ClassVar[bool] = False
     has_budget: ClassVar[bool] = False
     default_config: ClassVar[TimerConfig] = TimerConfig(schedule_cycles=1_000, cancel_cycles=500)
+    config_type: ClassVar[type[Parameters] | None] = FreeConfig
+    config_table: ClassVar[StateTable[Any] | None] = FREE_CONFIG
 
     def carry(self, previous: Policy) -> Carry | Refusal:
         """Refuse timers that may expire."""
@@ -47,6 +77,19 @@ class FifoFree(Policy):
 
 class FifoFreeInBlock(PolicyInBlock):
     """One block of the policy."""
+
+    def check_call(self, sent: int, cycles: int) -> None:
+        """Check a message of a fire: no more of them than the record allows, and none with more cycles (K-39).
+
+        Raises:
+            TooManyCalls: It is one too many, or has too many cycles.
+        """
+        own = self.block.own
+        assert isinstance(own, FreeConfig), "genesis writes the free configuration"
+        if sent >= own.deferred_calls_per_fire_max:
+            raise TooManyCalls(f"a fire may send {own.deferred_calls_per_fire_max} messages")
+        if cycles > own.deferred_call_cycles_max:
+            raise TooManyCalls(f"{cycles} cycles exceed the {own.deferred_call_cycles_max} of a message")
 
     def run(self, phase: BlockPhase) -> PhaseResult:
         """Run the timer phase: fire everything due, in order, unless the lane is paused."""

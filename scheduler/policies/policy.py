@@ -152,6 +152,9 @@ class PolicyInBlock:
             raise InvalidInput("watched", "the chain has no state triggers")
         self.block.watches.check(actor, keys)
 
+    def check_call(self, sent: int, cycles: int) -> None:
+        """Check a message of a fire that has sent so many before; raises Rejected."""
+
     def enter(self, admission: Admission) -> None:
         """Write a timer that was admitted, and take what it puts down."""
         self.block.timers.insert(admission.timer)

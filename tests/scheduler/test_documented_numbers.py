@@ -21,6 +21,7 @@ from scheduler import (
     lane,
     lifecycle,
 )
+from scheduler.policies.fifo_free import FreeConfig
 from tests.support.chain_harness import advance, in_lane, make_engine, make_genesis
 from validators.actors import metering
 from validators.execution import Genesis, PolicyEntry, genesis
@@ -40,6 +41,8 @@ TIMERS = {
     "gc_lane_paused": False,
     "charges_index_cells": True,
 }
+
+FREE = {"deferred_calls_per_fire_max": 2, "deferred_call_cycles_max": 100_000}
 
 LANE = {
     "max_cycles_per_fire_auction_phase": 250_000,
@@ -143,6 +146,7 @@ def genesis_from(**chain):
         pytest.param(msgspec.structs.asdict(LaneConfig()), LANE, id="lane configuration"),
         pytest.param(msgspec.structs.asdict(CalendarProfile()), CALENDAR, id="calendar profile"),
         pytest.param(msgspec.structs.asdict(INTRO_CALENDAR), INTRODUCTION, id="profile intro"),
+        pytest.param(msgspec.structs.asdict(FreeConfig()), FREE, id="free configuration"),
         pytest.param(
             {name: msgspec.structs.asdict(policy.default_config) for name, policy in POLICIES.items()},
             {
@@ -166,23 +170,23 @@ def test_a_number_is_that_of_the_documents(found, documented):
 
 
 @pytest.mark.parametrize(
-    ("chain", "timers", "lanes"),
+    ("chain", "timers", "own"),
     [
         ({}, TIMERS, None),
-        ({"policy": "fifo-free"}, TIMERS | {"schedule_cycles": 1_000, "cancel_cycles": 500}, None),
-        ({"policy": "eip1559"}, TIMERS, LANE),
-        ({"policy": "eip1559", "lane": {"profile": "intro"}}, TIMERS, LANE),
+        ({"policy": "fifo-free"}, TIMERS | {"schedule_cycles": 1_000, "cancel_cycles": 500}, FreeConfig(**FREE)),
+        ({"policy": "eip1559"}, TIMERS, LaneConfig(**LANE)),
+        ({"policy": "eip1559", "lane": {"profile": "intro"}}, TIMERS, LaneConfig(**LANE)),
     ],
     ids=["fifo", "fifo-free", "eip1559", "intro"],
 )
-def test_a_scenario_that_states_nothing_has_the_documented_chain(chain, timers, lanes):
+def test_a_scenario_that_states_nothing_has_the_documented_chain(chain, timers, own):
     """Its sections hold defaults of their own."""
     found = genesis_from(**chain)
 
     assert msgspec.structs.asdict(found.timer_config) == timers
     assert msgspec.structs.asdict(found.calendar) == (INTRODUCTION if "lane" in chain else CALENDAR)
-    lane = b"" if lanes is None else msgspec.msgpack.encode(LaneConfig(**lanes))
-    plain = {"policies": (PolicyEntry(1, chain.get("policy", "fifo"), lane),), "calendar": found.calendar}
+    config = b"" if own is None else msgspec.msgpack.encode(own)
+    plain = {"policies": (PolicyEntry(1, chain.get("policy", "fifo"), config),), "calendar": found.calendar}
     assert {name: getattr(found, name) for name in CHAIN} == CHAIN | plain
 
 

@@ -1,12 +1,25 @@
 """The policy `fifo-free`: what the older CIP-5 does differently, and only that."""
 
+import msgspec
 import pytest
 
 from cluster.scenario.load import load_scenario
 from scheduler import MAX_U63, DeferredSummary, Fifo, FifoFree, TimerConfig, TimerDeferred, TimerFired
-from tests.support.chain_harness import BOB, POOR, PUPPET, advance, do, make_engine, make_genesis, policies_of
-from validators.actors import Status
-from validators.execution import InvalidGenesisError, decode_receipt
+from scheduler.policies.fifo_free import FreeConfig
+from tests.support.chain_harness import (
+    ALICE,
+    BOB,
+    POOR,
+    PUPPET,
+    advance,
+    do,
+    make_engine,
+    make_genesis,
+    policies_of,
+    transaction,
+)
+from validators.actors import Emitted, MessageSent, Status
+from validators.execution import InvalidGenesisError, PolicyEntry, SystemUpdateTimerConfig, decode_receipt
 from validators.execution.schema import account_key, decode_entry
 
 
@@ -90,6 +103,88 @@ class TestFree:
         before = advance(engine).summary.cycle_basefee
 
         assert advance(engine).summary.cycle_basefee > before
+
+
+class TestDeferredCalls:
+    """The messages of a fire (K-39)."""
+
+    @staticmethod
+    def fired(*steps, policies=None, **config):
+        """Run steps as a fire in a chain whose record has these values; return the events of its block."""
+        own = PolicyEntry(1, "fifo-free", msgspec.msgpack.encode(FreeConfig(**config)))
+        engine = make_engine(make_genesis(policies=policies or (own,), timer_config=TimerConfig()))
+        advance(engine, [do(0, 0, ["timer", 1, list(steps), 550_000])])
+        return advance(engine).events
+
+    @staticmethod
+    def errors(events):
+        """Return the names of the errors that a fire caught, and the cycles of the messages that it sent."""
+        caught = [event.topic for event in events if isinstance(event, Emitted)]
+        return caught, [event.cycles for event in events if isinstance(event, MessageSent)]
+
+    def test_a_third_message_of_a_fire_is_refused_and_the_fire_may_go_on(self):
+        """The first two are sent, whatever becomes of the third."""
+        events = self.fired(*[["try_send", BOB, [], 1_000]] * 4)
+
+        assert self.errors(events) == (["TooManyCalls"] * 2, [1_000, 1_000])
+        assert next(event.ok for event in events if isinstance(event, TimerFired))
+
+    def test_a_third_message_that_is_not_caught_reverts_the_fire(self):
+        """With its first two messages."""
+        events = self.fired(*[["send", BOB, [], 1_000]] * 3)
+
+        assert self.errors(events) == ([], [])
+        assert not next(event.ok for event in events if isinstance(event, TimerFired))
+
+    def test_a_message_has_at_most_100_000_cycles(self):
+        """They are taken from the fire's budget when it is sent; one refused counts for nothing."""
+        events = self.fired(*(["try_send", BOB, [], cycles] for cycles in (100_001, 100_000, 1_000)))
+
+        assert self.errors(events) == (["TooManyCalls"], [100_000, 1_000])
+        assert 101_000 < next(event.used_cycles for event in events if isinstance(event, TimerFired)) < 103_000
+
+    def test_what_fifo_refuses_is_refused_by_its_name(self):
+        """The bounds of the record come last."""
+        events = self.fired(["try_send", BOB, [], 199], ["try_send", BOB, [], 9_000_000], deferred_calls_per_fire_max=0)
+
+        assert self.errors(events) == (["InvalidInput", "GasLimitTooHigh"], [])
+
+    def test_both_bounds_are_of_the_record(self):
+        """Genesis states others."""
+        events = self.fired(
+            *(["try_send", BOB, [], cycles] for cycles in (301, 300, 300)),
+            deferred_calls_per_fire_max=1,
+            deferred_call_cycles_max=300,
+        )
+
+        assert self.errors(events) == (["TooManyCalls"] * 2, [300])
+
+    def test_fires_of_fifo_are_not_bounded(self):
+        """The record is that of `fifo-free` alone."""
+        events = self.fired(*[["try_send", BOB, [], 110_000]] * 3, policies=policies_of("fifo"))
+
+        assert self.errors(events) == ([], [110_000] * 3)
+
+    def test_transactions_and_messages_are_not_bounded(self):
+        """Only a fire has a budget that the text divides."""
+        engine = free()
+        three = [["send", BOB, [], 110_000]] * 3
+        many = {"cycles_limit": 2_000_000, "cells_limit": 2_000_000}
+        executed = advance(engine, [do(0, 0, *three, ["send", PUPPET, three, 800_000], **many)])
+        sent = [event.cycles for event in (*executed.events, *advance(engine).events) if isinstance(event, MessageSent)]
+
+        assert sorted(sent) == [110_000] * 6 + [800_000]
+
+    def test_governance_changes_the_bounds_from_the_next_block_on(self):
+        """By the keys of the record."""
+        engine = make_engine(make_genesis(policies=policies_of("fifo-free"), system_deployers=(ALICE,)))
+        order = ["timer", 1, [["try_send", BOB, [], 1_000]], 50_000]
+        update = SystemUpdateTimerConfig(msgspec.msgpack.encode({"system:cip5:deferred_calls_per_fire_max": 0}))
+        advance(engine, [do(1, 0, order)])
+        still = advance(engine, [do(1, 1, order), transaction(0, 0, update)])
+
+        assert self.errors(still.events) == ([], [1_000])
+        assert self.errors(advance(engine).events) == (["TooManyCalls"], [])
 
 
 def test_the_profile_prices_schedule_at_1000_and_cancel_at_500():

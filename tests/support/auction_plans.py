@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from checker.oracle.auction import DEFAULT_AGENT
 from checker.oracle.auction_records import AuctionConfig
 from scheduler import CalendarProfile, LaneConfig, TimerConfig
+from scheduler.policies.fifo_free import FreeConfig
 from tests.support.chain_harness import BOB
 from tests.support.lane_plans import (
     AGENT,
@@ -116,7 +117,8 @@ chains = st.fixed_dictionaries(
 def _config_of(name, config):
     if name == "gba-auction":
         return msgspec.msgpack.encode(list(AuctionConfig()._replace(**config)))
-    return msgspec.msgpack.encode(LaneConfig()) if name == "eip1559" else b""
+    parameters = {"eip1559": LaneConfig, "fifo-free": FreeConfig}.get(name)
+    return b"" if parameters is None else msgspec.msgpack.encode(parameters())
 
 
 def policies_of_auction(changes):

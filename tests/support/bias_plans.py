@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from checker.oracle.bias_records import BiasConfig
 from checker.oracle.escrow import ESCROW
 from scheduler import CalendarProfile, LaneConfig, TimerConfig
+from scheduler.policies.fifo_free import FreeConfig
 from scheduler.watch_records import TriggerConfig
 from tests.support.chain_harness import ALICE, BOB, pay
 from tests.support.lane_plans import (
@@ -129,7 +130,7 @@ def _config_of(name, config):
     if name == "bias-auction":
         return msgspec.msgpack.encode(list(BiasConfig()._replace(**(LIGHT | config))))
     if name != "eip1559":
-        return b""
+        return msgspec.msgpack.encode(FreeConfig()) if name == "fifo-free" else b""
     lane = msgspec.msgpack.encode(LaneConfig())
     limits = {field: config[field] for field in TriggerConfig.__struct_fields__ if field in config}
     # Half of the chains have the switch on, with limits as under the auction.

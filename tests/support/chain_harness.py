@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 from scheduler import CalendarProfile, LaneConfig, Rejected, TimerConfig
+from scheduler.policies.fifo_free import FreeConfig
 from validators.actors import PROGRAMS, Actor, OutOfGas, Revert
 from validators.execution import (
     Engine,
@@ -100,6 +101,12 @@ class Puppet(Actor):
     def _send(self, actor, steps, cycles, handler="do"):
         self.host.send(actor, handler, msgspec.msgpack.encode(Order(steps)), cycles)
 
+    def _try_send(self, *message):
+        try:
+            self._send(*message)
+        except Rejected as error:
+            self.host.emit(error.name)
+
     def _extend_last(self, expires_at):
         self.host.extend_timer(self.host.get(b"last") or bytes(32), expires_at)
 
@@ -109,7 +116,8 @@ TEST_PROGRAMS = dict(PROGRAMS) | {"puppet": Puppet}
 
 def policies_of(policy: str = "fifo", activation: int = 1, lane: LaneConfig | None = None) -> tuple[PolicyEntry, ...]:
     """Return the policies of a chain that is `fifo` below the activation of its policy."""
-    own = PolicyEntry(activation, policy, b"" if lane is None else msgspec.msgpack.encode(lane))
+    config = FreeConfig() if policy == "fifo-free" else lane
+    own = PolicyEntry(activation, policy, b"" if config is None else msgspec.msgpack.encode(config))
     return (own,) if activation == 1 else (PolicyEntry(1, "fifo"), own)
 
 

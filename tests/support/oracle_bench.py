@@ -6,11 +6,13 @@ from checker.oracle import escrow, programs
 from checker.oracle.auction_records import AuctionConfig
 from checker.oracle.bias_records import BiasConfig
 from checker.oracle.blocks import OracleChain, _Block
-from checker.oracle.calls import Call, Gas, RevertedError
+from checker.oracle.calls import Call, RevertedError
 from checker.oracle.contents import Bucket, Market, Timer, TimerCounts
+from checker.oracle.gas import Gas
 from checker.oracle.lane_config import Calendar, LaneConfig
 from checker.oracle.queue_records import QueueConfig
 from checker.oracle.records import Genesis, PolicyEntry, TimerConfig, address_of, sha256, write
+from checker.oracle.twins.fifo_free import FreeConfig
 
 OWNER, PROPOSER = b"\x01" * 20, b"\x02" * 20
 RICH = 10**15
@@ -72,7 +74,7 @@ class Bench:
         program = fields.pop("program", "worker")
         stated = dict(lane or auction or bias or queue or {})
         sizes = {name: stated.pop(name) for name in Calendar._fields if name in stated}
-        own = PolicyEntry(activation, policy or "fifo")
+        own = PolicyEntry(activation, policy or "fifo", write(FreeConfig()) if policy == "fifo-free" else b"")
         if lane is not None:
             own = PolicyEntry(activation, "eip1559", write(LaneConfig()._replace(**stated)))
         elif auction is not None:

@@ -6,7 +6,8 @@ import pytest
 from checker.checks.oracle import consult_oracle
 from checker.oracle import blocks as oracle_blocks
 from checker.oracle import programs as oracle_programs
-from checker.oracle.calls import OutOfGasError, RevertedError
+from checker.oracle.calls import RevertedError
+from checker.oracle.gas import OutOfGasError
 from checker.oracle.storm import CrashedError
 
 

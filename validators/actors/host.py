@@ -54,12 +54,13 @@ def _noting(
 class Host:
     """The host API of one call. Heights and expiries are in the chain's timebase, amounts in units."""
 
-    __slots__ = ("_frame", "_meter", "_world", "events", "has_overstepped")
+    __slots__ = ("_frame", "_meter", "_sent", "_world", "events", "has_overstepped")
 
     def __init__(self, world: World, frame: Frame, meter: Meter) -> None:
         self._world = world
         self._frame = frame
         self._meter = meter
+        self._sent = 0
         self.events: list[msgspec.Struct] = []
         self.has_overstepped = False
         """Whether a read-only call tried to change something: it fails even if the program goes on."""
@@ -295,10 +296,12 @@ class Host:
             _known_text("handler", handler),
             payload,
             _amount("cycles", cycles),
+            self._sent,
         )
         self._world.check_message(request)
         self._meter.use(cycles, cycles)
         event = self._world.send(request)
+        self._sent += 1
         self.events.append(event)
         return event.sequence
 

@@ -7,6 +7,7 @@ from typing import Protocol
 import msgspec
 
 from scheduler import (
+    ZERO_ORIGIN,
     Admission,
     Moment,
     ScheduleRequest,
@@ -52,16 +53,25 @@ class Frame:
     is_message: bool = False
     is_read_only: bool = False
 
+    @property
+    def is_fire(self) -> bool:
+        """Whether a timer calls."""
+        return self.origin == ZERO_ORIGIN and not self.is_message and not self.is_read_only
+
 
 @dataclass(frozen=True, slots=True)
 class SendRequest:
-    """A program's request to the mailbox: a call of `handler(payload)` of an actor, within `cycles`."""
+    """A program's request to the mailbox: a call of `handler(payload)` of an actor, within `cycles`.
+
+    `sent` is the number of messages that the requesting call has sent before.
+    """
 
     frame: Frame
     actor: bytes
     handler: str
     payload: bytes
     cycles: int
+    sent: int = 0
 
 
 class World(Protocol):

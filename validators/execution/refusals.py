@@ -184,6 +184,14 @@ class CallRefusal(RefusalCell):
     MESSAGE_HANDLER_TOO_LONG = "send HandlerTooLong: *", "A message's handler has a name longer than it may be."
     MESSAGE_UNPAID = "send InvalidInput: cycles: * do not pay for a call*", "A message does not pay for its delivery."
     MESSAGE_TOO_GREEDY = "send GasLimitTooHigh: *", "A message asks for more than a block can deliver."
+    MESSAGE_BEYOND_COUNT = (
+        "send TooManyCalls: a fire may send * messages",
+        "A fire under fifo-free sends more messages than it may.",
+    )
+    MESSAGE_BEYOND_CYCLES = (
+        "send TooManyCalls: * cycles exceed *",
+        "A fire under fifo-free sends a message with more cycles than it may have.",
+    )
     MESSAGE_OF_NO_NUMBER = "send InvalidInput: *: * is not a number within*", "A message's cycles are no number."
     ADDRESS_MALFORMED = "* InvalidInput: *: * bytes where an address has *", "An address has another length."
     AMOUNT_MALFORMED = "transfer InvalidInput: *: * is not a number within*", "An amount to move is no number."

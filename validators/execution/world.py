@@ -212,8 +212,10 @@ class ChainWorld:
         return cancelled
 
     def check_message(self, request: SendRequest) -> None:
-        """Check a message that is to be sent."""
+        """Check a message that is to be sent; what a fire sends is the policy's to bound as well."""
         self._mailbox.check(request)
+        if request.frame.is_fire:
+            self.policy.check_call(request.sent, request.cycles)
 
     def send(self, request: SendRequest) -> MessageSent:
         """Put a message at the end of the mailbox."""

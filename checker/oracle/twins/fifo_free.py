@@ -1,12 +1,24 @@
 """The twin of `fifo-free`: everything due fires, for nothing, and a timer never expires."""
 
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar, Final, NamedTuple
 
-from checker.oracle.calls import Present
-from checker.oracle.contents import Basefees, Timer
-from checker.oracle.records import TimerConfig
+from checker.oracle.calls import SENT, Call, Present
+from checker.oracle.contents import Basefees, Contents, OwnTable, Table, Timer, plain_key
+from checker.oracle.parameters import hold, whole
+from checker.oracle.records import MalformedError, TimerConfig, read
 from checker.oracle.timers import TimerPhase
 from checker.oracle.twins.twin import BlockStart, Twin, TwinInBlock
+
+
+class FreeConfig(NamedTuple):
+    """The free configuration, field by field."""
+
+    deferred_calls_per_fire_max: int = 2
+    deferred_call_cycles_max: int = 100_000
+
+
+CONFIG: Final = OwnTable(lambda _: plain_key(0x29, b""), lambda _, config: list(config))
 
 
 class FreePhase(TimerPhase):
@@ -28,6 +40,13 @@ class FifoFreeInBlock(TwinInBlock):
 
     has_ttl: ClassVar[bool] = False
 
+    def call_error(self, call: Call, cycles: int) -> str:
+        """Return the error of a message of a fire: the record bounds their number, and the cycles of each."""
+        config: FreeConfig = self.start.contents.own(CONFIG).rows[None]
+        sent = sum(event[0] == SENT for event in call.events)
+        is_allowed = sent < config.deferred_calls_per_fire_max and cycles <= config.deferred_call_cycles_max
+        return "" if is_allowed else "TooManyCalls"
+
     def ceiling(self, config: TimerConfig) -> int:
         """Return the greatest gas limit: without a budget, that of a fire alone."""
         return config.max_cycles_per_fire
@@ -45,3 +64,22 @@ class FifoFreeTwin(Twin):
     def open(self, start: BlockStart) -> TwinInBlock:
         """Return the policy in a block."""
         return FifoFreeInBlock(start)
+
+    def read_config(self, encoded: bytes) -> FreeConfig:
+        """Return the free configuration; raises MalformedError."""
+        config = self.config_of(read(encoded, "the free configuration"))
+        if config is None:
+            raise MalformedError("the free configuration of genesis is none that a chain can run on")
+        return config
+
+    def config_table(self, contents: Contents) -> Table[None, Any]:
+        """Return the table of the free configuration."""
+        return contents.own(CONFIG)
+
+    def config_of(self, fields: Sequence[Any]) -> FreeConfig | None:
+        """Return the free configuration of these fields, None where a field breaks its rule."""
+        return FreeConfig(*fields) if hold((whole(), whole()), fields) else None
+
+    def key_of(self, name: str) -> str:
+        """Return the key by which governance knows a field."""
+        return f"system:cip5:{name}"

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from checker.oracle.admission import Admission
-from checker.oracle.calls import Gas, Present
+from checker.oracle.calls import Present
 from checker.oracle.contents import Basefees, Contents, Table
+from checker.oracle.gas import Gas
 from checker.oracle.phases import PHASES
 from checker.oracle.records import MalformedError
 from checker.oracle.timers import TimerPhase

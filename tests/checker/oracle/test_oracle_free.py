@@ -1,6 +1,11 @@
-"""The policy without fees in the oracle: its lane has no budget."""
+"""The policy without fees in the oracle: its lane has no budget, and a fire sends a bounded number of messages."""
 
-from tests.support.oracle_bench import Bench, reported
+import pytest
+
+from checker.oracle.calls import SENT, RevertedError
+from checker.oracle.records import MalformedError, write
+from checker.oracle.twins.fifo_free import CONFIG, FifoFreeTwin, FreeConfig
+from tests.support.oracle_bench import Bench, address, reported
 
 
 def bench_of(**timers):
@@ -32,3 +37,43 @@ def test_the_ceiling_of_a_gas_limit_is_that_of_a_fire():
 
     assert bench.schedule("poor", 9)[0][6] == 7_000
     assert bench.schedule("poor", 9, gas_limit=7_001) == "GasLimitTooHigh"
+
+
+def send(bench, *cycles, is_fire=True):
+    """Send messages with these cycles in one call; return those that were sent, and the errors of the others."""
+    call = bench.call("poor")
+    call.is_fire = is_fire
+    errors = []
+    for each in cycles:
+        try:
+            call.send(address("poor"), "note", b"", each)
+        except RevertedError as error:
+            errors.append(str(error))
+    return [event[5] for event in call.events if event[0] == SENT], errors
+
+
+def test_a_fire_sends_two_messages_with_100_000_cycles_at_most():
+    """K-39; what is refused counts for nothing."""
+    sent, errors = send(bench_of(), 100_001, 100_000, 300, 300)
+
+    assert (sent, errors) == ([100_000, 300], ["TooManyCalls"] * 2)
+
+
+def test_other_calls_are_not_bounded():
+    """A transaction and a message divide no fixed budget."""
+    assert send(bench_of(), 100_001, 300, 300, is_fire=False) == ([100_001, 300, 300], [])
+
+
+def test_the_record_has_both_bounds():
+    """A block reads them at its start."""
+    bench = bench_of()
+    bench.contents.own(CONFIG).put(None, FreeConfig(1, 300))
+
+    assert send(bench, 301, 300, 300) == ([300], ["TooManyCalls"] * 2)
+
+
+@pytest.mark.parametrize("fields", [[2], [-1, 0], [2, 2**63], [2, True], [2, 1, 0]])
+def test_a_record_that_is_none_is_refused(fields):
+    """Genesis and governance write it."""
+    with pytest.raises(MalformedError):
+        FifoFreeTwin().read_config(write(fields))

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checker.oracle.calls import OutOfGasError, RevertedError
+from checker.oracle.calls import RevertedError
 from checker.oracle.contents import Quote
+from checker.oracle.gas import OutOfGasError
 from checker.oracle.lane_config import Calendar, LaneConfig, lane_config_of
 from checker.oracle.records import MalformedError, read_genesis, write
 from checker.oracle.system import _configs_of

@@ -13,6 +13,7 @@ from scheduler.gba_records import (
     AuctionBooks,
     AuctionConfig,
 )
+from scheduler.policies.fifo_free import FreeConfig
 from tests.support.chain_harness import (
     ALICE,
     BALANCE,
@@ -147,7 +148,7 @@ class TestPhase:
 class TestActivation:
     @pytest.mark.parametrize(
         ("before", "own"),
-        [("fifo", None), ("fifo-free", None), ("eip1559", LaneConfig())],
+        [("fifo", None), ("fifo-free", FreeConfig()), ("eip1559", LaneConfig())],
     )
     def test_timers_of_another_policy_fire_by_the_default_agent(self, before, own):
         engine = auction(entries((1, before, own), (3, "gba-auction", AuctionConfig())))

@@ -6,6 +6,7 @@ import pytest
 from scheduler import POLICIES, BidLocked, LaneConfig, TimerConfig, TimerFired
 from scheduler.bias_records import BIAS_BOOKS, BiasBooks, BiasConfig
 from scheduler.escrow import BID, ESCROW_ADDRESS
+from scheduler.policies.fifo_free import FreeConfig
 from tests.support.chain_harness import (
     ALICE,
     BALANCE,
@@ -166,9 +167,9 @@ class TestActivation:
         advance(engine, [do(0, 1, ["cancel_last"])])
         assert escrowed(engine) == (0, 0)
 
-    @pytest.mark.parametrize("before", ["fifo", "fifo-free"])
-    def test_pending_timers_compete_without_a_bid(self, before):
-        engine = biased(entries((1, before, None), (3, "bias-auction", BiasConfig(lambda_window_blocks=0))))
+    @pytest.mark.parametrize(("before", "own"), [("fifo", None), ("fifo-free", FreeConfig())])
+    def test_pending_timers_compete_without_a_bid(self, before, own):
+        engine = biased(entries((1, before, own), (3, "bias-auction", BiasConfig(lambda_window_blocks=0))))
         advance(engine, [do(0, 0, timer(2, None))])
         advance(engine)
         fired = advance(engine)
