@@ -97,6 +97,7 @@ class CallRule(RuleCell):
     HEIGHT_SHARED = "C-7", "A timer joins others of its height."
     LAST_PLACE_TAKEN = "C-11", "A timer is the last one that its actor may have."
     INDEX_FREE = "K-36", "A timer pays no cells for its place in the index."
+    LAST_CALL_SENT = "K-39", "A fire under `fifo-free` sends the last message that it may.", "deferred-calls"
     TIP_AND_TIER = "A-18", "A call states a tip beside a tier, and the tip holds."
     TIER_ECONOMY = "A-18", "The tier economy sets a tip."
     TIER_STANDARD = "A-18", "The tier standard sets a tip."

@@ -2,13 +2,14 @@
 
 import dataclasses
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from checker.mutants.mutant import OtherLedger, mutant
 from scheduler import PolicyInBlock, lifecycle, tally
 from scheduler.policies import fifo
+from scheduler.policies.fifo_free import FifoFreeInBlock
 from scheduler.types import Moment, TimerConfig
 from validators.execution import run as block_run
 from validators.execution.timers import StateTimers
@@ -253,3 +254,26 @@ def decay_skipped_on_empty_blocks(next_basefee: Any) -> Any:
 def basefee_without_the_lane(_lane: Any) -> Any:
     """Basefees do not see what fired timers used."""
     return lambda _self: (0, 0)
+
+
+IN_FREE: Final = (
+    'chain.policy="fifo-free"',
+    "chain.policy_parameters={deferred_calls_per_fire_max=2, deferred_call_cycles_max=3_000}",
+    'workload.crowded={kind="games", games=2, players=3, may_be_idle=true}',
+    'workload.wordy={kind="games", games=2, players=1, message_cycles=3_001, may_be_idle=true}',
+)
+"""Games whose ticks send a message too many, or messages with a cycle too many."""
+
+_call_mutant = partial(_mutant, cause="execution", on_all=True, needs=IN_FREE, kills=("oracle",))
+
+
+@_call_mutant((FifoFreeInBlock, "check_call"), shows="MessageSent|TimerFired|message")
+def third_call_sent(check_call: Any) -> Any:
+    """A fire of `fifo-free` may send one message more than its record allows."""
+    return lambda self, sent, cycles: check_call(self, max(0, sent - 1), cycles)
+
+
+@_call_mutant((FifoFreeInBlock, "check_call"), shows="MessageSent|TimerFired|message")
+def call_without_a_limit(check_call: Any) -> Any:
+    """A message of a fire of `fifo-free` may have any number of cycles."""
+    return lambda self, sent, _cycles: check_call(self, sent, 0)

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from faults.kinds.drawing import Plain
 from scheduler import MIN_BASEFEE, LaneConfig, TimerConfig
+from scheduler.policies.fifo_free import FreeConfig
 
 SCHEDULE_CYCLES: Final = TimerConfig().schedule_cycles
 """The price of scheduling that `NEEDS` holds."""
@@ -36,6 +37,12 @@ AGENT_CYCLES: Final[Mapping[str, int]] = {"calm": 750, "alarmed": 750, "desperat
 
 CHEAPEST_AGENT: Final = "sum"
 
+FREE: Final = FreeConfig()
+
+GAME_PLAYERS: Final = 4
+GAME_CYCLES: Final = 3_000
+"""Players of a game for which no number was drawn, and the cycles of a message to each."""
+
 GAS_LIMIT: Final = 20_000
 """The gas limit of a workload for which none was drawn."""
 
@@ -50,7 +57,22 @@ def mend(workload: Plain, chain: Plain) -> Plain | None:
         if gas_limit < cycles or timers["max_cells_per_fire"] < need.cells:
             return None
         workload = {**workload, "gas_limit": gas_limit}
+    if workload["kind"] == "games":
+        workload = _mend_game(workload, chain)
     return _mend_offer(workload, chain) if "lane" in chain else workload
+
+
+def _mend_game(games: Plain, chain: Plain) -> Plain:
+    """Return games whose ticks send no more than a fire of `fifo-free` may, where the chain has that policy."""
+    if "fifo-free" not in (chain.get("policy"), chain.get("activation", {}).get("previous")):
+        return games
+    # Only the last policy of a chain states parameters.
+    own = chain.get("policy_parameters", {}) if chain.get("policy") == "fifo-free" else {}
+    most = own.get("deferred_calls_per_fire_max", FREE.deferred_calls_per_fire_max)
+    cycles = own.get("deferred_call_cycles_max", FREE.deferred_call_cycles_max)
+    absent = min(games.get("absent_players", 0), most - 1)
+    bounded = {**games, "players": min(games.get("players", GAME_PLAYERS), most - absent), "absent_players": absent}
+    return bounded if cycles >= GAME_CYCLES else {**bounded, "message_cycles": cycles}
 
 
 def cycles_of(kind: str, chain: Plain) -> int:

@@ -11,7 +11,7 @@ from scheduler.events import DeferralReason
 from scheduler.lifecycle import SchedulingContext
 from scheduler.policies.fifo import newly_due
 from scheduler.policies.policy import BlockContext, Carry, Guarantees, Policy, PolicyInBlock, Refusal
-from scheduler.rules import PhaseRule
+from scheduler.rules import CallRule, PhaseRule
 from scheduler.tables import StateTable
 from scheduler.tally import Tally
 from scheduler.types import MAX_U63, Basefees, BlockPhase, Parameters, PhaseResult, TimerConfig
@@ -90,6 +90,8 @@ class FifoFreeInBlock(PolicyInBlock):
             raise TooManyCalls(f"a fire may send {own.deferred_calls_per_fire_max} messages")
         if cycles > own.deferred_call_cycles_max:
             raise TooManyCalls(f"{cycles} cycles exceed the {own.deferred_call_cycles_max} of a message")
+        if sent + 1 == own.deferred_calls_per_fire_max:
+            self.reached.append(CallRule.LAST_CALL_SENT)
 
     def run(self, phase: BlockPhase) -> PhaseResult:
         """Run the timer phase: fire everything due, in order, unless the lane is paused."""

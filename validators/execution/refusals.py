@@ -8,6 +8,7 @@ from typing import Final
 
 from scheduler import RefusalCell, Rejected, RuleCell
 
+_CALLS: Final = "deferred-calls"
 _TRIGGERS: Final = "state-triggers"
 _QUEUE: Final = "aptos-edges"
 _CHAINS: Final = "aptos-reschedule"
@@ -187,10 +188,12 @@ class CallRefusal(RefusalCell):
     MESSAGE_BEYOND_COUNT = (
         "send TooManyCalls: a fire may send * messages",
         "A fire under fifo-free sends more messages than it may.",
+        _CALLS,
     )
     MESSAGE_BEYOND_CYCLES = (
         "send TooManyCalls: * cycles exceed *",
         "A fire under fifo-free sends a message with more cycles than it may have.",
+        _CALLS,
     )
     MESSAGE_OF_NO_NUMBER = "send InvalidInput: *: * is not a number within*", "A message's cycles are no number."
     ADDRESS_MALFORMED = "* InvalidInput: *: * bytes where an address has *", "An address has another length."

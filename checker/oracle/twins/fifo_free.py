@@ -40,11 +40,15 @@ class FifoFreeInBlock(TwinInBlock):
 
     has_ttl: ClassVar[bool] = False
 
+    def __init__(self, start: BlockStart) -> None:
+        super().__init__(start)
+        # Once: what governance writes in this block holds from the next one on.
+        self.config: FreeConfig = start.contents.own(CONFIG).rows[None]
+
     def call_error(self, call: Call, cycles: int) -> str:
         """Return the error of a message of a fire: the record bounds their number, and the cycles of each."""
-        config: FreeConfig = self.start.contents.own(CONFIG).rows[None]
         sent = sum(event[0] == SENT for event in call.events)
-        is_allowed = sent < config.deferred_calls_per_fire_max and cycles <= config.deferred_call_cycles_max
+        is_allowed = sent < self.config.deferred_calls_per_fire_max and cycles <= self.config.deferred_call_cycles_max
         return "" if is_allowed else "TooManyCalls"
 
     def ceiling(self, config: TimerConfig) -> int:

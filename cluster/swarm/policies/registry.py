@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from cluster.swarm.policies import aptos, bias_auction, gba_auction
+from cluster.swarm.policies import aptos, bias_auction, fifo_free, gba_auction
 from cluster.swarm.policies.policy import DrawnPolicy
 from network.draw import Draw, Hand
 
@@ -33,6 +33,9 @@ DRAWN_POLICIES: Final[Mapping[str, DrawnPolicy]] = {
         council_percent=90,
         knows_identifiers=aptos.knows_identifiers,
         may_be_narrow=False,
+    ),
+    "fifo-free": DrawnPolicy(
+        1, fifo_free.draw_free, fifo_free.fit_to_free, changes=fifo_free.CHANGES, may_be_narrow=False
     ),
 }
 """By name, in the order of the deck."""

@@ -277,6 +277,9 @@ def _messages(bench: Bench) -> Iterable[Attempt]:
     yield bench.run(note(600), ("fail", "not sent"), patience=0)
     yield bench.run(note(bench.site.config.max_cycles_per_fire), ("tell", "t", b""), patience=2)
     yield bench.run(timer(b"s", 1, script_of(note(500)), gas=5_000))
+    # Beyond what a fire of `fifo-free` may send, in number and in cycles.
+    for messages in ([note(500)] * 3, [note(100_001), note(500)]):
+        yield bench.run(timer(b"s", 1, script_of(*messages), gas=5_000))
 
 
 def _terms(bench: Bench) -> Iterable[Attempt]:

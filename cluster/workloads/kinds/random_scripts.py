@@ -41,6 +41,7 @@ TIERS: Final = (*[None] * 7, "economy", "fast", "urgent", "none such")
 BIDS: Final = (*[None] * 5, 0, 700, 4_000, 4_000, 4_001)
 SENDERS_TIPS: Final = (1, 1, 0, 2, 300, 900, 4_200)
 MESSAGE_CYCLES: Final = 3_000
+CALLS: Final = 3
 WATCH_SLOTS: Final = 4
 GAS: Final = 2_000
 """Cycles of the fire that a poor actor can just pay for, or just not."""
@@ -164,6 +165,8 @@ class _Scribe:
         payload = b""
         if depth == 0 and self._one_of((False, True), place, "goes on"):
             steps = self._inner(place, self._one_of((1, 2), place, "inner steps"))
+            if self._one_of((*[False] * 5, True), place, "calls"):
+                steps = [self._send(f"{place}.{call}", 1) for call in range(CALLS)]
             payload = script_of(*steps, patience=self._one_of((0, 1), place, "inner patience"))
         return timer(
             self._name(place),
