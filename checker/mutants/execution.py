@@ -11,6 +11,7 @@ from checker.mutants.mutant import OtherLedger, burning_for, mutant
 from scheduler import Bucket, buckets
 from scheduler.types import Moment
 from validators import application
+from validators.actors import Host
 from validators.execution import run as block_run
 from validators.execution import transactions
 from validators.execution.heights import BranchHeights
@@ -176,3 +177,21 @@ def slots_counted_in_blocks(_original: Any) -> Any:
 def deleted_values_stay(_original: Any) -> Any:
     """A program's deletes are not carried out."""
     return lambda _self, _actor, _key: None
+
+
+@_mutant(
+    (Host, "get"),
+    kills=("oracle",),
+    cause="execution",
+    on_all=True,
+    needs=(
+        *('chain.policy="eip1559"', "chain.activation.height=1", "chain.lane={}"),
+        "chain.timers={lane_timer_cycles=9_000}",
+        'workload.prices={kind="oracle-feeds", feeds=1, values=9, gas_limit=3_000, may_be_idle=true}',
+        'workload.watchful={kind="heartbeats", actors=3, gas_limit=2_000, feed="prices", may_be_idle=true}',
+    ),
+    shows="TimerFired|account|lane market",
+)
+def agents_read_their_own_storage(get: Any) -> Any:
+    """An agent that asks for another actor's value is given its own under that key."""
+    return lambda self, key, _actor=None: get(self, key)

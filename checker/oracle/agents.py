@@ -1,4 +1,6 @@
-"""The programs `risk-agent` and `chaos-agent` as docs/programs.md has them."""
+"""The programs `risk-agent`, `liquidation-agent` and `chaos-agent` as docs/programs.md has them."""
+
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -8,6 +10,7 @@ from checker.oracle.records import MAX_INTEGER
 from checker.oracle.storm import CrashedError
 
 RISK_ORDER = (within(0, 2**40),) * 3
+FEED_RISK_ORDER = (within(0, 2**40), within(0, 2**40), lambda field: isinstance(field, bytes) and len(field) == 20)
 BID_CONTEXT = (within(0),) * 8
 AUCTION_CONTEXT: tuple[FieldRule, ...] = (within(0),) * 6
 ASSESS_CYCLES = 500
@@ -44,12 +47,42 @@ def assess(call: Call, payload: bytes) -> None:
 
 def bid_by_risk(call: Call, payload: bytes) -> bytes:
     """Bid the defaults, or more where the position is near its limit."""
+    return _bid_at_risk(call, payload, _stated_position)
+
+
+def follow(call: Call, payload: bytes) -> None:
+    """Keep a position and the feed of its price."""
+    require_owner(call)
+    read_order(payload, FEED_RISK_ORDER, (), "FeedRiskOrder")
+    call.put(b"order", payload)
+
+
+def bid_by_feed(call: Call, payload: bytes) -> bytes:
+    """Bid by risk at the price that a feed has published."""
+    return _bid_at_risk(call, payload, _priced_position)
+
+
+def _stated_position(call: Call) -> Sequence[int] | None:
+    order = call.get(b"order")
+    return None if order is None else read_order(order, RISK_ORDER, (), "RiskOrder")
+
+
+def _priced_position(call: Call) -> Sequence[int] | None:
+    order = call.get(b"order")
+    if order is None:
+        return None
+    collateral, debt, feed = read_order(order, FEED_RISK_ORDER, (), "FeedRiskOrder")
+    published = call.get(b"value", feed)
+    return None if published is None else (collateral, debt, int.from_bytes(published[:8], "big"))
+
+
+def _bid_at_risk(call: Call, payload: bytes, find: Callable[[Call], Sequence[int] | None]) -> bytes:
     context = read_context(payload)
     cell_price, lane_price, median = context[3], context[4], context[6]
     fee, tip = 2 * lane_price, median
-    position = call.get(b"order")
+    position = find(call)
     if position is not None:
-        collateral, debt, price = read_order(position, RISK_ORDER, (), "RiskOrder")
+        collateral, debt, price = position
         call.compute(ASSESS_CYCLES)
         if 10 * debt > 9 * collateral * price:
             fee, tip = 16 * lane_price, 8 * (median + 1)

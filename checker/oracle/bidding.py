@@ -29,7 +29,7 @@ def ask(
     call = Call(
         contents=contents,
         present=present,
-        gas=Gas(cycles, 0),
+        gas=Gas(cycles, cycles),
         actor=agent,
         sender=actor,
         nonce=0,

@@ -100,10 +100,18 @@ class Call:
         actor = self.contents.actors.rows[self.actor]
         return actor.owner
 
-    def get(self, key: bytes) -> bytes | None:
-        """Return a stored value."""
+    def get(self, key: bytes, actor: bytes | None = None) -> bytes | None:
+        """Return a stored value; that of another actor only where nothing can be written, for a cell a byte."""
         self.gas.use(GET_CYCLES)
-        return self.contents.storage.get((self.actor, key))
+        _require_address(actor)
+        if actor in (None, self.actor):
+            return self.contents.storage.get((self.actor, key))
+        if not self.is_read_only:
+            raise RevertedError("own storage only")
+        found = self.contents.storage.get((actor, key))
+        if found is not None:
+            self.gas.use(0, len(found))
+        return found
 
     def put(self, key: bytes, value: bytes) -> None:
         """Store a value."""

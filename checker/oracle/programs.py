@@ -141,6 +141,7 @@ PROGRAMS: dict[str, Program] = {
     "merchant": {"paid": messages.keep_payment},
     "default-agent": {"get_gas_bid": agents.bid_by_default},
     "risk-agent": {"assess": agents.assess, "get_gas_bid": agents.bid_by_risk},
+    "liquidation-agent": {"assess": agents.follow, "get_gas_bid": agents.bid_by_feed},
     "chaos-agent": {"get_gas_bid": agents.bid_badly},
     "script-actor": {"run": clerk.run, "note": clerk.note, "handle_timer": clerk.fire, "get_gas_bid": clerk.bid},
 }

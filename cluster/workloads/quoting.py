@@ -6,11 +6,14 @@ import msgspec
 
 from cluster.scenario.fields import NotNegative, TenThousand, means
 from cluster.workloads.submission import Site, WorkloadKind
-from validators.actors import FeeTerms, RiskOrder
+from validators.actors import FeedRiskOrder, FeeTerms, RiskOrder
 from validators.execution import GenesisActor
 
 DEBTS: Final = {"calm": 5, "alarmed": 8, "desperate": 10}
 """Debts against a value of 10 that a risk agent finds harmless, alarming, and past the limit."""
+
+FEED_DEBT: Final = 9_450
+"""A debt against a collateral of 10 that is past the limit where a feed's value is below 1,050, and else alarming."""
 
 Tier = Literal["economy", "standard", "fast", "urgent"]
 """The hints that the lane knows (docs/spec.md)."""
@@ -48,9 +51,20 @@ class QuotingKind(WorkloadKind, kw_only=True, frozen=True):
     tips: Annotated[tuple[NotNegative, ...], means("Actor i tips `tips[i modulo their number]`.")] = ()
     tier: Annotated[Tier | None, means("The priority tier that a timer asks for.")] = None
     agent: Annotated[Agent, means("The agent that bids for what the timers leave open.")] = ""
+    feed: Annotated[
+        str, means("Workload of `oracle-feeds`: an agent bids by the value of its first feed, instead of `agent`.")
+    ] = ""
     bid: Annotated[NotNegative | None, means("Units that a timer bids in the bias auction; the lane refuses it.")] = (
         None
     )
+
+    def problem(self, site: Site) -> str:
+        """Say that there is no such feed, or another agent beside it."""
+        if self.feed and self.agent:
+            return "feed and agent both name who bids; leave one of the two out"
+        named = site.workloads.get(self.feed)
+        is_feed = named is not None and type(named).__struct_config__.tag == "oracle-feeds"
+        return f"feed: {self.feed!r} is no workload of oracle-feeds" if self.feed and not is_feed else ""
 
     def firing_actors(self, site: Site) -> tuple[bytes, ...]:
         """Return all of them."""
@@ -62,15 +76,18 @@ class QuotingKind(WorkloadKind, kw_only=True, frozen=True):
             max_fee_per_cycle=self.max_fee,
             max_priority_fee_per_cycle=self.tips[index % len(self.tips)] if self.tips else None,
             priority_tier_hint=self.tier,
-            gba=self._address(site) if self.agent else None,
+            gba=self._address(site) if self.agent or self.feed else None,
             bid=self.bid,
         )
 
     def agents(self, site: Site) -> tuple[GenesisActor, ...]:
         """Return the agent of this workload, if there is one and it exists."""
-        if self.agent in ("", "nobody"):
+        if self.feed:
+            order = FeedRiskOrder(10, FEED_DEBT, site.actor(0, self.feed))
+            program, key, value = "liquidation-agent", b"order", msgspec.msgpack.encode(order)
+        elif self.agent in ("", "nobody"):
             return ()
-        if self.agent in DEBTS:
+        elif self.agent in DEBTS:
             program, key, value = "risk-agent", b"order", msgspec.msgpack.encode(RiskOrder(10, DEBTS[self.agent], 1))
         elif self.agent == "sum":
             program, key, value = "script-actor", b"script", msgspec.msgpack.encode([[], 0])

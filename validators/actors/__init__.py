@@ -1,6 +1,6 @@
 """Actors: programs as Python classes, the metered host API that is all they can reach, and what it costs."""
 
-from validators.actors.agents import ABSURD_ANSWERS, ChaosAgent, RiskAgent, RiskOrder
+from validators.actors.agents import ABSURD_ANSWERS, ChaosAgent, FeedRiskOrder, RiskAgent, RiskOrder
 from validators.actors.calls import Actor, CallResult, Programs, Status, call_handler
 from validators.actors.game import GameLoop, GameOrder, GamePlayer
 from validators.actors.heartbeat import Heartbeat, HeartbeatOrder
@@ -25,6 +25,7 @@ __all__ = [
     "Emitted",
     "FeeTerms",
     "FeedOrder",
+    "FeedRiskOrder",
     "Frame",
     "GameLoop",
     "GameOrder",

@@ -12,7 +12,7 @@ from scheduler import MAX_U63, FeeParams
 from validators.actors.calls import Actor
 from validators.actors.host import Revert
 from validators.actors.liquidation_bot import ALARM_RISK, LIQUIDATION_RISK, RISK_CYCLES, RISK_PARTS, Units
-from validators.actors.orders import Count, Order, decode_order, require_owner
+from validators.actors.orders import Address, Count, Order, decode_order, require_owner
 
 ALARMED: Final = (4, 2)
 """Above the alarm: an agent's greatest multiples of the lane's price, and of the median tip and a unit."""
@@ -113,16 +113,49 @@ class RiskAgent(Actor):
             fee, tip = multiples[0] * context.basefee_lane_timer, multiples[1] * (tip + 1)
         return msgspec.msgpack.encode(FeeParams(min(fee, MAX_U63), min(tip, MAX_U63), context.basefee_cell, 0))
 
-    def _multiples(self) -> tuple[int, int] | None:
+    def _position(self) -> RiskOrder | None:
         stored = self.host.get(b"order")
-        if stored is None:
+        return None if stored is None else decode_order(stored, RiskOrder)
+
+    def _multiples(self) -> tuple[int, int] | None:
+        order = self._position()
+        if order is None:
             return None
-        order = decode_order(stored, RiskOrder)
         self.host.compute(RISK_CYCLES)
         value, debt = order.collateral * order.price, order.debt * RISK_PARTS
         if debt > LIQUIDATION_RISK * value:
             return DESPERATE
         return ALARMED if debt > ALARM_RISK * value else None
+
+
+class FeedRiskOrder(Order, frozen=True):
+    """A position, and the oracle feed whose value is its price."""
+
+    traced_name: ClassVar[str] = "FeedRiskOrder"
+
+    collateral: Units
+    debt: Units
+    feed: Address
+
+
+class LiquidationAgent(RiskAgent):
+    """Bids by risk at the price that an oracle feed has published by then (CIP-1, section 7.2; K-40)."""
+
+    handlers = ("assess", "get_gas_bid")
+
+    def assess(self, payload: bytes) -> None:
+        """Remember position and feed. Only the owner may."""
+        require_owner(self)
+        decode_order(payload, FeedRiskOrder)
+        self.host.put(b"order", payload)
+
+    def _position(self) -> RiskOrder | None:
+        stored = self.host.get(b"order")
+        if stored is None:
+            return None
+        order = decode_order(stored, FeedRiskOrder)
+        value = self.host.get(b"value", order.feed)
+        return None if value is None else RiskOrder(order.collateral, order.debt, int.from_bytes(value[:8], "big"))
 
 
 class ChaosAgent(Actor):

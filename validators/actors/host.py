@@ -108,10 +108,22 @@ class Host:
         self._meter.use(metering.BALANCE_CYCLES)
         return self._world.balance(self._frame.actor if address is None else _address("address", address))
 
-    def get(self, key: bytes) -> bytes | None:
-        """Return a value of the actor's storage."""
+    @_noting
+    def get(self, key: bytes, actor: bytes | None = None) -> bytes | None:
+        """Return a value of the actor's storage, or in a read-only call of another actor's (K-40).
+
+        Raises:
+            Revert: The call is not read-only, and the actor another one.
+        """
         self._meter.use(metering.STORAGE_GET_CYCLES)
-        return self._world.storage_get(self._frame.actor, _bytes("key", key))
+        owner = self._frame.actor if actor is None else _address("actor", actor)
+        if owner == self._frame.actor:
+            return self._world.storage_get(owner, _bytes("key", key))
+        if not self._frame.is_read_only:
+            raise Revert("own storage only")
+        value = self._world.storage_get(owner, _bytes("key", key))
+        self._meter.use(0, len(value or b"") * metering.FOREIGN_BYTE_CELLS)
+        return value
 
     def put(self, key: bytes, value: bytes) -> None:
         """Store a value in the actor's storage."""

@@ -15,6 +15,8 @@ SYSTEM_INSTRUCTION_CYCLES: Final = 200
 """A system instruction, whether or not its sender may give it."""
 STORAGE_GET_CYCLES: Final = 50
 """Reading one value of the actor's storage."""
+FOREIGN_BYTE_CELLS: Final = 1
+"""Each byte of another actor's value that a read-only call reads."""
 STORAGE_PUT_CYCLES: Final = 100
 """Writing one value."""
 STORAGE_DELETE_CYCLES: Final = 50

@@ -3,7 +3,7 @@
 from types import MappingProxyType
 from typing import Final
 
-from validators.actors.agents import ChaosAgent, DefaultAgent, RiskAgent
+from validators.actors.agents import ChaosAgent, DefaultAgent, LiquidationAgent, RiskAgent
 from validators.actors.calls import Actor, Programs
 from validators.actors.game import GameLoop, GamePlayer
 from validators.actors.heartbeat import Heartbeat
@@ -24,6 +24,7 @@ _PROGRAMS: Final[dict[str, type[Actor]]] = {
     "merchant": Merchant,
     "default-agent": DefaultAgent,
     "risk-agent": RiskAgent,
+    "liquidation-agent": LiquidationAgent,
     "chaos-agent": ChaosAgent,
     "script-actor": ScriptActor,
 }

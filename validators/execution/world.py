@@ -128,8 +128,8 @@ class ChainWorld:
     def ask(self, call: AgentCall) -> bytes | GbaFailure:
         """Ask an agent, read-only and without a charge; return its answer, or the kind of failure."""
         frame = Frame(call.agent, call.actor, ZERO_ORIGIN, 0, is_read_only=True)
-        # No cells: an agent's answer must not grow the state.
-        meter = Meter(call.cycles, 0)
+        # As many cells as cycles: it pays them for what it reads of other actors, and can write nothing (K-40).
+        meter = Meter(call.cycles, call.cycles)
         result = self.call(frame, meter, handler=call.handler, payload=call.payload)
         if result.status is not Status.OK:
             return GbaFailure.OVERRUN if result.status is Status.OUT_OF_GAS else GbaFailure.FAILED

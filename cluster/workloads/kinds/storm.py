@@ -95,7 +95,7 @@ class Storm(QuotingKind, tag="storm", kw_only=True, frozen=True):
             return "cancel_ms and cancels_per_actor belong together"
         if self.payer == "sender" and self.unfunded_actors:
             return "unfunded_actors means nothing where payer is sender"
-        return self._queue_problem(site)
+        return super().problem(site) or self._queue_problem(site)
 
     def _queue_problem(self, site: Site) -> str:
         """Say what does not fit the queue of scheduled transactions, or needs it."""
