@@ -4,7 +4,7 @@ A plug-in's kind decodes in scenarios that name the plug-in and in no others. Th
 that an installed package never changes a seed. Workloads, in a room above, have the same registry.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import reduce
 from operator import or_
 from typing import Any, Final, Generic, TypeGuard, TypeVar
@@ -32,12 +32,22 @@ class KindRegistry(Generic[_Kind]):
         base: The class that every kind is derived from.
         needed: The methods that a kind has to write itself.
         built_in: The kinds that every scenario knows.
+        problem_of: Returns what is wrong with what a kind declares, or an empty string.
     """
 
-    def __init__(self, word: str, base: type[_Kind], needed: Collection[str], built_in: Iterable[type[_Kind]]) -> None:
+    def __init__(
+        self,
+        word: str,
+        base: type[_Kind],
+        needed: Collection[str],
+        built_in: Iterable[type[_Kind]],
+        *,
+        problem_of: Callable[[type[_Kind]], str] = lambda _kind: "",
+    ) -> None:
         self._word = word
         self._base = base
         self._needed = needed
+        self._problem_of = problem_of
         self._known: dict[str, tuple[str, type[_Kind]]] = {}
         self.built_in: Final = tuple(built_in)
         for kind in self.built_in:
@@ -54,6 +64,8 @@ class KindRegistry(Generic[_Kind]):
             raise ValueError(f"{word} {name!r} of {plugin} is a kind of {known[0]} already")
         if missing := [method for method in self._needed if getattr(kind, method) is getattr(base, method)]:
             raise ValueError(f"{word} {name!r} of {plugin} has no {' and no '.join(missing)}")
+        if problem := self._problem_of(kind):
+            raise ValueError(f"{word} {name!r} of {plugin} {problem}")
         self._known[name] = known
 
     def kinds(self, plugins: Collection[str] = ()) -> tuple[type[_Kind], ...]:

@@ -71,6 +71,7 @@ def _test_bed_of(cluster: Cluster) -> TestBedPlan:
         validators=scenario.cluster.validators,
         network=msgspec.to_builtins(scenario.network),
         faults={name: msgspec.to_builtins(fault) for name, fault in scenario.faults.items()},
+        reaches={name: fault.reaches for name, fault in scenario.faults.items()},
         observers={node: msgspec.to_builtins(mode) for node, mode in scenario.observers_by_number.items()},
         payload_bytes_max=PAYLOAD_BYTES_MAX,
         is_whole=data is None or not data.start_us,

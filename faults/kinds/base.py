@@ -6,7 +6,7 @@ everything that the rest of the project asks of a fault. Nothing else knows a ki
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Final, Literal, NamedTuple, Self, TypeAlias
+from typing import Annotated, ClassVar, Final, Literal, NamedTuple, Self, TypeAlias, get_args
 
 import msgspec
 
@@ -21,6 +21,11 @@ from faults.kinds.wording import seconds
 from network.regions import Region
 
 Family: TypeAlias = Literal["network", "machine", "disk", "clock", "validator", "other"]
+
+Part: TypeAlias = Literal["links", "power", "pace", "disks", "clocks"]
+
+EVERYTHING: Final[tuple[Part, ...]] = get_args(Part)
+"""The parts of the test bed: what messages become, who is on, how fast a machine works, what disks hold, the time."""
 
 Resource: TypeAlias = Literal["power", "pace", "disk pace", "clock"]
 
@@ -61,6 +66,8 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="
         counts: What its count is of: the figure `fault_NAME` of a run.
         cells: The stages and roles that a campaign with this kind has to reach.
         end_key: The key whose value must lie after the start.
+        reaches: The parts of the test bed that it may touch. The audit does not follow a kind of a plug-in, and leaves
+            these parts out from the first edge of its fault on.
         touches_disk: Whether it makes a simulated disk worse.
         destroys_synced: Whether it may destroy what a validator has synced.
         only_stops: Whether validators that stop and restart are all that comes of it.
@@ -71,6 +78,7 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="
     counts: ClassVar[str] = ""
     cells: ClassVar[Cells] = DEFAULT
     end_key: ClassVar[str] = "stop_ms"
+    reaches: ClassVar[tuple[Part, ...]] = EVERYTHING
     touches_disk: ClassVar[bool] = False
     destroys_synced: ClassVar[bool] = False
     only_stops: ClassVar[bool] = False
@@ -148,6 +156,13 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="
     def outages(self, replicas: int) -> int:
         """Return about how many outages it draws."""
         return 0
+
+
+def problem_of(kind: type[Fault]) -> str:
+    """Return what is wrong with the declarations of a kind, or an empty string."""
+    if not isinstance(kind.reaches, tuple) or any(part not in EVERYTHING for part in kind.reaches):
+        return f"reaches {kind.reaches!r}: it must be a tuple of {', '.join(EVERYTHING)}"
+    return ""
 
 
 class Windowed(Fault, kw_only=True, frozen=True):

@@ -9,7 +9,7 @@ import msgspec
 from faults.coverage.required import VERIFYING, Cells
 from faults.injection.context import FaultContext
 from faults.injection.edges import Edge, window
-from faults.kinds.base import Outage, Plan
+from faults.kinds.base import Outage, Part, Plan
 from faults.kinds.drawing import Drawn, Plain, draw_brief_outage, draw_outage
 from faults.kinds.fields import Milliseconds, Requirement, Validator, distinct, means
 from faults.kinds.wording import seconds, who
@@ -26,6 +26,7 @@ class Blackout(Outage, tag="blackout", kw_only=True, frozen=True):
 
     counts: ClassVar[str] = "validators that are back"
     cells: ClassVar[Cells] = (*VERIFYING, ("voted", "leader"))
+    reaches: ClassVar[tuple[Part, ...]] = ("power",)
 
     validators: Annotated[tuple[Validator, ...], means("The validators, in the order of their return.")] = ()
     regions: Annotated[

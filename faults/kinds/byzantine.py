@@ -8,7 +8,7 @@ from faults.byzantine.catalogue import BehaviourName, behaviours_of, explain_beh
 from faults.coverage.required import VERIFYING, Cells
 from faults.injection.context import FaultContext
 from faults.injection.edges import Edge
-from faults.kinds.base import DOWN, Family, Occupied, Plan, Windowed
+from faults.kinds.base import DOWN, Family, Occupied, Part, Plan, Windowed
 from faults.kinds.fields import Positive, Requirement, Validator, distinct, known_messages, means
 
 
@@ -24,6 +24,7 @@ class Byzantine(Windowed, tag="byzantine", kw_only=True, frozen=True):
     )
     cells: ClassVar[Cells] = VERIFYING
     family: ClassVar[Family] = "validator"
+    reaches: ClassVar[tuple[Part, ...]] = ("power", "disks")
     is_byzantine: ClassVar[bool] = True
 
     validator: Annotated[

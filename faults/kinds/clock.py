@@ -13,7 +13,7 @@ import msgspec
 from faults.coverage.required import TIMESTAMPS, Cells
 from faults.injection.context import FaultContext
 from faults.injection.edges import Edge
-from faults.kinds.base import Family, Occupied, Plan, Windowed, moments_of
+from faults.kinds.base import Family, Occupied, Part, Plan, Windowed, moments_of
 from faults.kinds.drawing import Drawn, Plain, draw_window
 from faults.kinds.fields import Requirement, Validator, distinct, means
 from faults.kinds.wording import seconds, share, who
@@ -34,6 +34,7 @@ class ClockFault(Windowed, kw_only=True, frozen=True):
 
     cells: ClassVar[Cells] = TIMESTAMPS
     family: ClassVar[Family] = "clock"
+    reaches: ClassVar[tuple[Part, ...]] = ("clocks",)
 
     validators: Annotated[tuple[Validator, ...], means("The validators whose clocks are wrong.")]
 

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 from faults.injection.context import FaultContext
 from faults.injection.edges import Edge
 from faults.injection.links import all_links, both_ways, clog_window
-from faults.kinds.base import Family, Plan, Windowed
+from faults.kinds.base import Family, Part, Plan, Windowed
 from faults.kinds.drawing import CHANNELS, Drawn, Plain, draw_window
 from faults.kinds.fields import (
     Link,
@@ -28,6 +28,7 @@ class Clog(Windowed, tag="clog", kw_only=True, frozen=True):
 
     counts: ClassVar[str] = "messages held"
     family: ClassVar[Family] = "network"
+    reaches: ClassVar[tuple[Part, ...]] = ("links",)
 
     validators: Annotated[tuple[Validator, ...], means("All links of these validators are clogged.")] = ()
     way: Annotated[

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 from faults.coverage.required import VERIFYING, Cells
 from faults.injection.context import FaultContext
 from faults.injection.edges import Edge
-from faults.kinds.base import Outage
+from faults.kinds.base import Outage, Part
 from faults.kinds.drawing import Drawn, Plain, draw_brief_outage, draw_outage_of_one, draw_validator
 from faults.kinds.fields import Validator, means
 from faults.kinds.wording import seconds
@@ -18,6 +18,7 @@ class Crash(Outage, tag="crash", kw_only=True, frozen=True):
 
     counts: ClassVar[str] = "restarts"
     cells: ClassVar[Cells] = VERIFYING
+    reaches: ClassVar[tuple[Part, ...]] = ("power",)
     only_stops: ClassVar[bool] = True
 
     validator: Annotated[Validator, means("The validator that stops.")]

@@ -8,7 +8,7 @@ from faults.coverage.required import Cells
 from faults.injection.context import FaultContext
 from faults.injection.edges import Edge, window
 from faults.injection.power import Watch
-from faults.kinds.base import DOWN, Family, Occupied, Plan, Windowed
+from faults.kinds.base import DOWN, Family, Occupied, Part, Plan, Windowed
 from faults.kinds.drawing import Drawn, Plain, draw_another, draw_validator, draw_window
 from faults.kinds.fields import Milliseconds, NotNegative, Positive, Requirement, Validator, distinct, means
 from faults.kinds.wording import seconds, who
@@ -34,6 +34,7 @@ class CrashAtBoundary(Windowed, tag="crash-at-boundary", kw_only=True, frozen=Tr
     counts: ClassVar[str] = "restarts"
     cells: ClassVar[Cells] = (("verifying", "voter"), ("finalizing", "voter"))
     family: ClassVar[Family] = "machine"
+    reaches: ClassVar[tuple[Part, ...]] = ("power",)
 
     validator: Annotated[
         Validator,

@@ -7,7 +7,7 @@ from faults.coverage.required import MESSAGES, Cells
 from faults.injection.context import FaultContext
 from faults.injection.edges import Edge
 from faults.injection.links import cut_window
-from faults.kinds.base import Family, Plan, Windowed
+from faults.kinds.base import Family, Part, Plan, Windowed
 from faults.kinds.drawing import Drawn, Plain, draw_in_flight, draw_window
 from faults.kinds.fields import InFlight, Link, Requirement, means, sound_links
 from faults.kinds.wording import IN_FLIGHT
@@ -20,6 +20,7 @@ class Cut(Windowed, tag="cut", kw_only=True, frozen=True):
     counts: ClassVar[str] = "messages lost"
     cells: ClassVar[Cells] = MESSAGES
     family: ClassVar[Family] = "network"
+    reaches: ClassVar[tuple[Part, ...]] = ("links",)
 
     links: Annotated[tuple[Link, ...], means("Pairs `[from, to]`; the way back stays whole unless it is named too.")]
     in_flight: Annotated[

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from faults.coverage.required import VOTING, Cells
 from faults.injection.context import FaultContext
 from faults.injection.edges import Edge
-from faults.kinds.base import Family, Occupied, Plan, Windowed
+from faults.kinds.base import Family, Occupied, Part, Plan, Windowed
 from faults.kinds.drawing import Drawn, Plain, draw_validator, draw_window
 from faults.kinds.fields import (
     FileGroup,
@@ -30,6 +30,7 @@ class DiskFault(Windowed, kw_only=True, frozen=True):
     """A fault of one validator's disk; most of them are a condition of its medium."""
 
     family: ClassVar[Family] = "disk"
+    reaches: ClassVar[tuple[Part, ...]] = ("disks",)
     touches_disk: ClassVar[bool] = True
     restarts_halted: ClassVar[bool] = False
     """Whether the operator restarts a validator at the end that has stopped over its disk."""
@@ -112,6 +113,7 @@ class IoErrorFault(DiskFault, tag="io-error", kw_only=True, frozen=True):
 
     counts: ClassVar[str] = "failures"
     cells: ClassVar[Cells] = ()
+    reaches: ClassVar[tuple[Part, ...]] = ("power", "disks")
     restarts_halted: ClassVar[bool] = True
 
     read_ppm: Annotated[PartsPerMillion, means("Reads that fail.")] = 0
@@ -140,6 +142,7 @@ class DiskFull(DiskFault, tag="disk-full", kw_only=True, frozen=True):
 
     counts: ClassVar[str] = "appends that did not fit"
     cells: ClassVar[Cells] = (("verifying", "voter"),)
+    reaches: ClassVar[tuple[Part, ...]] = ("power", "disks")
     restarts_halted: ClassVar[bool] = True
 
     spare_bytes: Annotated[NotNegative, means("The bytes that fit in beyond those at the start.")] = 0
@@ -158,6 +161,7 @@ class SlowDisk(DiskFault, tag="slow-disk", kw_only=True, frozen=True):
 
     counts: ClassVar[str] = "syncs"
     cells: ClassVar[Cells] = (*VOTING, ("certifying", "leader"), ("certifying", "voter"))
+    reaches: ClassVar[tuple[Part, ...]] = ("pace",)
 
     factor: Annotated[Positive, means("How many times as long a sync takes.")] = 1
     extra_ms: Annotated[Milliseconds, means("What a sync takes on top.")] = 0
@@ -191,6 +195,7 @@ class TornWrites(Windowed, tag="torn-writes", kw_only=True, frozen=True):
     counts: ClassVar[str] = "files of which a part was left"
     cells: ClassVar[Cells] = (("verifying", "voter"), ("certifying", "voter"))
     family: ClassVar[Family] = "disk"
+    reaches: ClassVar[tuple[Part, ...]] = ("disks",)
     touches_disk: ClassVar[bool] = True
     restarts_halted: ClassVar[bool] = False
 

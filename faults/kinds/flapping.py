@@ -7,7 +7,7 @@ from faults.coverage.required import CUTS, Cells
 from faults.injection.context import FaultContext
 from faults.injection.edges import Edge
 from faults.injection.links import crossing_links, cut_window
-from faults.kinds.base import Family, Plan, Windowed, moments_of, windows_ms
+from faults.kinds.base import Family, Part, Plan, Windowed, moments_of, windows_ms
 from faults.kinds.drawing import Drawn, Plain, draw_groups, draw_window
 from faults.kinds.fields import Positive, Requirement, Validator, distinct, means
 from faults.kinds.partition import split
@@ -21,6 +21,7 @@ class Flapping(Windowed, tag="flapping", kw_only=True, frozen=True):
     counts: ClassVar[str] = "messages lost"
     cells: ClassVar[Cells] = CUTS
     family: ClassVar[Family] = "network"
+    reaches: ClassVar[tuple[Part, ...]] = ("links",)
 
     groups: Annotated[tuple[tuple[Validator, ...], ...], means("Lists of validators, as in `partition`.")]
     cut_ms: Annotated[Positive, means("How long the links are cut each time.")]

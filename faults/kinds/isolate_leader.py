@@ -7,7 +7,7 @@ from faults.coverage.required import VERIFYING, Cells
 from faults.injection.context import FaultContext
 from faults.injection.edges import Edge, window
 from faults.injection.links import crossing_links, cut
-from faults.kinds.base import Family, Plan, Windowed, moments_of, windows_ms
+from faults.kinds.base import Family, Part, Plan, Windowed, moments_of, windows_ms
 from faults.kinds.drawing import Drawn, Plain, draw_window
 from faults.kinds.fields import Milliseconds, Requirement, both_or_neither, means
 from faults.kinds.wording import seconds
@@ -22,6 +22,7 @@ class IsolateLeader(Windowed, tag="isolate-leader", kw_only=True, frozen=True):
     counts: ClassVar[str] = "messages lost"
     cells: ClassVar[Cells] = (*VERIFYING, ("voted", "leader"), ("leaving", "voter"))
     family: ClassVar[Family] = "network"
+    reaches: ClassVar[tuple[Part, ...]] = ("links",)
 
     cut_ms: Annotated[
         Milliseconds,

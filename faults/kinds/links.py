@@ -8,7 +8,7 @@ from faults.coverage.required import MESSAGES, Cells
 from faults.injection.context import FaultContext
 from faults.injection.edges import Edge, window
 from faults.injection.links import all_links, both_ways
-from faults.kinds.base import Family, Plan, Windowed
+from faults.kinds.base import Family, Part, Plan, Windowed
 from faults.kinds.drawing import CHANNELS, Drawn, Plain, draw_window
 from faults.kinds.fields import (
     Link,
@@ -41,6 +41,7 @@ class Links(Windowed, tag="links", kw_only=True, frozen=True):
     counts: ClassVar[str] = "messages changed, doubled or lost"
     cells: ClassVar[Cells] = MESSAGES
     family: ClassVar[Family] = "network"
+    reaches: ClassVar[tuple[Part, ...]] = ("links",)
 
     start_ms: Start = 0
     between: Annotated[tuple[Link, ...], means("Pairs `[a, b]`, both directions; left out: all links.")] = ()

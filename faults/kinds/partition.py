@@ -7,7 +7,7 @@ from faults.coverage.required import CUTS, Cells
 from faults.injection.context import FaultContext
 from faults.injection.edges import Edge
 from faults.injection.links import clog_window, crossing_links, cut_window, rule_window
-from faults.kinds.base import Family, Plan, Windowed
+from faults.kinds.base import Family, Part, Plan, Windowed
 from faults.kinds.drawing import Drawn, Plain, draw_groups, draw_in_flight, draw_window
 from faults.kinds.fields import InFlight, Milliseconds, Requirement, Validator, distinct, means
 from faults.kinds.wording import IN_FLIGHT, braced, join, seconds
@@ -25,6 +25,7 @@ class Partition(Windowed, tag="partition", kw_only=True, frozen=True):
     counts: ClassVar[str] = "messages lost, held or delayed"
     cells: ClassVar[Cells] = CUTS
     family: ClassVar[Family] = "network"
+    reaches: ClassVar[tuple[Part, ...]] = ("links",)
 
     groups: Annotated[
         tuple[tuple[Validator, ...], ...],

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from faults.coverage.required import TIMESTAMPS, Cells
 from faults.injection.context import FaultContext
 from faults.injection.edges import Edge, window
-from faults.kinds.base import Family, Occupied, Plan, Windowed, moments_of, windows_ms
+from faults.kinds.base import Family, Occupied, Part, Plan, Windowed, moments_of, windows_ms
 from faults.kinds.drawing import Drawn, Plain, draw_another, draw_validator, draw_window
 from faults.kinds.fields import Milliseconds, Requirement, Validator, both_or_neither, distinct, means
 from faults.kinds.wording import seconds, who
@@ -25,6 +25,7 @@ class Pause(Windowed, tag="pause", kw_only=True, frozen=True):
     )
     cells: ClassVar[Cells] = TIMESTAMPS
     family: ClassVar[Family] = "machine"
+    reaches: ClassVar[tuple[Part, ...]] = ("pace",)
 
     validator: Annotated[Validator, means("The validator that stands still.")]
     also: Annotated[tuple[Validator, ...], means("Others that stand still with it.")] = ()

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from faults.kind_registry import KindRegistry, is_kind
-from faults.kinds.base import Fault
+from faults.kinds.base import Fault, problem_of
 
 _LISTED_FIRST: Final = (
     *("partition", "cut", "clog", "swizzle_clog", "flapping", "isolate_leader", "links", "rule"),
@@ -30,7 +30,7 @@ def _built_in() -> Iterator[type[Fault]]:
         )
 
 
-FAULTS: Final = KindRegistry("fault", Fault, ("inject", "span", "describe"), _built_in())
+FAULTS: Final = KindRegistry("fault", Fault, ("inject", "span", "describe"), _built_in(), problem_of=problem_of)
 
 
 def decode_fault(entry: object) -> Fault:

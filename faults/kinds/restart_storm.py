@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, NamedTuple
 from faults.coverage.required import Cells
 from faults.injection.context import FaultContext
 from faults.injection.edges import Edge
-from faults.kinds.base import DOWN, Family, Occupied, Plan, Windowed
+from faults.kinds.base import DOWN, Family, Occupied, Part, Plan, Windowed
 from faults.kinds.drawing import Drawn, Plain, draw_window
 from faults.kinds.fields import Milliseconds, Positive, Requirement, Validator, distinct, means
 from faults.kinds.wording import seconds, who
@@ -32,6 +32,7 @@ class RestartStorm(Windowed, tag="restart-storm", kw_only=True, frozen=True):
     counts: ClassVar[str] = "restarts"
     cells: ClassVar[Cells] = (("awaiting-proposal", "voter"),)
     family: ClassVar[Family] = "machine"
+    reaches: ClassVar[tuple[Part, ...]] = ("power",)
 
     validators: Annotated[
         tuple[Validator, ...],

@@ -10,7 +10,7 @@ from faults.coverage.required import MESSAGES, Cells
 from faults.injection.context import FaultContext
 from faults.injection.edges import Edge
 from faults.injection.links import all_links, impose
-from faults.kinds.base import Family, Plan, Windowed
+from faults.kinds.base import Family, Part, Plan, Windowed
 from faults.kinds.drawing import Drawn, Plain, draw_window
 from faults.kinds.fields import Link, Milliseconds, Range, Requirement, Validator, distinct, known_messages, means
 from faults.kinds.simplex_messages import BLOCK_CERTIFICATES, FINALITY, LAST_VOTES, LEAVING_VOTES, VOTES
@@ -32,6 +32,7 @@ class Rule(Windowed, tag="rule", kw_only=True, frozen=True):
     counts: ClassVar[str] = "messages dropped, held, delayed or recorded"
     cells: ClassVar[Cells] = MESSAGES
     family: ClassVar[Family] = "network"
+    reaches: ClassVar[tuple[Part, ...]] = ("links",)
 
     action: Annotated[
         RuleAction,

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from faults.coverage.required import VOTING, Cells
 from faults.injection.context import FaultContext
 from faults.injection.edges import Edge
-from faults.kinds.base import Family, Occupied, Windowed
+from faults.kinds.base import Family, Occupied, Part, Windowed
 from faults.kinds.drawing import Drawn, Plain, draw_validator, draw_window
 from faults.kinds.fields import Factor, Validator, means
 from network.draw import Draw
@@ -19,6 +19,7 @@ class Slow(Windowed, tag="slow", kw_only=True, frozen=True):
     counts: ClassVar[str] = "pieces of work that took longer; work that had begun before takes its time"
     cells: ClassVar[Cells] = VOTING
     family: ClassVar[Family] = "machine"
+    reaches: ClassVar[tuple[Part, ...]] = ("pace",)
 
     validator: Annotated[Validator, means("The validator that is slow, over restarts as well.")]
     factor: Annotated[Factor, means("How many times as long its work takes.")]

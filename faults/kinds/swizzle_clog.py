@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, NamedTuple
 from faults.injection.context import FaultContext
 from faults.injection.edges import Edge
 from faults.injection.links import all_links, both_ways, clog_window
-from faults.kinds.base import Family, Plan, Windowed
+from faults.kinds.base import Family, Part, Plan, Windowed
 from faults.kinds.drawing import Drawn, Plain, draw_window
 from faults.kinds.fields import (
     Link,
@@ -41,6 +41,7 @@ class SwizzleClog(Windowed, tag="swizzle-clog", kw_only=True, frozen=True):
 
     counts: ClassVar[str] = "messages held; one that passes from one clog to another counts twice"
     family: ClassVar[Family] = "network"
+    reaches: ClassVar[tuple[Part, ...]] = ("links",)
 
     validators: Annotated[
         tuple[Validator, ...],

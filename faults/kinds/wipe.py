@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from faults.injection.context import FaultContext
 from faults.injection.edges import Edge, window
-from faults.kinds.base import Outage
+from faults.kinds.base import Outage, Part
 from faults.kinds.drawing import Drawn, draw_outage_of_one
 from faults.kinds.fields import Milliseconds, Validator, means
 from faults.kinds.wording import seconds
@@ -16,6 +16,7 @@ class Wipe(Outage, tag="wipe", kw_only=True, frozen=True):
     """Cut the power of one validator, put an empty disk in, and switch it on again."""
 
     counts: ClassVar[str] = "restarts"
+    reaches: ClassVar[tuple[Part, ...]] = ("power", "disks")
     touches_disk: ClassVar[bool] = True
     destroys_synced: ClassVar[bool] = True
 

@@ -45,6 +45,7 @@ def test_the_example_of_the_page_takes_effect():
 
     assert (found.verdict, found.figures["fault_deaf-3"] > 10) == ("passed", True), found.headline
     assert check_named(found, "faults-effective").status == "passed"
+    assert check_named(found, "audit").summary.endswith("; not audited: links from 2,000,000 us on (fault deaf-3)")
 
 
 def test_a_fault_without_effect_is_inconclusive():
@@ -121,6 +122,13 @@ class TestAddFault:
 
         with pytest.raises(ValueError, match="'mute' of other has no inject"):
             FAULTS.add(Mute, plugin="other")
+
+    @pytest.mark.parametrize("reaches", ["links", ("link",), ("links", 3)])
+    def test_a_kind_that_reaches_what_there_is_not_is_refused(self, reaches, deaf):
+        other = type("Other", (deaf,), {"reaches": reaches}, tag="other", frozen=True, kw_only=True)
+
+        with pytest.raises(ValueError, match=r"'other' of other reaches .* it must be a tuple of links, power, pace,"):
+            FAULTS.add(other, plugin="other")
 
     @pytest.mark.parametrize("kind", [Fault, int, "Deaf"])
     def test_a_class_that_is_no_kind_is_refused(self, kind):

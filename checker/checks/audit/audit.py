@@ -4,9 +4,7 @@ The other checks believe the test bed: that a cut was a cut, a crash a crash and
 """
 
 from checker.checks.audit.following import FollowedRun
-from checker.checks.audit.plan import TestBedPlan
 from checker.checks.audit.specimens import find_faults
-from checker.checks.audit.steps import KNOWN_KINDS
 from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.results import CheckResult
@@ -24,7 +22,7 @@ class Audit(Check):
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)
         plan = run.test_bed
-        is_asked = plan is not None and plan.is_whole and _is_known(plan)
+        is_asked = plan is not None and plan.is_whole
         self._seed = 0 if plan is None else plan.seed
         self._followed = FollowedRun(plan, self.tally.fail) if plan is not None and is_asked else None
 
@@ -35,7 +33,7 @@ class Audit(Check):
 
     @property
     def is_asked(self) -> bool:
-        """Whether all of the plan can be audited, and the run has its beginning."""
+        """Whether there is a plan, and the run has its beginning."""
         return self._followed is not None
 
     def finish(self) -> CheckResult:
@@ -47,8 +45,3 @@ class Audit(Check):
             self.tally.fail(f"tried on a specimen, an instrument is wrong: {fault}")
         self.tally.compared += done.compared
         return self.tally.result(done.told)
-
-
-def _is_known(plan: TestBedPlan) -> bool:
-    """Return whether every fault of the plan is of a kind that can be audited."""
-    return all(fault["kind"] in KNOWN_KINDS for fault in plan.enabled().values())

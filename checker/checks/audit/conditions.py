@@ -83,6 +83,7 @@ class AuditedLink:
 
     __slots__ = (
         *("conditions", "destination", "due", "ends", "evicted", "is_plain", "latency", "loss_ppm", "noted"),
+        *("freed", "loose_from"),
         *(
             "own_draws",
             "reorder_ppm",
@@ -117,6 +118,9 @@ class AuditedLink:
         """By ordinal what the trace has to say next of a message: the kind of event, the reason, the condition."""
         self.evicted: dict[int, None] = {}
         self.reset_below, self.reset_by = 0, ""
+        self.loose_from = 0
+        """Where links are left out, only drops are foreseen of messages from this one on, and of those in `freed`."""
+        self.freed: dict[int, None] = {}
         self._chance = chance
         self._subject = f"{ends[0]}->{ends[1]}"
         self._streams: dict[str, AuditedDraws] = {}

@@ -5,11 +5,12 @@ from typing import Final, NamedTuple
 
 from checker.checks.audit.clients import AuditedClients
 from checker.checks.audit.draws import AuditedChance
+from checker.checks.audit.left_out import LeftOut
 from checker.checks.audit.machines import Machines
 from checker.checks.audit.moments import SeenMoments, with_both
 from checker.checks.audit.moving import MOVE, BoundaryCrash, CurrentLeader, Isolation
 from checker.checks.audit.plan import MILLISECOND_US, TestBedPlan
-from checker.checks.audit.steps import AuditBench, PlannedStep, steps_of
+from checker.checks.audit.steps import KNOWN_KINDS, AuditBench, PlannedStep, steps_of
 from checker.checks.audit.traffic import Fail, MessageLedger
 from faults.events import FaultEdge, Healed
 from network.events import Event, Handlers, TraceEvent
@@ -43,15 +44,16 @@ class FollowedRun:
     """One run, and the plan that its log has to follow from.
 
     Args:
-        plan: The plan, all of whose faults are of known kinds.
+        plan: The plan; what its faults of other kinds may reach is left out.
         fail: Notes a failure.
     """
 
     def __init__(self, plan: TestBedPlan, fail: Fail) -> None:
         self._fail = fail
         chance = AuditedChance(plan.seed)
-        self._traffic = MessageLedger(plan, chance, fail)
-        self._machines = Machines(plan, self._traffic, fail)
+        self._left_out = LeftOut(plan, KNOWN_KINDS)
+        self._traffic = MessageLedger(plan, chance, self._left_out, fail)
+        self._machines = Machines(plan, self._traffic, self._left_out, fail)
         self._clients = AuditedClients(plan.validators, self._traffic, fail)
         bench = AuditBench(plan, chance, self._traffic, self._machines)
         faults = plan.enabled()
@@ -136,6 +138,10 @@ class FollowedRun:
         if name in self._boundaries and edge.edge == self._boundaries[name].boundary:
             insort(self._steps[name], self._boundaries[name].strike(now_us, self._fail), key=_time_of)
             return
+        if self._left_out.is_foreign(name):
+            self._left_out.begin(name, now_us)
+            self._traffic.leave_out()
+            return
         steps = self._steps.get(name, [])
         step = steps.pop(0) if steps else None
         if step is None or (step.at_us, step.edge) != (now_us, edge.edge):
@@ -155,7 +161,7 @@ class FollowedRun:
 
     def finish(self) -> FollowedCounts:
         """Require what was owed until the end, and return what has been compared."""
-        traffic, machines = self._traffic, self._machines
+        traffic, machines, left_out = self._traffic, self._machines, self._left_out
         end_us = max(self._last_us, traffic.last_us)
         machines.settle(end_us)
         for isolation in self._isolations.values():
@@ -168,12 +174,14 @@ class FollowedRun:
         self._clients.finish(end_us)
         counts, done = traffic.counts, machines.counts
         compared = counts["sent"] + sum(done.values()) + self._edges + self._clients.submitted
+        ends = f"{counts['delivered']:,} delivered, {counts['dropped']:,} dropped"
+        if "links" not in left_out.since:
+            ends += f", {counts['held']:,} held, {under_way:,} on their way, {counts['copied']:,} copies"
         return FollowedCounts(
             compared,
-            f"{counts['sent']:,} messages: {counts['delivered']:,} delivered, {counts['dropped']:,} dropped, "
-            f"{counts['held']:,} held, {under_way:,} on their way, {counts['copied']:,} copies; "
+            f"{counts['sent']:,} messages: {ends}; "
             f"{done['work']:,} pieces of work, {done['timers']:,} timers, {done['starts']:,} starts "
-            f"and {self._edges:,} edges of faults as planned",
+            f"and {self._edges:,} edges of faults as planned{left_out.told()}",
         )
 
 

@@ -1,7 +1,7 @@
 """The plan of a run as plain data: what the audit is given beside the trace."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from checker.checks.audit.draws import AuditedLatency
@@ -26,6 +26,7 @@ class TestBedPlan:
         validators: The number of validators.
         network: The section `network`.
         faults: The faults by name, in the order of the plan.
+        reaches: By name, the parts of the test bed that a fault may touch; needed for faults of plug-ins.
         observers: By number, the section of each observer.
         payload_bytes_max: A longer message is dropped.
         is_whole: Whether the run begins at its beginning, and not where an earlier process ended.
@@ -40,6 +41,7 @@ class TestBedPlan:
     faults: Mapping[str, Plain]
     observers: Mapping[int, Plain]
     payload_bytes_max: int
+    reaches: Mapping[str, Collection[str]] = field(default_factory=dict)
     is_whole: bool = True
 
     def enabled(self) -> dict[str, Plain]:

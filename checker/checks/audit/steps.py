@@ -1,6 +1,6 @@
 """The steps of each fault: when they are due, what the trace calls them, and what they do (docs/faults.md).
 
-A step of a kind that the audit does not know (of a plug-in) does nothing here; then the run is not audited.
+A kind that the audit does not know, of a plug-in, has no steps here: `left_out` says what follows from that.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -353,7 +353,7 @@ _KINDS: Final[dict[str, Callable[[AuditBench, str, Plain], Iterator[PlannedStep]
 }
 
 KNOWN_KINDS: Final = (*_KINDS, *MOVING)
-"""Kinds of faults that can be audited."""
+"""Kinds of faults that the audit follows."""
 
 
 def steps_of(bench: AuditBench, name: str, fault: Plain) -> list[PlannedStep]:

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from checker.checks.audit.conditions import AuditedLink, LinkCondition
 from checker.checks.audit.draws import AuditedChance
+from checker.checks.audit.left_out import LeftOut
 from checker.checks.audit.plan import MILLISECOND_US, Link, TestBedPlan
 from network.events import Delivered, Dropped, Event, Handlers, HeldBack, Lost, Released, Sent
 
@@ -41,11 +42,14 @@ class MessageLedger:
     Args:
         plan: The plan.
         chance: The run's chance.
+        left_out: Knows which faults have an effect on messages that cannot be foreseen.
         fail: Notes a failure.
     """
 
-    def __init__(self, plan: TestBedPlan, chance: AuditedChance, fail: Fail) -> None:
+    def __init__(self, plan: TestBedPlan, chance: AuditedChance, left_out: LeftOut, fail: Fail) -> None:
         self._fail = fail
+        self._left_out = left_out
+        self._is_loose = False
         self._payload_bytes_max = plan.payload_bytes_max
         self._nodes = nodes = plan.nodes
         network = plan.network
@@ -139,6 +143,28 @@ class MessageLedger:
             link.due[kept.ordinal] = due_us, kept.sent.checksum, kept.is_changed
         self._kept[name] = stays
 
+    def leave_out(self) -> None:
+        """Foresee no more than losses and drops of what is sent from now on, if links are left out and were not yet.
+
+        What is held now may be held by others later: of that nothing is foreseen. Nor is it of pauses, if pace is left
+        out.
+        """
+        if "pace" in self._left_out.since:
+            self.is_paused = [False] * self._nodes
+        if "links" in self._left_out.since and not self._is_loose:
+            self._is_loose = True
+            for link in self._links.values():
+                link.loose_from = link.sent
+            for name, kept in self._kept.items():
+                for each in kept:
+                    each.link.freed[each.ordinal] = None
+                self._kept[name] = []
+
+    def _is_free(self, link: AuditedLink, ordinal: int) -> bool:
+        """Return whether nothing is foreseen of a message but that it is not dropped."""
+        message = ordinal & _ORDINALS
+        return self._is_loose and message not in link.noted and (message >= link.loose_from or ordinal in link.freed)
+
     # Messages, as the trace has them
 
     def send(self, event: Event, sent: Sent) -> None:
@@ -155,15 +181,17 @@ class MessageLedger:
         self.last_us = now_us
         if sent.length > self._payload_bytes_max:
             link.noted[ordinal] = "drop", "oversize", ""
-        elif link.is_plain:
-            link.due[ordinal] = now_us + link.own_us(ordinal), sent.checksum, False
-        else:
+        elif not link.is_plain:
             self._send_under_conditions(link, sent, now_us)
+        elif not self._is_loose:
+            link.due[ordinal] = now_us + link.own_us(ordinal), sent.checksum, False
 
     def _send_under_conditions(self, link: AuditedLink, sent: Sent, now_us: int) -> None:
         fate, ordinal = link.fate(sent, now_us), sent.ordinal
         if fate.dropped:
             link.noted[ordinal] = "drop", fate.dropped, fate.by
+            return
+        if self._is_loose:
             return
         if fate.is_held:
             link.noted[ordinal] = "hold", "", fate.by
@@ -197,7 +225,7 @@ class MessageLedger:
         if arrived < self.arrived[event.node]:
             self._fail(f"message {_named(link, ordinal)} was delivered at {now_us:,} us behind one of a later place")
         self.arrived[event.node] = arrived
-        if due is None or due[0] != now_us:
+        if due[0] != now_us if due is not None else not self._is_free(link, ordinal):
             self._report_arrival(link, ordinal, now_us, due)
         elif not self.is_on[event.node]:
             self._fail(f"message {_named(link, ordinal)} was delivered at {now_us:,} us to a validator that was off")
@@ -205,7 +233,7 @@ class MessageLedger:
             self._fail(
                 f"message {_named(link, ordinal)} was delivered although {link.reset_by} lost what was under way"
             )
-        elif due[1] and (due[1] != delivered.checksum) != due[2]:
+        elif due is not None and due[1] and (due[1] != delivered.checksum) != due[2]:
             change = "was to be changed and was not" if due[2] else "was changed"
             self._fail(f"message {_named(link, ordinal)} {change} on its way", at_us=now_us)
 
@@ -215,11 +243,16 @@ class MessageLedger:
         now_us, ordinal = event.at_us, dropped.ordinal
         self.counts["dropped"] += 1
         self.last_us = now_us
+        # Whom a full queue throws out follows from when messages arrive.
+        if self._left_out.is_condition(dropped.condition) or (self._is_loose and dropped.reason == "queue"):
+            link.noted.pop(ordinal, None)
+            link.due.pop(ordinal, None)
+            return
         if dropped.reason != "down":
             self._compare_note(link, ordinal, ("drop", dropped.reason, dropped.condition), now_us)
             return
         due = link.due.pop(ordinal, None)
-        if due is None or due[0] != now_us:
+        if due[0] != now_us if due is not None else not self._is_free(link, ordinal):
             self._report_arrival(link, ordinal, now_us, due)
         elif self.is_on[dropped.destination]:
             self._fail(f"message {_named(link, ordinal)} found validator {dropped.destination} off, which was on")
@@ -230,7 +263,9 @@ class MessageLedger:
         due = link.due.pop(lost.ordinal, None)
         self.counts["dropped"] += 1
         self.last_us = event.at_us
-        if due is None or due[0] != event.at_us:
+        if self._left_out.is_condition(lost.condition):
+            return
+        if due[0] != event.at_us if due is not None else not self._is_free(link, lost.ordinal):
             self._report_arrival(link, lost.ordinal, event.at_us, due)
         elif lost.ordinal & _ORDINALS >= link.reset_below or lost.condition != link.reset_by:
             self._fail(
@@ -240,12 +275,14 @@ class MessageLedger:
     def hold(self, event: Event, held: HeldBack) -> None:
         """Compare a message that is kept back with its fate."""
         link = self._links[event.node * self._nodes + held.destination]
-        self._compare_note(link, held.ordinal, ("hold", "", held.condition), event.at_us)
+        if not self._is_free(link, held.ordinal):
+            self._compare_note(link, held.ordinal, ("hold", "", held.condition), event.at_us)
 
     def release_one(self, event: Event, released: Released) -> None:
         """Compare a release with those that are due."""
         link = self._links[event.node * self._nodes + released.destination]
-        self._compare_note(link, released.ordinal, ("release", "", released.condition), event.at_us)
+        if not self._is_free(link, released.ordinal):
+            self._compare_note(link, released.ordinal, ("release", "", released.condition), event.at_us)
 
     def _compare_note(self, link: AuditedLink, ordinal: int, found: tuple[str, str, str], now_us: int) -> None:
         expected = link.noted.pop(ordinal, None)
