@@ -33,6 +33,7 @@ from checker.checks.expectations import (
     ExpectedRecovery,
     ExpectedRules,
     ModesEffective,
+    MutantsEffective,
 )
 from checker.checks.faults_effective import FaultsEffective
 from checker.checks.final_disks import FinalDisks
@@ -140,6 +141,7 @@ CHECKS: Final[tuple[type[Check], ...]] = (
     ExpectedModes,
     ExpectedRules,
     ModesEffective,
+    MutantsEffective,
     WorkloadsEffective,
 )
 """Every check of a run, in the order of their results."""

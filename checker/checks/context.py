@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from checker.checks.audit.plan import TestBedPlan
-from checker.checks.observations import NO_DISK_FAULTS, ChainRules, DiskFaults, FaultOutcome, ReadBack
+from checker.checks.observations import NO_DISK_FAULTS, ChainRules, DiskFaults, FaultOutcome, IdleMutant, ReadBack
 from checker.checks.parts.trial import Trial
 from checker.checks.planned import NOT_PLANNED, PlannedRun
 from checker.record.cold_replay import ColdReplay
@@ -149,6 +149,7 @@ class RunEnd:
         replica_modes: By observer, the number of acts of its replica mode.
         duties: By replica and kind of act, the acts of each replica mode that may not be idle.
         rules: By label, how often each cell of the rule coverage was reached.
+        idle_mutants: The mutants of the run, if they replace callables and none of these was called.
     """
 
     reason: str = ""
@@ -163,6 +164,7 @@ class RunEnd:
     replica_modes: Mapping[str, int] = field(default_factory=dict)
     duties: Mapping[str, int] = field(default_factory=dict)
     rules: Mapping[str, int] = field(default_factory=dict)
+    idle_mutants: Sequence[IdleMutant] = ()
 
 
 @dataclass(slots=True, kw_only=True)

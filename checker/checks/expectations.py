@@ -15,6 +15,7 @@ import msgspec
 from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.checks.mirror import SettledBlock
+from checker.checks.observations import IdleMutant
 from checker.checks.rules.registry import rules_of_others
 from checker.results import CheckResult, ExitClass
 from network.events import Delivered, Event, Handlers
@@ -334,6 +335,29 @@ class ModesEffective(LeastCounts):
     def counts(self) -> Mapping[str, int]:
         """The number of acts of each replica, by kind."""
         return self.run.end.duties
+
+
+class MutantsEffective(Check):
+    """A run whose mutants replace callables alone calls one of these in a step of its holder, or is inconclusive."""
+
+    name = "mutants-effective"
+    exit_class: ClassVar[ExitClass] = "inconclusive"
+    counts_one_process = True
+
+    @property
+    def is_asked(self) -> bool:
+        """Return whether all mutants of the run were idle."""
+        return bool(self.run.end.idle_mutants)
+
+    def finish(self) -> CheckResult:
+        """Return the result."""
+        return self.tally.inconclusive("; ".join(map(_told_idle, self.run.end.idle_mutants)))
+
+
+def _told_idle(mutant: IdleMutant) -> str:
+    holders = f"replica{'s' if len(mutant.holders) > 1 else ''} {', '.join(map(str, mutant.holders))}"
+    steps = f"any step of {holders}" if mutant.holders else "the run"
+    return f"mutant {mutant.name} replaces {' and '.join(mutant.replaces)}, not called in {steps}"
 
 
 def _of_each(workload: str) -> str:

@@ -74,6 +74,14 @@ class DiskFaults(NamedTuple):
     destroyed: Collection[int] = ()
 
 
+class IdleMutant(NamedTuple):
+    """A mutant of a run, the attributes that it replaces, and the replicas that hold it; none: the test bed does."""
+
+    name: str
+    replaces: Sequence[str]
+    holders: Sequence[int]
+
+
 NO_DISK_FAULTS: Final = DiskFaults()
 """A plan without a fault of any disk."""
 

@@ -5,9 +5,10 @@ which they show belong here: the campaign that searches for them is in cluster/c
 any mutant.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+from checker.checks.observations import IdleMutant
 from checker.mutants import (
     bed,
     bids,
@@ -31,8 +32,7 @@ from checker.mutants import (
     trusting,
     unshared,
 )
-from checker.mutants.mutant import MissingTargetError, Mutant, Swaps, validator_with
-from validators.settings import ValidatorFactory
+from checker.mutants.mutant import MissingTargetError, Mutant, factory_with, name_of, swaps_of
 
 _FILES: Final = (
     *(scheduler, lane, gba_auction, edges, execution, phases, state),
@@ -61,16 +61,35 @@ CATALOGUE: Final[Mapping[str, Mutant]] = {mutant.name: mutant for mutant in MUTA
 """Every mutant by its name."""
 
 
-def factories_of(mutants: Mapping[str, Sequence[int]]) -> dict[int, ValidatorFactory]:
-    """Return the factory of each validator that has mutants; `mutants` maps their names to validators."""
-    own = {name: nodes for name, nodes in mutants.items() if not CATALOGUE[name].is_of_run}
-    nodes = sorted({node for validators in own.values() for node in validators})
-    return {node: validator_with([CATALOGUE[name] for name in own if node in own[name]]) for node in nodes}
+class PlacedMutants:
+    """The mutants of one run, each in the steps of its holders, or in place for the whole run if it is the test bed's.
+
+    Args:
+        mutants: By name the replicas that hold each mutant.
+
+    Attributes:
+        factories: The factory of each replica that holds a mutant.
+        of_run: The context of the whole run.
+    """
+
+    def __init__(self, mutants: Mapping[str, Sequence[int]]) -> None:
+        self._holders: Final = {name: nodes for name, nodes in mutants.items() if nodes or CATALOGUE[name].is_of_run}
+        own = {name: nodes for name, nodes in self._holders.items() if not CATALOGUE[name].is_of_run}
+        nodes = sorted({node for holders in own.values() for node in holders})
+        steps = {node: swaps_of(CATALOGUE[name] for name in own if node in own[name]) for node in nodes}
+        self.factories: Final = {node: factory_with(swaps) for node, swaps in steps.items()}
+        self.of_run: Final = swaps_of(CATALOGUE[name] for name in self._holders if name not in own)
+        self._placed: Final = (self.of_run, *steps.values())
+
+    def idle(self) -> tuple[IdleMutant, ...]:
+        """Return all mutants if none of their replacements has been called; nothing if one was, or may have been."""
+        if any(swaps.is_called for swaps in self._placed):
+            return ()
+        found = ((CATALOGUE[name], tuple(nodes)) for name, nodes in self._holders.items())
+        return tuple(
+            IdleMutant(each.name, tuple(name_of(*target) for target in each.targets), () if each.is_of_run else holders)
+            for each, holders in found
+        )
 
 
-def swaps_of_run(mutants: Iterable[str]) -> Swaps:
-    """Return the context of a whole run: those of its mutants that are the test bed's."""
-    return Swaps([swap for name in mutants if CATALOGUE[name].is_of_run for swap in CATALOGUE[name].swaps()])
-
-
-__all__ = ["CATALOGUE", "MUTANTS", "MissingTargetError", "Mutant", "factories_of", "swaps_of_run"]
+__all__ = ["CATALOGUE", "MUTANTS", "MissingTargetError", "Mutant", "PlacedMutants"]

@@ -11,9 +11,10 @@ replacement; several attributes have as many replacements. A name that is not th
 a mutant that swaps nothing would survive for the wrong reason.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from types import TracebackType
+from functools import wraps
+from types import FunctionType, ModuleType, TracebackType
 from typing import Any, Final, Literal, TypeAlias
 
 from validators.settings import ValidatorFactory
@@ -119,17 +120,44 @@ def original(owner: object, name: str) -> Any:
     return vars(owner)[name]
 
 
-class Swaps:
-    """A context in which some attributes are replaced; it never nests, neither with itself nor with another one."""
+def name_of(owner: object, name: str) -> str:
+    """Return a target as a reader finds it in the code."""
+    if isinstance(owner, ModuleType):
+        return f"{owner.__name__}.{name}"
+    assert isinstance(owner, type), f"a mutant replaces attributes of modules and classes; got {owner!r}"
+    return f"{owner.__module__}.{owner.__qualname__}.{name}"
 
-    __slots__ = ("_originals", "_swaps")
+
+class Swaps:
+    """A context in which some attributes are replaced; it never nests, neither with itself nor with another one.
+
+    Attributes:
+        is_called: Whether a replacement was called, or may have been: nobody can tell who reads a constant.
+    """
+
+    __slots__ = ("_originals", "_swaps", "_watched", "is_called")
 
     def __init__(self, swaps: list[Swap]) -> None:
+        self.is_called = not all(isinstance(each, FunctionType | property) for _, _, each in swaps)
         self._swaps: Final = swaps
+        self._watched: Final = swaps if self.is_called else [(*swap[:2], self._watching(swap[2])) for swap in swaps]
         self._originals: Final[list[Any]] = [original(owner, name) for owner, name, _ in swaps]
 
+    def _watching(self, replacement: Any) -> Any:
+        """Return a replacement that notes that it is called."""
+        if isinstance(replacement, property):
+            return replacement.getter(self._watching(replacement.fget))
+
+        @wraps(replacement)
+        def call(*given: Any, **named: Any) -> Any:
+            self.is_called = True
+            return replacement(*given, **named)
+
+        return call
+
     def __enter__(self) -> None:
-        for owner, name, replacement in self._swaps:
+        # Bare once it is known: what is hot costs no more than its mistake does.
+        for owner, name, replacement in self._swaps if self.is_called else self._watched:
             setattr(owner, name, replacement)
 
     def __exit__(
@@ -139,10 +167,19 @@ class Swaps:
             setattr(owner, name, before)
 
 
+def swaps_of(mutants: Iterable[Mutant]) -> Swaps:
+    """Return the context in which mutants are in place."""
+    return Swaps([swap for each in mutants for swap in each.swaps()])
+
+
+def factory_with(swaps: Swaps) -> ValidatorFactory:
+    """Return a factory for validators that take their steps in a context."""
+    return ValidatorFactory(around=lambda: swaps)
+
+
 def validator_with(mutants: list[Mutant]) -> ValidatorFactory:
     """Return a factory for validators that have these mutants."""
-    swaps = Swaps([swap for each in mutants for swap in each.swaps()])
-    return ValidatorFactory(around=lambda: swaps)
+    return factory_with(swaps_of(mutants))
 
 
 class OtherLedger:

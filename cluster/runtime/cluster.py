@@ -22,7 +22,7 @@ from cluster.runtime.machines import MachineController, MachineSlot
 from cluster.runtime.observers import ObserverController
 from cluster.runtime.progress import Progress, progress_of
 from cluster.runtime.reexecute import ReexecutionError, reexecute
-from cluster.runtime.replicas import factories_of_mutants, factory_of, settings_of, swaps_of_mutants, topology_of
+from cluster.runtime.replicas import RunMutants, factory_of, place_mutants, settings_of, topology_of
 from cluster.scenario.model import Scenario
 from cluster.workloads.planned import transactions_of
 from cluster.workloads.submission import TimedTransaction
@@ -103,6 +103,7 @@ class Cluster:
     is_sharing: bool = True
     disks: Sequence[SimulatedDisk | DirectoryDisk] = field(init=False)
     submissions: Sequence[TimedTransaction] = field(init=False)
+    mutants: RunMutants = field(init=False)
     _applied: list[deque[Executed]] = field(init=False)
     _progress: Progress = field(init=False)
     _keys: ClusterKeys = field(init=False)
@@ -125,14 +126,12 @@ class Cluster:
         self._genesis = genesis_of(self.scenario, self._keys)
         self._adversaries = adversaries_of(self.scenario, self._keys, Chance(self.seed))
         self.disks = self._make_disks()
+        self.mutants = place_mutants(self.scenario.mutants)
         made = [factory_of(self.scenario, node, self._adversaries.get(node)) for node in range(replicas)]
         # A mutant may change what is shared, for itself or for all.
         own = dict(enumerate(sharing(made) if self.is_sharing and not self.scenario.mutants else made))
         # Over the replica mode and not instead of it: a mutant keeps the apply mode of its replica.
-        own |= {
-            node: replace(own[node], around=mutant.around)
-            for node, mutant in factories_of_mutants(self.scenario.mutants).items()
-        }
+        own |= {node: replace(own[node], around=each.around) for node, each in self.mutants.factories.items()}
         self.factories = {**own, **self.factories}
 
     @property
@@ -163,7 +162,7 @@ class Cluster:
 
         Raises CodeChangedError where other code made what is final in the data directory, and this cannot execute it.
         """
-        with swaps_of_mutants(self.scenario.mutants):
+        with self.mutants.of_run:
             return self._run()
 
     def _run(self) -> ClusterRun:

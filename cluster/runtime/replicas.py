@@ -1,11 +1,13 @@
 """The parts and settings of each replica and the links between them, from the scenario."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
+from checker.checks.observations import IdleMutant
 from cluster.scenario.model import Scenario
 from cluster.scenario.sections.longest_chain import LongestChainSection
 from cluster.scenario.sections.replicas import FinalizedOnly, ReplicaSection
@@ -101,19 +103,19 @@ def settings_of(scenario: Scenario, node: int) -> ValidatorSettings:
     )
 
 
-def factories_of_mutants(mutants: Mapping[str, Sequence[int]]) -> dict[int, ValidatorFactory]:
-    """Return the factory of each validator that has mutants; a run without any need not load them."""
+class RunMutants(NamedTuple):
+    """The mutants of a run: the factories of their holders, the context of the whole run, and those that are idle."""
+
+    factories: Mapping[int, ValidatorFactory] = MappingProxyType({})
+    of_run: AbstractContextManager[object] = nullcontext()
+    idle: Callable[[], Sequence[IdleMutant]] = tuple
+
+
+def place_mutants(mutants: Mapping[str, Sequence[int]]) -> RunMutants:
+    """Return the mutants of a run; one without any need not load them."""
     if not mutants:
-        return {}
-    from checker.mutants import factories_of  # noqa: PLC0415
+        return RunMutants()
+    from checker.mutants import PlacedMutants  # noqa: PLC0415
 
-    return factories_of(mutants)
-
-
-def swaps_of_mutants(mutants: Mapping[str, Sequence[int]]) -> AbstractContextManager[object]:
-    """Return the context of a whole run with the mutants of the test bed, if it has any."""
-    if not mutants:
-        return nullcontext()
-    from checker.mutants import swaps_of_run  # noqa: PLC0415
-
-    return swaps_of_run(mutants)
+    placed = PlacedMutants(mutants)
+    return RunMutants(placed.factories, placed.of_run, placed.idle)

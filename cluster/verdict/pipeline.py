@@ -1,8 +1,7 @@
 """Runs a scenario, lets the checks see it, and writes the run directory.
 
-The order matters: the run; then genesis and finalized blocks go to disk; then the cold replay reads
-them there in a process of its own; then the checks of the end; then the verdict. The directory gets
-its name only when all of that is written.
+The order matters: the run; then genesis and finalized blocks go to disk; then the cold replay reads them there in a
+process of its own; then the checks of the end; then the verdict. The directory gets its name when that is written.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -322,6 +321,7 @@ class _Steps:
             replica_modes=replica_modes_of(run),
             duties=work_of(run, self.monitor),
             rules={hit.cell: hit.hits for hit in self._reached(run)},
+            idle_mutants=self.cluster.mutants.idle(),
         )
         return self.monitor.suite.finish(end, self._timed)
 

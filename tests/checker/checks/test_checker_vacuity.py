@@ -159,10 +159,11 @@ SILENT = (
     "timer-lengths",
     "work",
     "parts",
+    "mutants-effective",
 )
 """Checks without a result where nothing happened: no leader had a transaction, no mempool lacked one, nothing was
-repaired, nobody started again, the chain has no auction with books and no queue with deposits, no timer watches, and
-nobody answered, executed or had a timer that fired."""
+repaired, nobody started again, the chain has no auction with books and no queue with deposits, no timer watches,
+nobody answered, executed or had a timer that fired, and the run has no mutants."""
 
 
 class TestOfEveryCheck:
