@@ -1,8 +1,7 @@
 """One validator: the thin trio shell around its synchronous parts.
 
-It receives an event, hands it to the part that decides, and has the effects that come back performed (`EffectRunner`,
-where the write-ahead order is to be seen). Virtual cost shows here: verifying a signature, executing a block and
-syncing the disk complete as later events of the kernel's queue; messages arrive meanwhile.
+It receives an event, hands it to the part that decides, and has the effects that come back performed (`EffectRunner`).
+Verifying a signature, executing a block and syncing the disk complete as later events; messages arrive meanwhile.
 
 A restart (`_recover`, `validators.recovery`) reads the disk and nothing else: the operation log becomes the state,
 whose root must be that of the last finalized header; the journal becomes consensus; certified blocks that were not
@@ -15,11 +14,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 import msgspec
 
-from network.port import Delivery, Inbound, Port, TimerDue, WorkDone
+from network.port import ClientPayload, Delivery, Inbound, Port, TimerDue, WorkDone
 from validators.application import Answers, Application, ExecutionOver, Surroundings
 from validators.consensus.interface import (
     AlarmReached,
@@ -53,8 +52,7 @@ from validators.sync.serving import Answer
 from validators.sync.snapshots import Checked
 
 
-class _Recovered(NamedTuple):
-    pass
+class _Recovered(NamedTuple): ...
 
 
 class _Adopted(NamedTuple):
@@ -94,7 +92,7 @@ class Validator:
         self._repairs = RepairLog(port, settings.consensus.records, counts)
         self._block_file = BlockFile(disk, self._repairs.found)
         self._log = FinalizedLog(disk)
-        self._barrier = factory.barrier(disk, self._start_sync)
+        self._barrier = factory.barrier(disk, partial(port.work_on, "disk", settings.costs.sync_us))
         self._pruner = JournalPruner(
             port,
             self._barrier,
@@ -348,8 +346,10 @@ class Validator:
             self._intake.take(event, application, self._gossip, self._consensus)
         elif isinstance(event, TimerDue):
             self._handle_timer(event.key, application)
-        else:
+        elif isinstance(event, ClientPayload):
             self._gossip.submit(event.payload)
+        else:
+            assert_never(event)
 
     def _handle_work(self, token: object, application: Application) -> None:
         if isinstance(token, SyncPoint):
@@ -368,8 +368,10 @@ class Validator:
             self._pruner.prune(token)
         elif isinstance(token, _Adopted):
             self._go_on_from_snapshot(token, application)
-        else:
+        elif isinstance(token, _Recovered):
             self._start(application)
+        else:
+            raise TypeError(f"work of an unknown kind is over: {token!r}")
 
     def _handle_timer(self, key: object, application: Application) -> None:
         match key:
@@ -385,8 +387,10 @@ class Validator:
                 self._intake.serving.begin_second()
             case ("fetch", bytes(digest)):
                 application.exchange.retry(digest)
-            case _:
+            case "regossip":
                 self._gossip.regossip()
+            case _:
+                raise ValueError(f"a timer of an unknown kind is due: {key!r}")
 
     def _step(self, event: Event) -> None:
         self._runner.perform(self._consensus.step(event), self.application)
@@ -394,6 +398,3 @@ class Validator:
     def _next_nonce(self, public_key: bytes) -> int:
         # The application is made anew with each state.
         return self.application.engine.next_nonce(public_key)
-
-    def _start_sync(self, point: SyncPoint) -> None:
-        self._port.work_on("disk", self._settings.costs.sync_us, point)
