@@ -28,7 +28,7 @@ from faults.events import Crashed, TransactionSubmitted
 from network.clock import MILLION
 from network.events import Delivered, Event, Handlers, OfLabels, Sent, TimerElapsed, WorkFinished
 from network.types import Micros, NodeId
-from validators.events import Booted, Halted
+from validators.events import BlockFinalized, Booted, Halted, SnapshotJoined
 from validators.mempool.pool import Pooled
 
 GOSSIP: Final = "TransactionGossip"
@@ -90,6 +90,8 @@ class MempoolSpread(Check):
             Halted: self.halted,
             TransactionSubmitted: self.submitted,
             WorkFinished: self.worked,
+            BlockFinalized: self.finalized,
+            SnapshotJoined: self.finalized,
         }
 
     @property
@@ -131,6 +133,10 @@ class MempoolSpread(Check):
     def worked(self, event: Event, _work: WorkFinished) -> None:
         """Work ends, such as a verification."""
         self._rounds.work(event.node, event.at_us)
+
+    def finalized(self, event: Event, _reached: BlockFinalized | SnapshotJoined) -> None:
+        """Transactions that are final, or void, leave the mempool."""
+        self._rounds.shrink(event.node, event.at_us)
 
     def booted(self, event: Event, _booted: Booted) -> None:
         """A validator that starts has an empty mempool."""

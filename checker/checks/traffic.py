@@ -14,7 +14,8 @@ wanted again.
 
 Of the requests of one kind that come from one peer in a second of the replica's own, undamaged, no more than the limit
 are taken and not refused. Its second begins with a request and ends with a timer, set when one for a block comes.
-A request for a snapshot that the asked replica has none for is passed over in silence, and counts for nothing.
+A request for what the asked replica has not is passed over in silence, and counts for nothing: a request for a block
+counts when its answer leaves, one for a snapshot where the replica may have one.
 """
 
 from collections.abc import Iterator, Mapping
@@ -66,7 +67,7 @@ class _Given:
 
 @dataclass(slots=True)
 class _Second:
-    """A second of one replica: requests that it did not refuse, by peer and kind, and the one that came last."""
+    """A second of one replica: counted requests that it did not refuse, by peer and kind, and the one that came last."""
 
     taken: dict[tuple[NodeId, str], int] = field(default_factory=dict)
     last: tuple[NodeId, str] | None = None
@@ -88,6 +89,8 @@ class Traffic(Check):
         self._got: dict[tuple[int, str], int] = {}
         self._refused: dict[tuple[int, str], int] = {}
         self._seconds: dict[NodeId, _Second] = {}
+        self._unanswered: dict[tuple[NodeId, NodeId], _Second] = {}
+        """By replica and peer the second of the last request for a block that was taken and has had no answer yet."""
         self._halted: dict[NodeId, None] = {}
         self._finalized: dict[NodeId, int] = {}
         self._ends: dict[NodeId, tuple[Micros, Micros]] = {}
@@ -134,6 +137,8 @@ class Traffic(Check):
             self._on_way[node, sent.destination, sent.ordinal] = sent.checksum
         if node not in self._given:
             return
+        if kind == "BlockResponse":
+            self._count_answer(node, sent.destination)
         self._sent[node, kind] = self._sent.get((node, kind), 0) + 1
         if sent.length > self._longest.get((node, kind), 0):
             self._longest[node, kind] = sent.length
@@ -208,15 +213,30 @@ class Traffic(Check):
             self.tally.fail(f"{text} by {due_us:,} us", validator=node, at_us=due_us)
 
     def _close(self, node: NodeId, second: _Second) -> None:
-        """Count the request that came last, if it was taken."""
+        """Count the request that came last, if it was taken; one for a block counts with its answer."""
         if second.last is not None:
-            count = second.taken[second.last] = second.taken.get(second.last, 0) + 1
-            limit = self.run.plan.costs.answers_per_second
-            self.tally.compared += 1
-            if count > limit:
-                peer, kind = second.last
-                self._fail(node, f"answers to {count} messages {kind} of {peer} in a second", limit, "answers a second")
+            peer, kind = second.last
+            if kind == "BlockRequest":
+                self._unanswered[node, peer] = second
+            else:
+                self._count(node, second, peer, kind)
             second.last = None
+
+    def _count_answer(self, node: NodeId, peer: NodeId) -> None:
+        """Count the request for a block that an answer belongs to; a peer has one answer under way."""
+        present = self._seconds.get(node)
+        if present is not None:
+            self._close(node, present)
+        second = self._unanswered.pop((node, peer), None)
+        if second is not None:
+            self._count(node, second, peer, "BlockRequest")
+
+    def _count(self, node: NodeId, second: _Second, peer: NodeId, kind: str) -> None:
+        count = second.taken[peer, kind] = second.taken.get((peer, kind), 0) + 1
+        limit = self.run.plan.costs.answers_per_second
+        self.tally.compared += 1
+        if count > limit:
+            self._fail(node, f"answers to {count} messages {kind} of {peer} in a second", limit, "answers a second")
 
     def entered(self, event: Event, entered: Entered) -> None:
         """Note the greatest view."""

@@ -138,11 +138,16 @@ class BlockExchange:
 
     def serve(self, peer: int, request: BlockRequest) -> None:
         """Answer with what is here of the chain below the digest; silence when it is not here, or no answer is due."""
-        blocks = self.answer_to(request) if self._serving.may_answer(peer, BlockRequest.traced_name) else ()
-        if blocks:
-            response = BlockResponse(blocks)
-            answer = Answer(peer, response, block_label(response, decode_sealed(blocks[0]).block.header))
-            self._serving.prepare(answer, self._settings.costs.serve_block_us * len(blocks))
+        kind = BlockRequest.traced_name
+        if not self._serving.may_answer(peer, kind):
+            return
+        blocks = self.answer_to(request)
+        if not blocks:
+            self._serving.uncount(peer, kind)
+            return
+        response = BlockResponse(blocks)
+        answer = Answer(peer, response, block_label(response, decode_sealed(blocks[0]).block.header))
+        self._serving.prepare(answer, self._settings.costs.serve_block_us * len(blocks))
 
     def answer_to(self, request: BlockRequest) -> tuple[bytes, ...]:
         """Return the blocks that answer a request, the newest first; empty where the block is not here."""

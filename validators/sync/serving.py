@@ -58,6 +58,14 @@ class Serving:
             return False
         return self.is_free(peer, kind)
 
+    def uncount(self, peer: int, kind: str) -> None:
+        """Take back the count of a request that nothing here answers: it costs a look-up, and the limit is of answers.
+
+        Counted, it would keep the peer from blocks that are here: whoever asks for two at one pace always asks for the
+        absent block first.
+        """
+        self._answered[peer, kind] -= 1
+
     def is_free(self, peer: int, kind: str) -> bool:
         """Say whether no answer to the peer is under way; else why its request is refused."""
         if peer in self._under_way:

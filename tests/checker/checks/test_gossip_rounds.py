@@ -95,6 +95,64 @@ def test_nor_is_it_in_the_rest_of_a_round_that_began_there(late_us, status):
     assert run.finish().status == status
 
 
+def test_what_was_verified_after_the_timer_found_nothing_need_not_leave():
+    """Nor is it the turn of the next peer then."""
+    run = Run(pool_of(1))
+    run.at_us += SECOND
+    run.rounds.elapse(NODE, run.at_us, run.pool)
+    run.rounds.work(NODE, run.at_us)
+    run.part(3, 0)
+
+    assert run.finish().status == "passed"
+
+
+class TestFinalAsTheTimerRanOut:
+    """The mempool lacks what the part held, and is looked into when the instant is over; found by seed 301747."""
+
+    def shrunk(self, count, *gone, late_us=0):
+        """A run whose first part holds these transactions besides those that are left."""
+        run = Run(pool_of(count))
+        for place in gone:
+            del run.pool[run.all[place].digest]
+        run.part(3, *range(min(count, 64)))
+        run.rounds.shrink(NODE, run.at_us + late_us)
+        return run
+
+    def test_the_part_held_more_than_is_left(self):
+        run = self.shrunk(4, 1, 2)
+        run.part(0, 0, 3)
+
+        assert run.finish().status == "passed"
+
+    def test_what_goes_later_does_not_count(self):
+        assert self.shrunk(4, 1, 2, late_us=1).finish().status == "failed"
+
+    def test_a_part_has_to_leave_all_the_same(self):
+        run = Run(pool_of(1))
+        run.part(0, 0)
+        run.rounds.shrink(NODE, run.at_us)
+
+        assert "validator 2 did not send validator 3 the 1 transactions" in run.finish().summary
+
+    def test_nothing_left_is_a_turn_too(self):
+        run = self.shrunk(2, 0, 1)
+        run.pool |= pool_of(2)
+        run.part(0, 0, 1)
+
+        assert run.finish().status == "passed"
+
+    @pytest.mark.parametrize(("first", "status"), [(64, "passed"), (68, "failed")])
+    def test_the_next_part_begins_where_this_one_may_have_ended(self, first, status):
+        """Of 70, 64 have left, three of which are final."""
+        run = self.shrunk(70, 3, 5, 60)
+        left = [place for place in range(70) if place not in (3, 5, 60)]
+        run.part(0, *left[:64])
+        run.part(1, *left[:64])
+        run.part(3, *range(first, 70))
+
+        assert run.finish().status == status
+
+
 @pytest.mark.parametrize(
     "part", [(0, 0, 1, 2), (3, 0, 1), (3, 1, 0, 2), (3,)], ids=["another peer", "less", "another order", "nothing"]
 )

@@ -90,15 +90,29 @@ class TestAnswers:
         sent = [Event(2, peer, Sent(0, each, kind, 40, b"")) for each in range(count)]
         return sent + [Event(10 + each, 0, Delivered(peer, each, kind, 40, came)) for each in range(count)]
 
+    def answer(self, *asked):
+        """Each request with the answer that leaves at once, where it is one for a block and came undamaged."""
+        for event in asked:
+            yield event
+            if event.kind == Delivered.kind and not event.body.checksum:
+                yield Event(event.at_us, 0, Sent(event.body.source, event.body.ordinal, "BlockResponse", 200, b""))
+
     def test_more_than_the_limit_fails(self):
-        assert judge(*self.ask(self.limit), *self.ask(self.limit, peer=2)).status == "passed"
-        assert "to 9 messages BlockRequest of 1 in a second" in judge(*self.ask(self.limit + 2)).summary
+        within = [*self.ask(self.limit), *self.ask(self.limit, peer=2)]
+
+        assert judge(*self.answer(*within)).status == "passed"
+        assert "to 9 messages BlockRequest of 1 in a second" in judge(*self.answer(*self.ask(self.limit + 2))).summary
 
     def test_one_that_is_refused_does_not_count(self):
         *taken, last = self.ask(self.limit + 1)
         refused = Event(last.at_us, 0, MessageRefused("BlockRequest", "TooManyAnswers"))
 
-        assert judge(*taken, last, refused, *self.ask(1, peer=2)).status == "passed"
+        assert judge(*self.answer(*taken), last, refused, *self.ask(1, peer=2)).status == "passed"
+
+    def test_one_for_an_absent_block_does_not_count(self):
+        silent, answered = self.ask(2 * self.limit), self.ask(self.limit)
+
+        assert judge(*silent, *self.answer(*answered)).status == "passed"
 
     @pytest.mark.parametrize(("height", "counts"), [(0, False), (1, True)])
     def test_snapshots_count_where_there_is_one_above_the_peer(self, height, counts):
@@ -108,7 +122,9 @@ class TestAnswers:
         assert ("in a second" in judge(joined, *asked, honest=(0, 1)).summary) is counts
 
     def test_damaged_ones_do_not_count(self):
-        assert judge(*self.ask(self.limit, peer=2), *self.ask(self.limit + 2, came=b"damaged")).status == "passed"
+        whole, damaged = self.ask(self.limit, peer=2), self.ask(self.limit + 2, came=b"damaged")
+
+        assert judge(*self.answer(*whole), *damaged).status == "passed"
 
     def test_what_comes_to_a_paused_replica_is_taken_later(self):
         """And refused then; found by the swarm (seed 929)."""
@@ -119,12 +135,14 @@ class TestAnswers:
     def test_a_halted_replica_answers_nothing_and_says_nothing(self):
         *others, last, one_too_many = self.ask(self.limit + 1)
 
-        assert judge(*others, Event(11, 0, Halted("disk")), last, one_too_many).status == "passed"
+        assert judge(*self.answer(*others), Event(11, 0, Halted("disk")), last, one_too_many).status == "passed"
 
     def test_a_second_ends_with_its_timer(self):
         over = Event(50, 0, TimerElapsed(("answers",), 1_000_000))
 
-        assert judge(*self.ask(self.limit), over, *self.ask(self.limit)).status == "passed"
+        once = tuple(self.answer(*self.ask(self.limit)))
+
+        assert judge(*once, over, *once).status == "passed"
 
     def test_a_second_is_a_second(self):
         assert "a second of 500,000 us" in judge(Event(50, 0, TimerElapsed(("answers",), 500_000))).summary

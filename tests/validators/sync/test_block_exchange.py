@@ -169,6 +169,16 @@ def test_a_peer_has_so_many_answers_a_second(chain):
     assert len(keeper.wire.sent) == 5
 
 
+def test_a_request_for_an_absent_block_takes_no_answer_away(chain):
+    """Whoever asks for two at one pace, first for the absent one, would never get the other; found by seed 302492."""
+    keeper, digest = Keeper(chain), chain.blocks[6].digest
+    for wanted in (bytes(32), bytes(32), bytes(32), digest):
+        keeper.serve(1, BlockRequest(wanted, 0))
+
+    assert [peer for peer, _ in keeper.wire.sent] == [1]
+    assert keeper.refused == []
+
+
 class SealedKeeper(Keeper):
     """A validator of an engine that seals its blocks: two signatures are verified, and b"sound" is sound."""
 

@@ -122,8 +122,11 @@ class _PlainServing:
 
     def ask(self, peer: int, kind: str, asked: Made, floor_height: int) -> None:
         """Answer a request of a peer, or refuse it."""
-        self.answered[peer, kind] = self.answered.get((peer, kind), 0) + 1
-        if self.answered[peer, kind] > COSTS.answers_per_second:
+        answered = self.answered.get((peer, kind), 0)
+        # Silence is no answer: a request for a block that is not here counts for nothing.
+        is_silent = kind == _BLOCKS and asked not in self._chain and peer not in [each.peer for each in self.under_way]
+        self.answered[peer, kind] = answered + (not is_silent or answered >= COSTS.answers_per_second)
+        if answered >= COSTS.answers_per_second:
             self.refused.append((kind, "TooManyAnswers"))
         elif peer in [answer.peer for answer in self.under_way]:
             self.refused.append((kind, "AnswerUnderWay"))
