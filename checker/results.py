@@ -7,8 +7,9 @@ inconclusive. The verdict of a run is the worst of its checks by the precedence 
 A scenario may say which checks must fail. Then the verdict is *failed as expected* when exactly these fail.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
 
 Status: TypeAlias = Literal["passed", "failed", "inconclusive"]
@@ -106,6 +107,11 @@ class CheckTally:
         self._first = ""
         self._evidence: tuple[tuple[str, Evidence], ...] = ()
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether a failure was noted."""
+        return self._failures > 0
+
     def fail(self, summary: str, /, **evidence: Evidence) -> None:
         """Note a failure; `summary` names the place in one line."""
         self._failures += 1
@@ -136,9 +142,18 @@ class CheckTally:
         return CheckResult(self.name, "inconclusive", self.exit_class, reason, (), self.compared)
 
 
-def judge_expected(results: Iterable[CheckResult], expected: Collection[str]) -> CheckResult:
-    """Return whether the checks that a scenario expects to fail have failed; if not, the run shows nothing."""
-    found = {result.name: result.status for result in results}
+def judge_expected(
+    results: Iterable[CheckResult], expected: Collection[str], not_asked: Mapping[str, str] = MappingProxyType({})
+) -> CheckResult:
+    """Return whether the checks that a scenario expects to fail have failed; if not, the run shows nothing.
+
+    Args:
+        results: The checks' results.
+        expected: Names of the checks that the scenario expects to fail.
+        not_asked: By name of each check without a result, why the run does not ask it.
+    """
+    found = {name: f"was not asked: {reason}" for name, reason in not_asked.items()}
+    found |= {result.name: result.status for result in results}
     others = [f"{name} {found.get(name, 'was not made')}" for name in expected if found.get(name) != "failed"]
     summary = f"expected to fail: {', '.join(others)}" if others else f"{', '.join(expected)} failed"
     status: Status = "inconclusive" if others else "passed"

@@ -1,13 +1,15 @@
 """The verdict in a terminal: the tables of validators and checks, on standard output."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from rich.table import Table
 from rich.text import Text
 
 from report.layout import fitting_columns, output_console
+from report.words import reasons_in_words
 
 ROOT_DIGITS_SHOWN: Final = 10
 """Hexadecimal digits of a state root in the table: as wide as the column's header."""
@@ -76,9 +78,16 @@ class CheckRow(NamedTuple):
     summary: str
 
 
-def check_table(checks: Sequence[CheckRow]) -> Table:
-    """Return the table of checks; what was seen is folded into the width there is."""
-    table = Table(title="checks", title_justify="left")
+def check_table(checks: Sequence[CheckRow], not_asked: Mapping[str, str] = MappingProxyType({})) -> Table:
+    """Return the table of checks; what was seen is folded into the width there is.
+
+    Args:
+        checks: A row for each result.
+        not_asked: By name of each check without a result, why the run does not ask it; told below the table.
+    """
+    table = Table(title="checks", title_justify="left", caption_justify="left")
+    if not_asked:
+        table.caption = Text(f"not asked: {'; '.join(reasons_in_words(not_asked))}")
     table.add_column("check", no_wrap=True)
     table.add_column("result", no_wrap=True)
     table.add_column("what was seen", overflow="fold")

@@ -50,7 +50,8 @@ class RunResult:
         exit_code: The exit code that the command returns for it.
         headline: The first thing to know.
         digest: The SHA-256 of every event of the run, in hexadecimal digits.
-        checks: Every check, in the order of the verdict.
+        checks: Every check with a result, in the order of the verdict.
+        not_asked: By name of each check without a result, why the run does not ask it.
         directory: The run directory.
         code: Which code ran.
         repeat: The command that repeats the run.
@@ -63,6 +64,7 @@ class RunResult:
     headline: str
     digest: str
     checks: tuple[CheckReport, ...]
+    not_asked: dict[str, str]
     directory: Path
     code: CodeIdentity
     repeat: str

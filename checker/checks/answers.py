@@ -108,14 +108,14 @@ class NeededAnswers(Check):
             MessageRefused: self.refused,
         }
 
-    @property
-    def is_asked(self) -> bool:
-        """Return whether anything was answered that can be judged."""
-        return (
-            self.tally.compared > 0
+    def not_asked(self) -> str:
+        """Return a reason where nothing was answered that can be judged."""
+        is_asked = (
+            self.tally.compared
             or self._joining.has_failed
             or any(self._find_length(answer) for answer in self._answers)
         )
+        return "" if is_asked else "no request was answered"
 
     def booted(self, event: Event, booted: Booted) -> None:
         """Note the height at a start."""

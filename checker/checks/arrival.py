@@ -29,10 +29,9 @@ class ExpectedArrival(Check):
         self._has_come = False
         self._watch = AnchorWatch({} if arrival is None else {_ARRIVAL: arrival}, self._come)
 
-    @property
-    def is_asked(self) -> bool:
-        """Return whether the scenario names a moment."""
-        return self.run.expect.arrival is not None
+    def not_asked(self) -> str:
+        """Return a reason where the scenario names no moment."""
+        return "" if self.run.expect.arrival is not None else "the scenario does not expect it"
 
     @property
     def handlers(self) -> Handlers:

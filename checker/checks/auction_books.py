@@ -51,10 +51,9 @@ class AuctionAccounts(Check):
         self._scored = 0
         self._tips = 0
 
-    @property
-    def is_asked(self) -> bool:
-        """Return whether the chain has the policy."""
-        return bool(self.run.rules.first_with(BOOKS_TABLE))
+    def not_asked(self) -> str:
+        """Return a reason where the chain has no auction."""
+        return "" if self.run.rules.first_with(BOOKS_TABLE) else "no policy of the chain is gba-auction"
 
     def settle(self, block: SettledBlock) -> None:
         """Check one block."""

@@ -78,10 +78,9 @@ class BiasAccounts(Check):
         self._lambda_min = 0
         self._utility, self._efficiency = Spread(), Spread()
 
-    @property
-    def is_asked(self) -> bool:
-        """Return whether the chain has the policy."""
-        return bool(self._first_height)
+    def not_asked(self) -> str:
+        """Return a reason where the chain has no bias auction."""
+        return "" if self._first_height else "no policy of the chain is bias-auction"
 
     def settle(self, block: SettledBlock) -> None:
         """Check one block."""

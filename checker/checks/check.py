@@ -65,10 +65,12 @@ class Check:
         """Events of honest replicas and of the supervisor that this check gets."""
         return {}
 
-    @property
-    def is_asked(self) -> bool:
-        """Return whether this run needs the check, asked when the run is over; if not there is no result."""
-        return True
+    def not_asked(self) -> str:
+        """Return why this run does not ask the question, when it is over; empty where it does.
+
+        With a reason there is no result, unless the check has found a failure.
+        """
+        return ""
 
     def applied(self, block: AppliedBlock, header: Header) -> None:
         """See a block that an honest replica finalized and applied, in the order of the log."""

@@ -51,10 +51,10 @@ class QueueDeposits(Check):
         self._most = 0
         self._seen = False
 
-    @property
-    def is_asked(self) -> bool:
-        """Return whether the chain has a queue."""
-        return any(entry.policy == "aptos" for entry in self.run.rules.policies)
+    def not_asked(self) -> str:
+        """Return a reason where the chain has no queue."""
+        has_queue = any(entry.policy == "aptos" for entry in self.run.rules.policies)
+        return "" if has_queue else "no policy of the chain is aptos"
 
     def settle(self, block: SettledBlock) -> None:
         """Check one block."""

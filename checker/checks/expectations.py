@@ -102,10 +102,9 @@ class LeastCounts(Check):
         """The counts of the run, by name; they have every name of the least."""
         raise NotImplementedError
 
-    @property
-    def is_asked(self) -> bool:
-        """Return whether the scenario expects any of these counts."""
-        return bool(self.minimums)
+    def not_asked(self) -> str:
+        """Return a reason where the scenario expects none of these counts."""
+        return "" if self.minimums else "the scenario does not expect it"
 
     def finish(self) -> CheckResult:
         """Return the result."""
@@ -204,10 +203,9 @@ class ExpectedLimits(Check):
 
     name = "expected-limits"
 
-    @property
-    def is_asked(self) -> bool:
-        """Return whether the scenario sets any limit."""
-        return bool(self.run.expect.at_most)
+    def not_asked(self) -> str:
+        """Return a reason where the scenario sets no limit."""
+        return "" if self.run.expect.at_most else "the scenario does not expect it"
 
     def finish(self) -> CheckResult:
         """Return the result."""

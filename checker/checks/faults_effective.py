@@ -33,10 +33,9 @@ class FaultsEffective(Check):
         """Adversaries that stop."""
         return {Halted: self.halted}
 
-    @property
-    def is_asked(self) -> bool:
-        """Return whether any fault may not be idle, or an adversary broke down."""
-        return bool(self._names() or self._broken)
+    def not_asked(self) -> str:
+        """Return a reason where every fault may be idle, and no adversary broke down."""
+        return "" if self._names() or self._broken else "no fault has to take effect"
 
     def halted(self, event: Event, halted: Halted) -> None:
         """Note an adversary whose own code broke; of honest ones `agreement` tells."""

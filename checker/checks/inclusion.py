@@ -84,10 +84,9 @@ class Inclusion(Check):
         """Events of leaders that enter views, and of work and transactions of the same instant."""
         return {Entered: self.entered, WorkFinished: self.worked, TransactionSubmitted: self.handed_in}
 
-    @property
-    def is_asked(self) -> bool:
-        """Return whether any transaction was in the mempool of a leader whose block became final."""
-        return self.tally.compared > 0
+    def not_asked(self) -> str:
+        """Return a reason where no leader of a final block had a transaction in its mempool."""
+        return "" if self.tally.compared else "no transaction was in the mempool of a leader whose block became final"
 
     def entered(self, event: Event, entered: Entered) -> None:
         """Look into the mempool of a leader that enters its view.

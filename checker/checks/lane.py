@@ -35,6 +35,10 @@ class LaneBooks(Check):
         self._tips = 0
         self._dearest = 0
 
+    def not_asked(self) -> str:
+        """Return a reason where the chain has no lane."""
+        return "" if self._first_height else "no policy of the chain has a lane"
+
     def settle(self, block: SettledBlock) -> None:
         """Check one block."""
         self._blocks += 1
@@ -56,8 +60,6 @@ class LaneBooks(Check):
 
     def finish(self) -> CheckResult:
         """Return the result."""
-        if not self._first_height:
-            return self.tally.result(f"{self._blocks:,} blocks of a chain without a lane hold none")
         if not self._active_blocks:
             return self.tally.inconclusive(
                 f"the lane is active from height {self._first_height:,} on, and the run ended at {self._blocks:,}"

@@ -49,6 +49,10 @@ class MessageDelivery(Check):
         self._reverted = 0
         self._in_state = sum(key[0] == MESSAGE for key in run.genesis_values)
 
+    def not_asked(self) -> str:
+        """Return a reason where no message was sent."""
+        return "" if self._sent or self._delivered else "no message was sent"
+
     def settle(self, block: SettledBlock) -> None:
         """Check one block."""
         sent, delivered, reverted = self._sent, self._delivered, self._reverted

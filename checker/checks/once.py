@@ -75,10 +75,9 @@ class DoneOnce(Check):
             TransactionSubmitted: self.submitted,
         }
 
-    @property
-    def is_asked(self) -> bool:
-        """Return whether any block was executed or stored."""
-        return self.tally.compared > 0 or bool(self.run.chain)
+    def not_asked(self) -> str:
+        """Return a reason where no block was executed or stored."""
+        return "" if self.tally.compared or self.run.chain else "no block was executed or stored"
 
     def executed(self, event: Event, block: BlockExecuted) -> None:
         """Compare an execution with those of this life."""

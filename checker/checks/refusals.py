@@ -157,10 +157,9 @@ class Refusals(Check):
             MessageRefused: self.refused,
         }
 
-    @property
-    def is_asked(self) -> bool:
-        """Return whether there are two honest replicas."""
-        return len(self._honest) > 1
+    def not_asked(self) -> str:
+        """Return a reason where there are no two honest replicas."""
+        return "" if len(self._honest) > 1 else "there is no other honest replica"
 
     def sent(self, event: Event, sent: Sent) -> None:
         """Note what a message was when it left, and what is asked and answered."""

@@ -61,10 +61,9 @@ class Reorganizations(Check):
         self._reexecuted = 0
         self._audited = 0
 
-    @property
-    def is_asked(self) -> bool:
-        """Return whether the scenario expects any reorganization."""
-        return any(self.run.expect.reorg)
+    def not_asked(self) -> str:
+        """Return a reason where the scenario expects no reorganization."""
+        return "" if any(self.run.expect.reorg) else "the scenario does not expect it"
 
     @property
     def handlers(self) -> Handlers:

@@ -72,14 +72,12 @@ class Repairs(Check):
             Halted: self.halted,
         }
 
-    @property
-    def is_asked(self) -> bool:
-        """Return whether a replica started again, damage was read, or anything repaired that is still to be judged."""
-        return (
-            self.tally.compared > 0
-            or bool(self._started)
-            or any(self._to_judge(readback) for readback in self.run.end.readbacks)
+    def not_asked(self) -> str:
+        """Return a reason where no replica started again, no damage was read, and nothing repaired is to be judged."""
+        is_asked = (
+            self.tally.compared or self._started or any(self._to_judge(readback) for readback in self.run.end.readbacks)
         )
+        return "" if is_asked else "no replica started again or repaired anything"
 
     def booted(self, event: Event, _booted: Booted) -> None:
         """Begin anew: a start reads the whole file, and cuts off a damaged end, where other blocks come then."""
@@ -185,10 +183,12 @@ class Repairs(Check):
                 )
         others = self._read + 2 * self._starts + self._pruned + self._again + self._bases.joins
         repairs = self.tally.compared - others
-        return self.tally.result(
-            f"{repairs:,} repairs of disks were whole in every copy, {self._starts:,} starts left whole journals, and "
-            f"{self._read:,} damaged blocks were read once"
+        seen = (
+            (repairs, "repairs of disks were whole in every copy"),
+            (self._starts, "starts left whole journals"),
+            (self._read, "damaged blocks were read once"),
         )
+        return self.tally.result(", ".join(f"{count:,} {what}" for count, what in seen if count))
 
     def _judge_start(self, node: int, before_us: Micros) -> None:
         at_us, *faults = self._started.pop(node, (before_us, "", ""))

@@ -61,10 +61,9 @@ class StormDrained(Check):
         self._actors: dict[bytes, bytes] = {}
         self._dead_actors: dict[bytes, None] = {}
 
-    @property
-    def is_asked(self) -> bool:
-        """Return whether the scenario expects a storm."""
-        return self.run.expect.storm is not None
+    def not_asked(self) -> str:
+        """Return a reason where the scenario expects no storm."""
+        return "" if self.run.expect.storm is not None else "the scenario does not expect it"
 
     def settle(self, block: SettledBlock) -> None:
         """Count a block's dead timers and its fires."""

@@ -53,6 +53,8 @@ class Suite:
             check.name for check in listed if check.applies_to(next(iter(ENGINES))) and not check.applies_to(run.engine)
         )
         """Names of the checks that mean nothing with this run's consensus engine; the verdict says so."""
+        self.not_asked: dict[str, str] = {}
+        """By name of each check without a result, why the run does not ask it; known when the run is over."""
         self._router = EventRouter(*(check.handlers for check in self._checks), *watchers)
         self._others = EventRouter(*(check.handlers for check in self._checks if check.sees_everybody))
         self._earlier = EventRouter(*(check.handlers for check in self._checks if check.sees_earlier_events))
@@ -122,9 +124,12 @@ class Suite:
         )
         results: list[CheckResult] = []
         for check in self._checks:
-            if check.is_asked:
-                with during(check):
-                    results.append(check.finish())
+            reason = check.not_asked()
+            if reason and not check.tally.has_failed:
+                self.not_asked[check.name] = reason
+                continue
+            with during(check):
+                results.append(check.finish())
         return hear_the_oracle(results, [check.name for check in self._checks if check.compares_replicas])
 
     def _decode(self, block: AppliedBlock) -> Block:

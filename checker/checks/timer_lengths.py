@@ -73,10 +73,9 @@ class TimerLengths(Check):
             BlockExecuted: self.executed,
         }
 
-    @property
-    def is_asked(self) -> bool:
-        """Return whether any timer of a known name fired."""
-        return self.tally.compared > 0
+    def not_asked(self) -> str:
+        """Return a reason where no timer of a known name ran out."""
+        return "" if self.tally.compared else "no timer of a known name ran out"
 
     def booted(self, event: Event, booted: Booted) -> None:
         """Begin with the first view of a life, which nobody has given up in it."""

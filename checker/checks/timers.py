@@ -99,6 +99,10 @@ class TimerDelivery(Check):
         """Return the due timers that have not left, in the order in which they came due."""
         return [self._pending[timer_id] for timer_id in self._waiting]
 
+    def not_asked(self) -> str:
+        """Return a reason where there was no timer."""
+        return "" if self._scheduled else "no timer was scheduled"
+
     def settle(self, block: SettledBlock) -> None:
         """Check one block's events in their order, then the sums."""
         self._now = block.now
@@ -121,16 +125,19 @@ class TimerDelivery(Check):
         for timer_id in extra[:1]:
             self._fail(timer_id, "is in the last state, but its events say that it has left")
         figures = self.figures()
+        not_due = len(self._pending) - figures.waiting
         return self.tally.result(
             f"{figures.scheduled:,} timers scheduled, {figures.due:,} due: {figures.fired:,} fired, "
             f"{figures.expired:,} expired, {figures.insolvent:,} insolvent, {figures.cancelled_after_due:,} cancelled, "
-            f"{figures.waiting:,} waiting",
+            f"{figures.waiting:,} waiting; {figures.removed_early:,} left before that, {not_due:,} not due yet",
             scheduled=figures.scheduled,
             due=figures.due,
             fired=figures.fired,
             expired=figures.expired,
             insolvent=figures.insolvent,
             waiting=figures.waiting,
+            removed_early=figures.removed_early,
+            not_due=not_due,
         )
 
     def _count_due(self) -> None:

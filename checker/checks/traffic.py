@@ -67,7 +67,7 @@ class _Given:
 
 @dataclass(slots=True)
 class _Second:
-    """A second of one replica: counted requests that it did not refuse, by peer and kind, and the one that came last."""
+    """A second of one replica: requests that count, by peer and kind, and the one that came last."""
 
     taken: dict[tuple[NodeId, str], int] = field(default_factory=dict)
     last: tuple[NodeId, str] | None = None
@@ -125,10 +125,9 @@ class Traffic(Check):
             Crashed: self.crashed,
         }
 
-    @property
-    def is_asked(self) -> bool:
-        """Return whether there is another replica to send anything to."""
-        return len(self.run.disks) != 1
+    def not_asked(self) -> str:
+        """Return a reason where there is no other replica to send anything to."""
+        return "" if len(self.run.disks) != 1 else "there is no other replica"
 
     def sent(self, event: Event, sent: Sent) -> None:
         """Count a message, and compare its length."""

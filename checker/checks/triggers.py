@@ -91,10 +91,9 @@ class StateTriggers(Check):
             if timer_id in self._places:
                 self._watching[timer_id] = WatchingTimer(actor, due, tuple(self._places[timer_id]))
 
-    @property
-    def is_asked(self) -> bool:
-        """Return whether a timer has watched anything."""
-        return bool(self._began or self._watching)
+    def not_asked(self) -> str:
+        """Return a reason where no timer has watched anything."""
+        return "" if self._began or self._watching else "no timer watched anything"
 
     def settle(self, block: SettledBlock) -> None:
         """Check one block: what watches when its mailbox has been served, then what its hits trigger."""

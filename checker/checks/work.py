@@ -120,10 +120,11 @@ class PricedWork(Check):
             Halted: self.halted,
         }
 
-    @property
-    def is_asked(self) -> bool:
-        """Return whether all of the run was watched, and any work was done."""
-        return not self.run.is_reopened and self.tally.compared > 0
+    def not_asked(self) -> str:
+        """Return a reason where not all of the run was watched, or no work was done."""
+        if self.run.is_reopened:
+            return "another process began the run"
+        return "" if self.tally.compared else "no work was done"
 
     def finished(self, event: Event, work: WorkFinished) -> None:
         """Note a price of the processor; compare one of the disk."""

@@ -28,10 +28,9 @@ class WorkloadsEffective(Check):
         super().__init__(run)
         self._statuses: dict[bytes, int] = {}
 
-    @property
-    def is_asked(self) -> bool:
-        """Return whether any workload may not be idle."""
-        return bool(self.run.expect.workloads)
+    def not_asked(self) -> str:
+        """Return a reason where every workload may be idle."""
+        return "" if self.run.expect.workloads else "no workload has to take effect"
 
     def settle(self, block: SettledBlock) -> None:
         """Remember the status of each transaction by its hash."""

@@ -13,7 +13,7 @@ from checker.results import EXPECTED, EXPECTED_FAILURES, CheckResult, Evidence
 from cluster.scenario.model import Scenario
 from faults import PHASES, ROLES, kind_of
 from report.page.rows import CheckLine, CoverageGrid, FaultRow, Promise, VerdictPane
-from report.words import counted
+from report.words import counted, reasons_in_words
 
 MEANINGS: Final[Mapping[str, str]] = {
     "passed": "every check compared something and found nothing wrong",
@@ -156,6 +156,10 @@ def _unchecked(document: Mapping[str, Any], checks: Sequence[CheckResult], scena
     left_out = document.get("not_applicable")
     if isinstance(left_out, list) and left_out:
         yield f"checks that the engine {scenario.consensus.engine} has no rules for: {', '.join(map(str, left_out))}"
+    not_asked = document.get("not_asked")
+    if isinstance(not_asked, dict) and not_asked:
+        reasons = {str(name): on_one_line(str(reason)) for name, reason in not_asked.items()}
+        yield f"checks that the run does not ask: {'; '.join(reasons_in_words(reasons))}"
     if scenario.oracle == "off":
         yield "no oracle judged the run: the scenario says oracle = off"
     yield from (

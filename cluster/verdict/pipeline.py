@@ -75,6 +75,8 @@ class PipelineResult:
     directory: Path | None = None
     reopened: str = ""
     not_applicable: tuple[str, ...] = ()
+    not_asked: Mapping[str, str] = field(default_factory=dict)
+    """By name of each check without a result, why the run does not ask it."""
     branches: str = ""
     """The SHA-256 of the executed blocks as the record has them."""
 
@@ -152,6 +154,7 @@ class PipelineResult:
             "plugins": [msgspec.to_builtins(code) for code in plugin_codes(self.scenario.plugins)],
             "checks": [msgspec.to_builtins(check) for check in self.checks],
             "not_applicable": list(self.not_applicable),
+            "not_asked": dict(self.not_asked),
             "validators": [msgspec.to_builtins(row) for row in self.validators],
             "figures": dict(self.figures),
             "evidence": [msgspec.to_builtins(each) for each in self.evidence],
@@ -276,7 +279,7 @@ class _Steps:
             data.raise_refusal()
             checks = [data.remember(run.outcome.now_us, check) for check in checks]
         if scenario.expect.fails:
-            checks.append(judge_expected(checks, scenario.expect.fails))
+            checks.append(judge_expected(checks, scenario.expect.fails, self.monitor.suite.not_asked))
         result = replace(self._result_of(run, checks), branches=writer.digest_of(BRANCHES))
         if data is not None and data.start_us:
             result = replace(result, reopened=_describe_reopening(data, run.effects))
@@ -350,6 +353,7 @@ class _Steps:
             evidence=monitor.context.check(ExpectedReports).evidence(),
             cells=run.cells,
             not_applicable=monitor.suite.not_applicable,
+            not_asked=monitor.suite.not_asked,
             rules=self._reached(run),
             pairs=monitor.situations.pairs(),
             workloads=monitor.effects.counts,

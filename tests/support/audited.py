@@ -20,7 +20,7 @@ def audited(name, *settings):
 def follow(cluster, change=lambda event: [event]):
     """Run a cluster, show its log to the audit with some events changed, and return the result."""
     audit = Audit(context_of(cluster))
-    assert audit.is_asked
+    assert not audit.not_asked()
     router = EventRouter(audit.handlers)
     cluster.hooks = RunHooks(on_event=lambda event: [router.route(each) for each in change(event)])
     cluster.run()

@@ -31,10 +31,9 @@ class Audit(Check):
         """Everything that messages and machines show; what validators do only where one may be paused."""
         return {} if self._followed is None else self._followed.handlers
 
-    @property
-    def is_asked(self) -> bool:
-        """Whether there is a plan, and the run has its beginning."""
-        return self._followed is not None
+    def not_asked(self) -> str:
+        """Return a reason where there is no plan, or the run lacks its beginning."""
+        return "another process began the run, or there is no plan" if self._followed is None else ""
 
     def finish(self) -> CheckResult:
         """Return the result."""

@@ -95,10 +95,11 @@ class Parts(Check):
 
     name = "parts"
 
-    @property
-    def is_asked(self) -> bool:
-        """Return whether there is a seed to draw specimens by, and the run has come to a block."""
-        return self.run.test_bed is not None and len(self.run.chain) > 0
+    def not_asked(self) -> str:
+        """Return a reason where there is no seed to draw specimens by, or the run has not come to a block."""
+        if self.run.test_bed is None:
+            return "there is no seed to draw specimens by"
+        return "" if len(self.run.chain) else "no block became final"
 
     def finish(self) -> CheckResult:
         """Return the result."""

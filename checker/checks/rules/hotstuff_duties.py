@@ -140,10 +140,9 @@ class HotStuffDuties(Check):
             StoppedVoting: self.gone,
         }
 
-    @property
-    def is_asked(self) -> bool:
-        """Return whether votes of others came to a validator that is judged."""
-        return self.tally.compared > 0
+    def not_asked(self) -> str:
+        """Return a reason where no vote of others came to a validator that is judged."""
+        return "" if self.tally.compared else "no vote came to a validator that is judged"
 
     def voted(self, event: Event, vote: Voted) -> None:
         """Note what a validator signed: its message says no more than the view."""

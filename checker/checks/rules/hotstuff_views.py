@@ -88,10 +88,9 @@ class ViewChanges(Check):
             StoppedVoting: self.silenced,
         }
 
-    @property
-    def is_asked(self) -> bool:
-        """A single validator sends nothing, and may never have to wait."""
-        return self.run.validators > 1 or self.tally.compared > 0
+    def not_asked(self) -> str:
+        """Return a reason where a single validator sends nothing, and never had to wait."""
+        return "" if self.run.validators > 1 or self.tally.compared else "there is no other validator"
 
     def sent(self, event: Event, sent: Sent) -> None:
         """Require of a vote that it goes to the next leader, and of a proposal that the view before is over."""

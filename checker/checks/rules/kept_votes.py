@@ -56,10 +56,9 @@ class KeptVotes(Check):
             DamageFound: self.damaged,
         }
 
-    @property
-    def is_asked(self) -> bool:
-        """Return whether any validator restarted in a view that it had voted in."""
-        return self.tally.compared > 0
+    def not_asked(self) -> str:
+        """Return a reason where no validator restarted in a view that it had voted in."""
+        return "" if self.tally.compared else "no validator restarted in a view that it had voted in"
 
     def restart(self, _event: Event, restarted: Restarted) -> None:
         """A new life begins."""

@@ -114,10 +114,9 @@ class LongestChainDuties(Check):
             StoppedVoting: self.gone,
         }
 
-    @property
-    def is_asked(self) -> bool:
-        """Return whether any block came to a validator that is judged, on what it followed, or one led a slot."""
-        return bool(self._acts) or bool(self._due())
+    def not_asked(self) -> str:
+        """Return a reason where no validator that is judged led a slot, or got a block on what it followed."""
+        return "" if self._acts or self._due() else "no block came to a validator that is judged"
 
     def voted(self, event: Event, vote: Voted) -> None:
         """Note the block that a leader has sealed."""

@@ -74,10 +74,9 @@ class CalmViews(Check):
             Sent: OfLabels(LARGE.__contains__, self.sent),
         }
 
-    @property
-    def is_asked(self) -> bool:
-        """Return whether the network is calm by itself, and a view was entered in a calm stretch."""
-        return not self._views or bool(self._judged())
+    def not_asked(self) -> str:
+        """Return a reason where the network is never calm, or no view was entered while it was."""
+        return "" if not self._views or self._judged() else "no view was entered in a calm stretch"
 
     def entered(self, event: Event, entered: Entered) -> None:
         """Note when a view was first entered, if its leader was fit to lead it."""

@@ -94,10 +94,12 @@ class Duties(Check):
             WorkFinished: self.worked,
         }
 
-    @property
-    def is_asked(self) -> bool:
-        """Return whether there is another validator, and one that is judged entered a view."""
-        return self.run.validators > 1 and bool(self._judged) and (self.tally.compared > 0 or not self._lives)
+    def not_asked(self) -> str:
+        """Return a reason where there is no other validator, or none that is judged entered a view."""
+        if self.run.validators == 1:
+            return "there is no other validator"
+        is_asked = self._judged and (self.tally.compared or not self._lives)
+        return "" if is_asked else "no validator that is judged had to react"
 
     def entered(self, event: Event, entered: Entered) -> None:
         """Begin a view; its leader may have given it up already."""

@@ -115,10 +115,10 @@ class Insistence(Check):
             ClockSet: self.clock_set,
         }
 
-    @property
-    def is_asked(self) -> bool:
-        """Return whether there is another validator to ask, and a replica that is never paused waited."""
-        return self.run.validators > 1 and (self.tally.compared > 0 or not self._lives)
+    def not_asked(self) -> str:
+        """Return a reason where there is nobody else to ask, or no replica that is never paused waited."""
+        is_asked = self.run.validators > 1 and (self.tally.compared or not self._lives)
+        return "" if is_asked else "no replica waited for another"
 
     def booted(self, event: Event, _booted: Booted) -> None:
         """Begin a life: its ticks and its gossip begin."""

@@ -119,10 +119,9 @@ class VerifiedVotes(Check):
             Halted: self.halted,
         }
 
-    @property
-    def is_asked(self) -> bool:
-        """Return whether any vote came to an idle replica, or no view was entered at all."""
-        return self.tally.compared > 0 or not self._over
+    def not_asked(self) -> str:
+        """Return a reason where views were entered, and no vote came to an idle replica."""
+        return "" if self.tally.compared or not self._over else "no vote came to an idle replica"
 
     def sent(self, event: Event, sent: Sent) -> None:
         """Follow votes and certificates."""

@@ -33,7 +33,7 @@ def test_a_run_that_does_not_get_there_is_inconclusive():
 
 
 def test_a_run_without_a_script_is_not_asked():
-    assert not ExpectedArrival(make_run()).is_asked
+    assert ExpectedArrival(make_run()).not_asked()
 
 
 def test_a_moment_of_the_chain_is_read_off_the_blocks_themselves():

@@ -165,7 +165,7 @@ class TestAsked:
         assert sorted(kind.__struct_config__.tag for kind in FAULTS.kinds()) == sorted(KNOWN_KINDS)
 
     def test_a_run_without_a_plan_has_no_result(self):
-        assert not Audit(make_run()).is_asked
+        assert Audit(make_run()).not_asked()
 
     def test_byzantine_validators_are_followed_as_well(self):
         cluster = Cluster(load_scenario("equivocating-leader", SHORT), 0)

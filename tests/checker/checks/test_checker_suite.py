@@ -19,13 +19,17 @@ from tests.support.checker_history import (
 DOCUMENT = PROJECT_ROOT / "docs" / "invariants.md"
 
 
+SILENT = ("lane-books", "message-delivery")
+"""Checks that the history does not ask: its chain has no lane, and nobody sends a message."""
+
+
 class TestSoundHistory:
     def test_every_check_passes_and_has_compared_something(self):
         """A sound history passes all checks of the catalogue, none of them vacuously."""
         results = write_history().judge()
 
         assert {name: result.status for name, result in results.items()} == {
-            check.name: "passed" for check in OF_A_HISTORY
+            check.name: "passed" for check in OF_A_HISTORY if check.name not in SILENT
         }
         assert all(result.compared > 0 for result in results.values())
         assert verdict_of(results.values()).exit_code == 0
@@ -35,14 +39,17 @@ class TestSoundHistory:
         results = write_history().judge()
 
         assert [(result.name, result.exit_class) for result in results.values()] == [
-            (check.name, check.exit_class) for check in OF_A_HISTORY
+            (check.name, check.exit_class) for check in OF_A_HISTORY if check.name not in SILENT
         ]
 
     def test_timer_figures_account_for_every_due_timer(self):
         """Due timers are fired, expired or insolvent, and none waits."""
         summary = write_history().judge()["timer-delivery"].summary
 
-        assert summary == ("3 timers scheduled, 3 due: 1 fired, 1 expired, 1 insolvent, 0 cancelled, 0 waiting")
+        assert summary == (
+            "3 timers scheduled, 3 due: 1 fired, 1 expired, 1 insolvent, 0 cancelled, 0 waiting; "
+            "0 left before that, 0 not due yet"
+        )
 
     def test_nothing_observed_is_inconclusive(self):
         """A run in which nothing happened proves nothing."""
@@ -53,7 +60,7 @@ class TestSoundHistory:
 
         assert failing(results) == []
         assert verdict_of(results.values()).name == "inconclusive"
-        assert results["agreement"].status == results["supply"].status == "inconclusive"
+        assert results["agreement"].status == results["cold-replay"].status == "inconclusive"
 
     def test_byzantine_validators_are_not_judged(self):
         """Events and blocks of a validator outside the honest set count for nothing."""

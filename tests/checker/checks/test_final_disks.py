@@ -140,7 +140,7 @@ class TestOfRepairs:
         check = Repairs(make_run(chain=CHAIN, disks=(SimulatedDisk(),)))
         show(check, repair("blocks", 2), Event(2, SUPERVISOR, Crashed(0, 9)))
 
-        assert not check.is_asked
+        assert check.not_asked()
 
     def test_a_log_that_is_not_whole_after_its_repair_fails(self):
         check = Repairs(make_run(chain=CHAIN))

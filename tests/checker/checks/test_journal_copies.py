@@ -158,4 +158,4 @@ def test_a_crash_in_the_instant_of_a_start_leaves_something_else():
     bench.cut_copy(1)
     show(bench.check, CRASH, BOOT, Event(BOOT.at_us, SUPERVISOR, Crashed(0, 9)))
 
-    assert not bench.check.is_asked
+    assert bench.check.not_asked()

@@ -125,7 +125,7 @@ def test_what_comes_is_counted():
     run = Run()
     run.pools[1] |= run.pools[0]
 
-    assert not run.spread.is_asked
+    assert run.spread.not_asked()
     assert run.finish(0).status == "passed"
 
 

@@ -74,7 +74,7 @@ def test_the_check_tells_right_from_wrong(name):
     events, fault = CASES[name]
     check = VerifiedVotes(make_run())
     show(check, *BEGUN, *events)
-    is_asked, result = check.is_asked, finish(check)
+    is_asked, result = not check.not_asked(), finish(check)
 
     assert is_asked == (fault != "nothing")
     if is_asked:
@@ -103,4 +103,4 @@ def test_the_leaders_own_vote_comes_with_its_block_in_hotstuff():
     check = VerifiedVotes(make_run(engine="hotstuff"))
     show(check, *BEGUN, *comes(1, "BlockVote", 4, source=2), LATER)
 
-    assert not check.is_asked
+    assert check.not_asked()

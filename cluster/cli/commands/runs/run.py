@@ -123,7 +123,8 @@ def print_result(result: PipelineResult, command: str, progress: LiveProgress, o
     lines = [f"{result.verdict}: {result.headline}"]
     if not options.quiet:
         check_rows = [CheckRow(check.name, check.status, check.summary) for check in result.checks]
-        print_tables([validator_table(result.validators, output_console().width), check_table(check_rows)])
+        validators = validator_table(result.validators, output_console().width)
+        print_tables([validators, check_table(check_rows, result.not_asked)])
         lines = [*describe_evidence(result.evidence), *lines]
         lines += [f"digest {result.digest.hex()}", *result.made_by, progress.times]
         if result.directory:
