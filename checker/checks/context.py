@@ -66,6 +66,7 @@ class ExpectedWorkload:
         is_required: Whether every transaction in `digests` must succeed, instead of at least one.
         digests: Hashes of its transactions.
         uncertain: Hashes of those that may fail; where there are no others, one of them must stand in the chain.
+        recurring: Addresses of actors that schedule themselves, one fire of which has to succeed; empty where none do.
     """
 
     name: str
@@ -73,6 +74,7 @@ class ExpectedWorkload:
     is_required: bool
     digests: tuple[bytes, ...]
     uncertain: tuple[bytes, ...] = ()
+    recurring: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

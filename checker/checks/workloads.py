@@ -2,7 +2,8 @@
 
 Checked from the blocks of the canonical chain. A required workload that was switched off, or of which a transaction is
 missing or failed, misses the scenario's expectation; any other that is on needs one transaction at least
-that did something. Otherwise the run is inconclusive.
+that did something. Actors that schedule themselves have no effect before one of their fires succeeds. Otherwise the run
+is inconclusive.
 """
 
 from collections.abc import Mapping
@@ -12,6 +13,7 @@ from checker.checks.check import Check
 from checker.checks.context import ExpectedWorkload, RunContext
 from checker.checks.mirror import SettledBlock
 from checker.results import CheckResult, ExitClass
+from scheduler import TimerFired
 from validators.execution.receipts import TransactionReceipt
 
 OK_STATUS: Final = 0
@@ -27,16 +29,20 @@ class WorkloadsEffective(Check):
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)
         self._statuses: dict[bytes, int] = {}
+        self._owners = {actor: each.name for each in run.expect.workloads for actor in each.recurring}
+        self._fires = dict.fromkeys(self._owners.values(), 0)
 
     def not_asked(self) -> str:
         """Return a reason where every workload may be idle."""
         return "" if self.run.expect.workloads else "no workload has to take effect"
 
     def settle(self, block: SettledBlock) -> None:
-        """Remember the status of each transaction by its hash."""
+        """Remember the status of each transaction by its hash, and count fires of actors that schedule themselves."""
         for receipt in block.receipts:
             if isinstance(receipt, TransactionReceipt):
                 self._statuses[receipt.transaction] = receipt.status
+            elif isinstance(receipt.event, TimerFired) and receipt.event.ok and receipt.event.actor in self._owners:
+                self._fires[self._owners[receipt.event.actor]] += 1
 
     def finish(self) -> CheckResult:
         """Return the result."""
@@ -47,6 +53,9 @@ class WorkloadsEffective(Check):
             tally.compared += len(workload.digests) if workload.is_required else 1
             if reason := _find_lack(workload, statuses):
                 lacking.append(reason)
+            elif workload.recurring and not self._fires[workload.name]:
+                # Its first transactions start it, and show no more than that.
+                lacking.append(f"{'required: ' * workload.is_required}{workload.name}: no fire of its actors succeeded")
             counts[workload.name] = sum(statuses.get(digest) == OK_STATUS for digest in workload.digests)
         if lacking:
             return tally.inconclusive("; ".join(lacking))

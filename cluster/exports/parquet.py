@@ -29,6 +29,9 @@ MAGIC: Final = b"PAR1"
 ROWS_AT_ONCE: Final = 50_000
 """Rows of a group: a log need not fit in memory."""
 
+UNSIGNED: Final = ("expires_at",)
+"""Columns with numbers of 64 bits without a sign: an expiry may lie above 2^63 - 1 (docs/chain.md)."""
+
 Row = Mapping[str, Any]
 
 
@@ -77,13 +80,19 @@ def refuse_other_tables(out: Path) -> None:
 def _write(path: Path, rows: Iterator[Row], arrow: Any, parquet: Any) -> int:  # noqa: ANN401 - an optional library
     count, writer = 0, None
     while group := list(islice(rows, ROWS_AT_ONCE)):
-        table = arrow.Table.from_pylist(group, schema=None if writer is None else writer.schema)
+        table = _columns_of(group, arrow) if writer is None else arrow.Table.from_pylist(group, schema=writer.schema)
         writer = writer or parquet.ParquetWriter(path, table.schema)
         writer.write_table(table)
         count += len(group)
     if writer is not None:
         writer.close()
     return count
+
+
+def _columns_of(group: list[Row], arrow: Any) -> Any:  # noqa: ANN401 - an optional library
+    """Return the table of the first rows, which gives the columns their types."""
+    types = {name: arrow.uint64() if name in UNSIGNED else None for name in group[0]}
+    return arrow.table({name: arrow.array([row[name] for row in group], type=types[name]) for name in group[0]})
 
 
 def _events(events: Iterable[Event]) -> Iterator[Row]:

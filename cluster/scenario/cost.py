@@ -37,6 +37,9 @@ _MICROSECONDS_PER_OUTAGE: Final = 1_100
 _EVENTS_PER_OUTAGE: Final = 12
 """Of a storm of restarts; a start reads its disk again."""
 
+_HEALING_MS: Final = 20_000
+"""Until finality has come back after the last fault, as far as an estimate goes."""
+
 _BASE_SECONDS: Final = 1
 _BASE_BYTES: Final = 70 << 20
 _BYTES_PER_EVENT: Final = 700
@@ -103,6 +106,24 @@ def cost_warnings(scenario: Scenario, cost: PlanCost) -> Iterator[str]:
         yield f"may need {cost.memory_bytes >> 30:,} GiB of memory, more than {MEMORY_WARNED >> 30}"
     if cost.events > scenario.run.step_limit:
         yield f"may be ended by run.step_limit, which is {scenario.run.step_limit:,}"
+    yield from _idle_timers(scenario, cost.blocks)
+
+
+def _idle_timers(scenario: Scenario, blocks: int) -> Iterator[str]:
+    """Yield each workload of which no timer comes due before the run ends."""
+    chain = scenario.chain
+    unit, unit_ms = ("slot", chain.slot_ms) if chain.timebase == "slot" else ("height", chain.block_interval_ms)
+    edge_ms = _edge_ms(scenario)
+    # After its last fault a run goes on for some blocks.
+    last = max(blocks * chain.block_interval_ms, edge_ms + _HEALING_MS * bool(edge_ms)) // unit_ms
+    dues = {name: each.first_due(unit_ms) for name, each in scenario.workload.items() if each.enabled}
+    known = {name: due for name, due in dues.items() if due is not None}
+    # A run that waits for its timers to be drained goes on beyond its height.
+    late = {} if scenario.run.until_drained else {name: due for name, due in known.items() if due > last}
+    for name, due in late.items():
+        # Timers may be there to be cancelled, beside others that come due.
+        if scenario.workload[name].is_recurring or len(late) == len(known):
+            yield f"no timer of workload {name} comes due: the first is for {unit} {due:,}, the run ends at {last:,}"
 
 
 def _blocks_of(scenario: Scenario) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from cluster.scenario.model import Scenario
-from cluster.workloads.planned import sites_of
+from cluster.workloads.planned import recurring_actors, sites_of
 from cluster.workloads.submission import TimedTransaction
 from scheduler import TimerFired
 from validators.actors import Status
@@ -21,10 +21,10 @@ class WorkloadEffects:
 
     def __init__(self, scenario: Scenario, submissions: Sequence[TimedTransaction]) -> None:
         self._owners = {
-            actor.address: site.name
+            actor: site.name
             for site, workload in sites_of(scenario)
-            if workload.enabled and workload.is_recurring
-            for actor in workload.genesis(site).actors
+            if workload.enabled
+            for actor in recurring_actors(site, workload)
         }
         recurring = dict.fromkeys(self._owners.values())
         self._senders = {timed.digest: timed.workload for timed in submissions if timed.workload not in recurring}

@@ -38,7 +38,13 @@ def expected_workloads(scenario: Scenario) -> Iterator[ExpectedWorkload]:
             # A payment may be handed in several times, and is done once.
             digests = tuple(dict.fromkeys(timed.digest for timed in submitted if not timed.may_fail))
             uncertain = tuple(dict.fromkeys(timed.digest for timed in submitted if timed.may_fail))
-            yield ExpectedWorkload(site.name, workload.enabled, is_required, digests, uncertain)
+            recurring = recurring_actors(site, workload) if workload.enabled else ()
+            yield ExpectedWorkload(site.name, workload.enabled, is_required, digests, uncertain, recurring)
+
+
+def recurring_actors(site: Site, workload: WorkloadKind) -> tuple[bytes, ...]:
+    """Return the addresses of a workload's actors where these schedule themselves; without a fire it did nothing."""
+    return tuple(actor.address for actor in workload.genesis(site).actors) if workload.is_recurring else ()
 
 
 def expected_fires(scenario: Scenario) -> dict[str, tuple[int, tuple[bytes, ...]]]:

@@ -195,6 +195,11 @@ class WorkloadKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_
         """Return the workload's size over a number of slots; nothing is built or signed."""
         raise NotImplementedError
 
+    def first_due(self, slot_ms: int) -> int | None:
+        """Return the earliest slot in which a timer of it can be due, None where no timer or no slot is known."""
+        del slot_ms
+        return None
+
     def genesis(self, site: Site) -> GenesisShare:
         """Return the accounts and actors to add to genesis."""
         raise NotImplementedError

@@ -37,6 +37,10 @@ class Games(WorkloadKind, tag="games", kw_only=True, frozen=True):
         """Return its submissions and timers."""
         return Volume(self.games * (1 + self.foreign_moves), self.games * (1 + slots // self.interval_slots))
 
+    def first_due(self, slot_ms: int) -> int:
+        """Return the slot in which what it starts with is first due."""
+        return self.start_ms // slot_ms + self.interval_slots
+
     def genesis(self, site: Site) -> GenesisShare:
         """Return an owner for each game, the games with their funds, and their players."""
         share = site.owned_actors("game-loop", self.games, self.funds)

@@ -24,6 +24,10 @@ class Heartbeats(QuotingKind, tag="heartbeats", kw_only=True, frozen=True):
         """Return its submissions and timers."""
         return Volume(self.actors, self.actors * (1 + slots // self.interval_slots))
 
+    def first_due(self, slot_ms: int) -> int:
+        """Return the slot in which what it starts with is first due."""
+        return self.start_ms // slot_ms + self.interval_slots
+
     def genesis(self, site: Site) -> GenesisShare:
         """Return one client account, and the actors with funds of their own."""
         client = Client(site)

@@ -37,6 +37,10 @@ class Liquidations(WorkloadKind, tag="liquidations", kw_only=True, frozen=True):
         orders = self.bots * (self.positions + len(self.prices))
         return Volume(orders, self.bots * (1 + slots // self.interval_slots))
 
+    def first_due(self, slot_ms: int) -> int:
+        """Return the slot in which what it starts with is first due."""
+        return self.start_ms // slot_ms + self.interval_slots
+
     def genesis(self, site: Site) -> GenesisShare:
         """Return an owner for each bot, and the bots with funds of their own."""
         return site.owned_actors("liquidation-bot", self.bots)

@@ -27,6 +27,10 @@ class OracleFeeds(WorkloadKind, tag="oracle-feeds", kw_only=True, frozen=True):
         """Return its submissions and timers."""
         return Volume(self.feeds * (1 + self.values), self.feeds * (1 + slots // self.interval_slots))
 
+    def first_due(self, slot_ms: int) -> int:
+        """Return the slot in which what it starts with is first due."""
+        return self.start_ms // slot_ms + self.interval_slots
+
     def genesis(self, site: Site) -> GenesisShare:
         """Return an owner for each feed, and the feeds with funds of their own."""
         return site.owned_actors("oracle-feed", self.feeds)

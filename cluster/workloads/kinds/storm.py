@@ -125,6 +125,10 @@ class Storm(QuotingKind, tag="storm", kw_only=True, frozen=True):
         raised = 0 if self.cancel_all_ms is None else self.actors
         return Volume(orders + cancels + withdrawals + raised, timers, timers * self.payload_bytes)
 
+    def first_due(self, slot_ms: int) -> int:
+        """Return the first slot of the storm."""
+        return max(self.first_slot, self.start_ms // slot_ms)
+
     def genesis(self, site: Site) -> GenesisShare:
         """Return a client for each actor, or one for all where it pays, and the actors."""
         clients = self._clients(site)

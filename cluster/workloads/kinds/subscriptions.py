@@ -36,6 +36,10 @@ class Subscriptions(WorkloadKind, tag="subscriptions", kw_only=True, frozen=True
         """Return its submissions and timers."""
         return Volume(3 * self.subscriptions, self.subscriptions * (1 + slots // self.interval_slots))
 
+    def first_due(self, slot_ms: int) -> int:
+        """Return the slot in which what it starts with is first due."""
+        return self.start_ms // slot_ms + self.interval_slots
+
     def genesis(self, site: Site) -> GenesisShare:
         """Return an owner for each subscription, the subscriptions with their funds, and the merchant."""
         share = site.owned_actors("subscription", self.subscriptions, self.funds)

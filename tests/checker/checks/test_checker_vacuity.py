@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 from typing import Literal, get_args, get_origin
+from unittest.mock import create_autospec
 
 import msgspec
 import pytest
@@ -11,13 +12,14 @@ from checker.checks.audit.plan import TestBedPlan
 from checker.checks.context import Expectations, ExpectedStorm, ExpectedWorkload, ReorgCounts, RunEnd
 from checker.checks.suite import Suite
 from checker.checks.workloads import WorkloadsEffective
-from checker.results import verdict_of
+from checker.results import judge_expected, verdict_of
 from checker.tables import LANE_MARKET_KEY
 from cluster.scenario.load import load_scenario
 from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import scenario_type
 from faults.anchors.anchor import Anchor
 from faults.kinds.partition import Partition
+from scheduler import TimerFired
 from tests.support.chain_harness import make_genesis, policies_of
 from tests.support.checker_history import NODES, Fault, write_history
 from tests.support.checks import make_run
@@ -173,6 +175,29 @@ repaired, nobody started again, the chain has no auction with books and no queue
 nobody answered, executed or had a timer that fired, and the run has no mutants."""
 
 
+class TestNotAsked:
+    """A check that would compare zero with zero has no result, and the run says why."""
+
+    def test_each_reason_is_named(self):
+        result = result_of("calm", "run.until_height=4")
+
+        assert result.not_asked["lane-books"] == "no policy of the chain has a lane"
+        assert result.not_asked["message-delivery"] == "no message was sent"
+        assert result.not_asked["storm-accounting"] == "no timer was removed or held back"
+        assert result.as_json("")["not_asked"] == result.not_asked
+        assert not {check.name for check in result.checks} & set(result.not_asked)
+
+    def test_a_failure_stays_a_result(self):
+        history = write_history(lambda plans: plans[2].changes.update({LANE_MARKET_KEY: b"\x90"}))
+
+        assert history.judge()["lane-books"].status == "failed"
+
+    def test_an_expected_failure_of_it_says_why_there_is_none(self):
+        judged = judge_expected([], ["lane-books"], {"lane-books": "no policy of the chain has a lane"})
+
+        assert judged.summary == "expected to fail: lane-books was not asked: no policy of the chain has a lane"
+
+
 class TestOfEveryCheck:
     @pytest.mark.parametrize("check", CHECKS)
     def test_a_run_without_an_event_is_inconclusive(self, check):
@@ -213,6 +238,20 @@ class TestOfWorkloads:
     def test_one_that_tries_limits_has_to_be_in_the_chain(self):
         assert came_to(may=(b"b",)) == "passed"
         assert came_to(may=(b"x",)) == "inconclusive"
+
+    @pytest.mark.parametrize(("ok", "status"), [(True, "passed"), (False, "inconclusive")])
+    def test_actors_that_schedule_themselves_have_to_fire(self, ok, status):
+        fire = SimpleNamespace(event=create_autospec(TimerFired, instance=True, ok=ok, actor=b"a" * 20))
+        expected = ExpectedWorkload("some", is_enabled=True, is_required=True, digests=(b"o",), recurring=(b"a" * 20,))
+        check = WorkloadsEffective(make_run(expect=Expectations(workloads=[expected])))
+        check.settle(SimpleNamespace(receipts=[OK, fire]))
+
+        assert check.finish().status == status
+
+    def test_a_run_whose_timers_never_come_due_is_inconclusive(self):
+        result = result_of("calm", "chain.slot_ms=100_000", "run.until_height=4")
+
+        assert result.headline == "workloads-effective: required: pulse: no fire of its actors succeeded"
 
     def test_a_limit_beyond_every_ceiling_makes_the_run_inconclusive(self):
         """The workload was not required, but none of its timers was admitted."""

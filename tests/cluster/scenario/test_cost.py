@@ -121,3 +121,20 @@ def test_the_edges_that_are_counted_are_about_those_there_are(name):
     counted = sum(fault.moments() + 2 * fault.outages(scenario.replicas) for fault in faults)
 
     assert counted / 2 <= seen.count("fault") <= 2 * counted
+
+
+@pytest.mark.parametrize(
+    ("setting", "warned"),
+    [
+        ("chain.slot_ms=100_000", ["no timer of workload pulse comes due: the first is for slot 1, the run ends at 0"]),
+        ("workload.pulse.interval_slots=20", []),
+        (
+            "workload.pulse.interval_slots=21",
+            ["no timer of workload pulse comes due: the first is for slot 21, the run ends at 20"],
+        ),
+    ],
+)
+def test_a_workload_of_which_nothing_comes_due_is_named(setting, warned):
+    scenario = load_scenario("calm", [setting])
+
+    assert list(cost_warnings(scenario, estimate_cost(scenario))) == warned
