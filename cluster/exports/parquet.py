@@ -80,7 +80,8 @@ def refuse_other_tables(out: Path) -> None:
 def _write(path: Path, rows: Iterator[Row], arrow: Any, parquet: Any) -> int:  # noqa: ANN401 - an optional library
     count, writer = 0, None
     while group := list(islice(rows, ROWS_AT_ONCE)):
-        table = _columns_of(group, arrow) if writer is None else arrow.Table.from_pylist(group, schema=writer.schema)
+        schema = _schema_of(group[0], arrow) if writer is None else writer.schema
+        table = arrow.Table.from_pylist(group, schema=schema)
         writer = writer or parquet.ParquetWriter(path, table.schema)
         writer.write_table(table)
         count += len(group)
@@ -89,10 +90,10 @@ def _write(path: Path, rows: Iterator[Row], arrow: Any, parquet: Any) -> int:  #
     return count
 
 
-def _columns_of(group: list[Row], arrow: Any) -> Any:  # noqa: ANN401 - an optional library
-    """Return the table of the first rows, which gives the columns their types."""
-    types = {name: arrow.uint64() if name in UNSIGNED else None for name in group[0]}
-    return arrow.table({name: arrow.array([row[name] for row in group], type=types[name]) for name in group[0]})
+def _schema_of(row: Row, arrow: Any) -> Any:  # noqa: ANN401 - an optional library
+    """Return the types of a table's columns: text or numbers, with a sign but for those that may need 64 bits."""
+    numbers = {name: arrow.uint64() if name in UNSIGNED else arrow.int64() for name in row}
+    return arrow.schema([(name, arrow.string() if isinstance(row[name], str) else numbers[name]) for name in row])
 
 
 def _events(events: Iterable[Event]) -> Iterator[Row]:

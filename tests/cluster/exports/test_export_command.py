@@ -124,7 +124,9 @@ class TestParquet:
 
         class Table:
             def __init__(self, rows, schema):
-                self.rows, self.schema = rows, schema or tuple(rows[0])
+                self.rows, self.schema = rows, schema
+                for name, kind in schema:
+                    assert kind is str or all(row[name] in kind for row in rows), f"{name} has no room"
 
             @classmethod
             def from_pylist(cls, rows, schema):
@@ -145,6 +147,8 @@ class TestParquet:
 
         arrow, parquet = ModuleType("pyarrow"), ModuleType("pyarrow.parquet")
         arrow.Table, parquet.ParquetWriter = Table, ParquetWriter
+        arrow.schema, arrow.string = list, lambda: str
+        arrow.int64, arrow.uint64 = lambda: range(-(1 << 63), 1 << 63), lambda: range(1 << 64)
         monkeypatch.setitem(sys.modules, "pyarrow", arrow)
         monkeypatch.setitem(sys.modules, "pyarrow.parquet", parquet)
         return written
@@ -158,6 +162,15 @@ class TestParquet:
         assert sorted(written) == ["blocks.parquet", "events.parquet", "roots.parquet", "timers.parquet"]
         assert sum(written["events.parquet"]) == answer["events"] > 100
         assert max(written["events.parquet"]) == 100
+
+    def test_an_expiry_may_lie_above_63_bits(self, tmp_path, written):
+        """docs/chain.md allows it, and nothing else that a table has."""
+        settings = ["--set", "chain.timers.max_ttl_blocks=9_223_372_036_854_775_807", "--set", "run.until_height=4"]
+        assert main(["run", "calm", "--quiet", *settings, "--runs", str(tmp_path)]) == 0
+        (made,) = tmp_path.glob("calm-0*")
+
+        assert main(["export", str(made), "parquet", "--out", str(tmp_path / "out")]) == 0
+        assert written["timers.parquet"]
 
     def test_a_file_of_another_kind_in_the_folder_stays(self, recorded, tmp_path, capsys, written):
         (tmp_path / "timers.parquet").write_text("mine")
