@@ -76,7 +76,6 @@ class PipelineResult:
     reopened: str = ""
     not_applicable: tuple[str, ...] = ()
     not_asked: Mapping[str, str] = field(default_factory=dict)
-    """By name of each check without a result, why the run does not ask it."""
     branches: str = ""
     """The SHA-256 of the executed blocks as the record has them."""
 
@@ -127,10 +126,8 @@ class PipelineResult:
     def _unjudged(self) -> str:
         """The end of the headline: the checks that were left out."""
         without_oracle = "; no oracle judged it" if self.scenario.oracle == "off" else ""
-        if not self.not_applicable:
-            return without_oracle
-        left_out = f"; not checked with the engine {self.scenario.consensus.engine}: {', '.join(self.not_applicable)}"
-        return f"{without_oracle}{left_out}"
+        names, engine = ", ".join(self.not_applicable), self.scenario.consensus.engine
+        return without_oracle + (f"; not checked with the engine {engine}: {names}" if names else "")
 
     @property
     def made_by(self) -> list[str]:
@@ -247,8 +244,7 @@ def _hooks_of(
 
 
 def _write_verdict(writer: RecordWriter, result: PipelineResult, command: str, *, has_page: bool) -> None:
-    document = result.as_json(command)
-    writer.write_verdict(document)
+    writer.write_verdict(document := result.as_json(command))
     if has_page:
         from cluster.page.write import page_of  # noqa: PLC0415 - the run need not wait for it
 

@@ -8,7 +8,7 @@ import trio
 import stampede_testbed
 from checker.record.fingerprint import this_code
 
-SHORT = {"until_height": 2}
+SHORT = {"until_height": 3}
 
 
 async def test_a_run_inside_an_event_loop_returns_its_verdict(tmp_path):
@@ -20,7 +20,7 @@ async def test_a_run_inside_an_event_loop_returns_its_verdict(tmp_path):
     assert (result.directory / "events.msgpack").is_file()
     assert result.code.fingerprint == this_code().fingerprint
     assert result.check("agreement").status == "passed"
-    assert result.check("agreement").evidence == (("heights", 2),)
+    assert result.check("agreement").evidence == (("heights", 3),)
 
 
 def test_a_run_that_fails_is_a_result(tmp_path):

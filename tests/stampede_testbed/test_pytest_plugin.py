@@ -13,11 +13,11 @@ from checker.record.root import PROJECT_ROOT
 TESTS = """
 import pytest
 
-@pytest.mark.cluster("calm", seeds=2, run={"until_height": 2})
+@pytest.mark.cluster("calm", seeds=2, run={"until_height": 3})
 def test_good(cluster_run):
     assert cluster_run.check("agreement").compared > 0
 
-@pytest.mark.cluster("partition-heal", seeds=range(5, 6), run={"until_height": 2}, faults={"split": {"enabled": False}})
+@pytest.mark.cluster("partition-heal", seeds=range(5, 6), run={"until_height": 3}, faults={"split": {"enabled": False}})
 def test_bad(cluster_run):
     raise AssertionError("is not reached")
 """
@@ -74,7 +74,7 @@ def test_a_mark_that_means_nothing_is_refused_in_a_line(mark, said, tmp_path):
 
 
 def test_seeds_are_written_as_on_the_command_line_too(tmp_path):
-    done = run_pytest(tmp_path, marked('"calm", seeds="3..4", run={"until_height": 1}'))
+    done = run_pytest(tmp_path, marked('"calm", seeds="3..4", run={"until_height": 3}'))
 
     assert "test_it[seed-3] PASSED" in done.stdout, done.stdout + done.stderr
     assert "test_it[seed-4] PASSED" in done.stdout

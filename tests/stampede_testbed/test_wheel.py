@@ -14,7 +14,7 @@ from checker.record.root import PROJECT_ROOT
 from cluster.cli.main import main
 from tests.support.wheel import add_strangers, build_wheel, install_wheel, run_installed
 
-SHORT = ("--set", "run.until_height=2")
+SHORT = ("--set", "run.until_height=3")
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def test_the_module_is_the_command(target, elsewhere):
 def test_an_import_brings_no_other_name_into_the_caller(target, elsewhere):
     program = (
         "import sys, stampede_testbed\n"
-        "assert stampede_testbed.run('calm', run={'until_height': 2}).passed\n"
+        "assert stampede_testbed.run('calm', run={'until_height': 3}).passed\n"
         "ours = {'checker', 'cluster', 'faults', 'network', 'report', 'scheduler', 'validators', 'trio'}\n"
         "print(sorted(ours & set(sys.modules)), [path for path in sys.path if '_app' in path])\n"
     )
@@ -104,7 +104,7 @@ def test_a_dask_worker_finds_the_packages(target, elsewhere):
         "if __name__ == '__main__':\n"
         "    with LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=':0') as dask:\n"
         "        command = [sys.executable, '-m', 'stampede_testbed', 'sweep', 'calm', '--seeds', '1', '--json']\n"
-        "        command += ['--set', 'run.until_height=2', '--dask', dask.scheduler_address]\n"
+        "        command += ['--set', 'run.until_height=3', '--dask', dask.scheduler_address]\n"
         "        sys.exit(subprocess.run(command).returncode)\n"
     )
     (elsewhere / "sweep_on_dask.py").write_text(program)

@@ -136,7 +136,7 @@ class TestDecisive:
         assert next(lines_of(explained(*self.FAILED))) == "also: finality-regained: nothing new"
 
     def test_the_headline_is_that_failure_too(self):
-        result = result_of("calm", "run.until_height=2")
+        result = result_of("calm", "run.until_height=3")
         both = result.with_check(self.FAILED[0]).with_check(self.FAILED[1])
 
         assert (both.verdict, both.headline) == ("safety", "oracle: another value")

@@ -12,7 +12,7 @@ from checker.record.root import PROJECT_ROOT
 from tests.support.cluster_runs import result_of
 from tests.support.layers import LAYERS
 
-SHORT = ("run.until_height=2",)
+SHORT = ("run.until_height=3",)
 
 
 @pytest.fixture

@@ -81,7 +81,7 @@ class TestNames:
 
     def test_a_changed_scenario_and_the_plain_one_stand_side_by_side(self, tmp_path, capsys):
         """The last line names the directory; the command again replaces its own run alone."""
-        small = ["--set", "run.until_height=2", "--runs", str(tmp_path)]
+        small = ["--set", "run.until_height=6", "--runs", str(tmp_path)]
         lasts = []
         for more in ([], ["--set", "chain.slot_ms=2_000"], []):
             assert main(["run", "calm", *small, *more]) == 0

@@ -35,7 +35,7 @@ PASSED = SeedResult(1, 0, "passed", "", "all is well", "ab", 5, fingerprint=this
 
 def sweep_command(tmp_path, *arguments):
     return [
-        *(sys.executable, "run_cluster.py", "sweep", "calm", "--set", "run.until_height=2", "--jobs", "1", "--json"),
+        *(sys.executable, "run_cluster.py", "sweep", "calm", "--set", "run.until_height=3", "--jobs", "1", "--json"),
         *("--runs", str(tmp_path), "--results", str(tmp_path / "r.sqlite"), *arguments),
     ]
 
@@ -99,11 +99,11 @@ def test_a_failing_seed_keeps_its_run_directory_and_a_signature(tmp_path):
 def test_what_repeats_a_seed_says_all_that_it_needs(tmp_path):
     """Settings, where the run goes, and the comparison that found it not deterministic."""
     options = argparse.Namespace(
-        swarm=False, scenario="calm", corpus=None, faults=None, settings=["run.until_height=2"], runs=tmp_path
+        swarm=False, scenario="calm", corpus=None, faults=None, settings=["run.until_height=3"], runs=tmp_path
     )
     result = RESULT._replace(failed="supply determinism")
 
-    command = f"run calm --seed 7 --set run.until_height=2 --runs {tmp_path} --check-determinism"
+    command = f"run calm --seed 7 --set run.until_height=3 --runs {tmp_path} --check-determinism"
     assert repeat_of(options, result).endswith(command)
 
 
@@ -317,7 +317,7 @@ def test_a_sweep_without_promises_asks_no_effect_of_workloads():
 
 def test_a_sweep_says_which_seeds_are_judged_again_and_by_which_code(tmp_path):
     """A result that says passed, of code that is not this one, does not stand."""
-    subject = encode_scenario(load_scenario("calm", ["run.until_height=2"])).decode()
+    subject = encode_scenario(load_scenario("calm", ["run.until_height=3"])).decode()
     with ResultsFile(tmp_path / "r.sqlite", subject) as results:
         results.add(PASSED._replace(seed=1, fingerprint="ab" * 32))
     command = [argument for argument in sweep_command(tmp_path, "--seeds", "1") if argument != "--json"]

@@ -18,7 +18,7 @@ from cluster.cli.main import main
 from cluster.scenario.load import encode_scenario, load_scenario
 from tests.support.results_files import count_rows, read_rows
 
-SCENARIO = encode_scenario(load_scenario("calm", ["run.until_height=2"]))
+SCENARIO = encode_scenario(load_scenario("calm", ["run.until_height=3"]))
 SEEDS = range(1, 7)
 
 
@@ -61,7 +61,7 @@ def test_a_run_directory_comes_back_from_a_worker(dask, tmp_path):
 
 def test_a_killed_sweep_goes_on_on_the_cluster(dask, tmp_path):
     path = tmp_path / "r.sqlite"
-    command = [sys.executable, "run_cluster.py", "sweep", "calm", "--set", "run.until_height=2", "--seeds", "1..8"]
+    command = [sys.executable, "run_cluster.py", "sweep", "calm", "--set", "run.until_height=3", "--seeds", "1..8"]
     command += ["--runs", str(tmp_path), "--results", str(path), "--dask", dask.scheduler_address, "--json"]
     with subprocess.Popen(command, cwd=PROJECT_ROOT, stdout=subprocess.DEVNULL) as sweeping:
         while not (path.exists() and count_rows(path)):

@@ -54,7 +54,7 @@ def test_a_sweep_runs_failing_plans_first_and_takes_their_exit_code(tmp_path, ca
     (plans / "refund.toml").write_text(f"# run_cluster.py run refund.toml --seed 2\n{shrunk}")
     junit = tmp_path / "out.xml"
 
-    small = ["--set", "run.until_height=2", "--seeds", "0", "--jobs", "1", "--runs", str(runs)]
+    small = ["--set", "run.until_height=3", "--seeds", "0", "--jobs", "1", "--runs", str(runs)]
     code = main(["sweep", "calm", *small, "--failing", str(plans), "--junit", str(junit), "--annotate", "--json"])
 
     answer = json.loads(capsys.readouterr().out)

@@ -15,7 +15,7 @@ from cluster.scenario.toml_file import BYTES_MAX, DOTS_MAX
 from tests.support.cluster_runs import result_of
 
 HEAD = 'name = "x"\ntitle = "t"\n'
-SHORT = "run.until_height=2"
+SHORT = "run.until_height=3"
 RESULT = SeedResult(0, 0, "passed", "", "all is well", "ab", 5, fingerprint=this_code().fingerprint)
 
 SCENARIOS = {

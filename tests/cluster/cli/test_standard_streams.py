@@ -11,7 +11,7 @@ from checker.record.root import PROJECT_ROOT
 INCONCLUSIVE = ("run", "partition-heal", "--set", "run.until_height=3", "--set", "faults.split.enabled=false")
 
 COMMANDS = {
-    "a passed run": (("run", "calm", "--set", "run.until_height=2"), 0),
+    "a passed run": (("run", "calm", "--set", "run.until_height=3"), 0),
     "an inconclusive run": (INCONCLUSIVE, 3),
     "an inconclusive run as JSON": ((*INCONCLUSIVE, "--json"), 3),
     "a list": (("scenarios",), 0),

@@ -18,7 +18,7 @@ kind = "links"
 stop_ms = 3_000
 loss_ppm = 20_000
 [run]
-until_height = 2
+until_height = 3
 """
 """Seeds 0 and 1 lose no message, and are inconclusive for that; 2 and 3 lose some."""
 

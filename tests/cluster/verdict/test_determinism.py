@@ -130,7 +130,7 @@ def test_two_runs_in_one_process_give_one_digest(turbulent, reference):
 
 def test_the_first_event_that_differs_is_named(reference):
     """A log with one event changed is reported with index and both events."""
-    scenario = load_scenario("calm", ("run.until_height=2",))
+    scenario = load_scenario("calm", ("run.until_height=3",))
     first = bytes(Cluster(scenario, 1).run().trace.log)
     second = bytes(Cluster(scenario, 2).run().trace.log)
 
@@ -149,7 +149,7 @@ def repeater():
 
 def recorded(seed, log=None):
     """Return a run as the comparison sees it: its scenario, its seed and its log."""
-    scenario = load_scenario("calm", ("run.until_height=2",))
+    scenario = load_scenario("calm", ("run.until_height=3",))
     return SimpleNamespace(scenario=scenario, seed=seed, log=log or Cluster(scenario, seed).run().trace.log)
 
 

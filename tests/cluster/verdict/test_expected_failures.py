@@ -67,7 +67,7 @@ class TestVerdict:
 def test_what_the_checks_of_a_run_are_called_can_be_expected():
     """No check that can fail is missing among the names that a scenario may state."""
     names = [
-        check.name for check in result_of("calm", "run.until_height=2").checks if check.exit_class != "inconclusive"
+        check.name for check in result_of("calm", "run.until_height=3").checks if check.exit_class != "inconclusive"
     ]
 
     assert [name for name in names if name not in fallible(CHECKS)] == []
@@ -79,7 +79,7 @@ def test_an_unknown_check_is_refused_with_those_that_there_are():
 
 
 def test_a_run_that_does_not_fail_as_expected_says_what_passed():
-    result = result_of("calm", 'expect.fails=["supply"]', "run.until_height=2")
+    result = result_of("calm", 'expect.fails=["supply"]', "run.until_height=3")
 
     assert (result.verdict, result.headline) == (
         "inconclusive",

@@ -92,7 +92,7 @@ def test_another_run_by_other_code_says_that_the_code_changed_since(strange, tmp
 
 def test_a_run_with_an_older_data_directory_is_not_replayed(tmp_path, capsys):
     """The first one is like any other run; of the second, what was on the disks is not in the record."""
-    arguments = f"run calm --json --set run.until_height=2 --data-dir {tmp_path / 'data'} --runs {tmp_path / 'runs'}"
+    arguments = f"run calm --json --set run.until_height=3 --data-dir {tmp_path / 'data'} --runs {tmp_path / 'runs'}"
     first, second = (json.loads(run(capsys, arguments)[1])["directory"] for _ in range(2))
     code, out, _ = run(capsys, "replay --json", second)
 
@@ -104,7 +104,7 @@ def test_a_run_with_an_older_data_directory_is_not_replayed(tmp_path, capsys):
 
 def test_runs_with_two_data_directories_do_not_replace_each_other(tmp_path, capsys):
     """Same plan, seed, code and time of the reopening."""
-    arguments = f"run calm --json --set run.until_height=2 --runs {tmp_path / 'runs'} --data-dir {tmp_path}"
+    arguments = f"run calm --json --set run.until_height=3 --runs {tmp_path / 'runs'} --data-dir {tmp_path}"
     first, other = ([run(capsys, f"{arguments}/{name}")[1] for _ in range(2)][-1] for name in ("first", "other"))
     places = [json.loads(said)["directory"] for said in (first, other)]
 

@@ -170,7 +170,7 @@ def test_a_peer_has_so_many_answers_a_second(chain):
 
 
 def test_a_request_for_an_absent_block_takes_no_answer_away(chain):
-    """Whoever asks for two at one pace, first for the absent one, would never get the other; found by seed 302492."""
+    """A peer that asks for two at one pace, the absent one first, would never get the other; found by seed 302492."""
     keeper, digest = Keeper(chain), chain.blocks[6].digest
     for wanted in (bytes(32), bytes(32), bytes(32), digest):
         keeper.serve(1, BlockRequest(wanted, 0))
