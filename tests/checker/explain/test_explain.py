@@ -253,7 +253,7 @@ def test_a_failure_not_about_state_comes_with_the_events_of_its_view():
 def runs(tmp_path_factory):
     """Return the directories of a run that passed, of one that did not, and of one that cannot be repeated."""
     directory = tmp_path_factory.mktemp("runs")
-    passed = result_of("calm", "run.until_height=2", runs=directory).directory
+    passed = result_of("calm", "run.until_height=4", runs=directory).directory
     late = result_of(storm_with_late_expiry(directory, [2]), runs=directory).directory
     factories = {1: ValidatorFactory(engine=make_slow_hearted)}
     strange = result_of(
