@@ -68,7 +68,7 @@ class Check:
     def not_asked(self) -> str:
         """Return why this run does not ask the question, when it is over; empty where it does.
 
-        With a reason there is no result, unless the check has found a failure.
+        With a reason there is no result. Where nothing happened, a failure that was found is asked about all the same.
         """
         return ""
 

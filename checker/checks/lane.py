@@ -37,7 +37,7 @@ class LaneBooks(Check):
 
     def not_asked(self) -> str:
         """Return a reason where the chain has no lane."""
-        return "" if self._first_height else "no policy of the chain has a lane"
+        return "" if self._first_height or self.tally.has_failed else "no policy of the chain has a lane"
 
     def settle(self, block: SettledBlock) -> None:
         """Check one block."""

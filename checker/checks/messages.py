@@ -51,7 +51,7 @@ class MessageDelivery(Check):
 
     def not_asked(self) -> str:
         """Return a reason where no message was sent."""
-        return "" if self._sent or self._delivered else "no message was sent"
+        return "" if self._sent or self.tally.has_failed else "no message was sent"
 
     def settle(self, block: SettledBlock) -> None:
         """Check one block."""

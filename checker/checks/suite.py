@@ -124,8 +124,7 @@ class Suite:
         )
         results: list[CheckResult] = []
         for check in self._checks:
-            reason = check.not_asked()
-            if reason and not check.tally.has_failed:
+            if reason := check.not_asked():
                 self.not_asked[check.name] = reason
                 continue
             with during(check):

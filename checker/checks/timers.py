@@ -101,7 +101,7 @@ class TimerDelivery(Check):
 
     def not_asked(self) -> str:
         """Return a reason where there was no timer."""
-        return "" if self._scheduled else "no timer was scheduled"
+        return "" if self._scheduled or self.tally.has_failed else "no timer was scheduled"
 
     def settle(self, block: SettledBlock) -> None:
         """Check one block's events in their order, then the sums."""
