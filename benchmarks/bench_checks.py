@@ -47,6 +47,7 @@ from cluster.scenario.load import load_scenario
 from cluster.scenario.model import Scenario
 from cluster.swarm.generator import draw_scenario
 from cluster.verdict import pipeline
+from cluster.verdict.facts import read_back_of
 
 Show: TypeAlias = Callable[[str], None]
 
@@ -130,7 +131,7 @@ def _line(name: str, figures: Figures) -> str:
 def measure(scenario: Scenario, seed: int) -> Figures:
     """Run a scenario as a person does, and return the time of its parts."""
     figures = Figures()
-    hooks_of, read_back, finish = pipeline._hooks_of, pipeline._read_back, Suite.finish  # noqa: SLF001 - steps of the pipeline
+    hooks_of, read_back, finish = pipeline._hooks_of, read_back_of, Suite.finish  # noqa: SLF001 - a step of the pipeline
 
     def timed_hooks(*run: Any) -> Any:  # noqa: ANN401 - as they are
         return tuple(_timed(hook, figures, "online_ns") for hook in hooks_of(*run))
@@ -144,7 +145,7 @@ def measure(scenario: Scenario, seed: int) -> Figures:
 
     with (
         patch.object(pipeline, "_hooks_of", timed_hooks),
-        patch.object(pipeline, "_read_back", _timed(read_back, figures, "read_back_ns")),
+        patch.object(pipeline, "read_back_of", _timed(read_back, figures, "read_back_ns")),
         patch.object(Suite, "finish", timed_finish),
         LiveProgress(title="", is_quiet=True) as progress,
     ):

@@ -62,8 +62,8 @@ from cluster.scenario.load import load_scenario
 from cluster.verdict import pipeline
 limits = ("run.until_height={height}", "run.time_limit_ms=100000000", "run.step_limit=1000000000")
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-peaks, derive = [], pipeline.derive
-pipeline.derive = lambda run: peaks.append(peak()) or derive(run)
+peaks, derive = [], pipeline.derived_of
+pipeline.derived_of = lambda run: peaks.append(peak()) or derive(run)
 with LiveProgress(title="", is_quiet=True) as progress:
     scenario = load_scenario("calm", ("workload.payments.count=1", *limits))
     result = pipeline.run_pipeline(scenario, 0, runs=None, progress=progress)

@@ -30,6 +30,9 @@ EXPECTED_FAILURES: Final = "expected-failures"
 OF_EXPECTATIONS: Final = ("storm", "reorg")
 """Checks of safety that are inconclusive only where something did not come that the scenario expects."""
 
+UNREACHED: Final = ("liveness", "inconclusive")
+"""Classes of failures that say of a run only that something did not happen."""
+
 EXIT_CODES: Final[dict[str, int]] = {
     "passed": 0,
     EXPECTED: 0,
@@ -81,6 +84,11 @@ class CheckResult:
         """Whether it failed, or found that the run does not show what it is to show."""
         is_lacking = self.status == "inconclusive" and self.exit_class == "inconclusive"
         return self.status == "failed" or is_lacking
+
+    @property
+    def is_unreached(self) -> bool:
+        """Whether a longer run may have passed: something did not happen, or did not happen in time."""
+        return self.status == "inconclusive" or (self.status == "failed" and self.exit_class in UNREACHED)
 
 
 @dataclass(frozen=True, slots=True)

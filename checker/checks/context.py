@@ -140,6 +140,7 @@ class RunEnd:
 
     Attributes:
         reason: The reason why it ended; `stopped` means that it reached its goal.
+        failure: The failure that ended the run before its goal, or empty.
         now_us: The virtual time at its end.
         faults: The effect of each fault of the plan.
         readbacks: The memory and disk of each replica that still runs.
@@ -155,6 +156,7 @@ class RunEnd:
     """
 
     reason: str = ""
+    failure: str = ""
     now_us: int = 0
     faults: Sequence[FaultOutcome] = ()
     readbacks: Sequence[ReadBack] = ()

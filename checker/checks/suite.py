@@ -55,6 +55,8 @@ class Suite:
         """Names of the checks that mean nothing with this run's consensus engine; the verdict says so."""
         self.not_asked: dict[str, str] = {}
         """By name of each check without a result, why the run does not ask it; known when the run is over."""
+        self.not_judged: tuple[str, ...] = ()
+        """Names of the checks whose results are left out because a failure ended the run early."""
         self._router = EventRouter(*(check.handlers for check in self._checks), *watchers)
         self._others = EventRouter(*(check.handlers for check in self._checks if check.sees_everybody))
         self._earlier = EventRouter(*(check.handlers for check in self._checks if check.sees_earlier_events))
@@ -129,7 +131,19 @@ class Suite:
                 continue
             with during(check):
                 results.append(check.finish())
+        if end.failure:
+            results = self._without_consequences(results)
         return hear_the_oracle(results, [check.name for check in self._checks if check.compares_replicas])
+
+    def _without_consequences(self, results: Sequence[CheckResult]) -> list[CheckResult]:
+        """Leave out what a run lacks that a failure ended early: its goal, its later faults, and what they lead to.
+
+        Nothing is left out where no check failed that can fail in such a run: the run would seem to have passed.
+        """
+        if all(result.is_unreached or result.status == "passed" for result in results):
+            return list(results)
+        self.not_judged = tuple(result.name for result in results if result.is_unreached)
+        return [result for result in results if not result.is_unreached]
 
     def _decode(self, block: AppliedBlock) -> Block:
         """Decode a block, or take the first validator's where the bytes are the same."""

@@ -39,6 +39,9 @@ SMALL_FAULTS: Final = 3
 SMALL_VALIDATORS: Final = 4
 """Faults and validators of the largest shrunk scenario that a person can follow."""
 
+TO_THE_END: Final = "run.stop_at_failure=false"
+"""A mutant's run goes on after a failure: only a check that the mutant names kills it, and that may come later."""
+
 KILLED_PERCENT_MIN: Final = 95
 """The share of the catalogue below which the campaign fails."""
 
@@ -98,7 +101,7 @@ class MutantSearch:
 def campaign_settings(mutant: Mutant, seed: int) -> list[str]:
     """Return what the standard campaign adds to a swarm seed: what the mutant needs, and the mutant."""
     holders = holders_of(mutant, seed, draw_scenario(seed, mutant.needs).cluster.validators)
-    return [*mutant.needs, f"mutants.{mutant.name}={holders}"]
+    return [*mutant.needs, TO_THE_END, f"mutants.{mutant.name}={holders}"]
 
 
 def holders_of(mutant: Mutant, seed: int, validators: int) -> list[int]:
@@ -122,7 +125,7 @@ def varied_task(plans: Mapping[str, Plain], mutant: Mutant, seed: int) -> Task:
     """Return the task of one seed of a campaign with a corpus: odd seeds are varied, all others as in the standard."""
     if not is_varied(seed):
         return campaign_task(mutant, seed)
-    plain: Plain = json.loads(vary(plans, seed, mutant.needs))
+    plain: Plain = json.loads(vary(plans, seed, (*mutant.needs, TO_THE_END)))
     validators = plain["cluster"]["validators"]
     plain["mutants"] = {mutant.name: holders_of(mutant, seed, validators)}
     return Task(resolve(plain), seed, "", needs_repeat(mutant), mutant.name)

@@ -89,7 +89,7 @@ def make_verdict(
         facts=tuple((key, on_one_line(value)) for key, value in facts),
         commands=tuple((key, value) for key, value in typed.items() if value),
         unchecked=tuple(_unchecked(document, checks, scenario)),
-        promises=tuple(_promises(document, checks, scenario)),
+        promises=tuple(_promises_in(document, checks, scenario)),
     )
 
 
@@ -160,6 +160,9 @@ def _unchecked(document: Mapping[str, Any], checks: Sequence[CheckResult], scena
     if isinstance(not_asked, dict) and not_asked:
         reasons = {str(name): on_one_line(str(reason)) for name, reason in not_asked.items()}
         yield f"checks that the run does not ask: {'; '.join(reasons_in_words(reasons))}"
+    not_judged = document.get("not_judged")
+    if isinstance(not_judged, list) and not_judged:
+        yield f"checks of what the run did not reach, because a failure ended it: {', '.join(map(str, not_judged))}"
     if scenario.oracle == "off":
         yield "no oracle judged the run: the scenario says oracle = off"
     yield from (
@@ -173,6 +176,13 @@ def _unchecked(document: Mapping[str, Any], checks: Sequence[CheckResult], scena
     mutants = [name for name, held in scenario.mutants.items() if held]
     if mutants:
         yield f"sound code: known bugs were put in: {', '.join(mutants)}"
+
+
+def _promises_in(document: Mapping[str, Any], checks: Sequence[CheckResult], scenario: Scenario) -> Iterator[Promise]:
+    """Yield the promises; of a run that a failure ended early, those not kept are not judged."""
+    is_cut_short = bool(document.get("not_judged"))
+    for promise in _promises(document, checks, scenario):
+        yield promise._replace(kept="not judged") if is_cut_short and promise.kept == "no" else promise
 
 
 def _promises(document: Mapping[str, Any], checks: Sequence[CheckResult], scenario: Scenario) -> Iterator[Promise]:

@@ -3,6 +3,7 @@
 This is where the parts meet; no rule of any of them is repeated here. The run is over when no fault is at work any more
 and every validator has finalized the height that the scenario asks for (with ``until_drained``: a few blocks beyond the
 one without dead timers), or when the kernel ends it: step limit, time limit, deadlock. No wait is for one that halted.
+After a failure it is over sooner; see cluster.runtime.failures.
 """
 
 from collections import deque
@@ -13,16 +14,23 @@ from typing import Final
 from checker.checks.context import Sample
 from checker.record.fingerprint import CodeChangedError
 from checker.record.plugins import code_with
-from cluster.runtime.byzantine import adversaries_of
 from cluster.runtime.clients import Clients, ClientStatistics
 from cluster.runtime.data_directory import WATCHED, DataDirectory
 from cluster.runtime.directory_disk import DirectoryDisk
+from cluster.runtime.failures import FailureMonitor
 from cluster.runtime.genesis import ClusterKeys, genesis_of, keys_of
 from cluster.runtime.machines import MachineController, MachineSlot
 from cluster.runtime.observers import ObserverController
 from cluster.runtime.progress import Progress, progress_of
 from cluster.runtime.reexecute import ReexecutionError, reexecute
-from cluster.runtime.replicas import RunMutants, factory_of, place_mutants, settings_of, topology_of
+from cluster.runtime.replicas import (
+    RunMutants,
+    adversaries_of,
+    factory_of,
+    place_mutants,
+    settings_of,
+    topology_of,
+)
 from cluster.scenario.model import Scenario
 from cluster.workloads.planned import transactions_of
 from cluster.workloads.submission import TimedTransaction
@@ -45,8 +53,6 @@ from validators.messages import BLOCK_BYTES_MAX
 from validators.node import Validator
 from validators.settings import ValidatorFactory, sharing
 from validators.storage import Disk, DiskHandle, SimulatedDisk, provision
-
-BLOCKS_AFTER_HEALING = 2
 
 _HEEDED: Final = (BlockFinalized.kind, Booted.kind, Halted.kind, BlockUndone.kind, BlockRolledBack.kind)
 """Kinds of events that show a reorganization, or move an observer on; nine of ten are messages and work."""
@@ -241,7 +247,8 @@ class Cluster:
             FaultEdge: self._note_edge,
         }
         self._injector.watch_phases(lambda node, status: self.hooks.on_leave(kernel.now_us, node, status))
-        self._router = EventRouter(handlers, *self._injector.handlers)
+        watchers = [FailureMonitor(self._adversaries, kernel.stop).handlers] if scenario.stops_at_failure else []
+        self._router = EventRouter(handlers, *self._injector.handlers, *watchers)
         self._observers = ObserverController(
             scenario.observers_by_number,
             kernel=kernel,
@@ -288,7 +295,7 @@ class Cluster:
         self._router.route(event)
         if kind in _HEEDED:
             self._show_reorg(event)
-            self._observers.observe(event, is_wanted=not self._has_its_goal(progress.finalized_heights[event.node]))
+            self._observers.observe(event, is_wanted=not progress.is_goal(progress.finalized_heights[event.node]))
         elif self._reorganizing:
             self._reorganizing.pop(event.node, None)
         self.hooks.on_event(event)
@@ -303,16 +310,14 @@ class Cluster:
         if event.node not in self._adversaries:
             self._injector.note_block(executed.header.height, executed.summary, executed.events)
         self._progress.finalized_heights[event.node] = executed.header.height
-        self._note_drain(executed)
+        is_after_faults = executed.header.timestamp_ms * MILLISECOND_US >= self._injector.last_edge_us
+        self._progress.note_block(executed, is_after_faults=is_after_faults)
         if event.node not in self._adversaries:
             self._reported_height = max(self._reported_height, executed.header.height)
         self.hooks.on_applied(event.node, executed)
 
     def _note_healed(self, event: Event, _healed: Healed) -> None:
-        progress = self._progress
-        progress.healed_us = event.at_us
-        # A run that had its height before the faults were over still has to show that finality came back.
-        progress.target_height = max(progress.target_height, max(progress.finalized_heights) + BLOCKS_AFTER_HEALING)
+        self._progress.note_healed(event.at_us)
 
     def _note_halted(self, event: Event, _halted: Halted) -> None:
         self._progress.halted[event.node] = None
@@ -374,26 +379,10 @@ class Cluster:
                 raise CodeChangedError(f"{data.path}: {change}; {error}; go on with that code") from error
         data.note_code(code)
 
-    def _note_drain(self, executed: Executed) -> None:
-        progress, summary = self._progress, executed.summary
-        progress.waiting_dead, progress.waiting_live = summary.waiting_dead, summary.waiting_live
-        is_after_faults = executed.header.timestamp_ms * MILLISECOND_US >= self._injector.last_edge_us
-        if progress.drained_height is None and is_after_faults and summary.waiting_dead == 0:
-            progress.drained_height = executed.header.height
-            if self.scenario.run.until_drained:
-                after_drain = executed.header.height + self.scenario.run.blocks_after_drain
-                progress.target_height = max(progress.target_height, after_drain)
-
     def _is_over(self) -> bool:
         # Who halted is judged by the checks; waiting for it would only make the run as long as its limit. Who is
         # Byzantine promises nothing either.
         gone = {**self._progress.halted, **self._adversaries}
         heights = enumerate(self._progress.finalized_heights)
         lowest = min((height for node, height in heights if node not in gone), default=0)
-        return self._has_its_goal(lowest) and not self._observers.is_under_way
-
-    def _has_its_goal(self, height: int) -> bool:
-        """Whether the run would be over if every replica had this height."""
-        progress = self._progress
-        is_drained = progress.drained_height is not None or not self.scenario.run.until_drained
-        return is_drained and progress.healed_us is not None and height >= progress.target_height
+        return self._progress.is_goal(lowest) and not self._observers.is_under_way

@@ -4,6 +4,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from cluster.scenario.model import Scenario
+from validators.execution import Executed
+
+BLOCKS_AFTER_HEALING: Final = 2
 
 BLOCKS_AFTER_REOPENING: Final = 3
 """Blocks that a run from a data directory makes at least, however far the chain is."""
@@ -23,6 +26,7 @@ class Progress:
     target_height: int = 0
     faults_end_us: int = 0
     until_drained: bool = False
+    blocks_after_drain: int = 0
     events: int = 0
     fault_edge: str = ""
 
@@ -42,6 +46,26 @@ class Progress:
             return f"draining, {self.waiting_dead:,} dead timers left"
         return f"to height {self.target_height:,}"
 
+    def note_healed(self, at_us: int) -> None:
+        """Note that the last fault is over."""
+        self.healed_us = at_us
+        # A run that had its height before the faults were over still has to show that finality came back.
+        self.target_height = max(self.target_height, max(self.finalized_heights) + BLOCKS_AFTER_HEALING)
+
+    def note_block(self, executed: Executed, *, is_after_faults: bool) -> None:
+        """Note the timers that wait after a final block, and the first block that leaves no dead one."""
+        summary, height = executed.summary, executed.header.height
+        self.waiting_dead, self.waiting_live = summary.waiting_dead, summary.waiting_live
+        if self.drained_height is None and is_after_faults and summary.waiting_dead == 0:
+            self.drained_height = height
+            if self.until_drained:
+                self.target_height = max(self.target_height, height + self.blocks_after_drain)
+
+    def is_goal(self, height: int) -> bool:
+        """Return whether the run would be over if every replica had this height."""
+        is_drained = self.drained_height is not None or not self.until_drained
+        return is_drained and self.healed_us is not None and height >= self.target_height
+
 
 def progress_of(scenario: Scenario, reopened_height: int) -> Progress:
     """Return the progress of a run that begins, with its goal; `reopened_height` is 0 where it goes on with no data."""
@@ -49,4 +73,9 @@ def progress_of(scenario: Scenario, reopened_height: int) -> Progress:
     if reopened_height:
         # A run that is reopened at its goal would end before it has shown anything.
         target_height = max(target_height, reopened_height + BLOCKS_AFTER_REOPENING)
-    return Progress([0] * scenario.replicas, target_height=target_height, until_drained=scenario.run.until_drained)
+    return Progress(
+        [0] * scenario.replicas,
+        target_height=target_height,
+        until_drained=scenario.run.until_drained,
+        blocks_after_drain=scenario.run.blocks_after_drain,
+    )

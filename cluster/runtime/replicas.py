@@ -1,4 +1,4 @@
-"""The parts and settings of each replica and the links between them, from the scenario."""
+"""The parts, settings and adversaries of the replicas and the links between them, from the scenario."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -8,15 +8,18 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from checker.checks.observations import IdleMutant
+from cluster.runtime.genesis import ClusterKeys
 from cluster.scenario.model import Scenario
 from cluster.scenario.sections.longest_chain import LongestChainSection
 from cluster.scenario.sections.replicas import FinalizedOnly, ReplicaSection
-from faults import Adversary
+from faults import Adversary, byzantine_validators
+from faults.byzantine.registry import ADVERSARIES
+from network.chance import Chance
 from network.regions import one_way_us
 from network.topology import LinkSpec, build_topology
 from network.types import MILLISECOND_US
 from validators.consensus.registry import ENGINES
-from validators.settings import ValidatorFactory, ValidatorSettings, make_engine
+from validators.settings import ValidatorFactory, ValidatorSettings, make_engine, make_scheme
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -101,6 +104,24 @@ def settings_of(scenario: Scenario, node: int) -> ValidatorSettings:
         speculates=not isinstance(own, FinalizedOnly),
         regossip_us=scenario.network.regossip_ms * MILLISECOND_US,
     )
+
+
+def adversaries_of(scenario: Scenario, keys: ClusterKeys, chance: Chance) -> dict[int, Adversary]:
+    """Return the adversary of each validator that is Byzantine at any time, with the true key of that validator."""
+    byzantine = byzantine_validators(scenario.faults)
+    return {
+        node: ADVERSARIES[scenario.consensus.engine].make(
+            node,
+            validators=scenario.cluster.validators,
+            replicas=scenario.replicas,
+            byzantine=byzantine,
+            scheme=make_scheme(keys.seeds[node], keys.validator_keys),
+            config=settings_of(scenario, node).consensus_config,
+            chance=chance,
+            max_skew_ms=scenario.chain.max_skew_ms,
+        )
+        for node in byzantine
+    }
 
 
 class RunMutants(NamedTuple):

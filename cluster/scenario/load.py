@@ -125,6 +125,9 @@ def decode_scenario(encoded: bytes, place: str) -> Scenario:
         raw = msgspec.json.decode(encoded)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise ScenarioError(place, f"not JSON: {error}") from error
+    if isinstance(raw, dict) and isinstance(run := raw.get("run"), dict):
+        # Every default was written out, so a record without the key is of a run that went on after a failure.
+        run.setdefault("stop_at_failure", False)
     return convert_scenario(raw, place)
 
 

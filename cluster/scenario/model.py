@@ -133,6 +133,10 @@ class RunSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
     With ``audit_reorgs`` a validator's log, bitmap and indexes are compared with what its log leads to each time it has
     dropped blocks or taken them back, and not only at the end. What `derived` compares is compared there in any run.
+
+    With ``stop_at_failure`` a run ends two final heights after two replicas that are not Byzantine differ in the final
+    block of a height or in a block's root, or after two views without a new final height; `expect.fails` switches that
+    off.
     """
 
     until_height: Annotated[Positive, means("The finalized height that every replica has to reach.")] = 10
@@ -145,6 +149,9 @@ class RunSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True)
     audit_reorgs: Annotated[
         bool, means("Whether state and indexes are audited after each reorganization, and not only at the end.")
     ] = False
+    stop_at_failure: Annotated[
+        bool, means("Whether the run ends soon after two replicas differ in a final block or a root.")
+    ] = True
 
 
 EntryName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_. -]*\Z", max_length=NAME_CHARACTERS_MAX)]
@@ -202,6 +209,11 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             return None
         own = self.consensus.longest_chain or LongestChainSection()
         return own.depth(self.faults, self.cluster.validators)
+
+    @property
+    def stops_at_failure(self) -> bool:
+        """Whether the first difference of two replicas ends the run: a scenario that expects failures has to go on."""
+        return self.run.stop_at_failure and not self.expect.fails
 
     @property
     def chain_id(self) -> str:

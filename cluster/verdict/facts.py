@@ -6,11 +6,12 @@ import msgspec
 
 from checker.checks.audit.plan import TestBedPlan
 from checker.checks.context import Expectations, ExpectedStorm, ReorgCounts, RunContext
-from checker.checks.observations import ChainRules, DiskFaults, rules_of
+from checker.checks.observations import ChainRules, DiskFaults, ReadBack, rules_of
 from checker.checks.planned import PlannedFault, PlannedRun
+from checker.checks.readback import read_back, share_log, take_back
 from checker.checks.rules.registry import RULES
 from checker.coverage.situations import FaultTime, Situations
-from cluster.runtime.cluster import Cluster
+from cluster.runtime.cluster import Cluster, ClusterRun
 from cluster.runtime.replicas import section_of, settings_of, topology_of
 from cluster.runtime.watchdog import Watchdog
 from cluster.scenario.model import Scenario
@@ -21,9 +22,11 @@ from faults import byzantine_validators
 from network.topology import LinkSpec
 from network.types import MILLISECOND_US
 from validators.consensus.quorum import faults_of
+from validators.derived import Derived
 from validators.execution import Genesis
 from validators.messages import BLOCK_BYTES_MAX
 from validators.settings import make_engine
+from validators.state import Rebuilds
 
 MAX_U64: Final = (1 << 64) - 1
 """The greatest draw."""
@@ -202,3 +205,33 @@ def _genesis_state(genesis: Genesis) -> tuple[dict[bytes, bytes], ChainRules]:
     except Exception:  # noqa: BLE001 - each validator halts over the same at its start, and the checks name the place
         return {}, rules_of(genesis, digest=b"", root=b"")
     return values, rules_of(genesis, digest=blank.genesis_digest, root=root)
+
+
+def derived_of(run: ClusterRun) -> dict[int, tuple[Derived, ...]]:
+    """Return what each replica that serves derives, as it is before anything is read back or taken back."""
+    return {
+        slot.node: slot.validator.derived(slot.disk.written(), len(run.slots))
+        for slot in run.slots
+        if slot.validator is not None and slot.is_serving
+    }
+
+
+def read_back_of(run: ClusterRun) -> tuple[list[ReadBack], dict[int, str]]:
+    """Return what each replica holds, and why that of others could not be read.
+
+    A halted validator is read back like any other: what it holds may be why it halted.
+    """
+    readbacks: list[ReadBack] = []
+    unreadable: dict[int, str] = {}
+    rebuilds = Rebuilds()
+    for slot in run.slots:
+        if (validator := slot.validator) is not None and (engine := validator.engine) is not None:
+            try:
+                with validator.around():
+                    served = tuple(validator.served_chain()) if slot.is_serving else ()
+                readback = read_back(slot.node, engine, slot.disk.pristine(), validator.around, rebuilds=rebuilds)
+                readback = share_log(readback, readbacks)
+                readbacks.append(take_back(readback, engine, rebuilds)._replace(served=served))
+            except Exception as error:  # noqa: BLE001 - whatever is wrong with one validator is a finding, not a breakdown
+                unreadable[slot.node] = f"{type(error).__name__}: {error}"
+    return readbacks, unreadable

@@ -14,8 +14,6 @@ import msgspec
 
 from checker.checks.check import Check
 from checker.checks.context import RunEnd
-from checker.checks.observations import ReadBack
-from checker.checks.readback import read_back, share_log, take_back
 from checker.checks.reports import Contradiction, ExpectedReports
 from checker.coverage.collector import RuleHit
 from checker.record.cold_replay import ColdReplayer, run_cold_replay
@@ -30,10 +28,12 @@ from checker.results import CheckResult, Verdict, deciding_check, judge_expected
 from cluster.live.progress import LiveProgress
 from cluster.runtime.cluster import Cluster, ClusterRun, RunHooks
 from cluster.runtime.data_directory import DataDirectory
+from cluster.runtime.failures import AT_FAILURE
 from cluster.runtime.watchdog import Watchdog
 from cluster.scenario.load import encode_scenario
 from cluster.scenario.model import Scenario
 from cluster.verdict.executions import RunWitness, watch_executions
+from cluster.verdict.facts import derived_of, read_back_of
 from cluster.verdict.figures import figures_of, recoveries_of, replica_modes_of, row_of, work_of
 from cluster.verdict.monitor import Monitor, make_monitor
 from faults import Cell, FaultEffect
@@ -41,10 +41,8 @@ from network.collector import rare_collections
 from network.events import Event
 from network.trace import Trace
 from report.console import ValidatorRow
-from validators.derived import Derived
 from validators.execution import Executed, Genesis
 from validators.settings import ValidatorFactory
-from validators.state import Rebuilds
 
 COLD_HASH_SEED: Final = 90_125
 """The cold replay's PYTHONHASHSEED: any but the run's own."""
@@ -76,6 +74,8 @@ class PipelineResult:
     reopened: str = ""
     not_applicable: tuple[str, ...] = ()
     not_asked: Mapping[str, str] = field(default_factory=dict)
+    not_judged: tuple[str, ...] = ()
+    """Checks that could not say anything because a failure ended the run early."""
     branches: str = ""
     """The SHA-256 of the executed blocks as the record has them."""
 
@@ -108,7 +108,7 @@ class PipelineResult:
         """The first thing to know: the failure that decides the verdict, or what was shown."""
         unjudged = self._unjudged
         if self.decisive is not None:
-            return f"{self.decisive.name}: {self.decisive.summary}{unjudged}"
+            return f"{self.decisive.name}: {self.decisive.summary}{self._stop}{unjudged}"
         height = max((row.finalized_height for row in self.validators), default=0)
         statuses = [row.status for row in self.validators]
         voters = statuses.count("voter")
@@ -121,6 +121,13 @@ class PipelineResult:
         again = f"; {self.reopened}" if self.reopened else ""
         hold = "hold" if len(statuses) > 1 else "holds"
         return f"{holders} {hold} one state root at every height up to {height}{stopped}{again}{unjudged}"
+
+    @property
+    def _stop(self) -> str:
+        if self.figures.get("end") != AT_FAILURE:
+            return ""
+        left_out = f", not judged: {', '.join(self.not_judged)}" if self.not_judged else ""
+        return f"; stopped at {self.figures['end_detail']}{left_out}"
 
     @property
     def _unjudged(self) -> str:
@@ -152,6 +159,7 @@ class PipelineResult:
             "checks": [msgspec.to_builtins(check) for check in self.checks],
             "not_applicable": list(self.not_applicable),
             "not_asked": dict(self.not_asked),
+            "not_judged": list(self.not_judged),
             "validators": [msgspec.to_builtins(row) for row in self.validators],
             "figures": dict(self.figures),
             "evidence": [msgspec.to_builtins(each) for each in self.evidence],
@@ -302,13 +310,14 @@ class _Steps:
     def _finish(self, run: ClusterRun, record: Path) -> list[CheckResult]:
         """Read back what is left of the run, and return the results of all checks."""
         self.progress.note("reading back what every validator holds")
-        derived = derive(run)
-        readbacks, unreadable = _read_back(run)
+        derived = derived_of(run)
+        readbacks, unreadable = read_back_of(run)
         self.progress.note("replaying the chain in a fresh process")
         cold = self.replay(record, COLD_HASH_SEED, {readback.height for readback in readbacks})
         self.progress.note("judging")
         end = RunEnd(
             reason=run.outcome.reason,
+            failure=run.outcome.detail if run.outcome.reason == AT_FAILURE else "",
             now_us=run.outcome.now_us,
             faults=run.effects,
             readbacks=readbacks,
@@ -350,6 +359,7 @@ class _Steps:
             cells=run.cells,
             not_applicable=monitor.suite.not_applicable,
             not_asked=monitor.suite.not_asked,
+            not_judged=monitor.suite.not_judged,
             rules=self._reached(run),
             pairs=monitor.situations.pairs(),
             workloads=monitor.effects.counts,
@@ -368,33 +378,3 @@ def _describe_reopening(data: DataDirectory, effects: Iterable[FaultEffect]) -> 
         f"reopened at height {data.height} at {data.start_us // 1_000} ms: what lies below was read from the disks and "
         f"its skipped views are not judged{f', faults done earlier: {past}' if past else ''}, no other run is the same"
     )
-
-
-def derive(run: ClusterRun) -> dict[int, tuple[Derived, ...]]:
-    """Return what each replica that serves derives, as it is before anything is read back or taken back."""
-    return {
-        slot.node: slot.validator.derived(slot.disk.written(), len(run.slots))
-        for slot in run.slots
-        if slot.validator is not None and slot.is_serving
-    }
-
-
-def _read_back(run: ClusterRun) -> tuple[list[ReadBack], dict[int, str]]:
-    """Return what each replica holds, and why that of others could not be read.
-
-    A halted validator is read back like any other: what it holds may be why it halted.
-    """
-    readbacks: list[ReadBack] = []
-    unreadable: dict[int, str] = {}
-    rebuilds = Rebuilds()
-    for slot in run.slots:
-        if (validator := slot.validator) is not None and (engine := validator.engine) is not None:
-            try:
-                with validator.around():
-                    served = tuple(validator.served_chain()) if slot.is_serving else ()
-                readback = read_back(slot.node, engine, slot.disk.pristine(), validator.around, rebuilds=rebuilds)
-                readback = share_log(readback, readbacks)
-                readbacks.append(take_back(readback, engine, rebuilds)._replace(served=served))
-            except Exception as error:  # noqa: BLE001 - whatever is wrong with one validator is a finding, not a breakdown
-                unreadable[slot.node] = f"{type(error).__name__}: {error}"
-    return readbacks, unreadable

@@ -5,6 +5,7 @@ from typing import Final
 
 import msgspec
 
+from cluster.campaign.mutants import TO_THE_END
 from cluster.campaign.scan.trials import Trial, TrialOutcome
 from cluster.scenario.load import decode_scenario, encode_scenario, load_scenario
 from cluster.swarm.generator import draw_scenario
@@ -44,9 +45,10 @@ def small_settings(name: str) -> Sequence[str]:
 def clean_trials(seeds: Sequence[int], scenarios: Sequence[str]) -> Iterator[Trial]:
     """Yield the runs in the order in which they are tried: seeds of the swarm, then shipped scenarios."""
     for seed in seeds:
-        yield Trial(name=f"swarm-{seed}", seed=seed, scenario=encode_scenario(draw_scenario(seed)))
+        yield Trial(name=f"swarm-{seed}", seed=seed, scenario=encode_scenario(draw_scenario(seed, (TO_THE_END,))))
     for name in scenarios:
-        yield Trial(name=name, seed=0, scenario=encode_scenario(load_scenario(name, small_settings(name))))
+        scenario = load_scenario(name, (*small_settings(name), TO_THE_END))
+        yield Trial(name=name, seed=0, scenario=encode_scenario(scenario))
 
 
 def limited(trial: Trial, clean: TrialOutcome) -> Trial:

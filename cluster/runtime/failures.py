@@ -1,0 +1,95 @@
+"""The one monitor that ends a run early: two honest replicas differ in a final block or in a root.
+
+It reads the events of the log alone, so that a repetition of the run in another process ends at the same event. No
+check, plug-in or option takes part. The checks judge the run afterwards; this finds nothing that `equal-roots` or
+`agreement` would pass. Every replica that is not Byzantine counts, the holder of a mutant as well.
+"""
+
+from collections.abc import Callable, Collection
+from typing import Final
+
+from network.events import Event, Handlers
+from validators.events import BlockExecuted, BlockFinalized, Booted, Entered, SnapshotJoined
+
+AT_FAILURE: Final = "failure"
+"""The kernel's reason for the end of a run that this monitor stopped."""
+
+HEIGHTS_AFTER: Final = 2
+"""Final heights that the run goes on for: whether finality goes on is part of the failure's description."""
+
+VIEWS_AFTER: Final = 2
+"""Views without a new final height after which the run is over all the same."""
+
+
+class FailureMonitor:
+    """Stops a run some blocks after its first failure.
+
+    Args:
+        byzantine: Replicas whose events do not count.
+        stop: Ends the run; is given the kernel's reason and the failure.
+    """
+
+    def __init__(self, byzantine: Collection[int], stop: Callable[[str, str], None]) -> None:
+        self._byzantine = dict.fromkeys(byzantine)
+        self._stop = stop
+        self._roots: dict[bytes, bytes] = {}
+        """By block, the root that a replica came to first."""
+        self._final: dict[int, tuple[bytes, bytes]] = {}
+        """By height, the final block and its root as the first replica had them."""
+        self._height = 0
+        self._view = 0
+        self._height_max = 0
+        self._view_max = 0
+        self.failure = ""
+        """The first failure, in a few words."""
+
+    @property
+    def handlers(self) -> Handlers:
+        """Events with a root, and those by which the end is counted."""
+        return {
+            BlockExecuted: self._executed,
+            BlockFinalized: self._finalized,
+            Booted: self._booted,
+            SnapshotJoined: self._joined,
+            Entered: self._entered,
+        }
+
+    def _executed(self, event: Event, block: BlockExecuted) -> None:
+        # A replica that refuses a block for its root traces the root that it came to itself.
+        self._compare_roots(event.node, block.height, block.digest, block.root)
+
+    def _joined(self, event: Event, joined: SnapshotJoined) -> None:
+        self._compare_roots(event.node, joined.height, joined.digest, joined.root)
+
+    def _booted(self, event: Event, booted: Booted) -> None:
+        known = self._final.get(booted.finalized_height)
+        if known is not None:
+            self._compare_roots(event.node, booted.finalized_height, known[0], booted.root)
+
+    def _finalized(self, event: Event, block: BlockFinalized) -> None:
+        if event.node in self._byzantine:
+            return
+        if block.height > self._height:
+            self._height, self._view_max = block.height, self._view + VIEWS_AFTER
+        digest, _ = self._final.setdefault(block.height, (block.digest, block.root))
+        if digest != block.digest:
+            self._note(f"two final blocks at height {block.height}")
+        self._compare_roots(event.node, block.height, block.digest, block.root)
+        if self.failure and self._height >= self._height_max:
+            self._stop(AT_FAILURE, self.failure)
+
+    def _entered(self, event: Event, entered: Entered) -> None:
+        if event.node in self._byzantine or entered.view <= self._view:
+            return
+        self._view = entered.view
+        if self.failure and self._view > self._view_max:
+            self._stop(AT_FAILURE, self.failure)
+
+    def _compare_roots(self, node: int, height: int, digest: bytes, root: bytes) -> None:
+        if node not in self._byzantine and self._roots.setdefault(digest, root) != root:
+            self._note(f"two roots at height {height}")
+
+    def _note(self, failure: str) -> None:
+        if not self.failure:
+            self.failure = failure
+            self._height_max, self._view_max = self._height + HEIGHTS_AFTER, self._view + VIEWS_AFTER
