@@ -27,6 +27,9 @@ EXPECTED: Final = "failed as expected"
 EXPECTED_FAILURES: Final = "expected-failures"
 """The name of the result that says whether the named checks failed."""
 
+UNFINISHED: Final = "unfinished"
+"""The verdict of a run that was interrupted before it was judged."""
+
 OF_EXPECTATIONS: Final = ("storm", "reorg")
 """Checks of safety that are inconclusive only where something did not come that the scenario expects."""
 
@@ -42,6 +45,7 @@ EXIT_CODES: Final[dict[str, int]] = {
     "liveness": 4,
     "determinism": 5,
     "environment": 6,
+    UNFINISHED: 130,
 }
 """Exit code by name of the verdict."""
 

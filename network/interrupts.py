@@ -1,7 +1,7 @@
 """Interrupts, held back where one that comes would be lost, or would hit the wrong process."""
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 import msgspec
@@ -17,6 +17,31 @@ def interrupts_held(*signals: signal.Signals) -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def interrupts_noted(note: Callable[[], None]) -> Iterator[bool]:
+    """Have the first interrupt noted instead of raised; the second one is raised as ever.
+
+    Yields whether interrupts are noted: not where another handler stands, nor in a thread that can set none.
+    """
+
+    def take(*_: object) -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        note()
+
+    is_taken = False
+    with suppress(ValueError):
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, take)
+            is_taken = True
+    if not is_taken:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def came_of_interrupt(error: BaseException | None) -> bool:

@@ -20,7 +20,8 @@ from cluster.campaign.results_db import SCRIPT, WORKLOAD, SeedResult
 from cluster.live.progress import LiveProgress
 from cluster.scenario.load import decode_scenario
 from cluster.verdict.determinism import RepeatWorker
-from cluster.verdict.pipeline import COLD_HASH_SEED, PipelineResult, run_pipeline
+from cluster.verdict.pipeline import COLD_HASH_SEED, run_pipeline
+from cluster.verdict.result import PipelineResult
 from network.outcome import RunFailedError
 
 _BYTES_IN_HEXADECIMAL: Final = re.compile(r"\b[0-9a-f]{6,}\b(\.\.\.)?")

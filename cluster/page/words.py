@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from checker.record.errors import on_one_line
-from checker.results import EXPECTED, EXPECTED_FAILURES, CheckResult, Evidence
+from checker.results import EXPECTED, EXPECTED_FAILURES, UNFINISHED, CheckResult, Evidence
 from cluster.scenario.model import Scenario
 from faults import PHASES, ROLES, kind_of
 from report.page.rows import CheckLine, CoverageGrid, FaultRow, Promise, VerdictPane
@@ -24,6 +24,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "determinism": "the test bed itself was not deterministic",
     "environment": "the machine refused something that the run needs",
     "usage": "the input could not be run",
+    UNFINISHED: "the run was interrupted, and no check has judged it",
 }
 """Meanings of a verdict in words."""
 
@@ -179,8 +180,8 @@ def _unchecked(document: Mapping[str, Any], checks: Sequence[CheckResult], scena
 
 
 def _promises_in(document: Mapping[str, Any], checks: Sequence[CheckResult], scenario: Scenario) -> Iterator[Promise]:
-    """Yield the promises; of a run that a failure ended early, those not kept are not judged."""
-    is_cut_short = bool(document.get("not_judged"))
+    """Yield the promises; of a run that a failure or an interrupt ended early, those not kept are not judged."""
+    is_cut_short = bool(document.get("not_judged")) or document.get("verdict") == UNFINISHED
     for promise in _promises(document, checks, scenario):
         yield promise._replace(kept="not judged") if is_cut_short and promise.kept == "no" else promise
 

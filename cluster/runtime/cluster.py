@@ -122,6 +122,7 @@ class Cluster:
     _reported_height: int = field(init=False, default=0)
     _adversaries: dict[int, Adversary] = field(init=False)
     _reorganizing: dict[int, None] = field(init=False, default_factory=dict)
+    is_interrupted: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
         replicas = self.scenario.replicas
@@ -162,6 +163,10 @@ class Cluster:
     def steps(self) -> int:
         """The rounds of trio's loop so far; 0 before the run."""
         return self._kernel.statistics().steps if hasattr(self, "_kernel") else 0
+
+    def interrupt(self) -> None:
+        """End the run after its next event; a signal handler may call this."""
+        self.is_interrupted = True
 
     def run(self) -> ClusterRun:
         """Run to the end; raises network.outcome.RunFailedError when the test bed itself breaks.
@@ -291,6 +296,8 @@ class Cluster:
         progress = self._progress
         progress.now_us = event.at_us
         progress.events += 1
+        if self.is_interrupted:
+            self._kernel.stop("interrupted", "interrupted")
         kind = event.body.kind
         self._router.route(event)
         if kind in _HEEDED:

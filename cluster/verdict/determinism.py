@@ -28,7 +28,7 @@ from checker.record.streams import first_difference, iterate_events
 from checker.results import CheckResult
 from cluster.runtime.cluster import Cluster
 from cluster.scenario.load import decode_scenario, encode_scenario
-from cluster.verdict.pipeline import PipelineResult
+from cluster.verdict.result import PipelineResult
 from report.words import counted
 
 REPEAT_HASH_SEED: Final = 4_021

@@ -5,8 +5,8 @@ process of its own; then the checks of the end; then the verdict. The directory 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -14,17 +14,17 @@ import msgspec
 
 from checker.checks.check import Check
 from checker.checks.context import RunEnd
-from checker.checks.reports import Contradiction, ExpectedReports
+from checker.checks.reports import ExpectedReports
 from checker.coverage.collector import RuleHit
 from checker.record.cold_replay import ColdReplayer, run_cold_replay
-from checker.record.final_blocks import FinalBlock
-from checker.record.fingerprint import this_code
 from checker.record.manifest import REOPENED, REPORT
 from checker.record.places import scratch_directory
-from checker.record.plugins import code_with, plugin_codes
 from checker.record.run_directory import BRANCHES, RecordWriter
-from checker.record.streams import OldestWait
-from checker.results import CheckResult, Verdict, deciding_check, judge_expected, verdict_of
+from checker.results import (
+    UNFINISHED,
+    CheckResult,
+    judge_expected,
+)
 from cluster.live.progress import LiveProgress
 from cluster.runtime.cluster import Cluster, ClusterRun, RunHooks
 from cluster.runtime.data_directory import DataDirectory
@@ -36,140 +36,17 @@ from cluster.verdict.executions import RunWitness, watch_executions
 from cluster.verdict.facts import derived_of, read_back_of
 from cluster.verdict.figures import figures_of, recoveries_of, replica_modes_of, row_of, work_of
 from cluster.verdict.monitor import Monitor, make_monitor
-from faults import Cell, FaultEffect
+from cluster.verdict.result import PipelineResult
+from faults import FaultEffect
 from network.collector import rare_collections
 from network.events import Event
-from network.trace import Trace
-from report.console import ValidatorRow
-from validators.execution import Executed, Genesis
+from network.interrupts import came_of_interrupt, interrupts_noted
+from report.words import counted
+from validators.execution import Executed
 from validators.settings import ValidatorFactory
 
 COLD_HASH_SEED: Final = 90_125
 """The cold replay's PYTHONHASHSEED: any but the run's own."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PipelineResult:
-    """A run with its verdict."""
-
-    scenario: Scenario
-    seed: int
-    digest: bytes
-    checks: tuple[CheckResult, ...]
-    validators: tuple[ValidatorRow, ...]
-    figures: Mapping[str, int | str]
-    evidence: tuple[Contradiction, ...]
-    cells: tuple[Cell, ...]
-    rules: tuple[RuleHit, ...]
-    pairs: tuple[str, ...]
-    workloads: Mapping[str, int]
-    """Acts by workload; 0 for one that had no effect."""
-    scripts: Mapping[str, int]
-    trace: Trace = field(repr=False)
-    genesis: Genesis = field(repr=False)
-    chain: Sequence[FinalBlock] = field(repr=False)
-    roots: list[tuple[int, int, bytes, bytes]] = field(repr=False)
-    waits: list[tuple[OldestWait, ...]] = field(repr=False)
-    directory: Path | None = None
-    reopened: str = ""
-    not_applicable: tuple[str, ...] = ()
-    not_asked: Mapping[str, str] = field(default_factory=dict)
-    not_judged: tuple[str, ...] = ()
-    """Checks that could not say anything because a failure ended the run early."""
-    branches: str = ""
-    """The SHA-256 of the executed blocks as the record has them."""
-
-    @property
-    def log(self) -> bytes:
-        """The event log, in one piece."""
-        return self.trace.log
-
-    @property
-    def verdict(self) -> str:
-        """The verdict in one word."""
-        return self._verdict.name
-
-    @property
-    def exit_code(self) -> int:
-        """The exit code that belongs to the verdict."""
-        return self._verdict.exit_code
-
-    @property
-    def _verdict(self) -> Verdict:
-        return verdict_of(self.checks, self.scenario.expect.fails)
-
-    @property
-    def decisive(self) -> CheckResult | None:
-        """The check that decides the verdict: where that is *failed as expected*, the worst that was expected."""
-        return deciding_check(self.checks, self.scenario.expect.fails) or deciding_check(self.checks)
-
-    @property
-    def headline(self) -> str:
-        """The first thing to know: the failure that decides the verdict, or what was shown."""
-        unjudged = self._unjudged
-        if self.decisive is not None:
-            return f"{self.decisive.name}: {self.decisive.summary}{self._stop}{unjudged}"
-        height = max((row.finalized_height for row in self.validators), default=0)
-        statuses = [row.status for row in self.validators]
-        voters = statuses.count("voter")
-        holders = f"{voters} validator{'s' if voters != 1 else ''}"
-        if observers := statuses.count("observer"):
-            holders += f" and {observers} observer{'s' if observers > 1 else ''}"
-        if adversaries := statuses.count("byzantine"):
-            holders += f" beside {adversaries} Byzantine"
-        stopped = f"; {count} stopped over a disk" if (count := statuses.count("stopped")) else ""
-        again = f"; {self.reopened}" if self.reopened else ""
-        hold = "hold" if len(statuses) > 1 else "holds"
-        return f"{holders} {hold} one state root at every height up to {height}{stopped}{again}{unjudged}"
-
-    @property
-    def _stop(self) -> str:
-        if self.figures.get("end") != AT_FAILURE:
-            return ""
-        left_out = f", not judged: {', '.join(self.not_judged)}" if self.not_judged else ""
-        return f"; stopped at {self.figures['end_detail']}{left_out}"
-
-    @property
-    def _unjudged(self) -> str:
-        """The end of the headline: the checks that were left out."""
-        without_oracle = "; no oracle judged it" if self.scenario.oracle == "off" else ""
-        names, engine = ", ".join(self.not_applicable), self.scenario.consensus.engine
-        return without_oracle + (f"; not checked with the engine {engine}: {names}" if names else "")
-
-    @property
-    def made_by(self) -> list[str]:
-        """The code that ran, and the plug-ins, a line each."""
-        return [str(this_code()), *(f"with {plugin}" for plugin in plugin_codes(self.scenario.plugins))]
-
-    def with_check(self, check: CheckResult) -> "PipelineResult":
-        """Return the same run with one more check."""
-        return replace(self, checks=(*self.checks, check))
-
-    def as_json(self, command: str) -> dict[str, object]:
-        """Return the whole verdict as plain data."""
-        return {
-            "scenario": self.scenario.name,
-            "seed": self.seed,
-            "verdict": self.verdict,
-            "exit_code": self.exit_code,
-            "headline": self.headline,
-            "digest": self.digest.hex(),
-            "code": code_with(self.scenario.plugins)._asdict(),
-            "plugins": [msgspec.to_builtins(code) for code in plugin_codes(self.scenario.plugins)],
-            "checks": [msgspec.to_builtins(check) for check in self.checks],
-            "not_applicable": list(self.not_applicable),
-            "not_asked": dict(self.not_asked),
-            "not_judged": list(self.not_judged),
-            "validators": [msgspec.to_builtins(row) for row in self.validators],
-            "figures": dict(self.figures),
-            "evidence": [msgspec.to_builtins(each) for each in self.evidence],
-            "coverage": [cell._asdict() for cell in self.cells],
-            "rules": {hit.cell: hit.hits for hit in self.rules},
-            "workloads": dict(self.workloads),
-            "reopened": self.reopened,
-            "directory": None if self.directory is None else str(self.directory),
-            "repeat": command,
-        }
 
 
 @rare_collections()
@@ -197,6 +74,8 @@ def run_pipeline(
     Raises:
         network.outcome.RunFailedError: The test bed itself broke.
         checker.record.run_directory.RecordExistsError: Something else stands where the run directory would go.
+        KeyboardInterrupt: The run was interrupted. Its message says where the unfinished record is, if one is kept: of
+            a run with a run directory and without real disks, which are kept themselves.
     """
     cluster = Cluster(scenario, seed, factories=factories or {}, data=data)
     monitor = make_monitor(cluster)
@@ -212,14 +91,37 @@ def run_pipeline(
     name = _name_of(scenario, seed, data)
     if runs is None:
         with scratch_directory(name) as scratch, RecordWriter(scratch / name, scenario.plugins) as writer:
-            return steps.run_into(writer)
-    with RecordWriter(runs / name, scenario.plugins) as writer:
-        result = steps.run_into(writer)
-        if not keeps(result):
-            return result
-        progress.note("writing the run directory")
-        _write_verdict(writer, result, command, has_page=has_page)
-        directory = writer.finish(scenario=scenario.name, seed=seed, digest=result.digest, verdict=result.verdict)
+            return steps.judge(steps.run_into(writer), writer)
+    result = _run_and_keep(steps, runs / name, keeps, lambda w, r: _write_verdict(w, r, command, has_page=has_page))
+    if result.unfinished:
+        raise KeyboardInterrupt(f"{result.unfinished}; the unfinished record is {result.directory}")
+    return result
+
+
+def _run_and_keep(
+    steps: "_Steps",
+    place: Path,
+    keeps: Callable[[PipelineResult], bool],
+    write: Callable[[RecordWriter, PipelineResult], None],
+) -> PipelineResult:
+    """Run, judge, and keep the run directory of a run that is worth it, or was interrupted."""
+    cluster = steps.cluster
+    with ExitStack() as noting:
+        # Before the directory is there: a run that can be seen keeps what it has.
+        are_noted = cluster.data is None and noting.enter_context(interrupts_noted(cluster.interrupt))
+        with RecordWriter(place, cluster.scenario.plugins) as writer:
+            run = steps.run_into(writer)
+            noting.close()
+            result = steps.judge_or_break_off(run, writer, are_noted=are_noted)
+            if not result.unfinished and not keeps(result):
+                return result
+            steps.progress.note("writing the run directory")
+            write(writer, result)
+            if result.unfinished:
+                # Beside its place: no finished run is replaced by an unfinished one.
+                writer.path = writer.path.with_name(f"{writer.path.name}-{UNFINISHED}")
+            name, verdict = cluster.scenario.name, result.verdict
+            directory = writer.finish(scenario=name, seed=cluster.seed, digest=result.digest, verdict=verdict)
     return replace(result, directory=directory)
 
 
@@ -271,13 +173,36 @@ class _Steps:
     replay: ColdReplayer
     repeat: Callable[[PipelineResult], CheckResult] | None
 
-    def run_into(self, writer: RecordWriter) -> PipelineResult:
-        """Run, write what the run was, and check it."""
-        scenario, data = self.cluster.scenario, self.cluster.data
+    def run_into(self, writer: RecordWriter) -> ClusterRun:
+        """Run, and write what the run was."""
+        scenario = self.cluster.scenario
         self.monitor.keep = writer.add_branch
         with Watchdog(lambda: self.cluster.steps, f"{scenario.name} seed {self.cluster.seed}"):
             run = self.cluster.run()
         self._write_chain(run, writer)
+        return run
+
+    def judge_or_break_off(self, run: ClusterRun, writer: RecordWriter, *, are_noted: bool) -> PipelineResult:
+        """Check a run that is written; where an interrupt has come or comes, return it unfinished.
+
+        Args:
+            run: The run.
+            writer: The record.
+            are_noted: Whether interrupts are answered with an unfinished record.
+        """
+        try:
+            if not self.cluster.is_interrupted:
+                return self.judge(run, writer)
+        except BaseException as error:
+            if not are_noted or not came_of_interrupt(error):
+                raise
+        at_ms, heights = run.outcome.now_us // 1_000, len(self.monitor.chain)
+        said = f"at virtual time {at_ms / 1_000:,.3f} s, {counted(heights, 'heights')}"
+        return replace(self._result_of(run, ()), unfinished=said, branches=writer.digest_of(BRANCHES))
+
+    def judge(self, run: ClusterRun, writer: RecordWriter) -> PipelineResult:
+        """Check a run that is written."""
+        scenario, data = self.cluster.scenario, self.cluster.data
         checks = self._finish(run, writer.directory)
         if data is not None:
             data.raise_refusal()

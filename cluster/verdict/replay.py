@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from checker.record.cold_replay import load_genesis
+from checker.record.errors import ReportedError, on_one_line
 from checker.record.fingerprint import Code, CodeChangedError
 from checker.record.manifest import MANIFEST, SCENARIO
 from checker.record.plugins import PluginError, code_with, plugin_codes
@@ -28,13 +29,21 @@ from checker.record.run_directory import (
     RecordReader,
 )
 from checker.record.streams import first_difference, iterate_events
-from checker.results import CheckResult, verdict_of
+from checker.results import EXIT_CODES, UNFINISHED, CheckResult, verdict_of
 from cluster.live.progress import LiveProgress
 from cluster.scenario.load import decode_scenario
 from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import Scenario
 from cluster.verdict.executions import RunWitness
-from cluster.verdict.pipeline import PipelineResult, run_pipeline
+from cluster.verdict.pipeline import run_pipeline
+from cluster.verdict.result import PipelineResult
+
+
+class UnfinishedRecordError(ReportedError):
+    """A record of a run that was interrupted: no check has judged it, and no other run ends where it does."""
+
+    exit_code = EXIT_CODES["inconclusive"]
+
 
 CHECK: Final = "replay"
 """The name of the result that says whether the record is the run's."""
@@ -77,11 +86,13 @@ def recorded_scenario(reader: RecordReader) -> Scenario:
     """Return the scenario of a record once all in it was read, so that malformed data is refused before the run.
 
     Raises:
+        UnfinishedRecordError: Its run was interrupted.
         PluginError: A plug-in of its run is not installed.
         CodeChangedError: Other code wrote the record, and this code cannot read it.
         ScenarioError: This code wrote it, and the scenario cannot be read.
         DamagedRecordError: This code wrote it, and another part cannot be read.
     """
+    refuse_unfinished(reader)
     # Asked first: without the plug-in the record would be taken for one of other code.
     try:
         plugin_codes(_plugins_of(reader))
@@ -92,6 +103,21 @@ def recorded_scenario(reader: RecordReader) -> Scenario:
         load_genesis(reader.path)
         reader.read_all()
     return scenario
+
+
+def unfinished_line(reader: RecordReader) -> str:
+    """Return how far the interrupted run of a record came, and an empty string for a run that was judged."""
+    if reader.manifest.verdict != UNFINISHED:
+        return ""
+    return on_one_line(f"{UNFINISHED}: {reader.verdict().get('headline', 'interrupted')}")
+
+
+def refuse_unfinished(*readers: RecordReader) -> None:
+    """Raise UnfinishedRecordError for the first record of an interrupted run."""
+    for reader in readers:
+        if line := unfinished_line(reader):
+            repeat = on_one_line(str(reader.verdict().get("repeat", "")))
+            raise UnfinishedRecordError(f"{reader.path}: {line}; run it to its end with: {repeat}")
 
 
 @contextmanager

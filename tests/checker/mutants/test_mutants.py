@@ -9,7 +9,7 @@ from checker.checks import CHECKS, fallible
 from checker.mutants import CATALOGUE, MUTANTS
 from checker.mutants.clocks import AHEAD
 from checker.mutants.mutant import MissingTargetError, mutant, original, validator_with
-from cluster.campaign.mutants import campaign_scenario
+from cluster.campaign.mutants import TO_THE_END, campaign_scenario
 from cluster.runtime.cluster import Cluster
 from cluster.scenario.load import load_scenario
 from cluster.scenario.messages import ScenarioError
@@ -112,7 +112,7 @@ def test_every_mutant_makes_a_sound_campaign(name):
 
     holders = scenario.mutants[name]
     assert len(holders) == (scenario.cluster.validators if CATALOGUE[name].on_all else 1)
-    assert scenario.run == draw_scenario(1, CATALOGUE[name].needs).run
+    assert scenario.run == draw_scenario(1, [*CATALOGUE[name].needs, TO_THE_END]).run
 
 
 def test_a_scenario_names_mutants_and_their_validators():

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -11,7 +12,9 @@ from contextlib import suppress
 
 import pytest
 
+from checker.checks.suite import Suite
 from checker.record.root import PROJECT_ROOT
+from checker.record.run_directory import RecordReader
 from cluster.cli.main import main
 
 ANSWER_SECONDS = 8
@@ -57,12 +60,77 @@ def unfinished(tmp_path):
 @pytest.mark.parametrize(
     ("number", "everybody"), [(signal.SIGINT, True), (signal.SIGINT, False), (signal.SIGTERM, False)]
 )
-def test_a_run_says_that_it_left_nothing(tmp_path, number, everybody):
+def test_a_run_says_what_it_kept(tmp_path, number, everybody):
     """From a terminal, which interrupts all processes, or from another process; and when it is told to end."""
-    answer = interrupt_at_work(tmp_path, start(tmp_path, "run", *LONG), number, everybody=everybody)
+    code, said, complaint = interrupt_at_work(tmp_path, start(tmp_path, "run", *LONG), number, everybody=everybody)
 
-    assert answer == (130, "", "run_cluster.py: interrupted; nothing unfinished is left behind\n")
+    assert (code, said) == (130, "")
+    place = tmp_path / "runs" / "outage-storm-0-unfinished"
+    found = re.fullmatch(
+        rf"run_cluster.py: interrupted; at (virtual time [\d.]+ s, \d+ heights?); the unfinished record is {place}\n",
+        complaint,
+    )
+    assert found, complaint
+    assert RecordReader(place).verdict()["headline"] == f"interrupted at {found[1]}"
     assert unfinished(tmp_path) == []
+
+
+@pytest.fixture(scope="module")
+def broken_off(tmp_path_factory):
+    """Return the record of a run that was interrupted while its checks judged it."""
+    runs = tmp_path_factory.mktemp("runs")
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Suite, "finish", interrupted)
+            code = main(["run", "calm", "--set", "run.until_height=3", "--json", "--runs", str(runs)])
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert code == 130
+    (record,) = (path for path in runs.iterdir() if path.is_dir())
+    return record
+
+
+def test_a_finished_run_is_not_replaced_by_an_unfinished_one(broken_off):
+    assert broken_off.name == "calm-0-unfinished"
+
+
+def test_explain_says_how_far_an_unfinished_run_came(broken_off, capsys):
+    assert main(["explain", str(broken_off)]) == 3
+
+    first, *others = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"unfinished: interrupted at virtual time [\d.]+ s, 3 heights; no check has judged it", first)
+    assert [line for line in others if line.startswith("  replica 2: final up to height ")]
+
+
+def test_the_page_of_an_unfinished_run_says_so(broken_off):
+    page = (broken_off / "report.html").read_text()
+
+    assert "the run was interrupted, and no check has judged it" in page
+    assert ", 3 heights" in page
+
+
+@pytest.mark.parametrize("command", ["replay", "diff", "shrink"])
+def test_what_needs_a_whole_run_refuses_an_unfinished_one(broken_off, capsys, command):
+    assert main([command, str(broken_off)]) == 3
+
+    said = capsys.readouterr().err
+    assert re.search(r": unfinished: interrupted at virtual time [\d.]+ s, 3 heights; run it to its end with: ", said)
+
+
+def test_an_export_of_an_unfinished_run_says_so(broken_off, capsys, tmp_path):
+    assert main(["export", str(broken_off), "shiviz", "--out", str(tmp_path / "shiviz.txt")]) == 0
+
+    assert "calm-0-unfinished: unfinished: interrupted at virtual time" in capsys.readouterr().err
+
+
+def test_a_record_goes_as_far_as_its_run(broken_off):
+    """Its events are the first of the whole run, and all of its blocks."""
+    reader = RecordReader(broken_off)
+    reader.read_all()
+
+    assert [block.height for block in reader.blocks()] == [1, 2, 3]
+    assert reader.checks() == ()
 
 
 def test_a_run_on_real_disks_goes_on_afterwards(tmp_path):

@@ -78,8 +78,8 @@ def run_shrink(options: argparse.Namespace) -> int:
     """
     reader = RecordReader(options.directory)
     seed = reader.manifest.seed
-    signature = recorded_signature(reader)
     recorded = recorded_scenario(reader)
+    signature = recorded_signature(reader)
     scenario = named_after(without_expected(recorded), seed, signature)
     is_thorough = any(check.name == "determinism" and check.status == "failed" for check in reader.checks())
     runs = options.directory.parent if options.runs is None else options.runs

@@ -19,7 +19,7 @@ from cluster.inspect.nearest import Nearest, nearest_passing
 from cluster.page.compare import page_of_two
 from cluster.page.write import write_page
 from cluster.scenario.messages import ScenarioError
-from cluster.verdict.replay import CHECK
+from cluster.verdict.replay import CHECK, refuse_unfinished
 from report.campaign import SweepCounts, SweepProgress
 
 
@@ -50,12 +50,14 @@ def fill_parser(parser: Parser) -> None:
 def run_diff(options: argparse.Namespace) -> int:
     """Compare two run directories; 0 the same run, 1 not, 3 or 5 where one of them is not repeated."""
     first, nearest = RecordReader(options.first), None
+    refuse_unfinished(first)
     if options.second is None:
         nearest = _find_nearest(first, options)
         if nearest is None:
             return _say_that_none_passes(options)
         options.second = nearest.directory
     readers = first, RecordReader(options.second)
+    refuse_unfinished(*readers)
     # The nearest run was made a moment ago.
     wanted = readers if nearest is None else readers[:1]
     doubts = {} if options.no_verify else _verify(wanted, is_quiet=options.json)

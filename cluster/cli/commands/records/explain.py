@@ -14,6 +14,7 @@ from checker.record.run_directory import RecordReader
 from checker.record.streams import Difference
 from checker.results import CheckResult, ExitClass, deciding_check, verdict_of
 from cluster.cli.options import (
+    EXIT_INCONCLUSIVE,
     Parser,
     command_line,
     describe_command,
@@ -27,8 +28,15 @@ from cluster.inspect.headline import headline_of
 from cluster.live.progress import LiveProgress
 from cluster.page.write import page_of, write_page
 from cluster.scenario.model import Scenario
-from cluster.verdict.pipeline import PipelineResult
-from cluster.verdict.replay import CHECK, checks_of, describe_change, is_made_by_this_code, replay_record
+from cluster.verdict.replay import (
+    CHECK,
+    checks_of,
+    describe_change,
+    is_made_by_this_code,
+    replay_record,
+    unfinished_line,
+)
+from cluster.verdict.result import PipelineResult
 
 INDENT: Final = "  "
 
@@ -49,6 +57,8 @@ def fill_parser(parser: Parser) -> None:
 def run_explain(options: argparse.Namespace) -> int:
     """Explain a run directory once it was held against its run, as `replay` does; 0, or 3 or 5 where it is another."""
     reader = RecordReader(options.directory)
+    if line := unfinished_line(reader):
+        return _print_unfinished(reader, line, as_json=options.json)
     command = command_line(["replay", str(options.directory)])
     manifest = reader.manifest
     witness = ExecutionWitness()
@@ -148,6 +158,26 @@ def _print_passed(reader: RecordReader, result: PipelineResult, command: str, *,
     else:
         print_lines([f"{result.verdict}: {on_one_line(replay.summary)}"])
     return result.exit_code
+
+
+def _print_unfinished(reader: RecordReader, line: str, *, as_json: bool) -> int:
+    """Say how far an interrupted run came, replica by replica, and return the exit code."""
+    manifest, document = reader.manifest, reader.verdict()
+    heights = {root.node: root.height for root in reader.roots()}
+    repeat = on_one_line(str(document.get("repeat", "")))
+    if as_json:
+        answer = {"scenario": manifest.scenario, "seed": manifest.seed, "verdict": manifest.verdict, "headline": line}
+        print_json({**answer, "repeat": repeat, "heights": {str(node): heights[node] for node in sorted(heights)}})
+    else:
+        print_lines(
+            [
+                f"{line}; no check has judged it",
+                *(f"{INDENT}replica {node}: final up to height {heights[node]}" for node in sorted(heights)),
+                f"run it to its end with: {repeat}",
+                *[f"page {reader.path / REPORT}"] * (reader.path / REPORT).exists(),
+            ]
+        )
+    return EXIT_INCONCLUSIVE
 
 
 def _unrepeated(reader: RecordReader, difference: Difference) -> list[str]:

@@ -15,6 +15,7 @@ from cluster.exports.perfetto import BEGINNING, EVENTS_MAX, PerfettoTrace, names
 from cluster.exports.shiviz import PATTERN, lines_of, part_around, shown
 from cluster.exports.window import ExportWindow, first_difference_of_roots
 from cluster.scenario.load import decode_scenario
+from cluster.verdict.replay import unfinished_line
 from network.types import MILLISECOND_US
 from validators.consensus.registry import ENGINES
 
@@ -55,6 +56,7 @@ def run_export(options: argparse.Namespace) -> int:
     _refuse_evidence(out)
     _refuse_foreign(options.form, out)
     written = write(reader, out, window)
+    print_notes([f"{options.directory}: {line}" for line in [unfinished_line(reader)] if line])
     if options.json:
         print_json({"form": options.form, "out": str(out), **written})
     else:

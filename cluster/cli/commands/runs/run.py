@@ -31,7 +31,8 @@ from cluster.runtime.data_directory import DataDirectory, open_data_directory
 from cluster.scenario.cost import cost_warnings, estimate_cost
 from cluster.scenario.load import load_scenario
 from cluster.scenario.model import Scenario
-from cluster.verdict.pipeline import PipelineResult, run_pipeline
+from cluster.verdict.pipeline import run_pipeline
+from cluster.verdict.result import PipelineResult
 from network.draw import SWARM
 from report.console import CheckRow, check_table, print_tables, validator_table
 from report.layout import output_console
