@@ -151,6 +151,8 @@ class FinalityRegained(Check):
     def finish(self) -> CheckResult:
         """Return the result; a run that did not end by its own goal was ended from outside."""
         run_reason = self.run.end.reason
+        if self.run.plan.no_view_ends and not self._height:
+            return self.tally.inconclusive(self.run.plan.no_view_ends)
         gone = {**self._halted, **self._stopped}
         live = [node for node, is_up in self._is_up.items() if is_up and node not in gone]
         for node, reason in sorted(self._halted.items()):

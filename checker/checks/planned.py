@@ -47,6 +47,7 @@ class PlannedRun(NamedTuple):
         snapshot_gaps: By replica, the distance in blocks from which on it seeks a snapshot.
         latency_max_us: The longest time that a message is on its way without a fault.
         is_lossy: Whether messages are lost or late without a fault.
+        no_view_ends: Why no view can end even without a fault, or empty.
     """
 
     faults: Sequence[PlannedFault] = ()
@@ -68,6 +69,7 @@ class PlannedRun(NamedTuple):
     snapshot_gaps: tuple[int, ...] = ()
     latency_max_us: int = 0
     is_lossy: bool = False
+    no_view_ends: str = ""
 
     def paused(self) -> dict[int, None]:
         """Return the replicas whose events are held back at any time."""

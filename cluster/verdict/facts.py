@@ -19,9 +19,9 @@ from cluster.scenario.sections.replicas import ReplicaSection
 from cluster.verdict.swarm_trials import trials_of
 from cluster.workloads.planned import expected_fires, expected_workloads
 from faults import byzantine_validators
-from network.topology import LinkSpec
+from network.topology import MILLION, LinkSpec
 from network.types import MILLISECOND_US
-from validators.consensus.quorum import faults_of
+from validators.consensus.quorum import faults_of, quorum_of
 from validators.derived import Derived
 from validators.execution import Genesis
 from validators.messages import BLOCK_BYTES_MAX
@@ -30,6 +30,9 @@ from validators.state import Rebuilds
 
 MAX_U64: Final = (1 << 64) - 1
 """The greatest draw."""
+
+BEST_DRAWS: Final = (0, MAX_U64 >> 1)
+"""The draws of which one gives the shortest latency, by its distribution: normal ones have a bit for the sign."""
 
 PAYLOAD_BYTES_MAX: Final = 2 * BLOCK_BYTES_MAX
 """The bus drops what is longer than two blocks of the greatest size."""
@@ -152,7 +155,43 @@ def planned_run(scenario: Scenario) -> PlannedRun:
         snapshot_gaps=gaps,
         latency_max_us=max((link.latency.sample(MAX_U64) for _, _, link in links), default=0),
         is_lossy=bool(network.loss_ppm or network.reorder_ppm),
+        no_view_ends=why_no_view_ends(scenario),
     )
+
+
+def why_no_view_ends(scenario: Scenario) -> str:
+    """Return why no view of a plan without faults can end, or an empty string; a lower bound, with the best draws.
+
+    A quorum has to have the leader's message before the timeout. An engine of slots has no timeout.
+    """
+    validators, network = scenario.cluster.validators, scenario.network
+    others = quorum_of(validators) - 1
+    if others and network.loss_ppm == MILLION:
+        return "no view of this plan can end: network.loss_ppm = 1_000_000 loses every message"
+    links = topology_of(scenario).edges
+    times_us = [
+        sorted(
+            min(links[leader, node]["link"].latency.sample(draw) for draw in BEST_DRAWS)
+            for node in range(validators)
+            if node != leader
+        )
+        for leader in range(validators)
+    ]
+    message_us = min(times[others - 1] for times in times_us) if others else 0
+    view_us, limit_us = message_us + scenario.costs.sync_us, scenario.run.time_limit_ms * MILLISECOND_US
+    if view_us > limit_us:
+        return (
+            f"no view of this plan can end: it takes at least {view_us // 1_000:,} ms to sync and send a vote, and the "
+            f"run ends after {limit_us // 1_000:,} ms"
+        )
+    config = settings_of(scenario, 0).consensus_config
+    timeouts_us = [getattr(config, name, 0) for name in ("leader_timeout_us", "view_timeout_max_us")]
+    if scenario.finality_depth is None and message_us > max(timeouts_us):
+        return (
+            f"no view of this plan can end: a leader's message takes at least {message_us // 1_000:,} ms to a quorum, "
+            f"and a validator gives a view up after {max(timeouts_us) // 1_000:,} ms"
+        )
+    return ""
 
 
 def situations_of(scenario: Scenario) -> Situations:

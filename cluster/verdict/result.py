@@ -15,6 +15,7 @@ from checker.record.streams import OldestWait
 from checker.results import EXIT_CODES, UNFINISHED, CheckResult, Verdict, deciding_check, verdict_of
 from cluster.runtime.failures import AT_FAILURE
 from cluster.scenario.model import Scenario
+from cluster.verdict.facts import why_no_view_ends
 from faults import Cell
 from network.trace import Trace
 from report.console import ValidatorRow
@@ -86,6 +87,8 @@ class PipelineResult:
         if self.unfinished:
             return f"interrupted {self.unfinished}"
         unjudged = self._unjudged
+        if self.verdict == "inconclusive" and not self.chain and (reason := why_no_view_ends(self.scenario)):
+            return reason
         if self.decisive is not None:
             return f"{self.decisive.name}: {self.decisive.summary}{self._stop}{unjudged}"
         height = max((row.finalized_height for row in self.validators), default=0)

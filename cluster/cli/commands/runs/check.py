@@ -10,6 +10,7 @@ from cluster.cli.options import Parser, add_faults, add_settings, describe_comma
 from cluster.scenario.cost import cost_warnings, estimate_cost, refuse_impossible
 from cluster.scenario.load import load_scenario
 from cluster.scenario.model import Scenario
+from cluster.verdict.facts import why_no_view_ends
 from faults import kind_of
 from report.words import counted
 
@@ -55,7 +56,8 @@ def check(options: argparse.Namespace) -> int:
     scenario = with_faults(load_scenario(options.scenario, options.settings), options.faults, options.seed)
     explained, cost = explain_plan(scenario), estimate_cost(scenario)
     refuse_impossible(scenario, cost)
-    warnings = list(cost_warnings(scenario, cost))
+    unending = why_no_view_ends(scenario)
+    warnings = [*cost_warnings(scenario, cost), *[unending] * bool(unending)]
     if options.json:
         answer = {
             "scenario": scenario.name,
@@ -73,6 +75,7 @@ def check(options: argparse.Namespace) -> int:
     lines += [f"  needs the workload {name} to take effect" for name in scenario.requires if name in scenario.workload]
     lines += [f"estimate: {cost.describe()}", *(f"warning: {warning}" for warning in warnings)]
     counts = ((len(explained), "faults"), (len(scenario.workload), "workloads"))
-    lines.append(f"plan ok: {', '.join(counted(count, what) for count, what in counts)}")
+    found = "plan shows nothing" if unending else "plan ok"
+    lines.append(f"{found}: {', '.join(counted(count, what) for count, what in counts)}")
     print_lines(lines)
     return 0
