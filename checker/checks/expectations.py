@@ -342,10 +342,9 @@ class MutantsEffective(Check):
     exit_class: ClassVar[ExitClass] = "inconclusive"
     counts_one_process = True
 
-    @property
-    def is_asked(self) -> bool:
-        """Return whether all mutants of the run were idle."""
-        return bool(self.run.end.idle_mutants)
+    def not_asked(self) -> str:
+        """Return a reason where a mutant was called, or the run has none."""
+        return "" if self.run.end.idle_mutants else "no mutant of the run was idle"
 
     def finish(self) -> CheckResult:
         """Return the result."""

@@ -73,7 +73,7 @@ def runs_leave_no_mark(_mark: Any) -> Any:
 IN_SCRIPTS: Final = (
     *IN_QUEUE,
     # From the group on whose entries are small: one of a megabyte holds up what its sender sends next.
-    'workload.odd={kind="edge-cases", about="queue", first=1, count=5, start_ms=1_500, may_be_idle=true}',
+    'workload.odd={kind="boundary-cases", about="queue", first=1, count=5, start_ms=1_500, may_be_idle=true}',
 )
 """The same queue, and scripts that name entries by parts of their keys and insert some without a signer."""
 

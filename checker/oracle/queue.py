@@ -86,7 +86,7 @@ class Queue:
         rows, bounds = self.contents.own(SLOT_ROW), self.contents.own(SLOT_ROWS)
         head, tail = bounds.get(None) or (0, 0)
         if self.config.expiry_by == "blocks" and (head == tail or rows.rows[tail - 1][0] < slot):
-            rows.put(tail, (slot, self.height))
+            rows.put(tail, (slot, self.height, 0))
             bounds.put(None, (head, tail + 1))
 
     def end_block(self, now: int) -> None:

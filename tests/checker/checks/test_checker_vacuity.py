@@ -171,7 +171,7 @@ SILENT = (
 )
 """Checks without a result where nothing happened: no block used or moved anything, there was no timer, lane or message,
 no leader had a transaction, no mempool lacked one, nothing was
-repaired, nobody started again, the chain has no auction with books and no queue with deposits, no timer watches, 
+repaired, nobody started again, the chain has no auction with books and no queue with deposits, no timer watches,
 nobody answered, executed or had a timer that fired, and the run has no mutants."""
 
 
