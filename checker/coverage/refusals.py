@@ -105,6 +105,10 @@ UNREACHED: Final[Mapping[str, str]] = {
     "InvalidInput: handler: not encodable as UTF-8": "the host states the handler; for policies of plug-ins",
     "InvalidInput: *: * where bytes belong": _TYPED,
     "InvalidInput: *: * where text belongs": _TYPED,
+    "InvalidInput: *: * where a bool belongs": _TYPED,
+    "InvalidInput: expiry_by: blocks needs expiry apart or counted: by at_run each entry has its own": (
+        "a scenario of this kind is refused, and no drawn governance asks for it"
+    ),
     "InvalidInput: *: not encodable as UTF-8": "msgpack holds no such text; for programs of plug-ins",
     "as ordered": "a program that fails because it was told to; no guard",
     "the floor of the journal is a *": _OWN_RECORD,

@@ -3,10 +3,12 @@
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from cluster.swarm.sequences.sequence import FaultSequence, applied_early, away, crash, drop
-from faults.kinds.drawing import FAULTS_FROM_MS, Plain
+from cluster.swarm.sequences.sequence import FaultSequence, applied_early, asked_alone, away, crash, drop
+from faults.kinds.drawing import FAULTS_FROM_MS, FAULTS_UNTIL_MS, Plain
 from faults.kinds.simplex_messages import FINALITY
 from network.draw import Draw
+
+_SHORT_FILES: Final = ("blocks", "operations", "journal")
 
 
 def _broken_pruning(draw: Draw, validators: int) -> FaultSequence:
@@ -151,3 +153,112 @@ DISK_SEQUENCES: Final[Sequence[Callable[[Draw, int], FaultSequence]]] = (
     _bad_journal,
 )
 """Every one of them, each in its turn; a bad journal, which has many sides, twice as often."""
+
+
+def _bad_disk(draw: Draw, validators: int) -> FaultSequence:
+    """One validator's disk is bad in two ways, and it restarts from it twice."""
+    node = draw.between("corrupt-disk.validator", 0, validators - 1)
+    ppm = draw.one_of("corrupt-disk.ppm", (150_000, 400_000))
+    files = draw.one_of("corrupt-disk.files", ([], ["blocks"], ["operations"], ["journal"]))
+    fault = draw.one_of(
+        "corrupt-disk.kind",
+        (
+            {"kind": "bit-rot", "ppm": ppm, "files": files},
+            {"kind": "stale-read", "ppm": ppm, "files": files},
+            {"kind": "misdirected-write", "ppm": ppm, "files": files},
+        ),
+    )
+    first_ms = draw.between("corrupt-disk.first_ms", 4_500, 8_000)
+    second_ms = draw.between("corrupt-disk.second_ms", 10_000, 13_000)
+    span: Plain = {
+        "start_ms": FAULTS_FROM_MS + draw.between("corrupt-disk.start_ms", 0, 2_000),
+        "stop_ms": FAULTS_UNTIL_MS - draw.between("corrupt-disk.stop_ms", 0, 2_000),
+    }
+    faults: dict[str, Plain] = {
+        "corrupt-disk": {**fault, "validator": node, **span},
+        # A run's files are so short that one kind in one file often has no effect; a snapshot would be rotten always.
+        "added-bit-rot": {"kind": "bit-rot", "ppm": 60_000, "files": [*_SHORT_FILES], "validator": node, **span},
+        "first-crash": crash(node, first_ms, 600),
+        "second-crash": crash(node, second_ms, 600),
+    }
+    if not draw.chance("corrupt-disk.is_asked", 50):
+        return FaultSequence(faults)
+    asking = (node - 1) % validators
+    back_ms = first_ms + 900
+    return FaultSequence(
+        faults
+        | {
+            "asking": {**away(asking, validators), "start_ms": 2_500, "stop_ms": back_ms},
+            "single-responder": asked_alone(node, asking, validators, back_ms),
+        },
+        # Blocks one by one, and no snapshot of them all.
+        {"sync": {"snapshot_gap_blocks": 256}},
+    )
+
+
+def _misdirected(draw: Draw, validators: int) -> FaultSequence:
+    """One validator's writes land elsewhere, and it restarts from them twice."""
+    sequence = _bad_disk(draw, validators)
+    ppm = draw.one_of("misdirected-writes.ppm", (150_000, 400_000))
+    sequence.faults["corrupt-disk"] |= {"kind": "misdirected-write", "ppm": ppm}
+    return sequence
+
+
+def _failing_disk(draw: Draw, validators: int) -> FaultSequence:
+    """One validator's disk fails or is full: it stops, and its operator starts it again later."""
+    node = draw.between("failing-disk.validator", 0, validators - 1)
+    fault = draw.one_of(
+        "failing-disk.kind",
+        (
+            {"kind": "io-error", "write_ppm": 20_000},
+            {"kind": "io-error", "sync_ppm": 50_000},
+            {"kind": "io-error", "read_ppm": 200_000},
+            {"kind": "disk-full", "spare_bytes": 0},
+            {"kind": "disk-full", "spare_bytes": 5_000},
+        ),
+    )
+    return FaultSequence(
+        {
+            "failing-disk": {**fault, "validator": node, **_span(draw, "failing-disk")},
+            "restart": crash((node + 1) % validators, draw.between("failing-disk.restart_ms", 5_000, 12_000), 500),
+        }
+    )
+
+
+def _power_cuts(draw: Draw, validators: int) -> FaultSequence:
+    """All lose their power again and again, with disks so slow that there is always something to lose."""
+    everybody = draw.some_of("power-losses.order", range(validators), validators)
+    faults: dict[str, Plain] = {}
+    at_ms = 4_000
+    for place in range(4):
+        at_ms += draw.between(f"power-losses.{place}.wait_ms", 300, 2_500)
+        down_ms = draw.between(f"power-losses.{place}.down_ms", 150, 500)
+        faults[f"power-loss-{place}"] = {
+            "kind": "blackout",
+            "validators": everybody,
+            "at_ms": at_ms,
+            "restart_ms": at_ms + down_ms,
+        }
+        at_ms += down_ms + 100
+    if draw.chance("power-losses.is_torn", 50):
+        faults["torn-writes-at-crash"] = {
+            "kind": "torn-writes",
+            "validators": everybody,
+            "start_ms": 2_000,
+            "stop_ms": 16_000,
+        }
+    return FaultSequence(faults, {"costs": {"sync_us": draw.one_of("power-losses.sync_us", (40_000, 120_000))}})
+
+
+def _span(draw: Draw, name: str) -> Plain:
+    start_ms = draw.between(f"{name}.start_ms", 3_000, 9_000)
+    return {"start_ms": start_ms, "stop_ms": draw.between(f"{name}.stop_ms", start_ms + 2_000, 15_000)}
+
+
+FAULTY_DISK_SEQUENCES: Final[Sequence[Callable[[Draw, int], FaultSequence]]] = (
+    *(_bad_disk, _bad_disk),
+    _misdirected,
+    *(_failing_disk, _failing_disk),
+    _power_cuts,
+)
+"""Sequences of a disk that damages, refuses or loses what it holds; a sequence with many sides stands there twice."""

@@ -314,6 +314,7 @@ FREE_WORDS = {
     *("ExpectSection.recovery", "ExpectSection.reports", "ExpectSection.replica_modes"),
     *("ExpectSection.answers_from", "ExpectSection.rules"),
     *("Configure.set", "Govern.set", "CancelTimers.workload", "ExtendTimers.workload"),
+    *("Heartbeats.feed", "Storm.feed"),
     *("Rule.kinds", "Byzantine.what", "Byzantine.kinds", "Anchor.event", "Anchor.after"),
     *("ActivationSection.previous", "ChainSection.policy_parameters"),
 }

@@ -36,7 +36,12 @@ WRONG = {
     "timers that keep their pace": (Port, "retime", lambda *_: None, "a timer of 31,000 us fired"),
     "alarms that keep their time": (Port, "reset_alarms", lambda *_: None, "an alarm set to"),
     "links of one way only": (links_kind, "both_ways", tuple, "it was"),
-    "swings that never turn": (clock.ClockSwing, "turns", lambda _self: iter(()), "fault swing did not come to turn"),
+    "swings that never reverse": (
+        clock.ClockSwing,
+        "turns",
+        lambda _self: iter(()),
+        "fault swing did not come to reverse",
+    ),
     "rules about everybody": (rule.Rule, "links", lambda _self, nodes: links.all_links(nodes), "by dropped"),
 }
 

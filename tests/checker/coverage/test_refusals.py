@@ -35,6 +35,7 @@ FRONTS = (
     *(
         "call Revert: ",
         "transfer Revert: ",
+        "get Revert: ",
         "transaction Revert: ",
         "any Revert: ",
         "of validator 0: ",

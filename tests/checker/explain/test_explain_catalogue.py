@@ -60,7 +60,7 @@ def test_the_run_that_killed_a_mutant_is_explained(name):
 
 
 def test_a_run_that_passes_is_not_explained():
-    settings = ("run.until_height=1", "run.time_limit_ms=6_000", "mutants.nonce-of-a-failure=[1]")
+    settings = ("run.until_height=3", "run.time_limit_ms=9_000", "mutants.nonce-of-a-failure=[1]")
 
     assert explain_task(Task(encode_scenario(load_scenario("calm", settings)), 0)).headline == "the run passes"
 
