@@ -6,7 +6,7 @@ linearly. A sample is a function of the draw, so that the k-th message of a link
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, assert_never
 
 from network.chance import DRAW_BITS, below
 from network.quantiles import EXPONENTIAL, NORMAL_HALF, NORMAL_TAIL
@@ -62,8 +62,10 @@ class Latency:
             sample_us = self.mean_us - self.jitter_us + below(draw, 2 * self.jitter_us + 1)
         elif self.kind == "normal":
             sample_us = self.mean_us + self.jitter_us * normal_quantile(draw) // _TABLE_UNIT
-        else:
+        elif self.kind == "exponential":
             sample_us = self.min_us + (self.mean_us - self.min_us) * exponential_quantile(draw) // _TABLE_UNIT
+        else:
+            assert_never(self.kind)
         return max(sample_us, self.min_us)
 
     def samples(self, draws: Sequence[int]) -> list[Micros]:

@@ -11,7 +11,7 @@ every block as much as there are heights.
 import enum
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, assert_never
 
 from scheduler.errors import InvalidInput
 from scheduler.height_tree import EMPTY, HeightTree
@@ -159,8 +159,10 @@ class CalendarQueue:
             self._early[height] = None
         if tier is Tier.EPOCH:
             self._put_epoch(height)
-        else:
+        elif tier is Tier.OVERFLOW:
             self._overflow = self._overflow.put(height, record)
+        else:
+            assert_never(tier)
 
     def drop(self, height: int) -> None:
         """Note that a height above the present has no bucket any more."""

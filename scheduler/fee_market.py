@@ -50,9 +50,7 @@ def doubled_median(counts: Mapping[int, int], median: Median) -> int:
     if not total:
         return 0
     lower, upper = _values_at(counts, (total - 1) // 2, total // 2)
-    if median == "mean":
-        return lower + upper
-    return 2 * (lower if median == "lower" else upper)
+    return {"lower": 2 * lower, "mean": lower + upper, "upper": 2 * upper}[median]
 
 
 def _values_at(counts: Mapping[int, int], low_rank: int, high_rank: int) -> tuple[int, int]:

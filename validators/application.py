@@ -8,7 +8,7 @@ promise depends on is on the disk (`_certify`).
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 from network.codec import Codec
 from network.port import Port
@@ -312,8 +312,10 @@ class Application:
             self._finalizer.settle(goal, settled)
         elif goal.purpose is Purpose.CERTIFY:
             self._certify(goal, settled)
-        else:
+        elif goal.purpose is Purpose.VERIFY or goal.purpose is Purpose.ADOPT:
             self._verify(goal, settled)
+        else:
+            assert_never(goal.purpose)
 
     def _propose_when_due(self, goal: Goal) -> None:
         interval_us = self._settings.block_interval_us

@@ -84,6 +84,8 @@ class Intake:
                 application.source.serve(peer, message)
             case SnapshotChunk():
                 application.join.take_chunk(peer, message)
+            case _:
+                raise TypeError(f"a message of an unknown kind is here: {message!r}")
 
     def _check(self, sender: int, message: EngineMessage, consensus: ConsensusEngine) -> None:
         checked = consensus.check(sender, message)

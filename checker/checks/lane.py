@@ -188,7 +188,7 @@ def median(values: Iterable[int], kind: str) -> int:
     if not ordered:
         return 0
     lower, upper = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
-    return {"lower": lower, "upper": upper}.get(kind, (lower + upper) // 2)
+    return {"lower": lower, "mean": (lower + upper) // 2, "upper": upper}[kind]
 
 
 def _count(blocks: Iterable[dict[bytes, int]]) -> dict[bytes, int]:

@@ -8,7 +8,7 @@ entries in the state's timer table is compared, after each block, and at the end
 import heapq
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
@@ -223,8 +223,10 @@ class TimerDelivery(Check):
         elif event.code is FailureCode.FAILED:
             has_left = event.timer_id in self._exits
             self._require(has_left, block, event.timer_id, "failed before it ran")
-        else:
+        elif event.code is FailureCode.EXPIRED or event.code is FailureCode.AUTH_EXPIRED:
             self._leave(block, event.timer_id, "expired")
+        else:
+            assert_never(event.code)
 
     def _change(self, block: SettledBlock, event: TimerExtended | TimerExtendedByGovernance | TimerTriggered) -> None:
         """Give a timer that stays another expiry or another place."""

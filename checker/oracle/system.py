@@ -64,6 +64,7 @@ def _govern(contents: Contents, present: Present, call: list[object]) -> list[ob
         for table, config in _configs_of(subject, contents):
             table.put(None, config)
         return [CONFIG_UPDATED, subject]
+    assert kind == EXTEND_TIMER, f"a call of an unknown kind: {kind}"
     expires_at = call[2]
     assert isinstance(expires_at, int), "a call's fields were checked when it was read"
     return _extend(contents, present, subject, expires_at)

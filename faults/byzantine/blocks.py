@@ -201,9 +201,11 @@ class ForgeBlock(_OtherBlock):
             header = msgspec.structs.replace(header, height=self.other_height(header.height))
         elif self._claim == "parent":
             header = msgspec.structs.replace(header, parent=other_digest(header.parent))
-        else:
+        elif self._claim == "body":
             body = (*body, b"no transaction")
             header = msgspec.structs.replace(header, tx_root=mmr_root(body))
+        else:
+            raise ValueError(f"no claim of forge-block: {self._claim!r}")
         return Block(header, body)
 
     def other_height(self, height: int) -> int:
@@ -244,5 +246,7 @@ class DragTime(Behaviour):
         if self.fault.what == "earliest":
             parent = engine.executed(context.parent)
             return (engine.finalized if parent is None else parent.header).timestamp_ms + 1
+        if self.fault.what not in ("", "latest"):
+            raise ValueError(f"no form of skew-timestamps: {self.fault.what!r}")
         # With a clock far behind, no later than an honest block would be: an earlier one could not be built.
         return max(self.adversary.wire.wall_us // 1_000 + self.adversary.max_skew_ms, context.timestamp_ms)

@@ -71,8 +71,10 @@ class ForgeBody(ForgeBlock):
             "tip": {"priority_fee_per_cycle": FEE + 1},
             "own-cost": {"cycles_limit": 1},
             "room": {"cycles_limit": 1 << 40},
+            # Its signer has no funds, its encoding is changed below, or no client's transaction was there to spoil.
+            **{claim: {} for claim in ("balance", "encoding", "unsigned")},
         }
-        encoded = encode_transaction(self._sign(**changes.get(self.claim, {})))
+        encoded = encode_transaction(self._sign(**changes[self.claim]))
         # The same array with a length of two bytes: msgpack, and not its shortest form.
         return b"\xdc\x00" + bytes((encoded[0] & 0x0F,)) + encoded[1:] if self.claim == "encoding" else encoded
 

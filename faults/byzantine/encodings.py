@@ -75,4 +75,6 @@ def _odd(form: str, payload: bytes) -> bytes:
         return _in_long_form(payload)
     if form == "deep":
         return payload[:2] + b"\x91" * LEVELS + b"\xc0"
-    return payload[:2] + bytes(REQUEST_BYTES_MAX)
+    if form == "oversize":
+        return payload[:2] + bytes(REQUEST_BYTES_MAX)
+    raise ValueError(f"no form of noncanonical-encoding: {form!r}")

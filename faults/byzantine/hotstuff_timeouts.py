@@ -67,10 +67,12 @@ def misshapen(certificate: _Certificate, form: str, validators: int) -> _Certifi
     count = quorum_of(validators) - 1
     if form == "quorum":
         bitmap, signatures = encode_signers(signers[:count], validators), signatures[:count]
-    else:
+    elif form == "stray":
         bits = int.from_bytes(certificate.signers, "little") | 1 << (8 * len(certificate.signers) - 1)
         bitmap, signatures = bits.to_bytes(len(certificate.signers), "little"), (*signatures, signatures[0])
         count = len(signatures)
+    else:
+        raise ValueError(f"no shape that a certificate may not have: {form!r}")
     changed = msgspec.structs.replace(certificate, signers=bitmap, signatures=signatures)
     if isinstance(changed, TimeoutCertificate):
         views = (*changed.high_views, changed.high_views[0])[:count]

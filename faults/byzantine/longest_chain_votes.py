@@ -81,6 +81,8 @@ class LongestChainVotes:
         But for the last one all seals are true.
         """
         assert isinstance(finality, Burial), "the engine's own"
+        if form not in self.FINALITY_FORMS:
+            raise ValueError(f"no form of a broken finality: {form!r}")
         chain = finality.chain
         if form == "short":
             return self.thinned(finality)

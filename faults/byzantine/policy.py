@@ -5,7 +5,7 @@ All who execute its block come to other roots, and none of them may vote for it.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, TypeAlias, cast
+from typing import Literal, TypeAlias, assert_never, cast
 
 import msgspec
 
@@ -58,7 +58,9 @@ def _tamper(block: BlockContext, tampering: Tampering) -> BlockContext:
         return replace(block, config=msgspec.structs.replace(block.config, gc_lane_paused=True))
     if tampering.kind == "order":
         return replace(block, timers=cast("TimerTables", _Reversed(block.timers)))
-    return block
+    if tampering.kind == "":
+        return block
+    assert_never(tampering.kind)
 
 
 class _Reversed:

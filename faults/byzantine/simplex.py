@@ -151,7 +151,9 @@ class MutatedVotes(SimplexBehaviour):
             return msgspec.structs.replace(proposal, view=max(proposal.view + step, 0))
         if what == "parent":
             return msgspec.structs.replace(proposal, parent_view=max(proposal.parent_view + step, 0))
-        return msgspec.structs.replace(proposal, payload=other_digest(proposal.payload))
+        if what == "digest":
+            return msgspec.structs.replace(proposal, payload=other_digest(proposal.payload))
+        raise ValueError(f"no form of mutate-votes: {what!r}")
 
 
 class ThinCertificates(SimplexBehaviour):

@@ -145,4 +145,6 @@ def _misshapen(certificate: Certificate, form: str) -> Certificate | None:
 def _misshapen_proposal(proposal: Proposal, form: str) -> Proposal:
     if form == "view":
         return msgspec.structs.replace(proposal, view=0)
-    return msgspec.structs.replace(proposal, payload=proposal.payload[:-1])
+    if form == "payload":
+        return msgspec.structs.replace(proposal, payload=proposal.payload[:-1])
+    raise ValueError(f"no form of malformed-votes: {form!r}")

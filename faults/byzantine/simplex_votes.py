@@ -90,7 +90,11 @@ class SimplexVotes:
             return msgspec.structs.replace(finality, proposal=proposal)
         if form == "forged":
             return padded(finality, self._validators)
-        return thinned(finality, self._validators) if form == "quorum" else strayed(finality)
+        if form == "quorum":
+            return thinned(finality, self._validators)
+        if form == "stray":
+            return strayed(finality)
+        raise ValueError(f"no form of a broken finality: {form!r}")
 
     def old_requests(self, junk: Junk, until_view: int) -> Iterator[CertificateRequest]:
         """Yield a request for a certificate that everybody has."""

@@ -14,7 +14,7 @@ def _voted(status: PhaseStatus, voted: Voted) -> Phase | None:
         return "finalizing" if status.phase == "awaiting-proposal" else None
     if voted.view != status.view or status.phase == "joining":
         return None
-    return "notarized" if voted.vote == "notarize" else "nullified"
+    return {"notarize": "notarized", "nullify": "nullified"}[voted.vote]
 
 
 def _held(status: PhaseStatus, held: CertificateHeld) -> Phase | None:

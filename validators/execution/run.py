@@ -7,7 +7,7 @@ of transactions and in the handling of an invalid one.
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import astuple, dataclass, field
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, assert_never
 
 import msgspec
 
@@ -150,8 +150,10 @@ class BlockRun:
                 self._run_timers()
             elif phase is BlockPhase.PROLOGUE:
                 self._run_prologue()
-            else:
+            elif phase is BlockPhase.END_OF_BLOCK:
                 self._end_block()
+            else:
+                assert_never(phase)
 
     def _note(self, phase: str, **counts: int) -> None:
         self.phases.append(PhaseEntry(phase, counts))

@@ -79,8 +79,10 @@ class AuditedLatency:
                 found_us = self.mean_us - self.jitter_us + share_of(draw, 2 * self.jitter_us + 1)
             case "normal":
                 found_us = self.mean_us + self.jitter_us * _normal(draw) // _MILLION
-            case _:
+            case "exponential":
                 found_us = 1 + (self.mean_us - 1) * _exponential(draw) // _MILLION
+            case _:
+                raise ValueError(f"the audit knows no latency of the kind {self.kind!r}")
         return max(1, found_us)
 
 

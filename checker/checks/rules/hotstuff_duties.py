@@ -341,8 +341,10 @@ class HotStuffDuties(Check):
                 is_over = self._final.get(event.node, 0) >= view
             elif what == _CERTIFICATE:
                 is_over = self._high.get(event.node, 0) >= view or life.view > view + 1
-            else:
+            elif what in (_PROPOSAL, _VOTE):
                 is_over = life.view > view or life.given_up >= view
+            else:
+                raise ValueError(f"no duty of a view: {what!r}")
             if is_over:
                 self._do(event, life, (what, view))
 

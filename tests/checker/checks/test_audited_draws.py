@@ -38,3 +38,8 @@ def test_a_latency_is_that_of_its_draw(kind, mean_us, jitter_us, draw):
 @given(DRAWS, st.integers(1, 1 << 40))
 def test_a_share_is_that_of_its_bound(draw, bound):
     assert share_of(draw, bound) == below(draw, bound)
+
+
+def test_the_audit_refuses_a_latency_of_an_unknown_kind():
+    with pytest.raises(ValueError, match="'pareto'"):
+        AuditedLatency("pareto", 1_000).sample(1)

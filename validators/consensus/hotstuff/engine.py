@@ -143,31 +143,33 @@ class HotStuff:
         """Return whether a message is sound and of use; verifies only what would be of use."""
         return self._screen.check(sender, message, self._memory.view)
 
-    def step(self, event: Event) -> list[Effect]:  # noqa: C901 - one flat line per kind of event
+    def step(self, event: Event) -> list[Effect]:  # noqa: C901, PLR0912 - one flat line per kind of event
         """Take an event, do what the current view can do now, and return the step's effects."""
         match event:
             case BlockArrived(sender, facts, seal):
                 self._take_block(sender, facts, seal)
             case Received(_, BlockVote() as vote):
                 self._count_vote(vote)
-            case Received(_, message):
-                self._take_timeout(message)
+            case Received(_, ViewTimeout() as timeout):
+                self._take_timeout(timeout)
             case Judged(Question.VERIFY, ref, ok):
                 self._take_verification(ref, is_sound=ok is True)
             case Judged(_, ref, bool(ok)):
                 self._take_certification(ref, is_sound=ok)
             case Built(view, digest):
                 self._propose(view, digest)
-            case TimeoutReached(name, number):
-                if name == VIEW_TIMER and number == self._memory.view:
-                    self._given_up += 1
-                    self._give_up(GivenUp.EXPIRED)
+            case TimeoutReached(name, number) if name == VIEW_TIMER:
+                self._expire(number)
             case Started():
                 self._start()
             case FloorAdopted(finality):
                 self._adopt_floor(finality)
             case AskAgain():
                 self._ask_again()
+            case Judged():  # What cannot be certified yet is asked again.
+                pass
+            case _:
+                raise TypeError(f"HotStuff takes no such event: {event!r}")
         while self._is_dirty:
             self._is_dirty = False
             self._try_to_propose()
@@ -189,6 +191,11 @@ class HotStuff:
             self._emit(Send(None, memory.timeout))
             self._timeouts.add(memory.timeout)
         self._is_dirty = True
+
+    def _expire(self, view: int) -> None:
+        if view == self._memory.view:
+            self._given_up += 1
+            self._give_up(GivenUp.EXPIRED)
 
     def _adopt_floor(self, finality: Finality) -> None:
         assert isinstance(finality, Commit), f"{finality!r} is no finality of HotStuff"

@@ -46,7 +46,7 @@ from validators.consensus.interface import (
 from validators.consensus.longest_chain.config import LongestChainConfig
 from validators.consensus.longest_chain.derived import derive_forks
 from validators.consensus.longest_chain.election import NOBODY, leader_of
-from validators.consensus.longest_chain.joining import Joining
+from validators.consensus.longest_chain.joining import JOIN_TIMER, Joining
 from validators.consensus.longest_chain.messages import (
     Announcement,
     Burial,
@@ -171,13 +171,13 @@ class LongestChain:
         match event:
             case BlockArrived() | Received():
                 self._receive(event)
-            case AlarmReached(_, _, wall_us):
+            case AlarmReached(name, _, wall_us) if name == SLOT_ALARM:
                 self._reach(wall_us)
             case Judged(Question.ADOPT, ref, ok):
                 self._take_judgement(ref, ok)
             case Built(view, _, facts):
                 self._propose(view, facts)
-            case TimeoutReached(_, number):
+            case TimeoutReached(name, number) if name == JOIN_TIMER:
                 self._end_joining(number)
             case Started():
                 self._start()
@@ -186,6 +186,8 @@ class LongestChain:
             case AskAgain():
                 self._tree.forget_questions()
                 self._is_dirty = True
+            case _:
+                raise TypeError(f"the longest chain takes no such event: {event!r}")
         if self._is_dirty:
             self._is_dirty = False
             self._advance()
@@ -249,6 +251,8 @@ class LongestChain:
                 self._joining.hear(sender, answer)
             case Received(sender, HeadRequest()):
                 self._name_head(sender)
+            case _:
+                raise TypeError(f"the longest chain takes no such message: {event!r}")
 
     def _name_head(self, sender: NodeId) -> None:
         """Answer with the head, and the proof of the final block where there is a whole one."""

@@ -12,11 +12,13 @@ of waking the one waiter that it unblocks leaves none to forget: the public impl
 """
 
 from collections.abc import Sequence
+from typing import assert_never
 
 from network.types import Digest, NodeId
 from validators.consensus.interface import (
     Append,
     AskAgain,
+    BlockArrived,
     BlockRef,
     Build,
     Built,
@@ -39,6 +41,7 @@ from validators.consensus.interface import (
 )
 from validators.consensus.quorum import quorum_of
 from validators.consensus.signing import Scheme
+from validators.consensus.simplex import timeouts
 from validators.consensus.simplex.artifacts import Artifact, Certification
 from validators.consensus.simplex.casting import Caster
 from validators.consensus.simplex.certificates import assemble
@@ -65,20 +68,7 @@ from validators.consensus.simplex.recovery import own_votes, restore
 from validators.consensus.simplex.resolver import FETCH_TIMER, Helper, Resolver, serve
 from validators.consensus.simplex.rounds import Certified, ProposalState, Round
 from validators.consensus.simplex.screening import Screen
-from validators.consensus.simplex.timeouts import (
-    ACTIVITY_TIMER,
-    CERTIFICATION_TIMER,
-    LEADER_TIMER,
-    RETRY_TIMER,
-    TimeoutReason,
-    arm_timers,
-    cancel_waits,
-    count_tick,
-    find_reason_to_leave,
-    give_up,
-    repeat_nullify,
-    tick_timer,
-)
+from validators.consensus.simplex.timeouts import TimeoutReason, arm_timers, find_reason_to_leave, repeat_nullify
 from validators.consensus.simplex.views import Invalid, Missing, Ready, Views
 from validators.derived import Derived
 from validators.events import Entered
@@ -149,7 +139,7 @@ class Simplex:
         """Return whether a message is sound and of use; verifies only what would be of use."""
         return self._screen.check(sender, message)
 
-    def step(self, event: Event) -> list[Effect]:
+    def step(self, event: Event) -> list[Effect]:  # noqa: C901 - one flat line per kind of event
         """Take an event, do what the current view can do now, and return the step's effects."""
         match event:
             case Received(sender, message):
@@ -168,6 +158,10 @@ class Simplex:
                 self._adopt_floor(finality)
             case AskAgain():
                 self._ask_again()
+            case Judged() | BlockArrived():
+                pass  # What cannot be certified yet is asked again, and a block counts by its proposal.
+            case _:
+                raise TypeError(f"Simplex takes no such event: {event!r}")
         while self._is_dirty:
             self._is_dirty = False
             self._advance()
@@ -178,7 +172,7 @@ class Simplex:
     def _start(self) -> None:
         """Enter the first view, or the one that the journal leads to."""
         current = self._current()
-        self._emit(Entered(current.view, current.leader), tick_timer(self._activity, self._config))
+        self._emit(Entered(current.view, current.leader), timeouts.tick_timer(self._activity, self._config))
         for kept in self._views.unfinalized():
             self._request_certification(kept)
         if current.own_notarize is not None:
@@ -221,7 +215,7 @@ class Simplex:
             else:
                 current.fill_own(Proposal(view, current.requested_parent, payload))
                 # The relay before the vote: peers that get the notarize first would ask for a block that is on its way.
-                self._emit(CancelTimer(LEADER_TIMER, view), Relay(payload))
+                self._emit(CancelTimer(timeouts.LEADER_TIMER, view), Relay(payload))
                 self._cast(self._caster.notarize(current))
 
     def _take_verification(self, ref: BlockRef, ok: bool | None) -> None:  # noqa: FBT001 - the answer to a question
@@ -259,16 +253,18 @@ class Simplex:
     def _expire(self, name: str, number: int) -> None:
         if name == FETCH_TIMER:
             self._emit(*self._resolver.retry(number))
-        elif name == ACTIVITY_TIMER:
-            self._emit(*count_tick(self._activity, number, self._config))
+        elif name == timeouts.ACTIVITY_TIMER:
+            self._emit(*timeouts.count_tick(self._activity, number, self._config))
+        elif name not in timeouts.VIEW_TIMERS:
+            raise ValueError(f"a timer of an unknown name is due: {name!r}")
         # A timer of a view that was left since says nothing about this one.
         elif number != self._views.current:
             return
-        elif name == LEADER_TIMER and self._current().proposal is None:
+        elif name == timeouts.LEADER_TIMER and self._current().proposal is None:
             self._time_out(TimeoutReason.LEADER_TIMEOUT)
-        elif name == CERTIFICATION_TIMER:
+        elif name == timeouts.CERTIFICATION_TIMER:
             self._time_out(TimeoutReason.CERTIFICATION_TIMEOUT)
-        elif name == RETRY_TIMER and self._current().own_nullify is not None:
+        elif name == timeouts.RETRY_TIMER and self._current().own_nullify is not None:
             self._retry()
 
     def _retry(self) -> None:
@@ -281,7 +277,7 @@ class Simplex:
         if not current.may_nullify() or current.timeout_reason:
             return
         self._counts["timeouts"] += 1
-        self._emit(*give_up(current, reason, self._config))
+        self._emit(*timeouts.give_up(current, reason, self._config))
         self._cast(self._caster.nullify(current))
 
     def _current(self) -> Round:
@@ -291,7 +287,7 @@ class Simplex:
         """Go on to `view` unless we are there or beyond."""
         if view <= self._views.current:
             return
-        self._emit(*cancel_waits(self._views.current), CancelTimer(RETRY_TIMER, self._views.current))
+        self._emit(*timeouts.cancel_waits(self._views.current), CancelTimer(timeouts.RETRY_TIMER, self._views.current))
         self._views.current = view
         self._is_dirty = True
         entered = self._current()
@@ -354,7 +350,7 @@ class Simplex:
         self._emit(*found.count(vote))
         is_proposal = isinstance(vote, Notarize) and vote.signer == found.leader and found.see_proposal(vote.proposal)
         if is_proposal and found.view == self._views.current:
-            self._emit(CancelTimer(LEADER_TIMER, found.view))
+            self._emit(CancelTimer(timeouts.LEADER_TIMER, found.view))
             self._is_dirty = True
         if isinstance(vote, Nullify) and vote.signer == found.leader and found.view == self._views.current:
             self._time_out(TimeoutReason.LEADER_NULLIFY)
@@ -379,16 +375,18 @@ class Simplex:
             found = self._views.round(view)
             found.hold_notarization(certificate)
             if view == self._views.current:
-                self._emit(CancelTimer(LEADER_TIMER, view))
+                self._emit(CancelTimer(timeouts.LEADER_TIMER, view))
             self._request_certification(found)
         elif isinstance(certificate, Nullification):
             self._views.round(view).nullification = certificate
             self._enter(view + 1)
-        else:
+        elif isinstance(certificate, Finalization):
             # Before the effect: its performer may ask at once which view is final.
             self._views.finalize(certificate)
             self._emit(Finalized(certificate))
             self._enter(view + 1)
+        else:
+            assert_never(certificate)
 
     def _request_certification(self, found: Round) -> None:
         """Have a notarized payload judged, also one of a view that is nullified or was never entered."""

@@ -7,6 +7,7 @@ others were never written (docs/simplex.md).
 """
 
 from collections.abc import Sequence
+from typing import assert_never
 
 from network.types import NodeId
 from validators.consensus.interface import CorruptRecordError
@@ -66,6 +67,8 @@ def _restore_one(kept: Round, artifact: Artifact, me: NodeId) -> None:
         if kept.notarization is None:
             raise CorruptRecordError(f"view {artifact.view} is certified but was never notarized")
         kept.certified = Certified.PASSED if artifact.ok else Certified.FAILED
+    elif not isinstance(artifact, Finalization):  # The highest of all is in the views already.
+        assert_never(artifact)
 
 
 def _restore_vote(kept: Round, vote: Notarize | Nullify | Finalize, me: NodeId) -> None:
@@ -82,5 +85,7 @@ def _restore_vote(kept: Round, vote: Notarize | Nullify | Finalize, me: NodeId) 
             kept.is_equivocated = True
     elif isinstance(vote, Nullify):
         kept.own_nullify = vote
-    else:
+    elif isinstance(vote, Finalize):
         kept.own_finalize = vote
+    else:
+        assert_never(vote)

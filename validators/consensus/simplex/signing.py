@@ -1,10 +1,12 @@
 """Bytes that Simplex' votes sign: a namespace for each kind, and the round or the proposal (docs/simplex.md)."""
 
-from typing import Final
+from typing import Final, assert_never
 
 from validators.consensus.signing import Scheme
 from validators.consensus.simplex.messages import (
     Certificate,
+    Finalization,
+    Finalize,
     Notarization,
     Notarize,
     Nullification,
@@ -26,7 +28,9 @@ def vote_content(vote: Vote | Certificate) -> tuple[bytes, bytes]:
         return NULLIFY_NAMESPACE, encode_round(vote.view)
     if isinstance(vote, (Notarize, Notarization)):
         return NOTARIZE_NAMESPACE, encode_proposal(vote.proposal)
-    return FINALIZE_NAMESPACE, encode_proposal(vote.proposal)
+    if isinstance(vote, (Finalize, Finalization)):
+        return FINALIZE_NAMESPACE, encode_proposal(vote.proposal)
+    assert_never(vote)
 
 
 def verify_vote(scheme: Scheme, vote: Vote) -> bool:

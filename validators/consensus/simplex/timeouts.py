@@ -12,6 +12,8 @@ from validators.consensus.simplex.views import Views
 LEADER_TIMER: Final = "leader"
 CERTIFICATION_TIMER: Final = "certification"
 RETRY_TIMER: Final = "retry"
+VIEW_TIMERS: Final = (LEADER_TIMER, CERTIFICATION_TIMER, RETRY_TIMER)
+"""Their numbers are those of views."""
 ACTIVITY_TIMER: Final = "activity"
 """Its number is that of the tick, not a view."""
 

@@ -79,8 +79,10 @@ def _refuse_foreign(form: str, out: Path) -> None:
         refuse_other_tables(out)
     elif form == "perfetto":
         refuse_other_file(out, BEGINNING, "Perfetto trace of a run")
-    else:
+    elif form == "shiviz":
         refuse_other_file(out, f"{PATTERN}\n".encode(), "ShiViz log of a run")
+    else:
+        raise ValueError(f"no form of an export: {form!r}")
 
 
 def _window(options: argparse.Namespace) -> ExportWindow:
