@@ -27,6 +27,11 @@ REORDERED: Final = 'faults={late={kind="links", reorder_ppm=200_000, reorder_ext
 
 _RESET: Final = 'kind="partition", groups=[[0], [1, 2, 3]], in_flight="lost"'
 
+SLOW_DISK: Final = (
+    'faults={slow={kind="slow-disk", validator=1, factor=10, start_ms=2_000, stop_ms=8_000, may_be_idle=true}}'
+)
+"""One seed of seventeen draws a disk that is slow."""
+
 RESETS: Final = (
     f"faults={{a={{{_RESET}, start_ms=3_040, stop_ms=3_400}}, b={{{_RESET}, start_ms=5_110, stop_ms=5_400}}, "
     f"c={{{_RESET}, start_ms=7_470, stop_ms=7_800}}, d={{{_RESET}, start_ms=9_580, stop_ms=9_900}}}}"
@@ -191,7 +196,7 @@ def one_stays_on(switch_off: Any) -> Any:
     return switch_off_but_one
 
 
-@_of_test_bed((Pace, "stretch"))
+@_of_test_bed((Pace, "stretch"), needs=(SLOW_DISK,))
 def slow_disk_is_fast(stretch: Any) -> Any:
     """A sync on a slow disk takes its usual time."""
 
