@@ -56,7 +56,7 @@ def _joined_thrice(draw: Draw, validators: int) -> FaultSequence:
         faults[f"lost-blocks-{place}"] = lost
         if place == 0 and draw.chance("three-snapshot-joins.is_refused", 33):
             refused: Plain = {"kind": "io-error", "validator": node, "write_ppm": 1_000_000, "files": ["snapshot"]}
-            faults["refused-snapshot"] = {**refused, "start_ms": start_ms, "stop_ms": 26_000}
+            faults["refused-snapshot"] = {**refused, "start_ms": start_ms, "stop_ms": 22_000}
     chunk_bytes = draw.one_of("three-snapshot-joins.chunk_bytes", (8_000, 1 << 20))
     return FaultSequence(
         faults,

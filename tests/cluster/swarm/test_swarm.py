@@ -218,8 +218,8 @@ def test_councils_reach_for_every_key_that_they_know():
     assert keys >= {"execution_lane_paused", "gc_lane_paused"}
 
 
-def test_every_group_of_edge_cases_is_drawn_often():
-    every = [each for scenario in DRAWN[:60] for each in scenario.workload.values()]
+def test_every_group_of_boundary_cases_is_drawn_often():
+    every = [each for scenario in DRAWN[:90] for each in scenario.workload.values()]
     odd = [each for each in every if each.__struct_config__.tag == "boundary-cases" and each.about == "chain"]
     drawn = Counter((each.first + index) % len(CASES) for each in odd for index in range(each.count))
 

@@ -122,7 +122,7 @@ class TestVariation:
 
     def test_some_variants_have_one_entry_more_and_none_has_two(self):
         """Plans of the swarm have ten faults and ten workloads in the mean: no bound below that."""
-        (plan,), variants = plans_of(1).values(), variants_of(1)
+        (plan,), variants = plans_of(2).values(), variants_of(2)
 
         for table in ("faults", "workload"):
             more = [len(variant[table]) - len(plan[table]) for variant in variants]
@@ -138,8 +138,8 @@ class TestVariation:
 
     def test_no_variant_has_more_entries_than_the_limit(self):
         ((name, plan),) = plans_of(5).items()
-        pulse = plan["workload"]["pulse"]
-        plan["workload"] |= {f"pulse-{number}": pulse for number in range(ENTRIES_MAX - len(plan["workload"]))}
+        beats = plan["workload"]["heartbeats"]
+        plan["workload"] |= {f"heartbeats-{number}": beats for number in range(ENTRIES_MAX - len(plan["workload"]))}
 
         assert max(len(json.loads(vary({name: plan}, seed))["workload"]) for seed in range(40)) == ENTRIES_MAX
 
