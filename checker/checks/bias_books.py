@@ -139,7 +139,7 @@ class BiasAccounts(Check):
     def _wait(self, fire: TimerFired, bid: int) -> None:
         """Count how many blocks a timer waited that fires in the last block of the list."""
         served = bisect_left(self._nows, fire.due) + 1
-        # A slot may have had blocks before the one that triggered it (K-45).
+        # A slot may have earlier blocks than the block that triggers the timer (K-45).
         first = max(self._triggered.pop(fire.timer_id, served), self._first_height)
         waited = len(self._nows) - first
         self._waits.append(waited)

@@ -30,7 +30,7 @@ class Supply(Check):
             if key[0] == ACCOUNT or key == BURNED_KEY:
                 self._move(block, key, value)
                 is_moved = True
-        # A sum of which nothing has moved is what it was.
+        # Where the block changed no balance, the sum was compared before.
         self.tally.compared += is_moved
         if self._total != self._supply:
             # Reported once: from here on the sum is compared with its value now, so that a later leak shows as well.

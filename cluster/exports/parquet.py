@@ -91,7 +91,7 @@ def _write(path: Path, rows: Iterator[Row], arrow: Any, parquet: Any) -> int:  #
 
 
 def _schema_of(row: Row, arrow: Any) -> Any:  # noqa: ANN401 - an optional library
-    """Return the types of a table's columns: text or numbers, with a sign but for those that may need 64 bits."""
+    """Return the types of a table's columns: text, signed numbers, and unsigned numbers where 64 bits are needed."""
     numbers = {name: arrow.uint64() if name in UNSIGNED else arrow.int64() for name in row}
     return arrow.schema([(name, arrow.string() if isinstance(row[name], str) else numbers[name]) for name in row])
 
