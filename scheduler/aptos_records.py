@@ -3,14 +3,14 @@
 import enum
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, ClassVar, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 import msgspec
 
 from scheduler.bias_records import SLOT_ROW, SLOT_ROWS
 from scheduler.errors import InvalidInput
 from scheduler.tables import StateTable
-from scheduler.types import MAX_U63, Parameters
+from scheduler.types import MAX_U63, Parameters, means
 
 DEPOSITS: Final = bytes(19) + b"\x0b"
 """The address of the account that holds all deposits."""
@@ -53,28 +53,48 @@ class AptosConfig(Parameters, frozen=True, array_like=True, forbid_unknown_field
 
     profiles: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType(_PROFILES)
 
-    profile: Literal["aip", "early", "latest"] = "aip"
-    position: Literal["price", "before"] = "price"
-    charge: Literal["others", "maximum"] = "others"
-    expiry: Literal["apart", "counted", "at_run"] = "apart"
-    time_unit_ms: int = 1
-    ready_limit: int = 100
-    expiry_ms: int = 10_000
-    expire_limit: int = 200
-    cancel_lead_ms: int = 0
-    authorization: Literal["none", "token"] = "none"
-    token_reschedules: bool = True
-    token_lifetime_ms: int = 0
-    min_gas: int = 100
-    min_price: int = 100
-    base_gas: int = 0
-    max_size_bytes: int = 1_048_576
-    shutdown_batch: int = 200
-    removal_slots: int = 100
-    counts_ids: bool = True
-    ready_order: Literal["key", "price"] = "key"
-    expiry_by: Literal["time", "blocks"] = "time"
-    expiry_blocks: int = 100
+    profile: Annotated[Literal["aip", "early", "latest"], means("Where the values come from that are not stated.")] = (
+        "aip"
+    )
+    position: Annotated[
+        Literal["price", "before"],
+        means("Entries run before the transactions of a block (`before`), or among them by price (`price`)."),
+    ] = "price"
+    charge: Annotated[
+        Literal["others", "maximum"],
+        means("An entry pays its own price (`maximum`), or the others' highest if that is less (`others`)."),
+    ] = "others"
+    expiry: Annotated[
+        Literal["apart", "counted", "at_run"],
+        means("Expired entries leave apart, counted in `ready_limit` (`counted`), or at their turn (`at_run`)."),
+    ] = "apart"
+    time_unit_ms: Annotated[int, means("The unit in which ages of entries are counted.")] = 1
+    ready_limit: Annotated[int, means("Entries that run in a block.")] = 100
+    expiry_ms: Annotated[int, means("The age at which an entry expires; 0: never.")] = 10_000
+    expire_limit: Annotated[int, means("With `expiry` `apart`: expired entries that leave in a block.")] = 200
+    cancel_lead_ms: Annotated[
+        int, means("An entry can be cancelled up to this long before its time; 0: until it runs.")
+    ] = 0
+    authorization: Annotated[
+        Literal["none", "token"], means("With `token` an entry has a token with its sender's authorization number.")
+    ] = "none"
+    token_reschedules: Annotated[bool, means("Whether an entry that runs may insert another one by its token.")] = True
+    token_lifetime_ms: Annotated[int, means("How long a token is valid; 0: for ever.")] = 0
+    min_gas: Annotated[int, means("The least gas amount of an entry.")] = 100
+    min_price: Annotated[int, means("The least gas price of an entry.")] = 100
+    base_gas: Annotated[int, means("Gas that each run costs besides what it uses.")] = 0
+    max_size_bytes: Annotated[int, means("Encoded entries of this length and above are refused.")] = 1_048_576
+    shutdown_batch: Annotated[int, means("Entries that one step of a shutdown removes.")] = 200
+    removal_slots: Annotated[int, means("Slots that collect the keys of entries to be removed in the next block.")] = (
+        100
+    )
+    counts_ids: Annotated[bool, means("Whether a counter makes the identifiers of equal entries differ.")] = True
+    ready_order: Annotated[
+        Literal["key", "price"],
+        means("The order of entries that are due: time first (`key`), or price first (`price`)."),
+    ] = "key"
+    expiry_by: Annotated[Literal["time", "blocks"], means("Whether `expiry_ms` or `expiry_blocks` counts.")] = "time"
+    expiry_blocks: Annotated[int, means("The age in blocks at which an entry expires; 0: never.")] = 100
 
     _above_zero: ClassVar[tuple[str, ...]] = (
         *("time_unit_ms", "ready_limit", "expire_limit", "min_price", "max_size_bytes", "shutdown_batch"),

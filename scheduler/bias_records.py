@@ -1,13 +1,13 @@
 """The parameters and tables of the policy `bias-auction` (docs/state.md, the bias auction)."""
 
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 
 from scheduler.bias import EXPONENT_MAX, MILLION
 from scheduler.errors import InvalidInput
 from scheduler.tables import StateTable
-from scheduler.types import MAX_U63, Parameters, Ratio
+from scheduler.types import MAX_U63, Parameters, Ratio, means
 
 LAMBDA_LIMIT: Final = EXPONENT_MAX * MILLION
 """The greatest `lambda_max`, in millionths: above it a single block would take the bias to its bound."""
@@ -19,20 +19,27 @@ class BiasConfig(Parameters, frozen=True, array_like=True, forbid_unknown_fields
     Lambdas are in millionths, `value_decay` in units per block, `target_wait` in blocks.
     """
 
-    bias_lambda: int = 100_000
-    reserve: int = 10
-    max_fires_per_block: int = 256
-    max_fires_per_actor: int = 32
-    payment: Literal["vcg-literal", "vcg-critical", "first-price"] = "vcg-literal"
-    lambda_window_blocks: int = 100
-    value_decay: Ratio = (1, 1)
-    target_wait: int = 100
-    lambda_min: int = 1_000
-    lambda_max: int = 1_000_000
-    gba_call_cycles: int = 10_000
-    max_watches_per_actor: int = 64
-    max_keys_per_watch: int = 8
-    max_triggers_per_block: int = 1_000
+    bias_lambda: Annotated[
+        int, means("The lambda from which the loop starts, in millionths: how fast a bias grows with the wait.")
+    ] = 100_000
+    reserve: Annotated[int, means("The least bid above 0, and the least payment, in units.")] = 10
+    max_fires_per_block: Annotated[int, means("Timers that win in a block.")] = 256
+    max_fires_per_actor: Annotated[int, means("Timers of one actor that win in a block.")] = 32
+    payment: Annotated[
+        Literal["vcg-literal", "vcg-critical", "first-price"],
+        means("A winner pays by the text's formula, its least winning bid (`vcg-critical`), or its own bid."),
+    ] = "vcg-literal"
+    lambda_window_blocks: Annotated[int, means("Blocks after which lambda is set anew; 0: never.")] = 100
+    value_decay: Annotated[
+        Ratio, means("Units that a timer's value loses in a block; lambda falls where the bias outgrows it.")
+    ] = (1, 1)
+    target_wait: Annotated[int, means("Blocks; lambda rises while the worst wait is longer.")] = 100
+    lambda_min: Annotated[int, means("The lowest lambda, in millionths.")] = 1_000
+    lambda_max: Annotated[int, means("The greatest lambda, in millionths.")] = 1_000_000
+    gba_call_cycles: Annotated[int, means("Cycles that the call of an agent costs, and may use.")] = 10_000
+    max_watches_per_actor: Annotated[int, means("Timers of one actor that may watch values.")] = 64
+    max_keys_per_watch: Annotated[int, means("Keys that one timer may watch.")] = 8
+    max_triggers_per_block: Annotated[int, means("Timers that changes of values trigger in a block.")] = 1_000
 
     def __post_init__(self) -> None:
         """Refuse what no chain can run on.

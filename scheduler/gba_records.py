@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import ClassVar, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 import msgspec
 
 from scheduler.errors import InvalidInput
 from scheduler.tables import StateTable
-from scheduler.types import MAX_U63, Parameters, Ratio
+from scheduler.types import MAX_U63, Parameters, Ratio, means
 
 DEFAULT_AGENT: Final = bytes(19) + b"\x0c"
 """The address of the agent that is asked for timers that name none; genesis has an actor there."""
@@ -24,21 +24,33 @@ class AuctionConfig(Parameters, frozen=True, array_like=True, forbid_unknown_fie
     that were written for an earlier one are read as `weight_initial`, or multiplied by `rescale` (B-9).
     """
 
-    ema_lambda: Ratio = (1, 5)
-    weight_initial: Ratio = (1, 1)
-    weight_min: Ratio = (1, 2)
-    weight_max: Ratio = (2, 1)
-    starvation_floor: Ratio = (4, 5)
-    starvation_deferrals: int = 3
-    reset_epoch: int = 0
-    rescale_epoch: int = 0
-    rescale: Ratio = (1, 1)
-    gba_call_cycles: int = 10_000
-    max_gba_calls_per_block: int = 1_000
-    effective_tip: Literal["bid", "intro"] = "bid"
-    budget: Literal["hard", "literal"] = "hard"
-    timer_phase: Literal["after", "before"] = "after"
-    tie_break: Literal["id", "append"] = "id"
+    ema_lambda: Annotated[Ratio, means("The share of an epoch's score in an actor's next weight.")] = (1, 5)
+    weight_initial: Annotated[Ratio, means("The weight of an actor that has none yet.")] = (1, 1)
+    weight_min: Annotated[Ratio, means("The lowest weight.")] = (1, 2)
+    weight_max: Annotated[Ratio, means("The greatest weight.")] = (2, 1)
+    starvation_floor: Annotated[
+        Ratio, means("The lowest weight of an actor whose timers were deferred too often in an epoch.")
+    ] = (4, 5)
+    starvation_deferrals: Annotated[int, means("Deferrals in an epoch that are too often.")] = 3
+    reset_epoch: Annotated[int, means("Weights written for an earlier epoch are read as `weight_initial`.")] = 0
+    rescale_epoch: Annotated[int, means("Weights written for an earlier epoch are read times `rescale`.")] = 0
+    rescale: Annotated[Ratio, means("The factor of these.")] = (1, 1)
+    gba_call_cycles: Annotated[int, means("Cycles that the call of an agent may use.")] = 10_000
+    max_gba_calls_per_block: Annotated[int, means("Agents that are asked in a block; other timers wait.")] = 1_000
+    effective_tip: Annotated[
+        Literal["bid", "intro"],
+        means("A tip beyond the fee's room: the timer waits (`bid`), or the tip is cut to the room (`intro`)."),
+    ] = "bid"
+    budget: Annotated[
+        Literal["hard", "literal"], means("With `literal` the last fire of a block may exceed the lane's budget.")
+    ] = "hard"
+    timer_phase: Annotated[
+        Literal["after", "before"], means("The timer phase comes after the transactions of a block, or before them.")
+    ] = "after"
+    tie_break: Annotated[
+        Literal["id", "append"],
+        means("The order of equal offers: by timer_id (`id`), or the newest due first (`append`)."),
+    ] = "id"
 
     profiles: ClassVar[Mapping[str, Mapping[str, str]]] = MappingProxyType(
         {"intro": {"effective_tip": "intro", "tie_break": "append"}}

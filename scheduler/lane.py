@@ -6,7 +6,7 @@ LaneConfig and LaneMarket are also records of consensus state (docs/state.md, th
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import ClassVar, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 import msgspec
 
@@ -14,7 +14,7 @@ from scheduler.bidding import FeeParams, GbaContext, GbaFailure, Prices
 from scheduler.errors import InvalidInput
 from scheduler.fees import MAX_BASEFEE, MIN_BASEFEE
 from scheduler.tables import LaneTables
-from scheduler.types import MAX_U63, Basefees, LaneMarket, Parameters, Ratio, Timer, TimerConfig
+from scheduler.types import MAX_U63, Basefees, LaneMarket, Parameters, Ratio, Timer, TimerConfig, means
 
 LOWEST_MINIMUM: Final = 8
 """Below this an eighth of a basefee is nothing, and it would not move any more (Q-3)."""
@@ -34,36 +34,80 @@ class LaneConfig(Parameters, frozen=True, array_like=True, forbid_unknown_fields
     Fees are in units per cycle, limits in cycles, windows in blocks.
     """
 
-    max_cycles_per_fire_auction_phase: int = 250_000
-    min_lane_basefee: int = MIN_BASEFEE
-    max_lane_basefee: int = MAX_BASEFEE
-    initial_lane_basefee: int = 0
-    target_utilisation: Ratio = (1, 2)
-    max_basefee_step: Ratio = (1, 8)
-    lane_multiplier: Ratio = (1, 1)
-    fairness_window_blocks: int = 1_000
-    weight_min: Ratio = (1, 1)
-    weight_max: Ratio = (2, 1)
-    tier_economy: Ratio = (4, 5)
-    tier_standard: Ratio = (1, 1)
-    tier_fast: Ratio = (3, 2)
-    tier_urgent: Ratio = (5, 2)
-    gba_call_cycles: int = 10_000
-    max_gba_calls_per_block: int = 1_000
-    gc_scan_per_block: int = 25_000
-    bid_deprecation_blocks: int = 0
-    slope: Literal["literal", "classic"] = "literal"
-    settlement: Literal["additive", "literal", "intro"] = "additive"
-    packing_account: Literal["use", "limit"] = "use"
-    packing_misfit: Literal["skip", "stop"] = "skip"
-    classification: Literal["eager", "cursor"] = "eager"
-    default_gba: Literal["schedule", "fire"] = "schedule"
-    tie_break: Literal["id", "age", "append"] = "id"
-    weight: Literal["multiplicative", "additive"] = "multiplicative"
-    median: Literal["mean", "lower", "upper"] = "mean"
-    fairness_subject: Literal["actor", "deployer"] = "actor"
-    max_allowed_delays: int = 100
-    excessive_delay: Literal["off", "force", "cancel"] = "off"
+    max_cycles_per_fire_auction_phase: Annotated[
+        int, means("The greatest gas limit with which a timer competes, in cycles.")
+    ] = 250_000
+    min_lane_basefee: Annotated[int, means("The lowest lane basefee, in units a cycle; 8 or more.")] = MIN_BASEFEE
+    max_lane_basefee: Annotated[int, means("The highest lane basefee, in units a cycle.")] = MAX_BASEFEE
+    initial_lane_basefee: Annotated[
+        int, means("The lane basefee of the first block in the lane; 0: that block's cycle basefee.")
+    ] = 0
+    target_utilisation: Annotated[Ratio, means("The used share of the lane at which its basefee stays.")] = (1, 2)
+    max_basefee_step: Annotated[
+        Ratio, means("The greatest change of the lane basefee in a block, as a share of it.")
+    ] = (1, 8)
+    lane_multiplier: Annotated[Ratio, means("The lane price of a cycle is the lane basefee times this.")] = (1, 1)
+    fairness_window_blocks: Annotated[int, means("Blocks over which the fires of each subject are counted.")] = 1_000
+    weight_min: Annotated[Ratio, means("The lowest weight of a subject: that of whoever fired most.")] = (1, 1)
+    weight_max: Annotated[Ratio, means("The greatest weight of a subject: that of whoever fired least.")] = (2, 1)
+    tier_economy: Annotated[Ratio, means("A timer with the hint `economy` tips the median tip times this.")] = (4, 5)
+    tier_standard: Annotated[Ratio, means("The same for the hint `standard`.")] = (1, 1)
+    tier_fast: Annotated[Ratio, means("The same for the hint `fast`.")] = (3, 2)
+    tier_urgent: Annotated[Ratio, means("The same for the hint `urgent`.")] = (5, 2)
+    gba_call_cycles: Annotated[int, means("Cycles that the call of an agent may use.")] = 10_000
+    max_gba_calls_per_block: Annotated[
+        int, means("Agents that are asked in a block; more timers get the default fees.")
+    ] = 1_000
+    gc_scan_per_block: Annotated[int, means("With `cursor`: timers that the GC lane looks at in a block.")] = 25_000
+    bid_deprecation_blocks: Annotated[
+        int, means("Blocks after the activation in which a call that states `bid` is not yet refused.")
+    ] = 0
+    slope: Annotated[
+        Literal["literal", "classic"],
+        means("How the basefee follows use: `literal` by the formula of the text, `classic` as in EIP-1559."),
+    ] = "literal"
+    settlement: Annotated[
+        Literal["additive", "literal", "intro"],
+        means("`additive`: a fire pays the lane price besides the cycle basefee; `literal`, `intro`: it does not."),
+    ] = "additive"
+    packing_account: Annotated[
+        Literal["use", "limit"],
+        means("Of the lane's room a fire takes the cycles that it used (`use`) or its gas limit (`limit`)."),
+    ] = "use"
+    packing_misfit: Annotated[
+        Literal["skip", "stop"],
+        means("After a timer that exceeds the room the next one is tried (`skip`), or nothing fires (`stop`)."),
+    ] = "skip"
+    classification: Annotated[
+        Literal["eager", "cursor"],
+        means("Dead timers are found in every block (`eager`), or by a cursor over waiting timers (`cursor`)."),
+    ] = "eager"
+    default_gba: Annotated[
+        Literal["schedule", "fire"],
+        means("An open fee gets its default when the timer is scheduled (`schedule`), or in each block (`fire`)."),
+    ] = "schedule"
+    tie_break: Annotated[
+        Literal["id", "age", "append"],
+        means("The order of equal offers: by timer_id (`id`), by age (`age`), the newest due first (`append`)."),
+    ] = "id"
+    weight: Annotated[
+        Literal["multiplicative", "additive"],
+        means("A weight w multiplies the priority, or adds w - 1 times the lane price to it (`additive`)."),
+    ] = "multiplicative"
+    median: Annotated[
+        Literal["mean", "lower", "upper"],
+        means("The median of an even count: the mean of the middle two, or the lower or upper of them."),
+    ] = "mean"
+    fairness_subject: Annotated[
+        Literal["actor", "deployer"], means("Fires are counted by actor, or by the owner of actors (`deployer`).")
+    ] = "actor"
+    max_allowed_delays: Annotated[
+        int, means("Slots or heights that a timer may wait beyond its due before its delay is excessive.")
+    ] = 100
+    excessive_delay: Annotated[
+        Literal["off", "force", "cancel"],
+        means("A timer with an excessive delay waits (`off`), fires first once (`force`), or goes (`cancel`)."),
+    ] = "off"
 
     profiles: ClassVar[Mapping[str, Mapping[str, str]]] = MappingProxyType(
         {"intro": {"settlement": "intro", "tie_break": "append"}}

@@ -37,6 +37,16 @@ Timebase = Literal["height", "slot"]
 """The unit of due heights, time to live and expiry: blocks, or the slots of the chain's clock."""
 
 
+def means(sentence: str, *, left_out: str = "") -> msgspec.Meta:
+    """Return the annotation of a key that says in a sentence what it means; the generated pages print it.
+
+    Args:
+        sentence: The sentence.
+        left_out: The value where the key is left out, in words, where a default of none would not say it.
+    """
+    return msgspec.Meta(description=sentence, extra={"left_out": left_out} if left_out else None)
+
+
 class Quote(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unknown_fields=True):
     """The offer of a timer for the lane, in units per cycle; None is decided anew in each block, by `gba` or a default.
 

@@ -1,20 +1,23 @@
 """The reference of scenario keys, read off the sections: as a program it prints docs/reference.md."""
 
 import sys
-from collections.abc import Iterator
-from inspect import get_annotations
-from typing import Any, Final, cast, get_args, get_origin
+from collections.abc import Iterator, Mapping
+from typing import Final, TypeAlias, get_origin
 
 import msgspec
-from msgspec import inspect
 
 from cluster.scenario.model import scenario_type
+from cluster.scenario.sections.calendar import PROFILES, CalendarSection
+from cluster.scenario.sections.chain import TimersSection
+from cluster.scenario.sections.lane import LaneSection
 from cluster.scenario.shape import kinds_of, tables_of, tag_of
-from faults.catalogue import parameter_of
+from faults.parameters import parameters_of, parts_of, written
+from scheduler import POLICIES, LaneConfig
 
 _PAGE_HEAD: Final = """\
 # Scenario keys
 
+Every key of a scenario file: what it takes, what holds where it is left out, and what it means.
 `python -m cluster.scenario.reference > docs/reference.md` writes this page from the code; do not edit it.
 [scenarios.md](scenarios.md) says what scenarios are for, [faults.md](faults.md) has the kinds of `[faults.NAME]`."""
 
@@ -23,6 +26,15 @@ _ELSEWHERE: Final = ("faults",)
 
 _ENTRY: Final = {"validators": "N"}
 """Names of entries in headings, if not NAME."""
+
+_POLICY_PARAMETERS: Final = "chain.policy_parameters"
+
+_PARAMETERS_HEAD: Final = """\
+Parameters of the chain's policy, where it has no section of its own: `eip1559` has `[chain.lane]`, and `fifo` has none.
+A ratio is two numbers."""
+
+Resolved: TypeAlias = Mapping[str, msgspec.Struct]
+"""Sections with every default written out, by the setting under which they hold; the first holds without any."""
 
 
 def page() -> Iterator[str]:
@@ -46,9 +58,23 @@ def _section(path: str, section: type[msgspec.Struct]) -> Iterator[str]:
     yield from ("", f"## `[{path}]`", "", _described(section), "")
     yield from _keys(section)
     for field in msgspec.structs.fields(section):
-        if get_origin(field.type) is not dict:
-            for inner in _inner_sections(field.type):
-                yield from _section(f"{path}.{field.encode_name}", inner)
+        inner_path = f"{path}.{field.encode_name}"
+        if inner_path == _POLICY_PARAMETERS:
+            yield from _policies()
+        for inner in kinds_of(field.type):
+            yield from _section(inner_path, inner)
+
+
+def _policies() -> Iterator[str]:
+    """Yield the parameters of each policy that has some, and no section."""
+    yield from ("", f"## `[{_POLICY_PARAMETERS}]`", "", *_PARAMETERS_HEAD.splitlines())
+    for name, policy in POLICIES.items():
+        kind = policy.config_type
+        if kind is not None and kind is not LaneConfig:
+            key = "profile" if "profile" in kind.__struct_fields__ else "chain.profile"
+            resolved = {_setting(key, each): kind(**values) for each, values in kind.profiles.items()}
+            yield from ("", f"### `{_setting('policy', name)}`", "", _described(kind), "")
+            yield from _keys(kind, {"": kind(), **resolved})
 
 
 def _table(name: str, kinds: list[type[msgspec.Struct]]) -> Iterator[str]:
@@ -56,51 +82,38 @@ def _table(name: str, kinds: list[type[msgspec.Struct]]) -> Iterator[str]:
     yield from ("", f"## `[{name}.{_ENTRY.get(name, 'NAME')}]`")
     for kind in kinds:
         if tag_of(kind):
-            yield from ("", f'### `kind = "{tag_of(kind)}"`')
+            yield from ("", f"### `{_setting('kind', tag_of(kind))}`")
         yield from ("", _described(kind), "")
         yield from _keys(kind)
-        for action in (it for field in msgspec.structs.fields(kind) for it in _list_items(field.type)):
-            yield from ("", f'#### `do = "{tag_of(action)}"`', "", _described(action), "")
-            yield from _keys(action)
+        for part in parts_of(kind):
+            heading = _setting(str(part.__struct_config__.tag_field), tag_of(part))
+            yield from ("", f"#### `{heading}`", "", _described(part), "")
+            yield from _keys(part)
 
 
-def _keys(section: type[msgspec.Struct]) -> Iterator[str]:
-    described = cast("inspect.StructType", inspect.type_info(section))
-    for field, own in zip(described.fields, msgspec.structs.fields(section), strict=True):
-        if kinds_of(own.type):
-            continue
-        key = parameter_of(field)
-        given = "required" if key.is_required else f"default `{key.default}`"
-        unit = f", {key.unit}" if key.unit else ""
-        yield f"- `{key.name}`, {key.takes}{unit}; {given}. {_meaning(section, field.name)}".rstrip()
-    for field in described.fields:
-        yield from _list_key(section, field)
+def _keys(section: type[msgspec.Struct], resolved: Resolved | None = None) -> Iterator[str]:
+    """Yield the keys of a section, each with the defaults that it really has."""
+    resolved = _resolved(section) if resolved is None else resolved
+    for key in parameters_of(section):
+        defaults = {setting: written(getattr(one, key.name)) for setting, one in resolved.items()}
+        own = next(iter(defaults.values()), key.default)
+        others = [f"`{value}` with `{setting}`" for setting, value in defaults.items() if value != own]
+        yield msgspec.structs.replace(key, default=own).markdown("".join(f", {other}" for other in others))
 
 
-def _list_key(section: type[msgspec.Struct], field: inspect.Field) -> Iterator[str]:
-    """Yield a key that is a list of sections."""
-    if _list_items(section.__annotations__.get(field.name)):
-        yield f"- `{field.encode_name}`, list of tables with `do`; required. {_meaning(section, field.name)}"
+def _resolved(section: type[msgspec.Struct]) -> Resolved:
+    """Return a section whose defaults depend on other keys, resolved under each of their values; else nothing."""
+    if section is LaneSection:
+        return {_setting("chain.profile", name): LaneSection().resolved(name) for name in PROFILES}
+    if section is CalendarSection:
+        return {_setting("chain.profile", name): CalendarSection().resolved(name) for name in PROFILES}
+    if section is TimersSection:
+        return {_setting("chain.policy", name): TimersSection().resolved(name) for name in POLICIES}
+    return {}
 
 
-def _list_items(annotation: Any) -> list[type[msgspec.Struct]]:  # noqa: ANN401 - an annotation has no type with a name
-    """Return the kinds of the sections in a list."""
-    plain = get_args(annotation)[0] if hasattr(annotation, "__metadata__") else annotation
-    return kinds_of(plain) if get_origin(plain) is tuple else []
-
-
-def _inner_sections(annotation: Any) -> list[type[msgspec.Struct]]:  # noqa: ANN401 - an annotation has no type with a name
-    return [] if _list_items(annotation) else kinds_of(annotation)
-
-
-def _meaning(section: type[msgspec.Struct], name: str) -> str:
-    """Return the sentence of a key, that of the section it is derived from where it only has another default."""
-    for base in section.__mro__:
-        annotation = get_annotations(base).get(name)
-        for note in getattr(annotation, "__metadata__", ()):
-            if isinstance(note, msgspec.Meta) and note.description:
-                return note.description
-    return ""
+def _setting(key: str, value: str) -> str:
+    return f'{key} = "{value}"'
 
 
 def _described(section: type[msgspec.Struct]) -> str:

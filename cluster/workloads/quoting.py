@@ -47,16 +47,20 @@ class QuotingKind(WorkloadKind, kw_only=True, frozen=True):
     """A workload whose timers bid; fees are in units per cycle."""
 
     actors: Annotated[TenThousand, means("Actors with timers.")]
-    max_fee: Annotated[NotNegative | None, means("The most that a timer pays; open where it is left out.")] = None
+    max_fee: Annotated[
+        NotNegative | None,
+        means("The most that a timer pays a cycle.", left_out="open, as the agent or the policy has it"),
+    ] = None
     tips: Annotated[tuple[NotNegative, ...], means("Actor i tips `tips[i modulo their number]`.")] = ()
-    tier: Annotated[Tier | None, means("The priority tier that a timer asks for.")] = None
+    tier: Annotated[Tier | None, means("The priority tier that a timer asks for.", left_out="no tier")] = None
     agent: Annotated[Agent, means("The agent that bids for what the timers leave open.")] = ""
     feed: Annotated[
         str, means("Workload of `oracle-feeds`: an agent bids by the value of its first feed, instead of `agent`.")
     ] = ""
-    bid: Annotated[NotNegative | None, means("Units that a timer bids in the bias auction; the lane refuses it.")] = (
-        None
-    )
+    bid: Annotated[
+        NotNegative | None,
+        means("Units that a timer bids in the bias auction; the lane refuses it.", left_out="no bid, or the agent's"),
+    ] = None
 
     def problem(self, site: Site) -> str:
         """Say that there is no such feed, or another agent beside it."""

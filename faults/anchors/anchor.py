@@ -19,9 +19,15 @@ class Anchor(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """
 
     event: Annotated[str, means("The moment, by its name.")]
-    of: Annotated[Validator | None, means("The validator whose moment it is; left out: any.")] = None
+    of: Annotated[Validator | None, means("The validator whose moment it is.", left_out="any")] = None
     nth: Annotated[Positive, means("The occurrence that counts, from 1 on.")] = 1
-    after: Annotated[str | None, means("Another moment, of any validator: occurrences count from its first.")] = None
+    after: Annotated[
+        str | None,
+        means(
+            "Another moment, of any validator: occurrences count from its first.",
+            left_out="none, they count from `from_ms` on",
+        ),
+    ] = None
     from_ms: Annotated[Milliseconds, means("When occurrences begin to count, in the time of the run.")] = 0
     by_ms: Annotated[Milliseconds, means("When it is no longer awaited, in the time of the run.")]
 

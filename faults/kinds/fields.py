@@ -7,18 +7,13 @@ import msgspec
 
 from faults.nearest import did_you_mean
 from scheduler import MAX_U63
+from scheduler.types import means as means  # noqa: PLC0414 - all kinds take it from here
 from validators.messages import MESSAGE_KINDS, kinds_in
 
 Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=MAX_U63)]
 Positive = Annotated[int, msgspec.Meta(ge=1, le=MAX_U63)]
 NotNegative = Annotated[int, msgspec.Meta(ge=0, le=MAX_U63)]
 PartsPerMillion = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
-
-
-def means(sentence: str) -> msgspec.Meta:
-    """Return the annotation of a key that says in a sentence what it means; the generated pages print it."""
-    return msgspec.Meta(description=sentence)
-
 
 Start = Annotated[Milliseconds, means("When it begins.")]
 Stop = Annotated[Milliseconds, means("When it ends.")]

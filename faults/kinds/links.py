@@ -45,7 +45,10 @@ class Links(Windowed, tag="links", kw_only=True, frozen=True):
 
     start_ms: Start = 0
     between: Annotated[tuple[Link, ...], means("Pairs `[a, b]`, both directions; left out: all links.")] = ()
-    latency_ms: Annotated[Positive | None, means("Replaces the link's latency by a normal one with this mean.")] = None
+    latency_ms: Annotated[
+        Positive | None,
+        means("Replaces the link's latency by a normal one with this mean.", left_out="the link keeps its own"),
+    ] = None
     jitter_ms: Annotated[Milliseconds, means("The deviation of that latency.")] = 0
     loss_ppm: Annotated[PartsPerMillion, means("Messages that are lost.")] = 0
     reorder_ppm: Annotated[PartsPerMillion, means("Messages that are held back, so that later ones overtake them.")] = 0

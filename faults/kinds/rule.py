@@ -60,7 +60,7 @@ class Rule(Windowed, tag="rule", kw_only=True, frozen=True):
     delay_ms: Annotated[Milliseconds, means("With `delay`, the time beyond that of the link alone.")] = 0
     release_ms: Annotated[
         Milliseconds | None,
-        means("With `hold` and `replay`, when messages are let go, at `stop_ms` or later."),
+        means("With `hold` and `replay`, when messages are let go, at `stop_ms` or later.", left_out="at `stop_ms`"),
     ] = None
     release_gap_ms: Annotated[
         Milliseconds,
@@ -73,7 +73,7 @@ class Rule(Windowed, tag="rule", kw_only=True, frozen=True):
         tuple[Validator, ...],
         means("With `hold` and `replay`, receivers whose messages are let go earlier, and for whom no more are held."),
     ] = ()
-    first_ms: Annotated[Milliseconds | None, means("When that is.")] = None
+    first_ms: Annotated[Milliseconds | None, means("When that is.", left_out="with `release_ms`")] = None
 
     @property
     def is_releasing(self) -> bool:

@@ -4,7 +4,7 @@ No payer is too poor for a fire, nothing is charged or burned, and since no time
 to do. There is no budget either: a block fires whatever is due, in order, however long that takes.
 """
 
-from typing import Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final
 
 from scheduler.errors import InvalidInput, TooManyCalls
 from scheduler.events import DeferralReason
@@ -14,7 +14,7 @@ from scheduler.policies.policy import BlockContext, Carry, Guarantees, Policy, P
 from scheduler.rules import CallRule, PhaseRule
 from scheduler.tables import StateTable
 from scheduler.tally import Tally
-from scheduler.types import MAX_U63, Basefees, BlockPhase, Parameters, PhaseResult, TimerConfig
+from scheduler.types import MAX_U63, Basefees, BlockPhase, Parameters, PhaseResult, TimerConfig, means
 
 FREE: Final = Basefees(0, 0)
 """The price of a cycle and of a cell of a fire."""
@@ -23,8 +23,8 @@ FREE: Final = Basefees(0, 0)
 class FreeConfig(Parameters, frozen=True, array_like=True, forbid_unknown_fields=True):
     """The bounds of the messages that one fire sends, read once per block (CIP-5, section 6.2; K-39)."""
 
-    deferred_calls_per_fire_max: int = 2
-    deferred_call_cycles_max: int = 100_000
+    deferred_calls_per_fire_max: Annotated[int, means("Messages that one fire may send.")] = 2
+    deferred_call_cycles_max: Annotated[int, means("Cycles that the handler of such a message may use.")] = 100_000
 
     def __post_init__(self) -> None:
         """Refuse what no chain can run on.

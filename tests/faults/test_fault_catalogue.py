@@ -7,8 +7,9 @@ from checker.record.root import PROJECT_ROOT
 from cluster.cli.main import main
 from cluster.swarm.generator import draw_scenario
 from faults import kind_of
-from faults.catalogue import SHARED, catalogue, lines_of, page
+from faults.catalogue import SHARED, catalogue, page
 from faults.kinds.registry import FAULTS, decode_fault
+from faults.parameters import lines_of
 
 KINDS = [kind_of(kind) for kind in FAULTS.built_in]
 
@@ -97,6 +98,7 @@ def test_the_command_gives_the_same_as_data(capsys):
         "default": '"both"',
         "is_required": False,
         "meaning": "The direction of those links: into the validators, out of them, or both.",
+        "left_out": "",
     }
 
 

@@ -42,13 +42,9 @@ class TimersSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     lane_timer_cycles: Annotated[Positive, means("Cycles that the fires of a block may use.")] = (
         _TIMERS.lane_timer_cycles
     )
-    schedule_cycles: Annotated[
-        NotNegative | None, means("Price of scheduling a timer; the policy's own where it is left out.")
-    ] = None
-    extend_cycles: Annotated[NotNegative, means("Price of extending one.")] = _TIMERS.extend_cycles
-    cancel_cycles: Annotated[
-        NotNegative | None, means("Price of cancelling one; the policy's own where it is left out.")
-    ] = None
+    schedule_cycles: Annotated[NotNegative | None, means("Price of scheduling a timer, in cycles.")] = None
+    extend_cycles: Annotated[NotNegative, means("Price of extending one, in cycles.")] = _TIMERS.extend_cycles
+    cancel_cycles: Annotated[NotNegative | None, means("Price of cancelling one, in cycles.")] = None
     execution_lane_paused: Annotated[bool, means("Whether no timer fires.")] = _TIMERS.execution_lane_paused
     gc_lane_paused: Annotated[bool, means("Whether no dead timer is removed.")] = _TIMERS.gc_lane_paused
     charges_index_cells: Annotated[bool, means("Whether a timer's index entries are charged as cells.")] = (

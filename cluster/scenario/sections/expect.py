@@ -7,10 +7,13 @@ import msgspec
 
 from checker.checks.expectations import COUNTS, RECOVERIES
 from checker.checks.reports import REPORTS
+from checker.checks.rules.registry import RULES
 from checker.coverage.registry import CELLS
 from cluster.scenario.fields import NotNegative, Positive, Section, means
 from faults.anchors.anchor import Anchor
 from faults.nearest import did_you_mean
+
+_ENGINES_LIMITS = ", ".join(f"{rules.finality_views_max} with {engine}" for engine, rules in RULES.items())
 
 
 class StormExpectation(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -68,7 +71,7 @@ class ExpectSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     arrival: Annotated[Anchor | None, means("The moment that the run has to reach.")] = None
     finality_views_max: Annotated[
         Positive | None,
-        means("Views within which finality must come back after the last fault; left out: the engine's own limit."),
+        means("Views within which finality must come back after the last fault.", left_out=_ENGINES_LIMITS),
     ] = None
 
 

@@ -1,46 +1,16 @@
 """`[chain.lane]` of a scenario: the lane configuration at genesis, by name."""
 
-from typing import Literal
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args
 
 import msgspec
 
+from cluster.scenario.fields import Section
 from scheduler import LaneConfig
-from scheduler.types import Ratio
 
 
-class LaneSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class _Lane(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Fields of the lane configuration (docs/state.md); what is not named has its default. A ratio is two numbers."""
-
-    max_cycles_per_fire_auction_phase: int | None = None
-    min_lane_basefee: int | None = None
-    max_lane_basefee: int | None = None
-    initial_lane_basefee: int | None = None
-    target_utilisation: Ratio | None = None
-    max_basefee_step: Ratio | None = None
-    lane_multiplier: Ratio | None = None
-    fairness_window_blocks: int | None = None
-    weight_min: Ratio | None = None
-    weight_max: Ratio | None = None
-    tier_economy: Ratio | None = None
-    tier_standard: Ratio | None = None
-    tier_fast: Ratio | None = None
-    tier_urgent: Ratio | None = None
-    gba_call_cycles: int | None = None
-    max_gba_calls_per_block: int | None = None
-    gc_scan_per_block: int | None = None
-    bid_deprecation_blocks: int | None = None
-    slope: Literal["literal", "classic"] | None = None
-    settlement: Literal["additive", "literal", "intro"] | None = None
-    packing_account: Literal["use", "limit"] | None = None
-    packing_misfit: Literal["skip", "stop"] | None = None
-    classification: Literal["eager", "cursor"] | None = None
-    default_gba: Literal["schedule", "fire"] | None = None
-    tie_break: Literal["id", "age", "append"] | None = None
-    weight: Literal["multiplicative", "additive"] | None = None
-    median: Literal["mean", "lower", "upper"] | None = None
-    fairness_subject: Literal["actor", "deployer"] | None = None
-    max_allowed_delays: int | None = None
-    excessive_delay: Literal["off", "force", "cancel"] | None = None
 
     def config(self, profile: str = "default") -> LaneConfig:
         """Return the record that genesis holds; what is not named is the profile's.
@@ -54,4 +24,26 @@ class LaneSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
     def resolved(self, profile: str) -> "LaneSection":
         """Return the section with every value written out."""
-        return LaneSection(**msgspec.structs.asdict(self.config(profile)))
+        return msgspec.structs.replace(self, **msgspec.structs.asdict(self.config(profile)))
+
+
+def _left_open() -> Iterator[tuple[str, Any, None]]:
+    """Yield the fields of the configuration with their sentences, each of which a scenario may leave out."""
+    for each in msgspec.structs.fields(LaneConfig):
+        kind, *notes = get_args(each.type)
+        yield each.name, Annotated[(kind | None, *notes)], None
+
+
+if TYPE_CHECKING:
+    LaneSection: TypeAlias = _Lane
+else:
+    # The record is the one place that names the fields.
+    LaneSection = msgspec.defstruct(
+        "LaneSection",
+        _left_open(),
+        bases=(_Lane,),
+        namespace={"__doc__": _Lane.__doc__},
+        frozen=True,
+        forbid_unknown_fields=True,
+        kw_only=True,
+    )

@@ -39,11 +39,11 @@ class ReplicaSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=T
         Reapply, means("How a block that was taken back returns: from memory, or executed once more.")
     ] = _APPLY_MODE.reapply
     snapshot_gap_blocks: Annotated[
-        Positive | None, means("This replica's own value of `sync.snapshot_gap_blocks`.")
+        Positive | None, means("This replica's own value of `sync.snapshot_gap_blocks`.", left_out="that value")
     ] = None
     chunk_bytes: Annotated[
         Annotated[int, msgspec.Meta(ge=1, le=CHUNK_BYTES_MAX)] | None,
-        means("This replica's own value of `sync.chunk_bytes`."),
+        means("This replica's own value of `sync.chunk_bytes`.", left_out="that value"),
     ] = None
     may_be_idle: Annotated[
         bool, means("Whether the run shows something although the replica does nothing of what its mode is about.")

@@ -75,14 +75,17 @@ class Storm(QuotingKind, tag="storm", kw_only=True, frozen=True):
     start_ms: Annotated[Milliseconds, means("When the first order is submitted.")] = 0
     every_ms: Annotated[Milliseconds, means("Time from one order to the next.")] = 100
     withdraw_ms: Annotated[
-        Milliseconds | None, means("When the owners empty their actors, or the common payer its account.")
+        Milliseconds | None,
+        means("When the owners empty their actors, or the common payer its account.", left_out="never"),
     ] = None
     cancel_ms: Annotated[
-        Milliseconds | None, means("When the first `cancels_per_actor` timers of each actor are cancelled.")
+        Milliseconds | None,
+        means("When the first `cancels_per_actor` timers of each actor are cancelled.", left_out="never"),
     ] = None
     cancels_per_actor: Annotated[NotNegative, means("Timers of each actor that are cancelled.")] = 0
     cancel_all_ms: Annotated[
-        Milliseconds | None, means("When the owner of each actor raises its authorization number (policy `aptos`).")
+        Milliseconds | None,
+        means("When the owner of each actor raises its authorization number (policy `aptos`).", left_out="never"),
     ] = None
 
     def problem(self, site: Site) -> str:

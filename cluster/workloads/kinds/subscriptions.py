@@ -22,7 +22,8 @@ class Subscriptions(WorkloadKind, tag="subscriptions", kw_only=True, frozen=True
     funds: Annotated[Positive, means("Units that each subscription has to pay with.")] = FUNDS
     start_ms: Annotated[Milliseconds, means("When the owners subscribe.")] = 0
     again_ms: Annotated[
-        Milliseconds | None, means("When each subscription is given its funds once more and starts anew.")
+        Milliseconds | None,
+        means("When each subscription is given its funds once more and starts anew.", left_out="never"),
     ] = None
 
     def problem(self, site: Site) -> str:

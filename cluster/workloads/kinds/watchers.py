@@ -50,7 +50,7 @@ class Watchers(WorkloadKind, tag="watchers", kw_only=True, frozen=True):
     cancels: Annotated[NotNegative, means("The first timers of each actor in a round, cancelled by their owner.")] = 0
     ttl_slots: Annotated[Positive, means("Slots, or heights, that a timer waits for a change.")] = 30
     gas_limit: Annotated[Positive, means("Cycles that a fire may use.")] = 5_000
-    bid: Annotated[NotNegative | None, means("Units that a timer bids in the bias auction.")] = None
+    bid: Annotated[NotNegative | None, means("Units that a timer bids in the bias auction.", left_out="no bid")] = None
     payer: Annotated[Literal["actor", "sender"], means("Each actor for its own timers, or its owner.")] = "actor"
     probes: Annotated[bool, means("Whether each round also tries what the rules refuse.")] = False
 

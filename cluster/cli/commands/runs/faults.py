@@ -7,8 +7,9 @@ from checker.record.program import program_name
 from cluster.cli.options import EXIT_USAGE, Parser, describe_command, print_json, print_lines
 from cluster.scenario.plugins import PluginError, load_plugins
 from faults import FAULTS
-from faults.catalogue import catalogue, lines_of
+from faults.catalogue import catalogue
 from faults.nearest import did_you_mean
+from faults.parameters import lines_of
 
 
 def fill_parser(parser: Parser) -> None:

@@ -1,0 +1,203 @@
+"""The keys of a section of a scenario file, read off its struct: what each takes, its default, and its sentence.
+
+Nothing is written down twice: pages and commands list every key with the ranges that a scenario file is held to.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from inspect import get_annotations
+from typing import Final
+
+import msgspec
+from msgspec import inspect
+
+from faults.kind_registry import kind_of
+from scheduler import MAX_U63
+
+_UNITS: Final = (
+    ("_ms", "virtual milliseconds"),
+    ("ppm", "parts per million"),
+    ("bytes_per_second", "bytes a second"),
+    ("_bytes", "bytes"),
+)
+"""Units by the ends of names."""
+
+_EMPTY: Final = '""'
+"""An empty text among the words that a key can have."""
+
+
+class Parameter(msgspec.Struct, frozen=True):
+    """One key of a section: what it takes, in which unit, what it is when it is left out, and what it means.
+
+    ``default`` is as a scenario file would write it, and empty for a key that must be given. ``left_out`` says in words
+    what holds without the key where there is nothing to write.
+    """
+
+    name: str
+    takes: str
+    unit: str
+    default: str
+    is_required: bool
+    meaning: str
+    left_out: str = ""
+
+    def line(self) -> str:
+        """Return what the key takes and its default, for a terminal."""
+        return f"{self.name}: {self._takes()}; {self._given(self.default)}"
+
+    def markdown(self, more: str = "") -> str:
+        """Return the key as an entry of a page, with other defaults beside its own."""
+        return f"- `{self.name}`, {self._takes()}; {self._given(f'`{self.default}`')}{more}. {self.meaning}".rstrip()
+
+    def _takes(self) -> str:
+        return f"{self.takes}, {self.unit}" if self.unit else self.takes
+
+    def _given(self, default: str) -> str:
+        if self.is_required:
+            return "required"
+        return f"left out: {self.left_out}" if self.left_out else f"default {default}"
+
+
+class KindEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind: what it does in one line, its notes, its parameters, and the kinds of the tables in a list of it."""
+
+    kind: str
+    summary: str
+    notes: str
+    parameters: tuple[Parameter, ...]
+    parts: tuple["KindEntry", ...] = ()
+
+    @property
+    def heading(self) -> str:
+        """The kind as a list of kinds names it."""
+        return self.kind
+
+
+def entry_of(kind: type[msgspec.Struct], shared: Collection[str] = ()) -> KindEntry:
+    """Return the entry of a kind, without the keys that all kinds share."""
+    summary, _, notes = " ".join((kind.__doc__ or "").replace("``", "").split("\n\n", 1)).partition(". ")
+    return KindEntry(
+        kind=kind_of(kind),
+        summary=f"{' '.join(summary.split()).rstrip('.')}.",
+        notes=" ".join(notes.split()),
+        parameters=tuple(each for each in parameters_of(kind) if each.name not in shared),
+        parts=tuple(map(entry_of, parts_of(kind))),
+    )
+
+
+def lines_of(entries: Iterable[KindEntry], indent: str = "") -> Iterator[str]:
+    """Yield the list for a person: one line a kind, and one for each of its parameters."""
+    for entry in entries:
+        yield f"{indent}{entry.heading}: {entry.summary}"
+        yield from (f"{indent}    {parameter.line()}" for parameter in entry.parameters)
+        yield from lines_of(entry.parts, f"{indent}    ")
+
+
+def parameters_of(section: type[msgspec.Struct]) -> Iterator[Parameter]:
+    """Yield the keys of a section that are no sections themselves."""
+    for field in _fields_of(section):
+        if not _is_section(field.type):
+            yield _parameter_of(section, field)
+
+
+def parts_of(section: type[msgspec.Struct]) -> list[type[msgspec.Struct]]:
+    """Return the kinds of the tables in the lists of a section."""
+    lists = (_plain(field.type) for field in _fields_of(section))
+    return [kind for each in lists if isinstance(each, inspect.VarTupleType) for kind in _structs_in(each.item_type)]
+
+
+def _fields_of(section: type[msgspec.Struct]) -> tuple[inspect.Field, ...]:
+    described = inspect.type_info(section)
+    assert isinstance(described, inspect.StructType), f"a section is a struct; got {section}"
+    return described.fields
+
+
+def _parameter_of(section: type[msgspec.Struct], field: inspect.Field) -> Parameter:
+    name = field.encode_name
+    default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+    note = _note_of(section, field.name)
+    return Parameter(
+        name=name,
+        takes=_takes(field.type),
+        unit=next((unit for end, unit in _UNITS if name.endswith(end)), ""),
+        default="" if field.required else "none" if default is None else written(default),
+        is_required=field.required,
+        meaning=note.description or "",
+        left_out=str((note.extra or {}).get("left_out", "")) if default is None else "",
+    )
+
+
+def _note_of(section: type[msgspec.Struct], name: str) -> msgspec.Meta:
+    """Return the note of a key, that of the section it is derived from where it only has another default."""
+    for base in section.__mro__:
+        for note in getattr(get_annotations(base).get(name), "__metadata__", ()):
+            if isinstance(note, msgspec.Meta) and note.description:
+                return note
+    return msgspec.Meta()
+
+
+def written(value: object) -> str:
+    """Return a value as a scenario file has it."""
+    return msgspec.json.encode(value).decode()
+
+
+def _plain(described: inspect.Type) -> inspect.Type:
+    return described.type if isinstance(described, inspect.Metadata) else described
+
+
+def _structs_in(described: inspect.Type) -> list[type[msgspec.Struct]]:
+    """Return the sections that a type can be: itself, or the members of a union."""
+    match described:
+        case inspect.Metadata():
+            return _structs_in(described.type)
+        case inspect.StructType():
+            return [described.cls]
+        case inspect.UnionType():
+            return [kind for part in described.types for kind in _structs_in(part)]
+        case _:
+            return []
+
+
+def _is_section(described: inspect.Type) -> bool:
+    plain = _plain(described)
+    return bool(_structs_in(plain.value_type if isinstance(plain, inspect.DictType) else plain))
+
+
+def _takes(described: inspect.Type) -> str:
+    """Return what a value must be, in a few words."""
+    match described:
+        case inspect.Metadata():
+            return str((described.extra_json_schema or {}).get("title", "")) or _takes(described.type)
+        case inspect.AnyType():
+            return "what the keys of the scenario take"
+        case inspect.BoolType() | inspect.StrType() | inspect.IntType():
+            return _bounds_of(described)
+        case inspect.LiteralType():
+            return f"({' | '.join(str(value) or _EMPTY for value in described.values)})"
+        case inspect.VarTupleType() | inspect.ListType() | inspect.TupleType() | inspect.DictType():
+            return _several(described)
+        case _:
+            assert isinstance(described, inspect.UnionType), f"the catalogue has no words for {described}"
+            return " or ".join(_takes(each) for each in described.types if not isinstance(each, inspect.NoneType))
+
+
+def _several(
+    described: inspect.VarTupleType | inspect.ListType | inspect.TupleType | inspect.DictType,
+) -> str:
+    match described:
+        case inspect.VarTupleType() | inspect.ListType():
+            parts = _structs_in(described.item_type)
+            field = parts[0].__struct_config__.tag_field if parts else ""
+            return f"list of tables with `{field}`" if parts else f"list of {_takes(described.item_type)}"
+        case inspect.TupleType():
+            return f"[{', '.join(_takes(item) for item in described.item_types)}]"
+        case inspect.DictType():
+            return f"table of {_takes(described.value_type)}"
+
+
+def _bounds_of(number: inspect.BoolType | inspect.StrType | inspect.IntType) -> str:
+    """Return the name of a type, or the bounds of a number."""
+    if not isinstance(number, inspect.IntType):
+        return "text" if isinstance(number, inspect.StrType) else "true or false"
+    if number.ge is not None and number.le is not None and number.le < MAX_U63:
+        return f"whole number {number.ge:,} to {number.le:,}"
+    return f"whole number from {number.ge:,} on" if number.ge is not None else "whole number"
