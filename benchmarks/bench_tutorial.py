@@ -27,6 +27,9 @@ SOURCE: Final = "scheduler/settlement.py"
 TYPED: Final = ".venv/bin/python "
 """Beginning of a line of the page that is to be typed."""
 
+MENDED: Final = "\n## Mend it\n"
+"""The heading below which the line is whole again."""
+
 LAYERS: Final = ("checker", "cluster", "faults", "network", "report", "scheduler", "validators")
 CODE: Final = (*LAYERS, "scenarios", "stampede_testbed")
 """Folders that the commands need, besides the program."""
@@ -54,8 +57,9 @@ def run(show: Show = print) -> None:
 
 
 def commands_of(page: str) -> list[list[str]]:
-    """Return what the page says to type, without the interpreter."""
-    return [shlex.split(line)[1:] for line in page.splitlines() if line.startswith(TYPED)]
+    """Return the commands of the page on the broken code, without the interpreter."""
+    broken, _, _ = page.partition(MENDED)
+    return [shlex.split(line)[1:] for line in broken.splitlines() if line.startswith(TYPED)]
 
 
 def broken_copy(clone: Path, page: str) -> None:

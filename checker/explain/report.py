@@ -19,6 +19,7 @@ from checker.explain.same_states import explain_same_states
 from checker.explain.writes import origin_of
 from checker.record.errors import on_one_line
 from checker.results import Evidence
+from checker.tables import FEE_MARKET_KEY
 from scheduler import Timer, TimerScheduled
 
 KEYS_MAX: Final = 8
@@ -132,7 +133,11 @@ def _with_divergence(explanation: Explanation, findings: Findings, divergence: D
         actor=origin.actor.hex(),
         handler=origin.handler,
         chain=chain_lines(divergence, origin, mentions, thread, keys=keys),
-        notes=[*explanation.notes, *_notes(divergence, is_from_the_past=is_from_the_past)],
+        notes=[
+            *explanation.notes,
+            *_prices(divergence, origin),
+            *_notes(divergence, is_from_the_past=is_from_the_past),
+        ],
     )
 
 
@@ -191,6 +196,15 @@ def _describe_write(divergence: Divergence, origin: Origin) -> str:
     call = f"{origin.what}: " if origin.transaction else ""
     more = f" (the first of {origin.others + 1} receipts that touch the key)" if origin.others else ""
     return f"receipt {origin.receipt}: {call}{said}{more}"
+
+
+def _prices(divergence: Divergence, origin: Origin) -> list[str]:
+    """Return a line with the prices of the block where the write has units in it that follow from them."""
+    is_priced = any("burned=" in reported for reported in origin.reported)
+    prices = divergence.before.get(FEE_MARKET_KEY)
+    lane_price = divergence.right.counts.get("lane_price", 0)
+    of_lane = f" lane_price={lane_price}" if lane_price else ""
+    return [f"prices of the block: {show_entry(FEE_MARKET_KEY, prices)}{of_lane}"] if is_priced and prices else []
 
 
 def _notes(divergence: Divergence, *, is_from_the_past: bool) -> list[str]:

@@ -29,8 +29,9 @@ def broken(tmp_path_factory):
 
 
 def typed():
-    """Return the arguments of each command of the page."""
-    return [shlex.split(line)[2:] for line in PAGE.splitlines() if line.startswith(".venv/bin/python ")]
+    """Return the arguments of each command of the page on the broken code."""
+    broken, _, _ = PAGE.partition("\n## Mend it\n")
+    return [shlex.split(line)[2:] for line in broken.splitlines() if line.startswith(".venv/bin/python ")]
 
 
 def walk(broken, python, commands, folder):
@@ -50,7 +51,7 @@ def assert_it_is_found(headline, shrunk):
         "cause execution",
     ):
         assert said in headline
-    assert "written to runs/calm-0-shrunk.toml" in shrunk
+    assert "written to runs/tutorial/calm-0-shrunk.toml" in shrunk
 
 
 @pytest.mark.long
