@@ -51,6 +51,7 @@ _HEADINGS: Final = {
 _PAGE_HEAD: Final = """\
 # Kinds of faults
 
+Every kind of fault with its keys.
 `python -m faults.catalogue > docs/faults.md` writes this page from the kinds themselves; do not edit it.
 [faults-at-work.md](faults-at-work.md) says what all of them have in common, [fault-catalogues.md](fault-catalogues.md)
 which faults of other systems they stand for, and [extend/fault.md](extend/fault.md) how to write one.

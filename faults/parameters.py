@@ -58,12 +58,16 @@ class Parameter(msgspec.Struct, frozen=True):
 
 
 class KindEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One kind: what it does in one line, its notes, its parameters, and the kinds of the tables in a list of it."""
+    """One kind: what it does in one line, its notes, its parameters, and the kinds of the tables in a list of it.
+
+    ``key`` is the key that names the kind in a table.
+    """
 
     kind: str
     summary: str
     notes: str
     parameters: tuple[Parameter, ...]
+    key: str = "kind"
     parts: tuple["KindEntry", ...] = ()
 
     @property
@@ -80,16 +84,19 @@ def entry_of(kind: type[msgspec.Struct], shared: Collection[str] = ()) -> KindEn
         summary=f"{' '.join(summary.split()).rstrip('.')}.",
         notes=" ".join(notes.split()),
         parameters=tuple(each for each in parameters_of(kind) if each.name not in shared),
+        key=str(kind.__struct_config__.tag_field),
         parts=tuple(map(entry_of, parts_of(kind))),
     )
 
 
-def lines_of(entries: Iterable[KindEntry], indent: str = "") -> Iterator[str]:
+def lines_of(entries: Iterable[KindEntry]) -> Iterator[str]:
     """Yield the list for a person: one line a kind, and one for each of its parameters."""
     for entry in entries:
-        yield f"{indent}{entry.heading}: {entry.summary}"
-        yield from (f"{indent}    {parameter.line()}" for parameter in entry.parameters)
-        yield from lines_of(entry.parts, f"{indent}    ")
+        yield f"{entry.heading}: {entry.summary}"
+        yield from (f"    {parameter.line()}" for parameter in entry.parameters)
+        for part in entry.parts:
+            heading, *keys = lines_of([part])
+            yield from (f"    {part.key} = {heading}", *(f"    {line}" for line in keys))
 
 
 def parameters_of(section: type[msgspec.Struct]) -> Iterator[Parameter]:

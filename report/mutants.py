@@ -115,6 +115,7 @@ def mutants_page(rows: Sequence[MutantRow], seeds: int, before: str = "") -> str
 
 _PAGE = """# Mutation testing
 
+Known bugs that the checks have to find: which check kills each, and after how many seeds.
 This page is written by `run_cluster.py mutants --shrink --explain --out docs/mutants.md`; a change by hand is lost,
 but for the last section.
 

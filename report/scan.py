@@ -217,6 +217,7 @@ def _describe_runs(row: ScanRow) -> str:
 
 _PAGE: Final = """# Mutation scan
 
+Changes of the code that nobody chose, and those that no check notices.
 This page is written by `{command}`; a change by hand is lost.
 
 The mutants of [mutants.md](mutants.md) were written by hand, and the checks have learnt them by heart. Those of a scan

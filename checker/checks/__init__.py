@@ -8,7 +8,7 @@ What belongs to one check only stands in its file; facts of the run that checks 
 is appended by `with_plugins` to the list of the runs whose scenario names it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from checker.checks.accounting import StormAccounting
@@ -76,6 +76,7 @@ from checker.checks.work import PricedWork
 from checker.checks.workloads import WorkloadsEffective
 from checker.checks.write_ahead import WriteAhead
 from checker.checks.write_sets import WriteSets
+from checker.results import ExitClass
 
 CHECKS: Final[tuple[type[Check], ...]] = (
     Agreement,
@@ -156,8 +157,12 @@ OF_ONE_PROCESS: Final = tuple(check.name for check in CHECKS if check.counts_one
 """Names of the checks that count the acts of replicas in one process, and cannot count those of an earlier one."""
 
 
-BESIDE_A_RUN: Final = ("determinism", "replay", "expected-failures")
-"""Names of results that no check makes: they compare the run with another run, or with its expected failures."""
+BESIDE_A_RUN: Final[Mapping[str, tuple[ExitClass, str]]] = {
+    "determinism": ("determinism", "The same scenario and seed in another process give the same events."),
+    "replay": ("determinism", "A recorded run that is repeated gives the events and results of its record."),
+    "expected-failures": ("inconclusive", "Every check that the scenario expects to fail has failed."),
+}
+"""Results that no check makes, with class and sentence: they compare the run with another, or with its expectations."""
 
 
 class DuplicateCheckError(ValueError):

@@ -13,6 +13,7 @@ from scheduler import SWARM, UNPROMISED, RefusalCell, RuleCell
 _HEAD: Final = """\
 # Rule coverage
 
+Every branch of a rule that a run can reach, and which runs reach it.
 `python -m checker.coverage.catalogue > docs/rule-coverage.md` writes this page from the declarations; do not edit it.
 
 A run may pass because nothing of what it drew took effect. So each branch of a rule is a *cell*, and each run notes

@@ -14,6 +14,9 @@ VERSION: Final = (PROJECT_ROOT / "VERSION").read_text(encoding="ascii").strip()
 SCRIPT: Final = "run_cluster.py"
 """The command in a clone."""
 
+IS_INSTALLED: Final = PROJECT_ROOT.name == "_app"
+"""Whether the code is that of an installed package, and not of a clone."""
+
 COMMAND: Final = "stampede"
 """The command of an installed package."""
 
@@ -25,6 +28,12 @@ def program_name() -> str:
     """Return the name of the command that this process runs."""
     started = Path(sys.argv[0])
     return COMMAND if started.name == COMMAND or started.parent.name == PACKAGE else SCRIPT
+
+
+def install_command(extra: str) -> str:
+    """Return the command that installs what a command needs besides, by the name of its requirements."""
+    named = f"'stampede-testbed[{extra}]'" if IS_INSTALLED else f"--require-hashes -r requirements/{extra}.txt"
+    return f"pip install {named}"
 
 
 def module_process(

@@ -21,6 +21,7 @@ PAGE: Final = PROJECT_ROOT / "docs" / "scenarios-by-engine.md"
 _HEAD: Final = """\
 # Scenarios by engine
 
+What each shipped scenario shows on each consensus engine.
 `python -m cluster.authoring.engines_page` runs every scenario on every engine and writes this page; do not edit it.
 With names of scenarios it runs those anew and keeps the other rows.
 

@@ -76,6 +76,7 @@ PROMISES: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
 _HEAD: Final = """\
 # Scenarios by policy
 
+Which shipped scenarios run under which policy, and why the others do not.
 `python -m cluster.authoring.policies_page > docs/scenarios-by-policy.md` writes this page by loading; do not edit it.
 
 Every kind of workload has a meaning under every policy, so a shipped scenario runs under another one by `--set

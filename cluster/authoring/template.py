@@ -13,7 +13,7 @@ requires = ["away"]                # without effect of these the run is inconclu
 [cluster]
 validators = 4                     # 4 bear one that is down, 7 bear two
 
-[workload.pulse]                   # clients; the name is free, the kind is not (docs/workloads.md)
+[workload.pulse]                   # clients; the name is free, the kind is not ($program workloads)
 kind = "heartbeats"                # actors that schedule themselves for ever ...
 actors = 4                         # ... four of them, every slot
 
@@ -22,7 +22,7 @@ kind = "transfers"                 # accounts that pay each other
 accounts = 4
 count = 20                         # transactions, one every 200 ms
 
-[faults.away]                      # a fault with a name (docs/faults.md): --set faults.away.enabled=false
+[faults.away]                      # a fault with a name ($program faults): --set faults.away.enabled=false
 kind = "crash"
 validator = 2
 at_ms = 4_000                      # virtual milliseconds from the start of the run

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Self
 
 from checker.record.errors import ReportedError
 from checker.record.places import put_in_place, scratch_directory, work_directory
-from checker.record.program import PACKAGE
+from checker.record.program import PACKAGE, install_command
 from cluster.campaign.results_db import SeedResult
 from cluster.campaign.tasks import Task, broken_result, run_task
 from cluster.campaign.workers import TASKS_PER_JOB
@@ -95,7 +95,7 @@ class DaskWorkers:
             # By name: it stands above this room, and a worker finds this room only by it.
             self._call: Any = import_module(f"{PACKAGE}._remote").call
         except ModuleNotFoundError as missing:
-            raise DaskError(f"{missing.name} is not installed: see requirements/dask.txt") from None
+            raise DaskError(f"{missing.name} is not installed: {install_command('dask')}") from None
         # What it has to say of a lost connection is said here, in one line.
         for name in ("distributed", "distributed.client"):
             logging.getLogger(name).setLevel(logging.CRITICAL)

@@ -23,6 +23,7 @@ import msgspec
 import tomli_w
 
 from checker.record.places import write_whole
+from checker.record.program import program_name
 from cluster.campaign.fewer_validators import with_validators, without_observers
 from cluster.campaign.results_db import SeedResult
 from cluster.campaign.shrink_candidates import Plain, candidates_of, resolve, with_choices
@@ -310,6 +311,6 @@ def write_scenario_file(path: Path, scenario: Scenario, seed: int, signature: st
 
 def write_plan(path: Path, scenario: Scenario, seed: int, comment: Sequence[str]) -> None:
     """Write a scenario with what is not as by default, under a comment and the command that runs it; in one move."""
-    lines = [*comment, f"run_cluster.py run {shlex.quote(path.name)} --seed {seed}"]
+    lines = [*comment, f"{program_name()} run {shlex.quote(path.name)} --seed {seed}"]
     plain = without_defaults(msgspec.json.decode(encode_scenario(scenario)))
     write_whole(path, ("".join(f"# {line}\n" for line in lines) + "\n" + tomli_w.dumps(plain)).encode())

@@ -39,8 +39,11 @@ COMMANDS: Final = {
     "mutants": ("campaigns", "run known bugs one by one and say which check kills each, after how many seeds"),
     "scan": ("campaigns", "change the code in places that nobody chose, and say what no check notices"),
     "faults": ("runs", "list the kinds of faults with their parameters"),
+    "workloads": ("runs", "list the kinds of workloads with their parameters"),
+    "checks": ("runs", "list the checks with what each demands of a run"),
     "check": ("runs", "say in plain words what a scenario's faults do and what it costs; refuse an invalid plan"),
     "scenarios": ("runs", "list the scenarios, show one resolved, print the schema of scenario files"),
+    "docs": ("runs", "list the pages of the documents, or print one"),
     "new": ("runs", "write a commented scenario file to begin with"),
     "completion": ("runs", "print a script that lets a shell complete commands, options and scenarios"),
     "reorgs": (
@@ -74,6 +77,9 @@ _EPILOG: Final = """examples:
   run_cluster.py replay runs/calm-0                  run a recorded run again
   run_cluster.py check certified-split               say in plain words what its faults do
   run_cluster.py faults clog                         what a kind of fault does, and its parameters
+  run_cluster.py workloads storm                     what a kind of workload does, and its parameters
+  run_cluster.py checks agreement                    what a check demands of a run
+  run_cluster.py docs tutorial                       a page of the documents; without a name, all of them
   run_cluster.py sweep lossy --seeds 0..99           run it for many seeds, and group what goes wrong
   run_cluster.py sweep --swarm --seeds 0..999        another mixture of faults and workloads for each seed
   run_cluster.py run broken-refund                   a run that fails on purpose: all run a known bug

@@ -13,12 +13,11 @@ import msgspec
 from checker.record.cold_replay import open_engine, replay_blocks
 from checker.record.errors import ReportedError, on_one_line
 from checker.record.places import ForeignFileError, refuse_other_file, work_directory
+from checker.record.program import install_command
 from checker.record.run_directory import SUMMARIES, read_blocks, read_events, read_roots, read_summaries
 from cluster.timers.lives import TimerLives
 from network.events import Event
 from validators.execution.blocks import decode_block
-
-REQUIREMENTS: Final = "requirements/parquet.txt"
 
 TABLES: Final = ("events", "blocks", "timers", "roots")
 """The names of the tables, a file each."""
@@ -46,7 +45,7 @@ def library() -> tuple[Any, Any]:
     try:
         return import_module("pyarrow"), import_module("pyarrow.parquet")
     except ModuleNotFoundError as missing:
-        raise NoParquetError(f"{missing.name} is not installed: see {REQUIREMENTS}") from None
+        raise NoParquetError(f"{missing.name} is not installed: {install_command('parquet')}") from None
 
 
 def tables_of(directory: Path, refusals: list[str]) -> dict[str, Iterator[Row]]:

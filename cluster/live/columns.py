@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from checker.checks.reports import EVIDENCE
+from checker.record.program import program_name
 from cluster.live.replicas import Replicas, short_root
 from faults.events import Crashed, FaultEdge, Healed, Restarted, Tampered
 from network.events import Event, Handlers
@@ -122,7 +123,7 @@ class ColumnLog:
     def begin(self, title: str) -> None:
         """Write the head: a number above each column."""
         nodes = range(len(self.replicas.states))
-        self.write(f"{title}: a column a replica, a symbol an event (docs/live.md)")
+        self.write(f"{title}: a column a replica, a symbol an event ({program_name()} docs live)")
         tens = [str(node // 10) if node >= 10 else " " for node in nodes]
         if len(nodes) > 10:
             self.write(f"{'':>10}  {self._joined(tens)}")

@@ -12,6 +12,7 @@ from cluster.cli.options import Parser
 _PAGE_HEAD: Final = """\
 # Commands
 
+Every command with its options and an example.
 `python -m cluster.reference.commands > docs/commands.md` writes this page from the code; do not edit it. An installed
 `stampede` takes the same as `run_cluster.py`. Without a command the default scenario runs."""
 

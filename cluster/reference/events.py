@@ -19,6 +19,7 @@ from validators.execution.receipts import ChainEvent
 _PAGE_HEAD: Final = """\
 # Events
 
+Every event of a run and of its chain, with its values.
 `python -m cluster.reference.events > docs/events.md` writes this page from the code; do not edit it.
 
 ## Of the log

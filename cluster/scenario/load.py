@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from checker.record.plugins import canonical_names
+from checker.record.program import program_name
 from checker.record.root import PROJECT_ROOT
 from cluster.scenario.aliases import rename_setting, report_once, with_new_names
 from cluster.scenario.messages import ScenarioError, validation_message
@@ -141,9 +142,9 @@ def _find(reference: str) -> Path:
         return path
     path = SCENARIO_DIRECTORY / f"{reference}.toml"
     if not path.is_file():
-        known = [known.stem for known in scenario_paths()]
-        reason = f"no such scenario{did_you_mean(reference, known)}; there are {', '.join(known)}"
-        raise ScenarioError(reference, f"{reason}, or give a path to a .toml file")
+        hint = did_you_mean(reference, [known.stem for known in scenario_paths()])
+        listed = f"`{program_name()} scenarios` lists all"
+        raise ScenarioError(reference, f"no such scenario{hint}; {listed}, or give a path to a .toml file")
     return path
 
 

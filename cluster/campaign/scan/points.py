@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple
 
 from checker.record.errors import ReportedError
+from checker.record.program import install_command
 from checker.record.root import PROJECT_ROOT
 from faults.nearest import did_you_mean
 
@@ -22,8 +23,6 @@ PACKAGES: Final = ("scheduler", "validators", "faults", "network")
 """Packages whose sources are mutated."""
 
 LEFT_OUT: Final = ("RemoveDecorator", "VariableReplacer", "VariableInserter")
-
-REQUIREMENTS: Final = "requirements/scan.txt"
 
 _QUIET_LEAVES: Final = ("name", "string", "newline", "endmarker", "fstring_start", "fstring_string", "fstring_end")
 """Leaves of the library's trees that no operator changes."""
@@ -105,7 +104,7 @@ class MutationLibrary:
             self._mutate: Callable[[str, Any, int], str | None] = import_module("cosmic_ray.mutating").mutate_code
         except ImportError as error:
             raise MissingLibraryError(
-                f"the mutation library is not installed ({error.name}): pip install --require-hashes -r {REQUIREMENTS}"
+                f"the mutation library is not installed ({error.name}): {install_command('scan')}"
             ) from None
         self._parse, self._nodes = trees.get_ast, trees.ast_nodes
         self._operators: Final[Mapping[str, Any]] = {

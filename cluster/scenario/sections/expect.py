@@ -9,6 +9,7 @@ from checker.checks.expectations import COUNTS, RECOVERIES
 from checker.checks.reports import REPORTS
 from checker.checks.rules.registry import RULES
 from checker.coverage.registry import CELLS
+from checker.record.program import program_name
 from cluster.scenario.fields import NotNegative, Positive, Section, means
 from faults.anchors.anchor import Anchor
 from faults.nearest import did_you_mean
@@ -104,7 +105,8 @@ def expect_rules(
         ("rules", expect.rules, names_of_cells),
     ):
         for name in names:
-            listed = ", ".join(allowed) if allowed is not names_of_cells else "those of docs/rule-coverage.md"
+            page = f"those of `{program_name()} docs rule-coverage`"
+            listed = page if allowed is names_of_cells else ", ".join(allowed)
             reason = f"is not counted{did_you_mean(name, allowed)}; there are {listed}"
             yield f"expect.{table}.{name}", name in allowed, reason
     for table, what, there, names in (

@@ -40,7 +40,7 @@ def test_without_the_library_parquet_is_one_line_and_exit_6(recorded, capsys, mo
 
     assert main(["export", str(recorded), "parquet"]) == 6
     said = capsys.readouterr().err
-    assert said.endswith("pyarrow is not installed: see requirements/parquet.txt\n")
+    assert said.endswith("pyarrow is not installed: pip install --require-hashes -r requirements/parquet.txt\n")
     assert len(said.splitlines()) == 1
 
 

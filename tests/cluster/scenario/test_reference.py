@@ -53,10 +53,12 @@ def test_every_key_has_a_sentence_and_what_holds_without_it(name):
 
 def test_every_key_of_every_section_is_on_a_page():
     """The schema is made from the types that read a file."""
-    pages = "".join((PROJECT_ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8") for name in ("reference", "faults"))
+    pages = "".join(
+        (PROJECT_ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8") for name in ("reference", "faults")
+    )
     told = dict.fromkeys(re.findall(r"^- `([a-z_]+)`", pages, re.MULTILINE))
     sections = dict.fromkeys(re.findall(r"^#+ `\[([a-z_.]+)", pages, re.MULTILINE))
-    names = {name.rsplit(".", 1)[-1] for name in sections} | {"kind", "do", "anchor"} | set("validators observers".split())
+    names = {name.rsplit(".", 1)[-1] for name in sections} | {"kind", "do", "anchor"} | {"validators", "observers"}
     keys = {key for each in scenario_schema()["$defs"].values() for key in each["properties"]}
 
     assert len(keys) > 200

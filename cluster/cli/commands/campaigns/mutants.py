@@ -61,9 +61,7 @@ def fill_parser(parser: Parser) -> None:
         "--explain", action="store_true", help="explain what killed each mutant and compare that with the catalogue"
     )
     parser.add_argument("--runs", type=parse_runs, default=RUNS, help="where results go (default runs)")
-    parser.add_argument(
-        "--out", type=parse_result_file, metavar="FILE", help="write the matrix as a page, such as docs/mutants.md"
-    )
+    parser.add_argument("--out", type=parse_result_file, metavar="FILE", help="write the matrix as a page in Markdown")
     kept = "finished seeds are kept under --runs, and the same command goes on with the others"
     parser.set_defaults(when_interrupted=kept)
 

@@ -47,7 +47,7 @@ def fill_parser(parser: Parser) -> None:
         parser,
         run_scan,
         example="scan --rooms scheduler validators/execution --sample 50 --budget-s 1800",
-        notes="needs requirements/scan.txt.",
+        notes="needs the extra scan of the package, else exit 6 with the command that installs it.",
     )
     names = [path.stem for path in scenario_paths()]
     parser.add_argument("--rooms", nargs="+", choices=ROOMS, default=ROOMS, metavar="ROOM", help="default: all")
@@ -73,7 +73,7 @@ def fill_parser(parser: Parser) -> None:
     add_jobs(parser)
     parser.add_argument("--runs", type=parse_runs, default=RUNS, help="where results go (default runs)")
     parser.add_argument("--equivalents", type=Path, default=EQUIVALENTS_FILE, metavar="FILE", help="what is left out")
-    parser.add_argument("--out", type=parse_result_file, metavar="FILE", help="write the page docs/mutation-scan.md")
+    parser.add_argument("--out", type=parse_result_file, metavar="FILE", help="write the results as a page in Markdown")
     kept = "finished mutants are kept under --runs, and the same command goes on with the others"
     parser.set_defaults(when_interrupted=kept)
 
@@ -153,7 +153,7 @@ def _page(scanned: _Scanned, options: argparse.Namespace) -> str:
     drawn = f"--sample {options.sample} --seed {options.seed}"
     if options.only:
         drawn = f"--only {' '.join(f'{file}:{line}' for file, line in options.only)}"
-    words = ["scan", *narrowed, drawn, "--out docs/mutation-scan.md"]
+    words = ["scan", *narrowed, drawn, f"--out {options.out}"]
     command, seeds = f"{SCRIPT} {' '.join(words)}", options.seeds
     runs = (
         f"the swarm's seeds {seeds[0]} to {seeds[-1]} and then in {len(options.scenarios)} shipped scenarios, "

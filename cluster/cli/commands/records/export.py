@@ -31,7 +31,8 @@ def fill_parser(parser: Parser) -> None:
         run_export,
         description="Write a recorded run as a Perfetto trace, a ShiViz log, or Parquet files.",
         notes="perfetto: at most 200,000 events; shiviz: 500 events around the first root that differs, or the last "
-        "ones; parquet: a folder of events, blocks, timers and roots (needs requirements/parquet.txt, else exit 6).",
+        "ones; parquet: a folder of events, blocks, timers and roots (needs the extra "
+        "parquet of the package, else exit 6 with the command that installs it).",
         example="export runs/calm-0 perfetto --from-ms 8000 --to-ms 12000",
     )
     parser.add_argument("directory", type=Path, metavar="RUN_DIRECTORY", help="a directory that run wrote")

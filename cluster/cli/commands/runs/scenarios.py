@@ -3,14 +3,18 @@
 import argparse
 import json
 import sys
+from collections.abc import Collection
 from typing import Any
 
 import tomli_w
 
+from cluster.authoring.pages import scenario_groups
 from cluster.authoring.schema import scenario_schema
+from cluster.cli.listing import name_lines
 from cluster.cli.options import DEFAULT_SCENARIO, Parser, add_settings, describe_command, print_json, print_lines
 from cluster.scenario.load import encode_scenario, load_scenario, scenario_paths
 from cluster.scenario.messages import ScenarioError
+from cluster.scenario.model import Scenario
 
 
 def fill_parser(parser: Parser) -> None:
@@ -23,7 +27,7 @@ def fill_parser(parser: Parser) -> None:
 
 
 def list_scenarios(options: argparse.Namespace) -> int:
-    """Print every scenario with its title, one of them resolved, or the schema, and return 0."""
+    """Print every scenario by what it shows, one of them resolved, or the schema, and return 0."""
     if options.settings and options.what != "show":
         raise ScenarioError("scenarios --set", "changes a scenario that is shown: scenarios show NAME --set KEY=VALUE")
     if options.schema:
@@ -31,18 +35,36 @@ def list_scenarios(options: argparse.Namespace) -> int:
         return 0
     if options.what == "show":
         return _show(options)
-    found = [load_scenario(str(path)) for path in scenario_paths()]
+    found = {path.stem: load_scenario(str(path)) for path in scenario_paths()}
     if options.json:
-        plain = [
-            {"name": each.name, "title": each.title, "faults": list(each.faults), "requires": list(each.requires)}
-            for each in found
-        ]
-        print_json({"scenarios": plain})
+        print_json({"scenarios": [_plain(found[name], group) for name, group in _groups_of(found)]})
         return 0
-    width = max(len(each.name) for each in found)
-    marks = {DEFAULT_SCENARIO: " (default)"}
-    print_lines([f"{each.name:{width}} {each.title}{marks.get(each.name, '')}" for each in found])
+    lines, heading = [], ""
+    for name, group in _groups_of(found):
+        if group != heading:
+            lines += [*[""] * bool(heading), f"{group}:"]
+            heading = group
+        mark = " (default)" if name == DEFAULT_SCENARIO else ""
+        lines += name_lines([(f"  {name}", f"{found[name].title}{mark}")])
+    print_lines(lines)
     return 0
+
+
+def _groups_of(names: Collection[str]) -> list[tuple[str, str]]:
+    """Return the names with the heading of what each shows, in the order of the headings."""
+    grouped = [(name, group) for group, listed in scenario_groups().items() for name in listed if name in names]
+    known = dict(grouped)
+    return [*grouped, *((name, "Others") for name in names if name not in known)]
+
+
+def _plain(scenario: Scenario, group: str) -> dict[str, Any]:
+    return {
+        "name": scenario.name,
+        "title": scenario.title,
+        "group": group,
+        "faults": list(scenario.faults),
+        "requires": list(scenario.requires),
+    }
 
 
 def _show(options: argparse.Namespace) -> int:
