@@ -3,8 +3,9 @@
 `python -m tests.soak [--parts NAME,...] [--seeds A..B] [--swarm A..B] [--depths A..B] [--jobs N]` exits 0 only if every
 run ended well. The parts are `scenarios`; `modes`, the runs of `tests.support.replica_modes` with an observer of each
 mode; `policies`, every scenario that loads under `bias-auction` and `aptos`, at seed 0; `pairs`, one policy after
-another inside a reorg, every pair that may be; `engines`, every scenario on each engine; `reorgs`; `properties`, the
-property tests with ten times the examples, other ones each time; `swarm`.
+another inside a reorg, every pair that may be; `engines`, every scenario on each engine; `documents`, every
+command of the tutorial and of README; `reorgs`; `properties`, the property tests with ten times the examples, other
+ones each time; `swarm`.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
@@ -25,8 +27,9 @@ from cluster.scenario.load import scenario_paths
 from tests.support.activation_pairs import PAIRS, settings_of
 from tests.support.properties import SOAK
 from tests.support.replica_modes import IN_EVERY_MODE, RUNS
+from tests.support.walk import make_clone, make_environment, walk
 
-PARTS = ("scenarios", "modes", "policies", "pairs", "engines", "reorgs", "properties", "swarm")
+PARTS = ("scenarios", "modes", "policies", "pairs", "engines", "documents", "reorgs", "properties", "swarm")
 
 
 class Finished(NamedTuple):
@@ -122,6 +125,19 @@ def sweep_swarm(seeds: range, jobs: int) -> tuple[int, str]:
     return failed + len(never), "\n  ".join([summary, *groups, *never])
 
 
+def walk_documents() -> Iterator[tuple[bool, str]]:
+    """Go through tutorial and README in a clone and with the wheel; yield whether all is as they say, and a line."""
+    for make in (make_clone, make_environment):
+        with TemporaryDirectory() as folder:
+            place = make(Path(folder))
+            try:
+                walk(place, is_brief=False)
+            except AssertionError as error:
+                yield False, f"documents: {error}"
+            else:
+                yield True, f"documents: every command in a {place.name} ends as its page says"
+
+
 def run_reorgs(depths: str, timebase: str) -> tuple[bool, str]:
     """Lead forks of every policy and pair along every road; return whether all were equal, and the last line."""
     command = [sys.executable, "run_cluster.py", "reorgs", "--depths", depths, "--policy", "all,pairs"]
@@ -157,6 +173,10 @@ def main(arguments: Sequence[str]) -> int:
     if unknown := [part for part in options.parts if part not in PARTS]:
         parser.error(f"--parts: there is no {', '.join(unknown)}; there are {', '.join(PARTS)}")
     failed = sum(run_all([*plan_of(part, options.seeds)], options.jobs) for part in options.parts)
+    if "documents" in options.parts:
+        for is_right, line in walk_documents():
+            failed += not is_right
+            print(line, flush=True)
     if "reorgs" in options.parts:
         with ThreadPoolExecutor(options.jobs) as pool:
             for is_equal, line in pool.map(run_reorgs, [options.depths] * 2, ["slot", "height"]):

@@ -1,0 +1,99 @@
+"""Tutorial and README: a reader's way through both in one folder, in a clone and with the wheel, on every Python."""
+
+import re
+import sys
+
+import pytest
+
+from checker.record.root import PROJECT_ROOT
+from tests.support.walk import (
+    BROKEN,
+    MENDED,
+    README,
+    SOURCE,
+    STEPS,
+    TUTORIAL,
+    change_line,
+    commands_of,
+    make_clone,
+    make_environment,
+    take,
+    walk,
+)
+from tests.support.wheel import build_wheel
+
+PYTHONS = (sys.executable, *map(str, sorted(PROJECT_ROOT.glob(".venv-3.*/bin/python"))))
+"""This Python, and each other one that `tools/other_pythons.sh` has set up; it names those that the machine lacks."""
+
+WALKED = ((PYTHONS[0], "wheel"), (PYTHONS[1 % len(PYTHONS)], "clone"))
+"""Where a reader goes through both pages, and with which Python."""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    return build_wheel(tmp_path_factory.mktemp("wheel"))
+
+
+def place_of(name, folder, python, wheel):
+    return make_clone(folder, python) if name == "clone" else make_environment(folder, python, wheel)
+
+
+def assert_it_is_found(explanation):
+    headline = explanation.splitlines()[0]
+    for words in ("the oracle against replicas", "balance", "timer ", "TimerFired in handler", "cause execution"):
+        assert words in headline
+
+
+def assert_burned_follows(explanation):
+    """From what is printed: use or limit times the price of a cycle, and the cells at theirs, as the tutorial says."""
+    figures = re.findall(r"\b(\w+_basefee|gas_limit|used_\w+)=(\d+)", explanation)
+    known = {name: int(found) for name, found in figures}
+    written = re.search(r"^written by: .* burned=(\d+) .* burned=(\d+) ", explanation, re.MULTILINE)
+    cells = known["used_cells"] * known["cell_basefee"]
+
+    assert int(written[1]) == known["used_cycles"] * known["cycle_basefee"] + cells
+    assert int(written[2]) == known["gas_limit"] * known["cycle_basefee"] + cells
+    assert written[1] != written[2]
+
+
+def test_the_steps_are_the_commands_of_the_pages():
+    assert [step.typed for step in (*BROKEN, *MENDED)] == commands_of(TUTORIAL)
+    assert [step.typed for step in STEPS] == [typed for typed in commands_of(README) if "HOST" not in typed]
+
+
+def test_the_line_that_readme_scans_is_that_of_the_tutorial():
+    file, number = re.search(r"scan --only (\S+):(\d+)", README).groups()
+    line = (PROJECT_ROOT / file).read_text(encoding="utf-8").splitlines()[int(number) - 1]
+
+    assert file == SOURCE
+    assert f"-{line}" in TUTORIAL.splitlines()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("python", "name"), WALKED, ids=["wheel", "clone"])
+def test_a_reader_of_both_pages_sees_what_they_say(python, name, tmp_path, wheel):
+    """The runs of the tutorial lie beside those of README, and none is in the other's way."""
+    place = place_of(name, tmp_path, python, wheel)
+    said = walk(place)
+    runs = place.folder / "runs"
+
+    assert_it_is_found(said["explain runs/tutorial/calm-0"])
+    assert_burned_follows(said["explain runs/tutorial/calm-0"])
+    assert sorted(path.name for path in runs.glob("calm*")) == ["calm-0", "calm-0.pftrace"]
+    assert (runs / "tutorial" / "calm-0-shrunk.toml").is_file()
+
+
+@pytest.mark.parametrize("python", PYTHONS[2:], ids=lambda python: python.split("/")[-3])
+def test_the_tutorial_holds_on_every_python(python, tmp_path, wheel):
+    place = make_environment(tmp_path, python, wheel)
+    change_line(place, "-", "+")
+    explanation = [take(place, step) for step in BROKEN][1]
+
+    assert_it_is_found(explanation)
+
+
+def test_the_file_to_break_is_found_where_the_package_is(tmp_path, wheel):
+    place = make_environment(tmp_path, wheel=wheel)
+    program = re.search(r'^python -c "(.+)"$', TUTORIAL, re.MULTILINE).group(1)
+
+    assert place.run(sys.executable, "-c", program).stdout.strip() == str(place.code / SOURCE)
