@@ -1,6 +1,7 @@
 """The programs `risk-agent`, `liquidation-agent` and `chaos-agent` as docs/programs.md has them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -9,8 +10,7 @@ from checker.oracle.orders import FieldRule, read_order, require_owner, within
 from checker.oracle.records import MAX_INTEGER
 from checker.oracle.storm import CrashedError
 
-RISK_ORDER = (within(0, 2**40),) * 3
-FEED_RISK_ORDER = (within(0, 2**40), within(0, 2**40), lambda field: isinstance(field, bytes) and len(field) == 20)
+UNITS = within(0, 2**40)
 BID_CONTEXT = (within(0),) * 8
 AUCTION_CONTEXT: tuple[FieldRule, ...] = (within(0),) * 6
 ASSESS_CYCLES = 500
@@ -39,48 +39,66 @@ def bid_by_default(_call: Call, payload: bytes) -> bytes:
 
 
 def assess(call: Call, payload: bytes) -> None:
-    """Keep a position."""
-    require_owner(call)
-    read_order(payload, RISK_ORDER, (), "RiskOrder")
-    call.put(b"order", payload)
-
-
-def bid_by_risk(call: Call, payload: bytes) -> bytes:
-    """Bid the defaults, or more where the position is near its limit."""
-    return _bid_at_risk(call, payload, _stated_position)
+    """Keep a position and its price."""
+    _keep(call, payload, STATED)
 
 
 def follow(call: Call, payload: bytes) -> None:
     """Keep a position and the feed of its price."""
-    require_owner(call)
-    read_order(payload, FEED_RISK_ORDER, (), "FeedRiskOrder")
-    call.put(b"order", payload)
+    _keep(call, payload, PUBLISHED)
+
+
+def bid_by_risk(call: Call, payload: bytes) -> bytes:
+    """Bid the defaults, or more where the position is near its limit."""
+    return _bid_at_risk(call, payload, STATED)
 
 
 def bid_by_feed(call: Call, payload: bytes) -> bytes:
     """Bid by risk at the price that a feed has published."""
-    return _bid_at_risk(call, payload, _priced_position)
+    return _bid_at_risk(call, payload, PUBLISHED)
 
 
-def _stated_position(call: Call) -> Sequence[int] | None:
-    order = call.get(b"order")
-    return None if order is None else read_order(order, RISK_ORDER, (), "RiskOrder")
+class Priced(NamedTuple):
+    """An order of a position: its name, the rule of its last field, and the price that this field leads to."""
+
+    name: str
+    rule: FieldRule
+    price: Callable[[Call, Any], int | None]
+
+    def read(self, payload: bytes) -> list[Any]:
+        """Return collateral, debt, and what the price follows from."""
+        return read_order(payload, (UNITS, UNITS, self.rule), (), self.name)
 
 
-def _priced_position(call: Call) -> Sequence[int] | None:
+def _published_price(call: Call, feed: bytes) -> int | None:
+    published = call.get(b"value", feed)
+    return None if published is None else int.from_bytes(published[:8], "big")
+
+
+STATED = Priced("RiskOrder", UNITS, lambda _call, price: price)
+PUBLISHED = Priced("FeedRiskOrder", lambda feed: isinstance(feed, bytes) and len(feed) == 20, _published_price)
+
+
+def _keep(call: Call, payload: bytes, kind: Priced) -> None:
+    require_owner(call)
+    kind.read(payload)
+    call.put(b"order", payload)
+
+
+def _position(call: Call, kind: Priced) -> tuple[int, int, int] | None:
     order = call.get(b"order")
     if order is None:
         return None
-    collateral, debt, feed = read_order(order, FEED_RISK_ORDER, (), "FeedRiskOrder")
-    published = call.get(b"value", feed)
-    return None if published is None else (collateral, debt, int.from_bytes(published[:8], "big"))
+    collateral, debt, source = kind.read(order)
+    price = kind.price(call, source)
+    return None if price is None else (collateral, debt, price)
 
 
-def _bid_at_risk(call: Call, payload: bytes, find: Callable[[Call], Sequence[int] | None]) -> bytes:
+def _bid_at_risk(call: Call, payload: bytes, kind: Priced) -> bytes:
     context = read_context(payload)
     cell_price, lane_price, median = context[3], context[4], context[6]
     fee, tip = 2 * lane_price, median
-    position = find(call)
+    position = _position(call, kind)
     if position is not None:
         collateral, debt, price = position
         call.compute(ASSESS_CYCLES)

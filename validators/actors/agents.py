@@ -10,7 +10,7 @@ import msgspec
 
 from scheduler import MAX_U63, FeeParams
 from validators.actors.calls import Actor
-from validators.actors.host import Revert
+from validators.actors.host import Host, Revert
 from validators.actors.liquidation_bot import ALARM_RISK, LIQUIDATION_RISK, RISK_CYCLES, RISK_PARTS, Units
 from validators.actors.orders import Address, Count, Order, decode_order, require_owner
 
@@ -83,25 +83,53 @@ class DefaultAgent(Actor):
         return msgspec.msgpack.encode(FeeParams(min(fee, MAX_U63), tip, context.basefee_cell, 0))
 
 
-class RiskOrder(Order, frozen=True):
+class Position(Order, frozen=True):
+    """A debt against collateral, and whatever leads to the price of the collateral."""
+
+    collateral: Units
+    debt: Units
+
+    def price_now(self, host: Host) -> int | None:
+        """Return the price at which the agent of this host is to bid, None where there is none yet."""
+        raise NotImplementedError
+
+
+class RiskOrder(Position, frozen=True):
     """A position and its price: what the agent's bids follow from."""
 
     traced_name: ClassVar[str] = "RiskOrder"
 
-    collateral: Units
-    debt: Units
     price: Units
+
+    def price_now(self, host: Host) -> int | None:
+        """Return the price that the order states."""
+        del host
+        return self.price
+
+
+class FeedRiskOrder(Position, frozen=True):
+    """A position, and the oracle feed whose value is its price."""
+
+    traced_name: ClassVar[str] = "FeedRiskOrder"
+
+    feed: Address
+
+    def price_now(self, host: Host) -> int | None:
+        """Return the value that the feed has published by now (K-40)."""
+        value = host.get(b"value", self.feed)
+        return None if value is None else int.from_bytes(value[:8], "big")
 
 
 class RiskAgent(Actor):
     """Bids the more the nearer its position is to the limit (seed, example of a bidding agent)."""
 
     handlers = ("assess", "get_gas_bid")
+    kind_of_order: ClassVar[type[Position]] = RiskOrder
 
     def assess(self, payload: bytes) -> None:
         """Remember the position. Only the owner may."""
         require_owner(self)
-        decode_order(payload, RiskOrder)
+        decode_order(payload, self.kind_of_order)
         self.host.put(b"order", payload)
 
     def get_gas_bid(self, payload: bytes) -> bytes:
@@ -113,49 +141,23 @@ class RiskAgent(Actor):
             fee, tip = multiples[0] * context.basefee_lane_timer, multiples[1] * (tip + 1)
         return msgspec.msgpack.encode(FeeParams(min(fee, MAX_U63), min(tip, MAX_U63), context.basefee_cell, 0))
 
-    def _position(self) -> RiskOrder | None:
-        stored = self.host.get(b"order")
-        return None if stored is None else decode_order(stored, RiskOrder)
-
     def _multiples(self) -> tuple[int, int] | None:
-        order = self._position()
-        if order is None:
+        stored = self.host.get(b"order")
+        order = None if stored is None else decode_order(stored, self.kind_of_order)
+        price = None if order is None else order.price_now(self.host)
+        if order is None or price is None:
             return None
         self.host.compute(RISK_CYCLES)
-        value, debt = order.collateral * order.price, order.debt * RISK_PARTS
+        value, debt = order.collateral * price, order.debt * RISK_PARTS
         if debt > LIQUIDATION_RISK * value:
             return DESPERATE
         return ALARMED if debt > ALARM_RISK * value else None
 
 
-class FeedRiskOrder(Order, frozen=True):
-    """A position, and the oracle feed whose value is its price."""
-
-    traced_name: ClassVar[str] = "FeedRiskOrder"
-
-    collateral: Units
-    debt: Units
-    feed: Address
-
-
 class LiquidationAgent(RiskAgent):
     """Bids by risk at the price that an oracle feed has published by then (CIP-1, section 7.2; K-40)."""
 
-    handlers = ("assess", "get_gas_bid")
-
-    def assess(self, payload: bytes) -> None:
-        """Remember position and feed. Only the owner may."""
-        require_owner(self)
-        decode_order(payload, FeedRiskOrder)
-        self.host.put(b"order", payload)
-
-    def _position(self) -> RiskOrder | None:
-        stored = self.host.get(b"order")
-        if stored is None:
-            return None
-        order = decode_order(stored, FeedRiskOrder)
-        value = self.host.get(b"value", order.feed)
-        return None if value is None else RiskOrder(order.collateral, order.debt, int.from_bytes(value[:8], "big"))
+    kind_of_order = FeedRiskOrder
 
 
 class ChaosAgent(Actor):
