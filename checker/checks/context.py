@@ -67,6 +67,7 @@ class ExpectedWorkload:
         digests: Hashes of its transactions.
         uncertain: Hashes of those that may fail; where there are no others, one of them must stand in the chain.
         recurring: Addresses of actors that schedule themselves, one fire of which has to succeed; empty where none do.
+        firing: Addresses of other actors with timers, one of which has to come due or to leave where any is scheduled.
     """
 
     name: str
@@ -75,6 +76,7 @@ class ExpectedWorkload:
     digests: tuple[bytes, ...]
     uncertain: tuple[bytes, ...] = ()
     recurring: tuple[bytes, ...] = ()
+    firing: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from checker.checks.context import RunContext
 from checker.checks.mirror import SettledBlock
 from checker.results import CheckResult
 from checker.tables import TIMER, read_fields
+from network.types import MILLISECOND_US
 from scheduler.events import (
     FailureCode,
     TimerCancelled,
@@ -98,6 +99,13 @@ class TimerDelivery(Check):
     def waiting(self) -> list[Pending]:
         """Return the due timers that have not left, in the order in which they came due."""
         return [self._pending[timer_id] for timer_id in self._waiting]
+
+    def is_ahead(self, timer_id: bytes) -> bool:
+        """Return whether a timer is pending and not due when the run ends."""
+        timer, rules = self._pending.get(timer_id), self.run.rules
+        # The block in which timers come due may be one that never becomes final because of them.
+        end = self.run.end.now_us // (rules.slot_ms * MILLISECOND_US) if rules.timebase == "slot" else 0
+        return timer is not None and timer.due > max(self._now, end)
 
     def not_asked(self) -> str:
         """Return a reason where there was no timer."""

@@ -2,8 +2,8 @@
 
 Checked from the blocks of the canonical chain. A required workload that was switched off, or of which a transaction is
 missing or failed, misses the scenario's expectation; any other that is on needs one transaction at least
-that did something. Actors that schedule themselves have no effect before one of their fires succeeds. Otherwise the run
-is inconclusive.
+that did something. Actors that schedule themselves have no effect before one of their fires succeeds, and timers that
+others schedule have none before one of them comes due or leaves. Otherwise the run is inconclusive.
 """
 
 from collections.abc import Mapping
@@ -12,8 +12,9 @@ from typing import ClassVar, Final
 from checker.checks.check import Check
 from checker.checks.context import ExpectedWorkload, RunContext
 from checker.checks.mirror import SettledBlock
+from checker.checks.timers import TimerDelivery
 from checker.results import CheckResult, ExitClass
-from scheduler import TimerFired
+from scheduler import TimerFired, TimerScheduled
 from validators.execution.receipts import TransactionReceipt
 
 OK_STATUS: Final = 0
@@ -31,6 +32,9 @@ class WorkloadsEffective(Check):
         self._statuses: dict[bytes, int] = {}
         self._owners = {actor: each.name for each in run.expect.workloads for actor in each.recurring}
         self._fires = dict.fromkeys(self._owners.values(), 0)
+        self._makers = {actor: each.name for each in run.expect.workloads for actor in each.firing}
+        self._timers: dict[str, list[bytes]] = {name: [] for name in self._makers.values()}
+        self._delivery = run.check(TimerDelivery)
 
     def not_asked(self) -> str:
         """Return a reason where every workload may be idle."""
@@ -43,6 +47,10 @@ class WorkloadsEffective(Check):
                 self._statuses[receipt.transaction] = receipt.status
             elif isinstance(receipt.event, TimerFired) and receipt.event.ok and receipt.event.actor in self._owners:
                 self._fires[self._owners[receipt.event.actor]] += 1
+        if self._makers:
+            for event in block.events():
+                if isinstance(event, TimerScheduled) and event.actor in self._makers:
+                    self._timers[self._makers[event.actor]].append(event.timer_id)
 
     def finish(self) -> CheckResult:
         """Return the result."""
@@ -53,14 +61,23 @@ class WorkloadsEffective(Check):
             tally.compared += len(workload.digests) if workload.is_required else 1
             if reason := _find_lack(workload, statuses):
                 lacking.append(reason)
-            elif workload.recurring and not self._fires[workload.name]:
-                # Its first transactions start it, and show no more than that.
-                lacking.append(f"{'required: ' * workload.is_required}{workload.name}: no fire of its actors succeeded")
+            elif reason := self._find_idle_timers(workload):
+                lacking.append(f"{'required: ' * workload.is_required}{workload.name}: {reason}")
             counts[workload.name] = sum(statuses.get(digest) == OK_STATUS for digest in workload.digests)
         if lacking:
             return tally.inconclusive("; ".join(lacking))
         shown = ", ".join(f"{name} {count:,}" for name, count in counts.items())
         return tally.result(f"transactions succeeded, all of a required workload: {shown}", **counts)
+
+    def _find_idle_timers(self, workload: ExpectedWorkload) -> str:
+        """Return how the timers of a workload whose transactions succeeded had no effect, or an empty string."""
+        # The transactions of actors that schedule themselves only start them.
+        if workload.recurring and not self._fires[workload.name]:
+            return "no fire of its actors succeeded"
+        timers = self._timers.get(workload.name, [])
+        if timers and all(map(self._delivery.is_ahead, timers)):
+            return f"no timer came due, was cancelled or was removed, of {len(timers):,} scheduled"
+        return ""
 
 
 def _find_lack(workload: ExpectedWorkload, statuses: Mapping[bytes, int]) -> str:

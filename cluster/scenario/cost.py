@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import Scenario
+from cluster.workloads.kinds.governance import Governance
 from cluster.workloads.submission import Volume
 from report.words import counted
 
@@ -110,7 +111,7 @@ def cost_warnings(scenario: Scenario, cost: PlanCost) -> Iterator[str]:
 
 
 def _idle_timers(scenario: Scenario, blocks: int) -> Iterator[str]:
-    """Yield each workload of which no timer comes due before the run ends."""
+    """Yield each workload of which no timer comes due or leaves before the run ends."""
     chain = scenario.chain
     unit, unit_ms = ("slot", chain.slot_ms) if chain.timebase == "slot" else ("height", chain.block_interval_ms)
     edge_ms = _edge_ms(scenario)
@@ -120,10 +121,14 @@ def _idle_timers(scenario: Scenario, blocks: int) -> Iterator[str]:
     known = {name: due for name, due in dues.items() if due is not None}
     # A run that waits for its timers to be drained goes on beyond its height.
     late = {} if scenario.run.until_drained else {name: due for name, due in known.items() if due > last}
+    is_governed = any(isinstance(each, Governance) and each.enabled for each in scenario.workload.values())
     for name, due in late.items():
-        # Timers may be there to be cancelled, beside others that come due.
-        if scenario.workload[name].is_recurring or len(late) == len(known):
-            yield f"no timer of workload {name} comes due: the first is for {unit} {due:,}, the run ends at {last:,}"
+        workload = scenario.workload[name]
+        # Timers may be there to be cancelled by governance, beside others that come due.
+        is_meant = workload.may_be_idle or (is_governed and not workload.is_recurring)
+        if not is_meant or len(late) == len(known):
+            first = f"the first could at {unit} {due:,}, the run ends at {last:,}"
+            yield f"no timer of workload {name} comes due or leaves: {first}"
 
 
 def _blocks_of(scenario: Scenario) -> int:

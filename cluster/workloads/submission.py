@@ -196,7 +196,7 @@ class WorkloadKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_
         raise NotImplementedError
 
     def first_due(self, slot_ms: int) -> int | None:
-        """Return the earliest slot in which a timer of it can be due, None where no timer or no slot is known."""
+        """Return the earliest slot in which a timer of it can be due or leave; None where no timer or slot is known."""
         del slot_ms
         return None
 

@@ -12,11 +12,12 @@ from typing import Any
 import msgspec
 
 from checker.checks import CHECKS
-from checker.checks.context import Expectations, RunContext, RunEnd
+from checker.checks.context import Expectations, ExpectedWorkload, RunContext, RunEnd
 from checker.checks.faults_effective import FaultsEffective
 from checker.checks.observations import AppliedBlock, ChainRules, DiskFaults, ReadBack
 from checker.checks.proofs import prove_database
 from checker.checks.suite import Suite
+from checker.checks.workloads import WorkloadsEffective
 from checker.record.cold_replay import ColdReplay
 from checker.results import CheckResult
 from checker.tables import BURNED_KEY, TIMER_CONFIG_KEY
@@ -218,6 +219,8 @@ class History:
     max_skew_ms: int = 60_000
     disk_faulted: Sequence[int] = ()
     disk_destroyed: Sequence[int] = ()
+    workloads: Sequence[ExpectedWorkload] = ()
+    end_us: int = 0
     rules: ChainRules = RULES
 
     def add(self, node: int, kind: str, *values: Any) -> None:
@@ -246,7 +249,10 @@ class History:
 
     def judge(self) -> dict[str, CheckResult]:
         expect = Expectations(
-            requires=self.requires, finality_views_max=self.views_max, finality_gap_max_us=self.finality_gap_max_us
+            requires=self.requires,
+            workloads=self.workloads,
+            finality_views_max=self.views_max,
+            finality_gap_max_us=self.finality_gap_max_us,
         )
         run = RunContext(
             genesis_values=GENESIS_VALUES,
@@ -258,13 +264,19 @@ class History:
             expect=expect,
             disk_faults=DiskFaults(self.disk_faulted, self.disk_destroyed),
         )
-        suite = Suite(run, OF_A_HISTORY)
+        suite = Suite(run, [*OF_A_HISTORY, WorkloadsEffective])
         for step in self.steps:
             if isinstance(step, AppliedBlock):
                 suite.applied(step)
             else:
                 suite.observe(step)
-        end = RunEnd(reason=self.run_reason, readbacks=self.readbacks, cold=self.cold, faults=self.faults)
+        end = RunEnd(
+            reason=self.run_reason,
+            now_us=self.end_us,
+            readbacks=self.readbacks,
+            cold=self.cold,
+            faults=self.faults,
+        )
         results = suite.finish(end)
         return {result.name: result for result in results}
 

@@ -129,8 +129,9 @@ class Storm(QuotingKind, tag="storm", kw_only=True, frozen=True):
         return Volume(orders + cancels + withdrawals + raised, timers, timers * self.payload_bytes)
 
     def first_due(self, slot_ms: int) -> int:
-        """Return the first slot of the storm."""
-        return max(self.first_slot, self.start_ms // slot_ms)
+        """Return the first slot of the storm, or the slot in which owners begin to cancel timers."""
+        due = max(self.first_slot, self.start_ms // slot_ms)
+        return due if self.cancel_ms is None else min(due, self.cancel_ms // slot_ms)
 
     def genesis(self, site: Site) -> GenesisShare:
         """Return a client for each actor, or one for all where it pays, and the actors."""

@@ -73,6 +73,11 @@ class Watchers(WorkloadKind, tag="watchers", kw_only=True, frozen=True):
         timers = self.actors * self.timers + (self.writes if self.written_by == "fire" else 0)
         return Volume(each * self.rounds, timers * self.rounds)
 
+    def first_due(self, slot_ms: int) -> int:
+        """Return the slot of the first write or cancellation, or the last of the first timers' lives."""
+        acts = [self.write_ms] * bool(self.writes) + [self.cancel_ms] * bool(self.cancels)
+        return self.start_ms // slot_ms + min([self.ttl_slots, *(each // slot_ms for each in acts)])
+
     def genesis(self, site: Site) -> GenesisShare:
         """Return an owner for each actor, the actors, and the feed with its owner."""
         share = site.owned_actors("script-actor", self.actors)

@@ -12,7 +12,7 @@ from checker.checks.audit.plan import TestBedPlan
 from checker.checks.context import Expectations, ExpectedStorm, ExpectedWorkload, ReorgCounts, RunEnd
 from checker.checks.suite import Suite
 from checker.checks.workloads import WorkloadsEffective
-from checker.results import judge_expected, verdict_of
+from checker.results import verdict_of
 from checker.tables import LANE_MARKET_KEY
 from cluster.scenario.load import load_scenario
 from cluster.scenario.messages import ScenarioError
@@ -20,8 +20,9 @@ from cluster.scenario.model import scenario_type
 from faults.anchors.anchor import Anchor
 from faults.kinds.partition import Partition
 from scheduler import TimerFired
+from scheduler.events import TimerCancelled, TimerCancelledByGovernance, TimerTriggered
 from tests.support.chain_harness import make_genesis, policies_of
-from tests.support.checker_history import NODES, Fault, write_history
+from tests.support.checker_history import ACTOR, ALICE, FIRES, NODES, Fault, call_receipt, scheduled, write_history
 from tests.support.checks import make_run
 from tests.support.cluster_runs import check_named, result_of
 from validators.execution import Engine
@@ -175,29 +176,6 @@ repaired, nobody started again, the chain has no auction with books and no queue
 nobody answered, executed or had a timer that fired, and the run has no mutants."""
 
 
-class TestNotAsked:
-    """A check that would compare zero with zero has no result, and the run says why."""
-
-    def test_each_reason_is_named(self):
-        result = result_of("calm", "run.until_height=4")
-
-        assert result.not_asked["lane-books"] == "no policy of the chain has a lane"
-        assert result.not_asked["message-delivery"] == "no message was sent"
-        assert result.not_asked["storm-accounting"] == "no timer was removed or held back"
-        assert result.as_json("")["not_asked"] == result.not_asked
-        assert not {check.name for check in result.checks} & set(result.not_asked)
-
-    def test_a_failure_stays_a_result(self):
-        history = write_history(lambda plans: plans[2].changes.update({LANE_MARKET_KEY: b"\x90"}))
-
-        assert history.judge()["lane-books"].status == "failed"
-
-    def test_an_expected_failure_of_it_says_why_there_is_none(self):
-        judged = judge_expected([], ["lane-books"], {"lane-books": "no policy of the chain has a lane"})
-
-        assert judged.summary == "expected to fail: lane-books was not asked: no policy of the chain has a lane"
-
-
 class TestOfEveryCheck:
     @pytest.mark.parametrize("check", CHECKS)
     def test_a_run_without_an_event_is_inconclusive(self, check):
@@ -226,6 +204,20 @@ def came_to(*, must=(), may=(), is_required=False):
     return check.finish().status
 
 
+def storm_of(actor, *, is_required=False):
+    """Return what is expected of a workload of one transaction, with timers of an actor."""
+    return ExpectedWorkload("storm", is_enabled=True, is_required=is_required, digests=(bytes(32),), firing=(actor,))
+
+
+def plan_one_timer(plans, due, later):
+    """Let the only timer of a history be due at a slot; these events follow in block 3."""
+    plans[1].receipts, plans[2].receipts, plans[3].receipts = (
+        [call_receipt(scheduled(FIRES, due, 0, 10))],
+        [],
+        [call_receipt(*later)],
+    )
+
+
 class TestOfWorkloads:
     def test_one_success_is_enough_where_nothing_is_required(self):
         assert came_to(must=(b"o", b"b", b"x")) == "passed"
@@ -246,6 +238,53 @@ class TestOfWorkloads:
         check.settle(SimpleNamespace(receipts=[OK, fire]))
 
         assert check.finish().status == status
+
+    @pytest.mark.parametrize(
+        ("due", "later", "is_required", "lack"),
+        [
+            (6, [], False, "storm: no timer came due, was cancelled or was removed, of 1 scheduled"),
+            (6, [], True, "required: storm: no timer came due, was cancelled or was removed, of 1 scheduled"),
+            (5, [], False, ""),
+            (6, [TimerCancelled(FIRES, ACTOR)], False, ""),
+            (6, [TimerCancelledByGovernance(FIRES, True)], False, ""),
+            (6, [TimerTriggered(FIRES, 3, 1, b"k")], False, ""),
+        ],
+    )
+    def test_timers_have_to_come_due_or_leave(self, due, later, is_required, lack):
+        """The last block is of slot 5."""
+        history = write_history(lambda plans: plan_one_timer(plans, due, later))
+        history.workloads = [storm_of(ACTOR, is_required=is_required)]
+        result = history.judge()["workloads-effective"]
+
+        assert (result.status, result.summary) == (("inconclusive", lack) if lack else ("passed", result.summary))
+
+    @pytest.mark.parametrize(
+        ("timebase", "end_us", "status"),
+        [("slot", 5_999_999, "inconclusive"), ("slot", 6_000_000, "passed"), ("height", 6_000_000, "inconclusive")],
+    )
+    def test_timers_come_due_where_no_block_becomes_final(self, timebase, end_us, status):
+        """They may be what keeps blocks from becoming final."""
+        history = write_history(lambda plans: plan_one_timer(plans, 6, []))
+        history.workloads, history.end_us = [storm_of(ACTOR)], end_us
+        history.rules = history.rules._replace(timebase=timebase)
+
+        assert history.judge()["workloads-effective"].status == status
+
+    def test_a_storm_whose_timers_are_all_refused_tried_something(self):
+        history = write_history(lambda plans: plan_one_timer(plans, 6, []))
+        history.workloads = [storm_of(ALICE)]
+
+        assert history.judge()["workloads-effective"].status == "passed"
+
+    @pytest.mark.parametrize(
+        ("keys", "status"),
+        [("first_slot=50", "inconclusive"), ("first_slot=50, cancel_ms=2_000, cancels_per_actor=1", "passed")],
+    )
+    def test_a_storm_that_never_comes_due_is_no_pass(self, keys, status):
+        late = f'workload.late={{kind="storm", actors=2, timers_per_actor=3, spread_slots=1, ttl_slots=9, {keys}}}'
+        result = result_of("calm", late, "run.until_height=5")
+
+        assert check_named(result, "workloads-effective").status == status
 
     def test_a_run_whose_timers_never_come_due_is_inconclusive(self):
         result = result_of("calm", "chain.slot_ms=100_000", "run.until_height=4")

@@ -123,18 +123,109 @@ def test_the_edges_that_are_counted_are_about_those_there_are(name):
     assert counted / 2 <= seen.count("fault") <= 2 * counted
 
 
+def late_names(*settings, name="calm"):
+    """Return the workloads that the warnings name as without a timer that comes due."""
+    scenario = load_scenario(name, settings)
+    return [warning.split()[4] for warning in cost_warnings(scenario, estimate_cost(scenario)) if "comes due" in warning]
+
+
 @pytest.mark.parametrize(
     ("setting", "warned"),
     [
-        ("chain.slot_ms=100_000", ["no timer of workload pulse comes due: the first is for slot 1, the run ends at 0"]),
-        ("workload.pulse.interval_slots=20", []),
-        (
-            "workload.pulse.interval_slots=21",
-            ["no timer of workload pulse comes due: the first is for slot 21, the run ends at 20"],
-        ),
+        ("chain.slot_ms=100_000", "the first could at slot 1, the run ends at 0"),
+        ("workload.pulse.interval_slots=20", ""),
+        ("workload.pulse.interval_slots=21", "the first could at slot 21, the run ends at 20"),
     ],
 )
 def test_a_workload_of_which_nothing_comes_due_is_named(setting, warned):
     scenario = load_scenario("calm", [setting])
+    expected = [f"no timer of workload pulse comes due or leaves: {warned}"] if warned else []
 
-    assert list(cost_warnings(scenario, estimate_cost(scenario))) == warned
+    assert list(cost_warnings(scenario, estimate_cost(scenario))) == expected
+
+
+STORM = "actors=2, timers_per_actor=3, spread_slots=1, ttl_slots=2"
+
+
+@pytest.mark.parametrize(
+    ("keys", "is_warned"),
+    [
+        ("first_slot=20", False),
+        ("first_slot=21", True),
+        ("first_slot=4, start_ms=21_000", True),
+        ("first_slot=21, may_be_idle=true", False),
+        ("first_slot=21, cancel_ms=9_000, cancels_per_actor=1", False),
+        ("first_slot=21, cancel_ms=21_000, cancels_per_actor=1", True),
+    ],
+)
+def test_a_storm_beyond_the_end_is_named_unless_it_is_meant(keys, is_warned):
+    """The heartbeats beside it come due."""
+    assert late_names(f'workload.late={{kind="storm", {STORM}, {keys}}}') == ["late"] * is_warned
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        'kind="heartbeats", actors=1',
+        'kind="games", games=1',
+        'kind="liquidations", bots=1',
+        'kind="oracle-feeds", feeds=1',
+        'kind="subscriptions", subscriptions=1',
+    ],
+)
+def test_actors_that_schedule_themselves_late_are_named(keys):
+    """Governance is no excuse: it cancels no timer of theirs."""
+    council = 'workload.council={kind="governance", actions=[{do="configure", at_ms=9_000, set={cancel_cycles=205}}]}'
+
+    assert late_names(council, f"workload.late={{{keys}, interval_slots=18, start_ms=2_000}}") == []
+    assert late_names(council, f"workload.late={{{keys}, interval_slots=19, start_ms=2_000}}") == ["late"]
+    assert late_names(council, f"workload.late={{{keys}, interval_slots=19, start_ms=2_000, enabled=false}}") == []
+
+
+@pytest.mark.parametrize(
+    ("keys", "is_warned"),
+    [
+        ("write_ms=18_000", False),
+        ("write_ms=19_000", True),
+        ("write_ms=19_000, cancel_ms=9_000", True),
+        ("write_ms=19_000, cancel_ms=9_000, cancels=1", False),
+        ("write_ms=9_000, writes=0", True),
+        ("write_ms=19_000, ttl_slots=18", False),
+    ],
+)
+def test_watchers_of_values_that_change_late_are_named(keys, is_warned):
+    late = f'workload.late={{kind="watchers", actors=1, start_ms=2_000, {keys}}}'
+
+    assert late_names(late) == ["late"] * is_warned
+
+
+def test_a_storm_that_governance_may_cancel_is_named_only_alone():
+    council = 'workload.council={kind="governance", actions=[{do="cancel", at_ms=9_000, workload="late"}]}'
+    late = f'workload.late={{kind="storm", {STORM}, first_slot=21}}'
+
+    assert late_names(council, late) == []
+    assert late_names(council, late, "workload.council.enabled=false") == ["late"]
+    assert late_names(council, late, "workload.pulse.interval_slots=21") == ["pulse", "late"]
+
+
+def test_a_run_until_its_timers_are_drained_has_no_late_ones():
+    late = f'workload.late={{kind="storm", {STORM}, first_slot=21}}'
+
+    assert late_names(late, "run.until_drained=true") == []
+
+
+def test_a_late_storm_is_counted_in_heights_where_the_chain_is():
+    """Twenty blocks of half a second are ten slots."""
+    late, fast = f'workload.late={{kind="storm", {STORM}, first_slot=11}}', "chain.block_interval_ms=500"
+
+    assert late_names(late, fast) == ["late"]
+    assert late_names(late, fast, 'chain.timebase="height"') == []
+
+
+def test_the_time_after_the_last_fault_belongs_to_the_run():
+    """Its blocks come without a goal."""
+    late = f'workload.late={{kind="storm", {STORM}, first_slot=40}}'
+    cut = 'faults.cut={kind="partition", groups=[[0, 1], [2, 3]], start_ms=1_000, stop_ms=21_000}'
+
+    assert late_names(late) == ["late"]
+    assert late_names(late, cut) == []
