@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, assert_never
+from typing import TypeAlias, assert_never, cast
 
 import msgspec
 
@@ -43,7 +43,7 @@ from validators.mempool.gossip import Gossip, Verified
 from validators.mempool.pool import Pooled
 from validators.outbox import Outbox
 from validators.pruning import PRUNING_VIEWS, JournalPruner, PruneDue
-from validators.recovery import RepairLog, StateBase, reopen_consensus, reopen_state
+from validators.recovery import Adopted, Recovered, RepairLog, StateBase, reopen_consensus, reopen_state
 from validators.settings import ValidatorFactory, ValidatorSettings
 from validators.state import Snapshot
 from validators.stats import BROKEN, DISK, ValidatorCounts
@@ -51,14 +51,10 @@ from validators.storage import BlockFile, Disk, DiskError, FinalizedLog, Journal
 from validators.sync.serving import Answer
 from validators.sync.snapshots import Checked
 
-
-class _Recovered(NamedTuple): ...
-
-
-class _Adopted(NamedTuple):
-    """The state has been reopened after a peer's snapshot at `digest` was written."""
-
-    digest: bytes
+Work: TypeAlias = (
+    SyncPoint | Received | BlockArrived | ExecutionOver | Verified | Answer | Checked | PruneDue | Recovered | Adopted
+)
+"""All that a validator gives its port to work on, as it comes back when its time is over."""
 
 
 class Validator:
@@ -226,13 +222,13 @@ class Validator:
 
     def _recover(self) -> None:
         self._block_file.load()
-        self._reopen(_Recovered())
+        self._reopen(Recovered())
         make = partial(self._make_consensus, self.application.engine.genesis_digest)
         self._consensus, self._counts.observes = reopen_consensus(
             self._disk, self._journal, self._journal_head, repairs=self._repairs, make=make
         )
 
-    def _reopen(self, over: "_Recovered | _Adopted") -> None:
+    def _reopen(self, over: Recovered | Adopted) -> None:
         """Make the state anew from the disk; `over` follows when that has taken its time."""
         state = reopen_state(self._log, partial(self._factory.engine, self._genesis, self._verifier), self._repairs)
         state.engine.watch(self._counts.reach)
@@ -313,9 +309,9 @@ class Validator:
         self._log.install(
             height=header.height, encoded=msgspec.msgpack.encode(StateBase(encode_header(header), snapshot))
         )
-        self._barrier.then(lambda: self._reopen(_Adopted(header_digest(header))))
+        self._barrier.then(lambda: self._reopen(Adopted(header_digest(header))))
 
-    def _go_on_from_snapshot(self, adopted: _Adopted, application: Application) -> None:
+    def _go_on_from_snapshot(self, adopted: Adopted, application: Application) -> None:
         engine = application.engine
         if engine.finalized_digest == adopted.digest:
             self._counts.snapshots_joined += 1
@@ -339,7 +335,7 @@ class Validator:
     def _handle(self, event: Inbound) -> None:
         application = self.application
         if isinstance(event, WorkDone):
-            self._handle_work(event.token, application)
+            self._handle_work(cast("Work", event.token), application)
         elif not self._is_started:
             self._port.trace(MessageRefused(event.traced_name, "recovering"))
         elif isinstance(event, Delivery):
@@ -351,7 +347,7 @@ class Validator:
         else:
             assert_never(event)
 
-    def _handle_work(self, token: object, application: Application) -> None:
+    def _handle_work(self, token: Work, application: Application) -> None:
         if isinstance(token, SyncPoint):
             self._barrier.finish(token)
         elif isinstance(token, (Received, BlockArrived)):
@@ -366,12 +362,12 @@ class Validator:
             application.join.check(token)
         elif isinstance(token, PruneDue):
             self._pruner.prune(token)
-        elif isinstance(token, _Adopted):
+        elif isinstance(token, Adopted):
             self._go_on_from_snapshot(token, application)
-        elif isinstance(token, _Recovered):
+        elif isinstance(token, Recovered):
             self._start(application)
         else:
-            raise TypeError(f"work of an unknown kind is over: {token!r}")
+            assert_never(token)
 
     def _handle_timer(self, key: object, application: Application) -> None:
         match key:

@@ -50,6 +50,16 @@ class StateBase(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fie
     snapshot: Snapshot
 
 
+class Recovered(NamedTuple):
+    """A validator has read its disk at a start: work that is over."""
+
+
+class Adopted(NamedTuple):
+    """The state has been reopened after a peer's snapshot at `digest` was written: work that is over."""
+
+    digest: bytes
+
+
 class Reopened(NamedTuple):
     """The finalized state as the disk has it: its engine, and the entries of the log that lead there."""
 
