@@ -25,7 +25,17 @@ from validators.consensus.hotstuff.messages import (
 )
 from validators.consensus.hotstuff.sealing import check_seal, encode_seal
 from validators.consensus.hotstuff.tree import JustifiedBlock, SealedTree
-from validators.consensus.interface import Append, BlockArrived, BlockRef, Built, Judge, Judged, Question, Started
+from validators.consensus.interface import (
+    Append,
+    BlockArrived,
+    BlockRef,
+    Built,
+    CorruptRecordError,
+    Judge,
+    Judged,
+    Question,
+    Started,
+)
 
 VALIDATORS = 4
 SCHEME = KeyedHashScheme(0)
@@ -258,3 +268,18 @@ def test_a_block_too_far_ahead_is_voted_for_where_its_certificate_leads():
 
     assert late.position.view == 3
     assert Judge(Question.VERIFY, blocks[2].ref, blocks[1].ref) in asked
+
+
+@pytest.mark.parametrize(
+    ("record", "named"),
+    [
+        (CastVote(vote(1, 2, bytes(32)), 1), "CastVote of view 2 is by 1, not by 0"),
+        (ViewTimeout(1, 2, genesis_certificate(GENESIS), None, b""), "ViewTimeout of view 2 is by 1, not by 0"),
+    ],
+)
+def test_a_journal_with_a_record_of_another_signer_is_refused(record, named):
+    lone = HotStuff(
+        me=0, validators=VALIDATORS, scheme=KeyedHashScheme(0), config=config_of("two-chain"), genesis=GENESIS
+    )
+    with pytest.raises(CorruptRecordError, match=named):
+        lone.replay([record])

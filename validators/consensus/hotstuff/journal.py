@@ -137,8 +137,8 @@ def _view_after(record: HotStuffRecord) -> int:
 def restore(memory: Memory, records: Sequence[HotStuffRecord], me: NodeId, floor: Commit | None) -> None:
     """Bring a fresh memory to the state of the journal; raises CorruptRecordError for what is not this validator's."""
     for record in (*([] if floor is None else [floor]), *records):
-        signer = record.vote.signer if isinstance(record, CastVote) else getattr(record, "signer", me)
-        if signer != me:
-            raise CorruptRecordError(f"{record.traced_name} of view {view_of(record)} is by {signer}, not by {me}")
+        own = record.vote if isinstance(record, CastVote) else record
+        if isinstance(own, BlockVote | ViewTimeout) and own.signer != me:
+            raise CorruptRecordError(f"{record.traced_name} of view {view_of(record)} is by {own.signer}, not by {me}")
         memory.take(record)
         memory.view = max(memory.view, _view_after(record))
