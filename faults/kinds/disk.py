@@ -1,8 +1,8 @@
 """Faults of disks: sectors that go bad, writes that go astray, operations that fail or take long."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Final
 
 from faults.coverage.required import VOTING, Cells
 from faults.injection.context import FaultContext
@@ -19,11 +19,19 @@ from faults.kinds.fields import (
     Validator,
     distinct,
     means,
+    no_repeats,
 )
 from faults.kinds.wording import join, seconds, share, who
 from network.draw import Draw
 from network.types import MILLISECOND_US
 from validators import storage
+
+_WRITES: Final[Mapping[storage.Write, str]] = {
+    "append": "appends",
+    "overwrite": "overwrites",
+    "truncate": "truncations",
+}
+"""Words for kinds of writes."""
 
 
 class DiskFault(Windowed, kw_only=True, frozen=True):
@@ -120,21 +128,25 @@ class IoErrorFault(DiskFault, tag="io-error", kw_only=True, frozen=True):
     write_ppm: Annotated[PartsPerMillion, means("Writes that fail.")] = 0
     sync_ppm: Annotated[PartsPerMillion, means("Syncs that fail.")] = 0
     files: Annotated[tuple[FileGroup, ...], means("The files whose reads and writes may fail; left out: all.")] = ()
+    writes: Annotated[tuple[storage.Write, ...], means("The kinds of writes that may fail; left out: all.")] = ()
 
     def check(self, plan: Plan) -> Iterator[Requirement]:
         is_failing = any((self.read_ppm, self.write_ppm, self.sync_ppm))
         yield "kind", is_failing, "changes nothing; give at least one of read_ppm, write_ppm and sync_ppm"
         yield "files", not (self.files and self.sync_ppm), "a sync is of all files: leave out files or sync_ppm"
+        yield "writes", not self.writes or self.write_ppm > 0, "no write fails: give write_ppm, or leave out writes"
+        yield no_repeats("writes", self.writes)
 
     def describe(self) -> str:
-        rates = (("reads", self.read_ppm), ("writes", self.write_ppm), ("syncs", self.sync_ppm))
+        writes = join([_WRITES[write] for write in self.writes]) if self.writes else "writes"
+        rates = (("reads", self.read_ppm), (writes, self.write_ppm), ("syncs", self.sync_ppm))
         failing = join([f"{share(ppm)} of {what}" for what, ppm in rates if ppm])
         failing += f" under {join(self.files)}" if self.files else ""
         end = "if it stops, it is restarted at the end"
         return f"{self.when()} {failing} on the disk of validator {self.validator} fail; {end}."
 
     def condition(self, used_bytes: int) -> storage.Condition:
-        return storage.IoErrors(self.read_ppm, self.write_ppm, self.sync_ppm, self.files)
+        return storage.IoErrors(self.read_ppm, self.write_ppm, self.sync_ppm, self.files, self.writes)
 
 
 class DiskFull(DiskFault, tag="disk-full", kw_only=True, frozen=True):

@@ -93,6 +93,14 @@ def test_a_plan_that_can_be_meant_is_accepted():
             {"kind": "io-error", "validator": 0, "sync_ppm": 9, "files": ["blocks"], **SPAN},
             "faults.it.files: a sync is of all files",
         ),
+        (
+            {"kind": "io-error", "validator": 0, "sync_ppm": 9, "writes": ["append"], **SPAN},
+            "faults.it.writes: no write fails: give write_ppm",
+        ),
+        (
+            {"kind": "io-error", "validator": 0, "write_ppm": 9, "writes": ["append", "append"], **SPAN},
+            "faults.it.writes: append is named twice",
+        ),
         ({"kind": "slow-disk", "validator": 0, **SPAN}, "faults.it.factor: changes nothing"),
         ({"kind": "wipe", "validator": 0, "at_ms": 5, "restart_ms": 5}, "faults.it.restart_ms"),
         ({**ONE_OF_EACH["edge"], "every": 2, "occurrence": 3}, "faults.it.every: occurrence and every exclude"),

@@ -24,6 +24,7 @@ from validators.storage.medium import (
     MisdirectedWrite,
     StaleRead,
     TornWrite,
+    Write,
 )
 from validators.storage.records import RecordFile
 
@@ -60,5 +61,6 @@ __all__ = [
     "StaleRead",
     "SyncPoint",
     "TornWrite",
+    "Write",
     "provision",
 ]

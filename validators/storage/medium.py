@@ -13,20 +13,34 @@ too, without which nobody could tell that anything is lost. Only bytes that a fi
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple, TypeAlias, assert_never, get_args
 
 from network.chance import Chance, below
 from network.spill import SpillingBytes
-from validators.storage.errors import DiskReadError, DiskSyncError, DiskWriteError
+from validators.storage.errors import DiskError, DiskReadError, DiskSyncError, DiskWriteError
 
 SECTOR_BYTES: Final = 512
 GUARD_BYTES: Final = 16_384
 
 JOURNAL_FILES: Final = ("journal-a", "journal-b")
 """The two copies of the vote journal, in the order in which they are appended to."""
+
+Write: TypeAlias = Literal["append", "overwrite", "truncate"]
+"""An operation that changes bytes of a file."""
+
+WRITES: Final[tuple[Write, ...]] = get_args(Write)
+
+Operation: TypeAlias = Write | Literal["read", "sync"]
+"""An operation that a disk may refuse."""
+
+_ERRORS: Final[Mapping[Operation, type[DiskError]]] = {
+    **dict.fromkeys(WRITES, DiskWriteError),
+    "read": DiskReadError,
+    "sync": DiskSyncError,
+}
 
 _MILLION: Final = 1_000_000
 _OTHER_COPY: Final = dict(zip(JOURNAL_FILES, reversed(JOURNAL_FILES), strict=True))
@@ -58,12 +72,28 @@ class MisdirectedWrite(NamedTuple):
 
 
 class IoErrors(NamedTuple):
-    """Each read, write or sync may fail; with `files` only reads and writes of these, and no sync, which is of all."""
+    """Each read, write or sync may fail; with `files` only reads and writes of these, and no sync, which is of all.
+
+    With `writes` only writes of these kinds may fail.
+    """
 
     read_ppm: int
     write_ppm: int
     sync_ppm: int
     files: tuple[str, ...] = ()
+    writes: tuple[Write, ...] = ()
+
+    def ppm_of(self, operation: Operation) -> int:
+        """Return the share of operations of a kind that fail."""
+        match operation:
+            case "read":
+                return self.read_ppm
+            case "sync":
+                return self.sync_ppm
+            case "append" | "overwrite" | "truncate":
+                return self.write_ppm if operation in (self.writes or WRITES) else 0
+            case _:
+                assert_never(operation)
 
 
 class TornWrite(NamedTuple):
@@ -141,18 +171,15 @@ class Medium:
 
     # -- what fails ----------------------------------------------------------------------------
 
-    def check(self, operation: str, name: str) -> None:
-        """Raise DiskError where this read, write or sync fails."""
+    def check(self, operation: Operation, name: str) -> None:
+        """Raise DiskError where this operation fails."""
         for active in self._active.values():
             condition = active.condition
             if not isinstance(condition, IoErrors) or not _is_about(condition, name):
                 continue
-            kinds = {"read": condition.read_ppm, "sync": condition.sync_ppm}
-            kind = operation if operation in kinds else "write"
-            if self._hits(active, f"io-error {kind}", kinds.get(kind, condition.write_ppm), name):
+            if self._hits(active, f"io-error {operation}", condition.ppm_of(operation), name):
                 active.count += 1
-                error = {"read": DiskReadError, "sync": DiskSyncError}.get(kind, DiskWriteError)
-                raise error(name, operation, "input/output error")
+                raise _ERRORS[operation](name, operation, "input/output error")
 
     def room(self, used_bytes: int, wanted_bytes: int) -> int:
         """Return the number of the wanted bytes that fit in."""
@@ -293,7 +320,7 @@ def _last_synced(file: File) -> int:
 
 
 def _is_about(condition: Condition, name: str) -> bool:
-    files: Sequence[str] = getattr(condition, "files", ())
+    files = () if isinstance(condition, TornWrite | FullDisk) else condition.files
     return not files or name.partition("-")[0] in files
 
 

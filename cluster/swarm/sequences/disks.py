@@ -104,6 +104,11 @@ def _bad_journal(draw: Draw, validators: int) -> FaultSequence:
         at_ms += draw.between(f"corrupt-journal.{place}.wait_ms", 700, 2_000)
         faults[f"crash-{place}"] = crash(node, at_ms, 200)
         at_ms += 200
+    if draw.chance("corrupt-journal.is_refused", 50):
+        # A start that cannot repair what it finds stops, and the next one finds it again.
+        writes = draw.one_of("corrupt-journal.writes", (["truncate"], ["overwrite"]))
+        refused: Plain = {"kind": "io-error", "validator": node, "write_ppm": 500_000, "writes": writes}
+        faults["refused-repairs"] = {**refused, "start_ms": bad["start_ms"], "stop_ms": bad["stop_ms"]}
     sync_us = 15_000
     if draw.chance("corrupt-journal.is_torn", 50):
         torn: Plain = {"kind": "torn-writes", "validators": [node], "start_ms": FAULTS_FROM_MS}
@@ -120,23 +125,46 @@ def disk_refusals(draw: Draw, validators: int) -> FaultSequence:
     refusal, needs_start = draw.one_of("disk-refusals.refusal", _REFUSALS)
     start_ms = draw.between("disk-refusals.start_ms", 7_500, 9_500)
     stop_ms = start_ms + draw.between("disk-refusals.for_ms", 5_000, 8_000)
+    torn: dict[str, Plain] = {}
     if refusal["kind"] == "disk-full":
         refusal = {**refusal, "spare_bytes": draw.between("disk-refusals.spare_bytes", 0, SPARE_BYTES_MAX)}
+    elif refusal == _LOG_WRITES:
+        # The finalized log is written only when a block is final, for which a run may wait long.
+        stop_ms = FAULTS_UNTIL_MS
+    elif refusal == _JOURNAL_WRITES and (writes := draw.one_of("disk-refusals.write", _JOURNAL_WRITE_KINDS)):
+        # A start overwrites and cuts what a crash has torn of a journal; pruning does as well, behind finality alone.
+        refusal = {**refusal, "write_ppm": 1_000_000, "writes": writes}
+        torn = _torn_appends(draw, node, {"start_ms": start_ms, "stop_ms": stop_ms})
     faults: dict[str, Plain] = {
-        "disk-refusals": {**refusal, "validator": node, "start_ms": start_ms, "stop_ms": stop_ms}
+        "disk-refusals": {**refusal, "validator": node, "start_ms": start_ms, "stop_ms": stop_ms},
+        **torn,
     }
     if needs_start:
         faults["refusal-crash"] = crash(node, start_ms + 100, 300)
     return FaultSequence(faults)
 
 
+def _torn_appends(draw: Draw, node: int, span: Plain) -> dict[str, Plain]:
+    """Return crashes of a validator right after appends to its journal, of which they leave a part."""
+    every = draw.between("disk-refusals.every", 2, 4)
+    crashes: Plain = {"kind": "crash-at-boundary", "validator": node, "boundary": "after-append", "every": every}
+    return {
+        "refusal-torn-writes": {"kind": "torn-writes", "validators": [node], **span},
+        "refusal-torn-crash": {**crashes, "restart_after_ms": 200, **span},
+    }
+
+
 SPARE_BYTES_MAX: Final = 12_000
 """The most room on a full disk, in bytes: so little that any file may be the first without."""
 
+_LOG_WRITES: Final[Plain] = {"kind": "io-error", "write_ppm": 1_000_000, "files": ["operations"]}
+_JOURNAL_WRITES: Final[Plain] = {"kind": "io-error", "write_ppm": 700_000, "files": ["journal"]}
+_JOURNAL_WRITE_KINDS: Final[Sequence[list[str]]] = (["truncate"], ["overwrite"], [])
+
 _REFUSALS: Final[Sequence[tuple[Plain, bool]]] = (
-    *[({"kind": "io-error", "write_ppm": 1_000_000, "files": ["operations"]}, False)] * 2,
+    *[(_LOG_WRITES, False)] * 2,
     ({"kind": "io-error", "write_ppm": 1_000_000, "files": ["blocks"]}, False),
-    ({"kind": "io-error", "write_ppm": 500_000, "files": ["journal"]}, False),
+    (_JOURNAL_WRITES, False),
     ({"kind": "io-error", "sync_ppm": 300_000}, False),
     ({"kind": "io-error", "read_ppm": 1_000_000, "files": ["operations"]}, True),
     ({"kind": "io-error", "read_ppm": 1_000_000, "files": ["journal"]}, True),

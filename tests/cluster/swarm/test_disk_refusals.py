@@ -4,7 +4,9 @@ import pytest
 
 from checker.coverage.events import DiskCells
 from cluster.swarm.generator import draw_scenario
+from cluster.swarm.pace import sooner
 from faults.kinds.disk import DiskFull, IoErrorFault
+from faults.kinds.drawing import FAULTS_UNTIL_MS
 from network.events import Event
 from validators.events import Halted
 
@@ -24,6 +26,21 @@ def test_every_operation_is_refused_on_the_files_that_it_is_about():
     assert {fault.files[0] for fault in errors if fault.read_ppm} >= {"operations", "blocks"}
     assert any(fault.sync_ppm for fault in errors)
     assert any(isinstance(fault, DiskFull) for fault in REFUSALS)
+
+
+def test_every_kind_of_write_is_refused_alone():
+    """A start overwrites and cuts a journal, and appends are refused by themselves."""
+    errors = [fault for plan in DRAWN for fault in plan.faults.values() if isinstance(fault, IoErrorFault)]
+
+    assert {fault.writes for fault in errors if fault.write_ppm} == {(), ("overwrite",), ("truncate",)}
+
+
+def test_the_finalized_log_is_refused_until_the_faults_end():
+    """It is written only when a block is final."""
+    errors = [fault for fault in REFUSALS if isinstance(fault, IoErrorFault) and fault.write_ppm]
+    ends_ms = {fault.stop_ms for fault in errors if fault.files == ("operations",)}
+
+    assert ends_ms == {sooner({"stop_ms": FAULTS_UNTIL_MS})["stop_ms"]}
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Faults of a simulated disk: each does what it says, stays where it is, and spares the last good copy."""
 
+from contextlib import nullcontext
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,6 +28,11 @@ from validators.storage import (
 )
 
 ALWAYS = 1_000_000
+WRITES = {
+    "append": lambda disk: disk.append("blocks", b"x"),
+    "overwrite": lambda disk: disk.overwrite("blocks", 0, b"x"),
+    "truncate": lambda disk: disk.truncate("blocks", 0),
+}
 HEAD = JournalHead(chain_id="calm", validator=0, public_key=b"k" * 32, epoch=0)
 
 
@@ -160,6 +167,7 @@ class TestErrors:
         [
             (IoErrors(ALWAYS, 0, 0), lambda disk: disk.read("blocks"), DiskReadError),
             (IoErrors(0, ALWAYS, 0), lambda disk: disk.append("blocks", b"x"), DiskWriteError),
+            (IoErrors(0, ALWAYS, 0), lambda disk: disk.overwrite("blocks", 0, b"x"), DiskWriteError),
             (IoErrors(0, ALWAYS, 0), lambda disk: disk.truncate("blocks", 0), DiskWriteError),
             (IoErrors(0, 0, ALWAYS), sync, DiskSyncError),
         ],
@@ -171,6 +179,13 @@ class TestErrors:
         with pytest.raises(error, match="input/output error"):
             act(disk)
         assert disk.pristine().read("blocks") == b"kept"
+
+    @pytest.mark.parametrize("write", WRITES)
+    def test_writes_of_other_kinds_do_not_fail(self, write):
+        for name, act in WRITES.items():
+            disk = disk_with(IoErrors(0, ALWAYS, 0, writes=(write,)), blocks=b"kept")
+            with pytest.raises(DiskWriteError, match=f"{write} of blocks") if name == write else nullcontext():
+                act(disk)
 
     def test_operations_on_other_files_do_not_fail(self):
         """Nor does a sync, which is of all files."""
