@@ -14,6 +14,7 @@ Keys: TypeAlias = tuple[str, ...]
 ALIASES: Final[dict[Keys, Keys]] = {
     ("planted",): ("mutants",),
     ("expect", "roads"): ("expect", "replica_modes"),
+    ("expect", "reports", "OthersLeft"): ("expect", "reports", "PeerTimeouts"),
     **{
         ("chain", "lane", key): ("chain", "calendar", key)
         for key in ("profile", "ring_size", "epoch_length", "epoch_horizon")

@@ -22,7 +22,7 @@ from validators.events import (
 
 _OF_REASON: Final = {
     "ViewExpired": HotStuffRule.LEFT_BY_EXPIRY,
-    "OthersLeft": HotStuffRule.LEFT_WITH_OTHERS,
+    "PeerTimeouts": HotStuffRule.LEFT_WITH_OTHERS,
 }
 
 

@@ -87,9 +87,9 @@ CASES = {
         "held no certificate of view 7",
     ),
     "a proposal on nothing": ([*says(7, 1, 2, 3), at(2, sends("BlockRelay", 8))], "held no certificate of view 7"),
-    "following two others": ([*says(9, 1, 2), at(2, gives_up(5, "OthersLeft")), at(2, Voted("timeout", 9, b""))], ""),
+    "following two others": ([*says(9, 1, 2), at(2, gives_up(5, "PeerTimeouts")), at(2, Voted("timeout", 9, b""))], ""),
     "following one": (
-        [*says(9, 1), at(2, gives_up(5, "OthersLeft")), at(2, Voted("timeout", 9, b""))],
+        [*says(9, 1), at(2, gives_up(5, "PeerTimeouts")), at(2, Voted("timeout", 9, b""))],
         "followed others, and 1 had said so",
     ),
     "a view that is skipped": ([at(2, gives_up(5)), at(2, Voted("timeout", 7, b""))], "its timeout names view 7"),

@@ -16,7 +16,7 @@ class GivenUp(StrEnum):
     """Reasons to give a view up."""
 
     EXPIRED = "ViewExpired"
-    JOINED = "OthersLeft"
+    JOINED = "PeerTimeouts"
 
 
 @dataclass(slots=True)
