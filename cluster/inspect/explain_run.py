@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -22,6 +23,7 @@ from checker.explain import (
 from checker.record.run_directory import RecordReader
 from checker.record.streams import Difference, first_difference, iterate_events
 from checker.results import CheckResult
+from cluster.inspect.execute_again import execute_alone, reason_of
 from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.runtime.watchdog import Watchdog
 from cluster.scenario.model import Scenario
@@ -32,9 +34,8 @@ from network.collector import rare_collections
 from network.events import events_of_type
 from validators.consensus.registry import ENGINES
 from validators.events import BlockExecuted
-from validators.execution import Block, BrokenOff, Engine, Executed, Genesis, InvalidBlockError, Transaction
+from validators.execution import Block, BrokenOff, Engine, Executed, Genesis, Transaction
 from validators.execution.blocks import header_digest
-from validators.identity import TransactionVerifier
 from validators.settings import EMPTY_LOG, RestoredLog, ValidatorFactory, make_engine
 
 REPEATS_MAX: Final = 5
@@ -198,9 +199,9 @@ class ExecutionWitness:
                 engine = factory.engine(genesis, verify_transaction, log)
             except Exception as error:
                 if is_new:
-                    self._add_genesis(node, Outcome((), b"", (), {}, (), broken=_reason_of(error)))
+                    self._add_genesis(node, Outcome((), b"", (), {}, (), broken=reason_of(error)))
                 elif log.base is None:
-                    refused = RefusedLog(node, tuple(log.operations or ()), _reason_of(error))
+                    refused = RefusedLog(node, tuple(log.operations or ()), reason_of(error))
                     self._executions.refused_logs.append(refused)
                 raise
             if is_new:
@@ -238,11 +239,7 @@ def _outcome_broken(broken: BrokenOff, keys: Iterable[bytes]) -> Outcome:
             if value is not None:
                 begun[key] = value
     transactions, error = broken.block.transactions, broken.error
-    return Outcome(transactions, b"", broken.receipts, broken.changes, (), broken=_reason_of(error), begun=begun)
-
-
-def _reason_of(error: Exception) -> str:
-    return str(error) if isinstance(error, InvalidBlockError) else f"{type(error).__name__}: {error}"
+    return Outcome(transactions, b"", broken.receipts, broken.changes, (), broken=reason_of(error), begun=begun)
 
 
 def _outcome_of(executed: Executed) -> Outcome:
@@ -262,15 +259,14 @@ def _outcome_of(executed: Executed) -> Outcome:
 def _replay(cluster: Cluster, factory: ValidatorFactory, divergence: Divergence) -> Outcome | None:
     """Execute the blocks up to one by a validator's own code in an engine that has nothing behind it."""
     found: list[Outcome] = []
-    try:
-        with factory.around():
-            engine = factory.engine(cluster.genesis, TransactionVerifier())
-            for past in divergence.past:
-                if past.block.header.height:
-                    engine.finalize(engine.execute(past.block).digest)
-            engine.on_executed = lambda executed: found.append(_outcome_of(executed))
-            engine.on_broken_off = lambda broken: found.append(_outcome_broken(broken, divergence.before))
-            engine.execute(divergence.block)
-    except Exception:  # noqa: BLE001, S110 - the code in question may break anywhere; what it came to before counts
-        pass
+    # The code in question may break anywhere; what it came to before counts.
+    with suppress(Exception):
+        execute_alone(
+            factory,
+            cluster.genesis,
+            [past.block for past in divergence.past if past.block.header.height],
+            divergence.block,
+            executed=lambda executed: found.append(_outcome_of(executed)),
+            broken_off=lambda broken: found.append(_outcome_broken(broken, divergence.before)),
+        )
     return as_changes(found[0], divergence.before) if found else None

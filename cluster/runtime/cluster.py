@@ -8,7 +8,7 @@ After a failure it is over sooner; see cluster.runtime.failures.
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 from checker.checks.context import Sample
@@ -26,7 +26,7 @@ from cluster.runtime.reexecute import ReexecutionError, reexecute
 from cluster.runtime.replicas import (
     RunMutants,
     adversaries_of,
-    factory_of,
+    factories_of,
     place_mutants,
     settings_of,
     topology_of,
@@ -51,7 +51,7 @@ from validators.execution import Engine, Executed, Genesis
 from validators.identity import journal_head
 from validators.messages import BLOCK_BYTES_MAX
 from validators.node import Validator
-from validators.settings import ValidatorFactory, sharing
+from validators.settings import ValidatorFactory
 from validators.storage import Disk, DiskHandle, SimulatedDisk, provision
 
 _HEEDED: Final = (BlockFinalized.kind, Booted.kind, Halted.kind, BlockUndone.kind, BlockRolledBack.kind)
@@ -134,11 +134,7 @@ class Cluster:
         self._adversaries = adversaries_of(self.scenario, self._keys, Chance(self.seed))
         self.disks = self._make_disks()
         self.mutants = place_mutants(self.scenario.mutants)
-        made = [factory_of(self.scenario, node, self._adversaries.get(node)) for node in range(replicas)]
-        # A mutant may change what is shared, for itself or for all.
-        own = dict(enumerate(sharing(made) if self.is_sharing and not self.scenario.mutants else made))
-        # Over the replica mode and not instead of it: a mutant keeps the apply mode of its replica.
-        own |= {node: replace(own[node], around=each.around) for node, each in self.mutants.factories.items()}
+        own = factories_of(self.scenario, self.mutants, self._adversaries, is_sharing=self.is_sharing)
         self.factories = {**own, **self.factories}
 
     @property

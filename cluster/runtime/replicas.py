@@ -19,7 +19,7 @@ from network.regions import one_way_us
 from network.topology import LinkSpec, build_topology
 from network.types import MILLISECOND_US
 from validators.consensus.registry import ENGINES
-from validators.settings import ValidatorFactory, ValidatorSettings, make_engine, make_scheme
+from validators.settings import ValidatorFactory, ValidatorSettings, make_engine, make_scheme, sharing
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -130,6 +130,24 @@ class RunMutants(NamedTuple):
     factories: Mapping[int, ValidatorFactory] = MappingProxyType({})
     of_run: AbstractContextManager[object] = nullcontext()
     idle: Callable[[], Sequence[IdleMutant]] = tuple
+
+
+def factories_of(
+    scenario: Scenario, mutants: RunMutants, adversaries: Mapping[int, Adversary], *, is_sharing: bool
+) -> dict[int, ValidatorFactory]:
+    """Return the parts of every replica: those of its mode, its adversary and its mutants.
+
+    Args:
+        scenario: The scenario.
+        mutants: Its mutants.
+        adversaries: The adversaries of its Byzantine validators.
+        is_sharing: Whether the replicas share results of pure functions.
+    """
+    made = [factory_of(scenario, node, adversaries.get(node)) for node in range(scenario.replicas)]
+    # A mutant may change what is shared, for itself or for all.
+    own = dict(enumerate(sharing(made) if is_sharing and not scenario.mutants else made))
+    # Over the replica mode and not instead of it: a mutant keeps the apply mode of its replica.
+    return own | {node: replace(own[node], around=each.around) for node, each in mutants.factories.items()}
 
 
 def place_mutants(mutants: Mapping[str, Sequence[int]]) -> RunMutants:

@@ -1,6 +1,6 @@
 """The life of each timer of a chain, followed block by block."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -21,7 +21,7 @@ from scheduler import (
     TransactionCancelled,
     TransactionFailed,
 )
-from scheduler.events import FailureCode
+from scheduler.events import BidLocked, FailureCode, TransactionScheduled
 from validators.execution import Executed
 from validators.execution.schema import TIMERS
 
@@ -48,7 +48,8 @@ class TimerLife(msgspec.Struct):
     """One timer: what it asked for, and at which heights it was scheduled, first held back, and left.
 
     `due` and `expires_at` are in the chain's timebase. `max_fee` and `tip` are what it states, in units per cycle;
-    `burned` and `tipped` what its fire cost. `exit` is empty while it waits.
+    `burned` and `tipped` what its fire cost. `deposit` are the units that it put down: a bid in escrow, or the deposit
+    of a queue's entry; both come back as it leaves, less the cost of a fire. `exit` is empty while it waits.
     """
 
     timer_id: str
@@ -62,6 +63,7 @@ class TimerLife(msgspec.Struct):
     expires_at: int
     max_fee: int = NOT_YET
     tip: int = NOT_YET
+    deposit: int = 0
     deferred_height: int = NOT_YET
     deferral: str = ""
     exit_height: int = NOT_YET
@@ -80,32 +82,48 @@ class TimerLives:
 
     def follow(self, executed: Executed) -> Iterator[TimerLife]:
         """See the next block of the chain, and yield the timers that leave in it."""
-        height = executed.header.height
-        for event in executed.events:
+        yield from self.take(executed.header.height, executed.events, executed.changes)
+
+    def take(
+        self, height: int, events: Iterable[msgspec.Struct], changes: Mapping[bytes, bytes | None]
+    ) -> Iterator[TimerLife]:
+        """See the events and the changed keys of a block, and yield the timers that leave in it."""
+        for event in events:
             if type(event) is TimerScheduled:
                 self._waiting[event.timer_id] = _scheduled(event, height)
-            elif (life := self._waiting.get(getattr(event, "timer_id", b""))) is not None:
+            elif (life := self._waiting.get(_timer_of(event))) is not None:
                 _change(life, event, height)
                 if life.exit:
                     life.exit_height = height
                     del self._waiting[bytes.fromhex(life.timer_id)]
                     yield life
-        self._read_records(executed)
+        self._read_records(changes)
 
     def waiting(self) -> Iterator[TimerLife]:
         """Yield the timers that wait, in the order in which they were scheduled."""
         yield from self._waiting.values()
 
-    def _read_records(self, executed: Executed) -> None:
+    def _read_records(self, changes: Mapping[bytes, bytes | None]) -> None:
         """Take from the timers' records what their events do not say."""
-        for key, value in executed.changes.items():
+        for key, value in changes.items():
             if value is not None and key[0] == TIMERS.code:
                 timer = msgspec.msgpack.decode(value, type=Timer)
-                life = self._waiting[timer.timer_id]
+                life = self._waiting.get(timer.timer_id)
+                if life is None:
+                    # A known bug wrote the record of a timer that has left.
+                    continue
                 life.handler = timer.handler
                 if timer.quote is not None:
                     life.max_fee = _or_not_yet(timer.quote.max_fee_per_cycle)
                     life.tip = _or_not_yet(timer.quote.max_priority_fee_per_cycle)
+
+
+def _timer_of(event: msgspec.Struct) -> bytes:
+    """Return the identifier of the timer that an event is about; empty where it is about none."""
+    if isinstance(event, TransactionScheduled):
+        return event.txn_id
+    timer_id: bytes = getattr(event, "timer_id", b"")
+    return timer_id
 
 
 def _or_not_yet(value: int | None) -> int:
@@ -132,6 +150,10 @@ def _change(life: TimerLife, event: msgspec.Struct, height: int) -> None:
             life.deferred_height, life.deferral = height, event.reason.value
         case TimerExtended() | TimerExtendedByGovernance():
             life.expires_at = event.expires_at
+        case BidLocked():
+            life.deposit = event.bid
+        case TransactionScheduled():
+            life.deposit = event.max_gas_amount * event.gas_unit_price
         case TimerTriggered():
             life.due, life.sequence = event.due, event.sequence
         case TimerFired():
