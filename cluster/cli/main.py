@@ -35,6 +35,7 @@ COMMANDS: Final = {
     "sweep": ("campaigns", "run a scenario for many seeds; go on where a killed sweep stopped"),
     "shrink": ("campaigns", "make a run that went wrong smaller, as long as it goes wrong in the same way"),
     "explain": ("records", "say why a recorded run went wrong: where, in which group, by which write, from what cause"),
+    "show": ("records", "show what a block of a recorded run did: transactions, timers, charges, events"),
     "diff": ("records", "say where two recorded runs differ first, or one and the nearest that passes"),
     "mutants": ("campaigns", "run known bugs one by one and say which check kills each, after how many seeds"),
     "scan": ("campaigns", "change the code in places that nobody chose, and say what no check notices"),
@@ -85,6 +86,7 @@ _EPILOG: Final = """examples:
   run_cluster.py run broken-refund                   a run that fails on purpose: all run a known bug
   run_cluster.py shrink runs/broken-refund-0         the smallest scenario that goes wrong in the same way
   run_cluster.py explain runs/broken-refund-0        why it went wrong: place, sides, key, timer, write, cause
+  run_cluster.py show runs/calm-0 12                 what a block did: transactions, timers, charges, events
   run_cluster.py diff runs/calm-0 runs/calm-1        where two recorded runs part
   run_cluster.py mutants --only tip-burned           run a known bug, and see which check kills it
   run_cluster.py export runs/calm-0 perfetto         runs/calm-0.pftrace, to be opened in Perfetto

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import msgspec
+
 from checker.record.run_directory import RecordReader
 from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.runtime.watchdog import Watchdog
@@ -53,9 +55,9 @@ class BlockExecution(NamedTuple):
     summary: BlockSummary | None
 
     @property
-    def events(self) -> list[object]:
+    def events(self) -> list[msgspec.Struct]:
         """The events of all receipts, in order."""
-        found: list[object] = []
+        found: list[msgspec.Struct] = []
         for receipt in self.receipts:
             found += receipt.events if isinstance(receipt, TransactionReceipt) else (receipt.event,)
         return found

@@ -21,7 +21,7 @@ from scheduler import (
     TransactionCancelled,
     TransactionFailed,
 )
-from scheduler.events import BidLocked, FailureCode, TransactionScheduled
+from scheduler.events import BidLocked, FailureCode, TimerWatches, TransactionScheduled
 from validators.execution import Executed
 from validators.execution.schema import TIMERS
 
@@ -49,7 +49,8 @@ class TimerLife(msgspec.Struct):
 
     `due` and `expires_at` are in the chain's timebase. `max_fee` and `tip` are what it states, in units per cycle;
     `burned` and `tipped` what its fire cost. `deposit` are the units that it put down: a bid in escrow, or the deposit
-    of a queue's entry; both come back as it leaves, less the cost of a fire. `exit` is empty while it waits.
+    of a queue's entry; both come back as it leaves, less the cost of a fire. It is due when one of its `watched_keys`
+    has changed, unless there are none. `exit` is empty while it waits.
     """
 
     timer_id: str
@@ -64,6 +65,7 @@ class TimerLife(msgspec.Struct):
     max_fee: int = NOT_YET
     tip: int = NOT_YET
     deposit: int = 0
+    watched_keys: int = 0
     deferred_height: int = NOT_YET
     deferral: str = ""
     exit_height: int = NOT_YET
@@ -154,8 +156,10 @@ def _change(life: TimerLife, event: msgspec.Struct, height: int) -> None:
             life.deposit = event.bid
         case TransactionScheduled():
             life.deposit = event.max_gas_amount * event.gas_unit_price
+        case TimerWatches():
+            life.watched_keys = len(event.keys)
         case TimerTriggered():
-            life.due, life.sequence = event.due, event.sequence
+            life.due, life.sequence, life.watched_keys = event.due, event.sequence, 0
         case TimerFired():
             life.used_cycles, life.used_cells = event.used_cycles, event.used_cells
             life.burned, life.tipped = event.burned, event.tip
