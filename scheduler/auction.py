@@ -166,7 +166,10 @@ class Auction:
         self._note_cells()
         self._leave_market(lane_burned)
         live = sum(count for _, count in held)
-        return self.tally.result(waiting_live=live, waiting_dead=len(self.pool) - live, lane_burned=lane_burned)
+        gone = dict.fromkeys(timer.timer_id for timer in self.gone)
+        left = [timer for timer_id, timer in self.dead.items() if timer_id not in gone]
+        dead = len(self.pool) - live
+        return self.tally.result(waiting_live=live, waiting_dead=dead, lane_burned=lane_burned, insolvent_left=left)
 
     def _note_cells(self) -> None:
         rules, lane, tally = self.pool.rules, self.lane, self.tally

@@ -152,9 +152,14 @@ class Tally:
                     self.reached.append(PhaseRule.LANE_PAUSED if is_held else _CELLS[reason])
 
     def result(
-        self, *, waiting_live: int | None = None, waiting_dead: int | None = None, lane_burned: int = 0
+        self,
+        *,
+        waiting_live: int | None = None,
+        waiting_dead: int | None = None,
+        lane_burned: int = 0,
+        insolvent_left: Iterable[Timer] = (),
     ) -> PhaseResult:
-        """Freeze the counts; a timer phase says what still waits."""
+        """Freeze the counts; a timer phase says what still waits, and which of the dead are insolvent."""
         self.reached += self._cells(waiting_dead)
         return PhaseResult(
             fired=self.fired,
@@ -173,6 +178,7 @@ class Tally:
             lane_burned=lane_burned,
             cells_burned=self.lane_cells * self.basefees.cell,
             reached=tuple(dict.fromkeys(self.reached)),
+            insolvent_left=tuple(timer.timer_id for timer in insolvent_left),
         )
 
     def _cells(self, waiting_dead: int | None) -> Iterator[RuleCell]:

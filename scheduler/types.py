@@ -236,7 +236,7 @@ class PhaseResult:
     `waiting_dead` the expired and insolvent ones beyond the GC budget; both None where the phase did not count them.
     `removed` are the timers that left without a fire. `lane_burned` and `cells_burned` are the parts of `burned` that
     are lane basefee, and for cells. `reached` are the rule cells of the phase; what the calls of its handlers reached
-    is not among them.
+    is not among them. `insolvent_left` are the identifiers of the insolvent timers in `waiting_dead`.
     """
 
     fired: int = 0
@@ -255,6 +255,7 @@ class PhaseResult:
     cells_burned: int = 0
     removed: int = 0
     reached: tuple[RuleCell, ...] = ()
+    insolvent_left: tuple[bytes, ...] = ()
 
     def then(self, later: "PhaseResult") -> "PhaseResult":
         """Return the result of both: sums, and of what waits the count that was taken last."""

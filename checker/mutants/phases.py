@@ -14,7 +14,7 @@ IN_LANE: Final = ('chain.policy="eip1559"', "chain.activation.height=1")
 
 
 def _have_no_result(run: Any) -> None:
-    run._result = PhaseResult(waiting_live=0, waiting_dead=0)  # noqa: SLF001 - a mutant may do as it likes
+    run.result = PhaseResult(waiting_live=0, waiting_dead=0)
 
 
 _skipping = partial(

@@ -1,20 +1,21 @@
 """The oldest waits of timers, by class of tip: of each block the oldest live timer that was due, and left or stays.
 
-A class is what a timer offers for its turn: nothing, a tip in units per cycle, a bid in units, or what an agent or a
-default decides block by block. Tips and bids fall into decades, so that a chain has a handful of classes.
+A timer is live until it expires, and while its payer can pay for it, as the policy of the block found it. A class is
+what a timer offers for its turn: nothing, a tip in units per cycle, a bid in units, or what an agent or a default
+decides block by block. Tips and bids fall into decades, so that a chain has a handful of classes.
 """
 
 import heapq
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final, TypeVar
 
 import msgspec
 
 from checker.record.streams import OldestWait
-from scheduler import InvalidInput, Timer
+from scheduler import InvalidInput, Timer, TimerCancelledInsufficientFunds
 from scheduler.escrow import BID, LockedBid
 from validators.execution import Executed
-from validators.execution.schema import TIMERS
+from validators.execution.schema import TIMERS, timer_key
 
 _Record = TypeVar("_Record", bound=msgspec.Struct)
 
@@ -65,19 +66,30 @@ class OldestWaits:
         """See the next block of the chain; return the oldest wait of each class that had a timer due, in its order."""
         oldest: dict[int, int] = {}
         bids = _bids(executed.changes)
+        insolvent = dict.fromkeys(map(timer_key, _insolvent(executed)))
         for key, value in executed.changes.items():
             if key[0] != TIMERS.code:
                 continue
             if value is not None and (timer := _read(value, Timer)) is not None:
                 self._take(key, timer, bids.get(timer.timer_id, 0))
-            elif (left := self._waiting.pop(key, None)) is not None and left[0] <= now <= left[2]:
+                continue
+            left = self._waiting.pop(key, None)
+            if left is not None and left[0] <= now <= left[2] and key not in insolvent:
                 oldest[left[1]] = max(oldest.get(left[1], 0), now - left[0])
-        for number, heap in self._by_due.items():
-            while heap and self._is_gone(*heap[0], number, now):
-                heapq.heappop(heap)
-            if heap and heap[0][0] <= now:
-                oldest[number] = max(oldest.get(number, 0), now - heap[0][0])
+        for number in self._by_due:
+            if (due := self._first_due(number, now, insolvent)) <= now:
+                oldest[number] = max(oldest.get(number, 0), now - due)
         return tuple(OldestWait(number, oldest[number]) for number in sorted(oldest))
+
+    def _first_due(self, number: int, now: int, insolvent: Mapping[bytes, None]) -> int:
+        """Return when the first live timer of a class is due, a time after `now` where none is due by then."""
+        heap = self._by_due[number]
+        while heap and self._is_gone(*heap[0], number, now):
+            heapq.heappop(heap)
+        if not heap or heap[0][1] not in insolvent:
+            return heap[0][0] if heap else now + 1
+        solvent = (place for place in heap if place[1] not in insolvent and not self._is_gone(*place, number, now))
+        return min(solvent, default=(now + 1, b""))[0]
 
     def _take(self, key: bytes, timer: Timer, bid: int) -> None:
         number = class_of(timer, bid)
@@ -93,6 +105,12 @@ class OldestWaits:
         """Return whether a place in a heap is no live timer's: it left, has another place, or is past its expiry."""
         place = self._waiting.get(key)
         return place is None or place[:2] != (due, number) or place[2] < now
+
+
+def _insolvent(executed: Executed) -> Iterator[bytes]:
+    """Yield the identifiers of the timers whose payers cannot pay for them: removed in the block, or left by it."""
+    yield from executed.insolvent_left
+    yield from (each.timer_id for each in executed.events if type(each) is TimerCancelledInsufficientFunds)
 
 
 def _bids(changes: Mapping[bytes, bytes | None]) -> dict[bytes, int]:

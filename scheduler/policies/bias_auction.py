@@ -173,7 +173,8 @@ class BiasAuctionInBlock(PolicyInBlock):
         for timer in state.gone:
             state.pool.discard(timer)
         self._close_window(tally, state, books)
-        return tally.result(waiting_live=live, waiting_dead=state.expired_left + len(state.dead))
+        dead = state.expired_left + len(state.dead)
+        return tally.result(waiting_live=live, waiting_dead=dead, insolvent_left=state.dead.values())
 
     def trigger(self) -> PhaseResult:
         """Trigger timers, from whose hit their wait counts (K-45), and drop the slot rows that none needs any more."""

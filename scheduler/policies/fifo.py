@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from scheduler.events import DeferralReason
+from scheduler.lifecycle import is_expired
 from scheduler.policies.policy import BlockContext, Carry, Guarantees, Policy, PolicyInBlock, Refusal
 from scheduler.rules import PhaseRule
 from scheduler.settlement import classify, max_cost
@@ -70,18 +71,20 @@ class FifoInBlock(PolicyInBlock):
         if _would_fit(tally, held[1 : 1 + LOOKED_AT]):
             tally.reached.append(PhaseRule.FIRST_BLOCKS_REST)
         _report(tally, held, classes.over_cap)
-        return tally.result(
-            waiting_live=len(held) + len(classes.over_cap), waiting_dead=len(classes.dead) - len(dead) + unpaid
-        )
+        left = classes.dead[len(dead) :]
+        insolvent = [timer for timer in left if not is_expired(timer, block.moment.now)] + unpaid
+        live = len(held) + len(classes.over_cap)
+        return tally.result(waiting_live=live, waiting_dead=len(left) + len(unpaid), insolvent_left=insolvent)
 
 
-def _fire(tally: Tally, candidates: Sequence[Timer]) -> tuple[int, int]:
+def _fire(tally: Tally, candidates: Sequence[Timer]) -> tuple[int, list[Timer]]:
     """Take candidates into the lane strictly in order; the first that does not fit blocks the rest (Q-30).
 
     Returns:
-        How many had their attempt, and how many of these could neither pay nor be removed.
+        How many had their attempt, and those of them that could neither pay nor be removed.
     """
-    config, attempted, unpaid = tally.config, 0, 0
+    unpaid: list[Timer] = []
+    config, attempted = tally.config, 0
     for timer in candidates:
         # By the limit and not the use, and the first that does not fit stops the rest: small timers never pass a large
         # one.
@@ -99,7 +102,7 @@ def _fire(tally: Tally, candidates: Sequence[Timer]) -> tuple[int, int]:
             tally.reached.append(PhaseRule.INSOLVENT_AT_TURN)
             tally.destroy(timer, required, available)
         else:
-            unpaid += 1
+            unpaid.append(timer)
     return attempted, unpaid
 
 

@@ -41,7 +41,7 @@ def fire_before_cleaning_up(monkeypatch):
         held = classes.candidates[attempted:]
         fifo._report(counts, held, classes.over_cap)
         waiting_live = len(held) + len(classes.over_cap)
-        return counts.result(waiting_live=waiting_live, waiting_dead=len(classes.dead) - len(dead) + unpaid)
+        return counts.result(waiting_live=waiting_live, waiting_dead=len(classes.dead) - len(dead) + len(unpaid))
 
     monkeypatch.setattr(fifo.FifoInBlock, "run", run_phase)
 
@@ -57,7 +57,7 @@ def let_others_pass_the_head_of_the_line(monkeypatch):
     def fire_each(counts, candidates):
         # Each on its own: one that does not fit stops no other timer.
         attempts = [fire(counts, [timer]) for timer in candidates]
-        return sum(attempted for attempted, _ in attempts), sum(unpaid for _, unpaid in attempts)
+        return sum(attempted for attempted, _ in attempts), [timer for _, unpaid in attempts for timer in unpaid]
 
     monkeypatch.setattr(fifo, "_fire", fire_each)
 

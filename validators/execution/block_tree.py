@@ -62,7 +62,8 @@ class Executed:
 
     `receipts` and `operations` are encoded; `changes` maps each key whose value differs from the parent's to the new
     value, None where it was deleted. `batch` is the one it was executed in, which may be dead. `phases` is the
-    ledger of the block's phases, `reached` the rule cells that it reached.
+    ledger of the block's phases, `reached` the rule cells that it reached, `insolvent_left` the identifiers of the
+    timers that it left although their payers cannot pay for them.
     """
 
     block: Block
@@ -76,6 +77,7 @@ class Executed:
     changes: dict[bytes, bytes | None]
     phases: tuple[PhaseEntry, ...] = ()
     reached: tuple[RuleCell, ...] = ()
+    insolvent_left: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -308,6 +308,7 @@ class Engine:
                 changes=dict(batch.changes),
                 phases=tuple(run.phases),
                 reached=run.reached(),
+                insolvent_left=run.result.insolvent_left,
             )
             # Before the roots are compared: observers have to see executions that end in a refusal, too.
             self.on_executed(executed)
@@ -321,8 +322,7 @@ class Engine:
                 batch.drop()
                 self._forget_gone(view.written_keys())
             raise
-        known = self.executed(executed.digest)
-        if known is not None:
+        if (known := self.executed(executed.digest)) is not None:
             # A leader that proposes the same again: what is built on the first one must stay alive.
             batch.drop()
             return known

@@ -117,7 +117,7 @@ class BlockRun:
         self._room_bytes = BLOCK_BYTES_MAX - BLOCK_ENVELOPE_BYTES
         self._reverted = 0
         self._tips = 0
-        self._result = PhaseResult()
+        self.result = PhaseResult()
         self._phases: tuple[BlockPhase, ...] = ()
         self._policy = self._world.policy = self._open_policy()
         self._mailbox_result = MailboxResult()
@@ -238,11 +238,11 @@ class BlockRun:
 
     def _count_done(self) -> tuple[int, int]:
         """Return the number of timers that the block fired and removed so far."""
-        return self._result.fired, self._result.removed
+        return self.result.fired, self.result.removed
 
     def _book(self, result: PhaseResult) -> None:
         """Add the result of a phase to the block's, and record its events."""
-        self._result = total = self._result.then(result)
+        self.result = total = self.result.then(result)
         assert total.lane_cycles <= self._lane_cycles_max, "the execution lane's budget is hard"
         assert total.gc_cycles <= self._config.gc_cycles_per_block, "the GC lane's budget is hard"
         self._record_events(result.events)
@@ -359,10 +359,10 @@ class BlockRun:
         return Room(genesis.block_cycles - self._cycles - fires[0], genesis.block_cells - self._cells - fires[1])
 
     def _lane_used(self) -> tuple[int, int]:
-        return self._result.lane_cycles, self._result.lane_cells
+        return self.result.lane_cycles, self.result.lane_cells
 
     def _summarize(self) -> BlockSummary:
-        result = self._result
+        result = self.result
         live, dead = result.waiting_live, result.waiting_dead
         assert live is not None, "the timer phase of every policy counts the live timers that wait"
         assert dead is not None, "the timer phase of every policy counts the dead timers that wait"

@@ -29,9 +29,10 @@ def scanned(chain):
     has_quote = any(timer.quote is not None for timer in timers_of(chain))
     for executed in chain:
         now, oldest = executed.header.slot, {}
-        left = list(lives.follow(executed))
+        left = [life for life in lives.follow(executed) if life.exit != "insolvent"]
+        insolvent = {timer_id.hex() for timer_id in executed.insolvent_left}
         for life in (*left, *lives.waiting()):
-            if life.due <= now <= life.expires_at:
+            if life.due <= now <= life.expires_at and life.timer_id not in insolvent:
                 number = (LEFT_OPEN if has_quote else NO_TIP) if life.tip == NOT_YET else NO_TIP
                 number = TIPS + len(str(life.tip)) - 1 if life.tip > 0 else number
                 oldest[number] = max(oldest.get(number, 0), now - life.due)
@@ -50,6 +51,8 @@ def timers_of(chain):
         ("congestion", ("run.until_height=16",)),
         ("cancel-flood", ()),
         ("lane-triggers", ()),
+        ("insolvency-storm", ()),
+        ("storm-under-auction", ()),
     ],
 )
 def test_a_scan_of_all_timers_finds_the_same(name, settings):
@@ -58,6 +61,28 @@ def test_a_scan_of_all_timers_finds_the_same(name, settings):
 
     assert followed == scanned(chain)
     assert sum(map(len, followed)) > len(chain) // 2
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("insolvency-storm", ()),
+        ("storm-under-auction", ()),
+        ("insolvency-storm", ("chain.policy=bias-auction", "chain.timers.gc_cycles_per_block=50_000")),
+    ],
+)
+def test_live_timers_are_those_that_the_block_counts_as_live(name, settings):
+    """A payer that cannot pay leaves its timers dead, however long they have waited."""
+    lives, insolvent = TimerLives(), 0
+    for executed in chain_of(name, *settings):
+        left = {timer_id.hex() for timer_id in executed.insolvent_left}
+        list(lives.follow(executed))
+        now, insolvent = executed.header.slot, insolvent + len(left)
+        waiting = [life.timer_id for life in lives.waiting() if life.due <= now <= life.expires_at]
+
+        assert left <= set(waiting)
+        assert len([timer_id for timer_id in waiting if timer_id not in left]) == executed.summary.waiting_live
+    assert insolvent > 0
 
 
 @pytest.mark.parametrize(
