@@ -16,7 +16,7 @@ from faults.kind_registry import kind_of
 from faults.kinds.base import Fault
 from faults.kinds.byzantine import Byzantine
 from faults.kinds.registry import FAULTS
-from faults.plan import PlanError, all_over_ms, byzantine_validators, check_plan, resolve_regions
+from faults.plan import PlanError, all_over_ms, byzantine_validators, check_plan, resolve_validators
 
 __all__ = [
     "FAULTS",
@@ -38,5 +38,5 @@ __all__ = [
     "byzantine_validators",
     "check_plan",
     "kind_of",
-    "resolve_regions",
+    "resolve_validators",
 ]

@@ -148,8 +148,8 @@ def true_again_ms(clocks: Sequence[Placed], validators: int, byzantine: int = 0)
     return again_ms
 
 
-def resolve_regions(faults: Mapping[str, Fault], regions: Sequence[Region]) -> dict[str, Fault]:
-    """Return a plan that names the validators of its regions instead; ``regions`` has that of each validator.
+def resolve_validators(faults: Mapping[str, Fault], regions: Sequence[Region], validators: int) -> dict[str, Fault]:
+    """Return a plan that names validators by number where it named regions or none; ``regions`` has each one's.
 
     Raises:
         PlanError: No validator is in a region that the plan names.
@@ -157,7 +157,7 @@ def resolve_regions(faults: Mapping[str, Fault], regions: Sequence[Region]) -> d
     resolved = {}
     for name, fault in faults.items():
         try:
-            resolved[name] = fault.resolved(regions)
+            resolved[name] = fault.resolved(regions, validators)
         except ValueError as error:
             raise PlanError(f"faults.{name}.regions", str(error)) from error
     return resolved

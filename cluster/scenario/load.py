@@ -20,7 +20,7 @@ from cluster.scenario.plugins import PluginError, load_plugins
 from cluster.scenario.rules import check_scenario, unused_times
 from cluster.scenario.sections.chain import ChainSection, parameters_section
 from cluster.scenario.toml_file import UnreadableError, parse_toml, read_toml
-from faults import PlanError, resolve_regions
+from faults import PlanError, resolve_validators
 from faults.nearest import did_you_mean
 from scheduler import POLICIES, InvalidInput
 from validators.consensus.registry import ENGINES
@@ -90,7 +90,7 @@ def _plugins_of(raw: object) -> tuple[str, ...]:
 
 def _resolve(scenario: Scenario) -> Scenario:
     """Write out the defaults that depend on other keys."""
-    faults = resolve_regions(scenario.faults, scenario.network.regions)
+    faults = resolve_validators(scenario.faults, scenario.network.regions, scenario.cluster.validators)
     plugins = canonical_names(scenario.plugins)
     # The tables of its own engine are in it by now, and a record runs on no other one.
     return msgspec.structs.replace(scenario, faults=faults, plugins=plugins, for_engine={})

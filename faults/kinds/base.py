@@ -145,8 +145,16 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="
         """Return how far ahead of true time the fault puts a clock at most."""
         return 0
 
-    def resolved(self, regions: Sequence[Region]) -> Self:
-        """Return the fault with validators instead of regions; raises ValueError for a region without any."""
+    def resolved(self, regions: Sequence[Region], validators: int) -> Self:
+        """Return the fault with validators by number in the place of regions, and of none where none stands for all.
+
+        Args:
+            regions: The region of each validator, if `[network]` has any.
+            validators: The number of validators.
+
+        Raises:
+            ValueError: A region is without a validator.
+        """
         return self
 
     def moments(self) -> int:

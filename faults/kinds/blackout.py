@@ -21,14 +21,17 @@ from network.types import MILLISECOND_US
 class Blackout(Outage, tag="blackout", kw_only=True, frozen=True):
     """Cut the power of validators in one instant; they come back at one later time, or ``restart_every_ms`` apart.
 
-    ``regions`` of ``[network]`` stand for those who are there.
+    ``regions`` of ``[network]`` stand for those who are there. Without ``validators`` and ``regions`` all are hit.
     """
 
     counts: ClassVar[str] = "validators that are back"
     cells: ClassVar[Cells] = (*VERIFYING, ("voted", "leader"))
     reaches: ClassVar[tuple[Part, ...]] = ("power",)
 
-    validators: Annotated[tuple[Validator, ...], means("The validators, in the order of their return.")] = ()
+    validators: Annotated[
+        tuple[Validator, ...],
+        means("The validators, in the order of their return; left out, without `regions` too: all."),
+    ] = ()
     regions: Annotated[
         tuple[Region, ...],
         means("And all whom `network.regions` puts there; the resolved scenario names them instead."),
@@ -49,18 +52,18 @@ class Blackout(Outage, tag="blackout", kw_only=True, frozen=True):
         """Return its time up to the restart of one validator."""
         return self.at_ms, dict(self.restarts_ms())[node]
 
-    def resolved(self, regions: Sequence[Region]) -> Self:
-        """Return the blackout with the validators of its regions; raises ValueError for a region without any."""
+    def resolved(self, regions: Sequence[Region], validators: int) -> Self:
+        """Return the blackout with its validators by number; raises ValueError for a region without any."""
+        if not self.validators and not self.regions:
+            return msgspec.structs.replace(self, validators=tuple(range(validators)))
         for region in self.regions:
             if region not in regions:
                 known = ", ".join(dict.fromkeys(regions)) or "none"
                 raise ValueError(f"no validator is in {region}; network.regions has {known}")
         there = [node for node, region in enumerate(regions) if region in self.regions]
-        validators = tuple(dict.fromkeys((*self.validators, *there)))
-        return msgspec.structs.replace(self, validators=validators, regions=())
+        return msgspec.structs.replace(self, validators=tuple(dict.fromkeys((*self.validators, *there))), regions=())
 
     def check(self, plan: Plan) -> Iterator[Requirement]:
-        yield "validators", bool(self.validators), "names no validator; give at least one"
         yield distinct("validators", self.validators)
 
     def describe(self) -> str:

@@ -71,7 +71,6 @@ def test_a_plan_that_can_be_meant_is_accepted():
         ({"kind": "partition", "groups": [[0], [0]], "start_ms": 1, "stop_ms": 5}, "faults.it.groups"),
         ({"kind": "crash", "validator": 9, "at_ms": 1, "restart_ms": 5}, "faults.it: unknown validator 9"),
         ({"kind": "crash", "validator": 1, "at_ms": 5, "restart_ms": 1}, "faults.it.restart_ms"),
-        ({"kind": "blackout", "validators": [], "at_ms": 1, "restart_ms": 5}, "faults.it.validators"),
         ({"kind": "links", "stop_ms": 5, "between": [[2, 2]]}, "faults.it.between"),
         ({"kind": "links", "stop_ms": 5, "between": [[0, 4]], "loss_ppm": 1}, "faults.it: unknown validator 4"),
         ({"kind": "links", "stop_ms": 5}, "faults.it.kind: changes nothing"),

@@ -130,6 +130,14 @@ def test_regions_of_a_blackout_stand_for_those_who_are_there():
     assert (dark.validators, dark.regions) == ((1, 0, 2), ())
 
 
+@pytest.mark.parametrize("validators", ["", "validators=[], "])
+def test_a_blackout_that_names_nobody_hits_all_validators(validators):
+    hit = 'faults.it={kind="blackout", %sat_ms=3_000, restart_ms=5_000}'
+    named, unnamed = (load_scenario("followers", (hit % each,)) for each in ("validators=[0, 1, 2, 3], ", validators))
+
+    assert encode_scenario(unnamed) == encode_scenario(named)
+
+
 @pytest.mark.parametrize(
     ("regions", "known"),
     [("[]", "network.regions has none"), ('["osaka", "osaka", "tokyo", "osaka"]', "network.regions has osaka, tokyo")],
