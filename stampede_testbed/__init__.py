@@ -12,10 +12,30 @@ call these functions in a thread.
 Public names stand here; modules with an underscore and `_app` can change with every version.
 """
 
-from stampede_testbed._child import run, sweep
-from stampede_testbed._errors import BadInputError, EnvironmentFailedError, StampedeError
-from stampede_testbed._results import CheckReport, CodeIdentity, FailedSeed, RunResult, SweepResult
-from stampede_testbed._version import __version__
+import os
+import sys
+
+
+def _leave_current_folder() -> None:
+    """Take the current folder off the path, where `python -m stampede_testbed` has put it first.
+
+    A `json.py` or `trio.py` there is not ours to run: before the first import that is not built into the interpreter.
+    """
+    module = sys.orig_argv[-len(sys.argv)].removesuffix(".__main__") if sys.argv[:1] == ["-m"] else ""
+    if module in (__name__, f"-m{__name__}") and not sys.flags.safe_path:
+        try:
+            sys.path.remove(os.getcwd())  # noqa: PTH109 - pathlib is imported from there
+        except (OSError, ValueError):
+            # A folder that is gone is on no path.
+            return
+
+
+_leave_current_folder()
+
+from stampede_testbed._child import run, sweep  # noqa: E402 - see above
+from stampede_testbed._errors import BadInputError, EnvironmentFailedError, StampedeError  # noqa: E402
+from stampede_testbed._results import CheckReport, CodeIdentity, FailedSeed, RunResult, SweepResult  # noqa: E402
+from stampede_testbed._version import __version__  # noqa: E402
 
 __all__ = [
     "BadInputError",

@@ -23,6 +23,9 @@ COMMAND: Final = "stampede"
 PACKAGE: Final = "stampede_testbed"
 """The package that provides that command."""
 
+CHILD_FLAGS: Final = ("-P",)
+"""Flags of the interpreter in every child process: the current folder is not searched for modules."""
+
 
 def program_name() -> str:
     """Return the name of the command that this process runs."""
@@ -45,6 +48,6 @@ def module_process(
     """
     path = os.pathsep.join(filter(None, [str(PROJECT_ROOT), os.environ.get("PYTHONPATH")]))
     return {
-        "args": [python, "-P", "-m", module, *arguments],
+        "args": [python, *CHILD_FLAGS, "-m", module, *arguments],
         "env": {**os.environ, "PYTHONHASHSEED": str(hash_seed), "PYTHONPATH": path},
     }

@@ -7,6 +7,7 @@ task that it is at work on is broken off by an exception, so that every director
 """
 
 import multiprocessing
+import multiprocessing.util
 import os
 import signal
 import threading
@@ -18,9 +19,10 @@ from itertools import islice
 from multiprocessing import parent_process
 from multiprocessing.connection import Connection, wait
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from checker.record.fingerprint import this_code
+from checker.record.program import CHILD_FLAGS
 from cluster.campaign.results_db import SeedResult
 from cluster.campaign.tasks import Task, broken_result, run_task
 from network.interrupts import interrupts_held
@@ -33,6 +35,18 @@ GRACE_SECONDS: Final = 0.5
 
 _CONTEXT: Final = multiprocessing.get_context("spawn")
 """Spawned, not forked: a worker that inherits nothing can share nothing."""
+
+_UTIL: Final[Any] = multiprocessing.util
+_parents_flags: Final[Callable[[], list[str]]] = _UTIL._args_from_interpreter_flags  # noqa: SLF001 - see below
+
+
+def _childrens_flags() -> list[str]:
+    """Return the flags of the interpreter in the processes that `multiprocessing` starts."""
+    return [*_parents_flags(), *CHILD_FLAGS]
+
+
+# It has no other way to name flags. PYTHONSAFEPATH is not seen by an interpreter that ignores its environment (-E).
+_UTIL._args_from_interpreter_flags = _childrens_flags  # noqa: SLF001 - its private name, in each Python that is supported
 
 
 class Workers:

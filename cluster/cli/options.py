@@ -11,7 +11,7 @@ from typing import Final, NoReturn
 
 import msgspec
 
-from checker.record.program import PACKAGE, SCRIPT, program_name
+from checker.record.program import CHILD_FLAGS, PACKAGE, SCRIPT, program_name
 
 EXIT_USAGE: Final = 2
 EXIT_INCONCLUSIVE: Final = 3
@@ -202,7 +202,7 @@ def command_line(arguments: Sequence[str]) -> str:
     """Return what to paste into a shell to give these arguments to this program."""
     script = Path(sys.argv[0] or SCRIPT)
     if script.parent.name == PACKAGE:
-        return shlex.join([sys.executable, "-m", PACKAGE, *arguments])
+        return shlex.join([sys.executable, *CHILD_FLAGS, "-m", PACKAGE, *arguments])
     return shlex.join([sys.executable, str(script if script.exists() else SCRIPT), *arguments])
 
 
