@@ -61,17 +61,20 @@ class AptosConfig(Parameters, frozen=True, array_like=True, forbid_unknown_field
         means("Entries run before the transactions of a block (`before`), or among them by price (`price`)."),
     ] = "price"
     charge: Annotated[
-        Literal["others", "maximum"],
-        means("An entry pays its own price (`maximum`), or the others' highest if that is less (`others`)."),
-    ] = "others"
+        Literal["second_price", "maximum"],
+        means("An entry pays its own price (`maximum`), or the others' highest if that is less (`second_price`)."),
+    ] = "second_price"
     expiry: Annotated[
-        Literal["apart", "counted", "at_run"],
-        means("Expired entries leave apart, counted in `ready_limit` (`counted`), or at their turn (`at_run`)."),
-    ] = "apart"
+        Literal["own_limit", "counted", "at_run"],
+        means(
+            "Expired entries leave under a limit of their own (`own_limit`), within `ready_limit` (`counted`), "
+            "or at their turn (`at_run`)."
+        ),
+    ] = "own_limit"
     time_unit_ms: Annotated[int, means("The unit in which ages of entries are counted.")] = 1
     ready_limit: Annotated[int, means("Entries that run in a block.")] = 100
     expiry_ms: Annotated[int, means("The age at which an entry expires; 0: never.")] = 10_000
-    expire_limit: Annotated[int, means("With `expiry` `apart`: expired entries that leave in a block.")] = 200
+    expire_limit: Annotated[int, means("With `expiry` `own_limit`: expired entries that leave in a block.")] = 200
     cancel_lead_ms: Annotated[
         int, means("An entry can be cancelled up to this long before its time; 0: until it runs.")
     ] = 0

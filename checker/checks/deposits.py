@@ -85,7 +85,7 @@ class QueueDeposits(Check):
         counts: Mapping[str, int] = next((entry.counts for entry in block.phases if entry.phase == "prologue"), {})
         self.require("deposits" in counts, block, "the prologue does not say what the deposit account holds")
         fired = counts.get("fired", 0)
-        if fired and own.charge == "others":
+        if fired and own.charge == "second_price":
             # Runs that pay at the end of the block say nothing that ends the prologue's events.
             return
         expected = self._after_exits(block, counts.get("removed", 0) + fired)

@@ -87,7 +87,7 @@ class QueuePhase(TimerPhase):
         """Remove expired entries as far as the switch says, and return those that are ready."""
         queue, config = self.queue, self.queue.config
         dues = queue.dues(self.present.now)
-        if config.expiry == "apart":
+        if config.expiry == "own_limit":
             gone = list(islice(queue.in_order([due for due in dues if queue.is_expired(due)]), config.expire_limit))
             live = [due for due in dues if not queue.is_expired(due)]
             chosen = list(islice(queue.in_turn_order(live), config.ready_limit))
@@ -184,7 +184,7 @@ class QueuePhase(TimerPhase):
     def run(self) -> None:
         """Charge what the whole block's prices decide, and report those that wait."""
         self.queue.is_collected = True
-        if self.queue.config.charge == "others":
+        if self.queue.config.charge == "second_price":
             self._charge_by_others()
         self._report_waiting()
         self.queue.end_block(self.present.now)

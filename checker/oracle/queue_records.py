@@ -22,8 +22,8 @@ class QueueConfig(NamedTuple):
 
     profile: str = "aip"
     position: str = "price"
-    charge: str = "others"
-    expiry: str = "apart"
+    charge: str = "second_price"
+    expiry: str = "own_limit"
     time_unit_ms: int = 1
     ready_limit: int = 100
     expiry_ms: int = 10_000
@@ -65,8 +65,8 @@ def _is_bool(field: object) -> bool:
 
 
 _RULES: Final[Sequence[FieldRule]] = (
-    *(one_of("aip", "early", "latest"), one_of("price", "before"), one_of("others", "maximum")),
-    *(one_of("apart", "counted", "at_run"), whole(1), whole(1), whole(), whole(1), whole()),
+    *(one_of("aip", "early", "latest"), one_of("price", "before"), one_of("second_price", "maximum")),
+    *(one_of("own_limit", "counted", "at_run"), whole(1), whole(1), whole(), whole(1), whole()),
     *(one_of("none", "token"), _is_bool, whole(), whole(), whole(1), whole(), whole(1), whole(1)),
     *(whole(1, 1_024), _is_bool, one_of("key", "price"), one_of("time", "blocks"), whole()),
 )

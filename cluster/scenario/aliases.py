@@ -22,7 +22,14 @@ ALIASES: Final[dict[Keys, Keys]] = {
 }
 """Old places of keys with their new ones."""
 
+_FORMER_CHARGES: Final = {"others": "second_price"}
+_FORMER_EXPIRIES: Final = {"apart": "own_limit"}
+
 VALUES: Final[dict[Keys, dict[str, str]]] = {
+    ("chain", "policy_parameters", "charge"): _FORMER_CHARGES,
+    ("chain", "policy_parameters", "expiry"): _FORMER_EXPIRIES,
+    ("workload", "*", "actions", "*", "set", "system:aptos:charge"): _FORMER_CHARGES,
+    ("workload", "*", "actions", "*", "set", "system:aptos:expiry"): _FORMER_EXPIRIES,
     ("workload", "*", "kind"): {"edge-cases": "boundary-cases"},
     ("faults", "*", "kind"): {"dishonest": "byzantine"},
     ("faults", "*", "manner"): {"jammed": "held", "slowed": "delayed"},
@@ -36,7 +43,7 @@ VALUES: Final[dict[Keys, dict[str, str]]] = {
     },
     ("expect", "fails"): FORMER_NAMES,
 }
-"""Old values with their new ones, by the key that has them; `*` is any name."""
+"""Old values with their new ones, by the key that has them; `*` is any name, or any place of a list."""
 
 _REPORTED: Final[dict[str, None]] = {}
 """Lines that this process has printed."""
@@ -98,8 +105,8 @@ def _with_new_values(value: Any, key: Keys, names: Mapping[str, str], report: Ca
         first, rest = key[0], key[1:]
         found = {name: _with_new_values(value[name], rest, names, report) for name in value if first in {name, "*"}}
         return value | found if any(found[name] is not value[name] for name in found) else value
-    if not key and isinstance(value, list | tuple):
-        renamed = [_with_new_values(each, (), names, report) for each in value]
+    if isinstance(value, list | tuple) and (not key or key[0] == "*"):
+        renamed = [_with_new_values(each, key[1:], names, report) for each in value]
         return renamed if renamed != list(value) else value
     if not key and isinstance(value, str) and value in names:
         report(f"{value} is now called {names[value]}; the next release will not know the old name")

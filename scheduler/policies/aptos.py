@@ -69,7 +69,7 @@ class Aptos(Policy):
         """Return what the queue promises: its runs share the block's limits, and what leaves needs no GC lane."""
         if not isinstance(own, AptosConfig):
             return Guarantees(shares_block=True, has_gc_lane=False)
-        bound = own.expire_limit if own.expiry == "apart" else None
+        bound = own.expire_limit if own.expiry == "own_limit" else None
         return Guarantees(shares_block=True, has_gc_lane=False, returns_ids=not own.counts_ids, dead_per_block=bound)
 
     def phases(self, own: Parameters | None) -> tuple[BlockPhase, ...]:
@@ -174,7 +174,7 @@ class AptosInBlock(CallsInBlock):
     def _take_ready(self, tally: Tally) -> list[Timer]:
         """Remove what has expired, within its bound, and return the entries that may run in this block."""
         limit, live_due = self.own.ready_limit, self.first_live_due()
-        if self.own.expiry == "apart":
+        if self.own.expiry == "own_limit":
             expired = list(islice(self._before(live_due), self.own.expire_limit))
             ready = list(islice(self._queue.in_turn(live_due), limit))
         else:

@@ -20,8 +20,8 @@ NARROW = {"max_cells_per_fire": 600, "max_cycles_per_fire": 60_000, "max_timers_
 GREAT = 2**63 - 1
 QUEUE_VALUES = {
     "position": st.sampled_from(["price", "before"]),
-    "charge": st.sampled_from(["others", "maximum"]),
-    "expiry": st.sampled_from(["apart", "counted", "at_run"]),
+    "charge": st.sampled_from(["second_price", "maximum"]),
+    "expiry": st.sampled_from(["own_limit", "counted", "at_run"]),
     "time_unit_ms": st.sampled_from([1, 100, 700]),
     "ready_limit": st.sampled_from([1, 2, 5, 100]),
     "expiry_ms": st.sampled_from([0, 1, 2_000, 4_000, 10_000]),

@@ -14,8 +14,8 @@ _PROFILES: Final = ("early", "latest", "", "", "")
 
 _SWITCHES: Final[Mapping[str, Sequence[Any]]] = {
     "position": ("price", "before"),
-    "charge": ("others", "maximum"),
-    "expiry": ("apart", "counted", "at_run"),
+    "charge": ("second_price", "maximum"),
+    "expiry": ("own_limit", "counted", "at_run"),
     "time_unit_ms": (1, 100),
     "cancel_lead_ms": (0, 2_000),
     "authorization": ("none", "token", "token"),
@@ -45,7 +45,7 @@ CHANGES: Final[Mapping[str, Sequence[Any]]] = {
     "system:aptos:cancel_lead_ms": (0, 3_000),
     "system:aptos:authorization": ("none", "token"),
     "system:aptos:shutdown_batch": (1, 4),
-    "system:aptos:charge": ("others", "maximum"),
+    "system:aptos:charge": ("second_price", "maximum"),
     "system:aptos:position": ("price", "before"),
     "system:aptos:ready_order": ("key", "price"),
 }

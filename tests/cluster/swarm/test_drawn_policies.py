@@ -25,7 +25,7 @@ STORM = {
     "bid": 7,
 }
 BEATS = {"kind": "heartbeats", "actors": 2, "gas_limit": 3_000, "bid": 7, "agent": "alarmed"}
-CHARGES = ("others", "maximum")
+CHARGES = ("second_price", "maximum")
 UNCHANGED = {
     "gba-auction": {"weight_initial"},
     # A heartbeat that may not insert again is dead from its first run on.
@@ -69,7 +69,7 @@ def test_few_seeds_of_a_policy_have_every_value_of_a_choice():
 
     assert len(chains) == 8
     assert choices == {
-        "expiry": {"apart", "counted", "at_run"},
+        "expiry": {"own_limit", "counted", "at_run"},
         "position": {"before", "price"},
         "charge": {*CHARGES},
         "expiry_by": {"time", "blocks"},

@@ -56,13 +56,13 @@ def _auction(draw: Draw) -> Guaranteed:
 
 
 def _queue(draw: Draw) -> Guaranteed:
-    expiry, limit, counts_ids = ("apart", "counted", "at_run")[draw(3)], 1 + draw(9), bool(draw(2))
+    expiry, limit, counts_ids = ("own_limit", "counted", "at_run")[draw(3)], 1 + draw(9), bool(draw(2))
     own = AptosConfig(expiry=cast("Any", expiry), expire_limit=limit, counts_ids=counts_ids)
     return own, Guarantees(
         shares_block=True,
         has_gc_lane=False,
         returns_ids=not counts_ids,
-        dead_per_block=limit if expiry == "apart" else None,
+        dead_per_block=limit if expiry == "own_limit" else None,
     )
 
 
