@@ -304,11 +304,11 @@ def _draw_parameters(draw: Draw, chain: Plain, *, has_lane: bool) -> list[Plain]
     if has_lane and draw.chance("governance.is_resizing", 75):
         sizes = {f"system:cip1:{key}": draw.one_of(f"governance.{key}", LANE_CHANGES[key]) for key in TIER_KEYS}
         actions.append({"do": "govern", "at_ms": draw.between("governance.resize_ms", 1_500, 5_000), "set": sizes})
-    for turn in range(draw.between("governance.turns", 1, 3)):
-        chosen = draw.some_of(f"governance.{turn}.keys", list(keys), draw.between(f"governance.{turn}.count", 1, 3))
-        change = {key: draw.one_of(f"governance.{turn}.{key}", keys[key]) for key in chosen}
+    for batch in range(draw.between("governance.batches", 1, 3)):
+        chosen = draw.some_of(f"governance.{batch}.keys", list(keys), draw.between(f"governance.{batch}.count", 1, 3))
+        change = {key: draw.one_of(f"governance.{batch}.{key}", keys[key]) for key in chosen}
         actions.append(
-            {"do": "govern", "at_ms": draw.between(f"governance.{turn}.govern_ms", 1_500, 8_500), "set": change}
+            {"do": "govern", "at_ms": draw.between(f"governance.{batch}.govern_ms", 1_500, 8_500), "set": change}
         )
     return actions
 

@@ -74,7 +74,7 @@ def _timeouts_for_some(draw: Draw, validators: int, views: tuple[int, int] = _EA
 def _hidden_chain(draw: Draw, validators: int) -> FaultSequence:
     """One validator gets a block late, when a view was skipped above it: a chain below the highest one is final."""
     # The first of two views of one leader, so that the one after the next is another's.
-    view = 2 * draw.between("late-chain.turn", 2, 3)
+    view = 2 * draw.between("late-chain.leader_term", 2, 3)
     # None of those whose views these are: it would be missed.
     node = (view // 2 + draw.between("late-chain.place", 2, validators - 2)) % validators
     missed = view - draw.between("late-chain.below", 0, 1)
