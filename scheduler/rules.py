@@ -220,7 +220,7 @@ class LaneRule(RuleCell):
     FUNDS_TOO_LATE = (
         "A-8",
         "A payer gets during the phase what it lacked at its start, too late for its timer.",
-        "funded-at-its-turn",
+        "funded-by-a-fire",
     )
 
 
@@ -325,22 +325,22 @@ class AptosRule(RuleCell):
 
     RAN_AHEAD = "F-10", "An entry runs ahead of a transaction of the same price or a lower one.", "aptos-storm"
     RAN_BEHIND = "F-10", "An entry runs behind the last transaction, whose price was higher.", "aptos-storm"
-    RAN_BEFORE = "Q-49", "Entries run before all transactions.", "aptos-edges"
+    RAN_BEFORE = "Q-49", "Entries run before all transactions.", "aptos-boundaries"
     PAID_OWN_PRICE = "F-6", "A run pays its own greatest price at the end of its block.", "aptos-storm"
-    PAID_LESS = "F-6", "A run pays less than its greatest price, because no other transaction pays more.", "aptos-edges"
-    PAID_LEAST = "Q-36", "A run without another transaction in its block pays the least price.", "aptos-edges"
+    PAID_LESS = "F-6", "A run pays less than its greatest price, because no other transaction pays more.", "aptos-boundaries"
+    PAID_LEAST = "Q-36", "A run without another transaction in its block pays the least price.", "aptos-boundaries"
     TIE_BY_HASH = (
         "Q-41",
         "Of two entries with one time and price the later one is ready first, by its hash.",
-        "aptos-edges",
+        "aptos-boundaries",
     )
-    READY_LIMIT_SPENT = "F-5", "An entry waits because as many are ready as a block takes.", "aptos-edges"
+    READY_LIMIT_SPENT = "F-5", "An entry waits because as many are ready as a block takes.", "aptos-boundaries"
     ROOM_TAKEN = "Q-42", "A ready entry waits because the block has no room for it beside its transactions.", UNPROMISED
-    SERVICE_STANDS = "F-12", "An entry waits because the service is not active.", "aptos-edges"
-    DEPOSIT_RETURNED = "Q-40", "An entry leaves without a run, and its whole deposit returns.", "aptos-edges"
-    PRICE_BEFORE_TIME = "K-24", "A dearer entry is taken before one that is due earlier.", "aptos-edges"
+    SERVICE_STANDS = "F-12", "An entry waits because the service is not active.", "aptos-boundaries"
+    DEPOSIT_RETURNED = "Q-40", "An entry leaves without a run, and its whole deposit returns.", "aptos-boundaries"
+    PRICE_BEFORE_TIME = "K-24", "A dearer entry is taken before one that is due earlier.", "aptos-boundaries"
     KEYS_REMOVED = "F-7", "A prologue removes the keys of what ran in the block before.", "aptos-storm"
-    EXPIRED_COUNTED = "Q-37", "An expired entry takes a place of the block's limit.", "aptos-edges"
+    EXPIRED_COUNTED = "Q-37", "An expired entry takes a place of the block's limit.", "aptos-boundaries"
     EXPIRED_AT_TURN = "Q-37", "An entry is found expired when its turn comes.", "aptos-flood"
     EXPIRED_BY_BLOCKS = "K-38", "An entry expires because too many blocks have passed.", "aptos-blocks"
     EXPIRED_WAITS = "Q-37", "More entries are expired than a block removes.", "aptos-storm"
@@ -348,7 +348,7 @@ class AptosRule(RuleCell):
     NUMBER_RAISED = "K-25", "An owner raises an authorization number.", "aptos-reschedule"
     EXPIRY_STATED = "Q-53", "An entry states an expiry of its own.", "aptos-reschedule"
     RESCHEDULED = "F-11", "A run inserts an entry.", "aptos-reschedule"
-    SENDER_WITHHELD = "K-37", "An entry runs whose handler sees no sender.", "aptos-edges"
+    SENDER_WITHHELD = "K-37", "An entry runs whose handler sees no sender.", "aptos-boundaries"
     CANCELLED_EARLY = "F-3", "A sender cancels an entry before its time.", "aptos-storm"
     CANCELLED_READY = "F-3", "A sender cancels an entry that is due.", "aptos-storm"
     PASSED_OVER = "Q-49", "A ready entry is gone when its turn comes, or the service is not active.", "aptos-storm"

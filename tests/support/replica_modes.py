@@ -38,7 +38,7 @@ OWN = (
     *((name, ()) for name in ("bias-aging", "vcg-night", "lambda-loop", "state-triggers")),
     *((name, ()) for name in ("bids-in-a-storm", "bids-after-outage", "lane-triggers")),
     *((name, ()) for name in ("aptos-day", "aptos-shutdown", "aptos-reschedule", "aptos-flood")),
-    *((name, ()) for name in ("aptos-storm", "aptos-reorg", "aptos-edges")),
+    *((name, ()) for name in ("aptos-storm", "aptos-reorg", "aptos-boundaries")),
     *(("certified-split-deep", (policy,)) for policy in (BIAS, QUEUE)),
     *(("deep-rewind", (policy,)) for policy in (BIAS, QUEUE)),
     ("outage-storm", (BIAS, *STORM)),

@@ -10,7 +10,7 @@ from scheduler import UNPROMISED, RefusalCell, Rejected, RuleCell
 
 _CALLS: Final = "deferred-calls"
 _TRIGGERS: Final = "state-triggers"
-_QUEUE: Final = "aptos-edges"
+_QUEUE: Final = "aptos-boundaries"
 _CHAINS: Final = "aptos-reschedule"
 
 

@@ -19,7 +19,7 @@ from cluster.cli.main import main
 from report.scan import ScanRow, killed_share, scan_page, scan_totals, survivor_lines
 from tests.support.scan import scan_mutant
 
-SCENARIO = "funded-at-its-turn"
+SCENARIO = "funded-by-a-fire"
 """The quickest one that reaches all of the sample."""
 
 TRIALS = list(clean_trials([], [SCENARIO]))
@@ -136,17 +136,17 @@ def test_a_mutant_that_breaks_the_test_bed_is_a_crash():
 
 def test_a_mutant_without_a_result_is_kept_for_the_next_round(tmp_path, monkeypatch):
     monkeypatch.setattr(campaign, "ROUNDS", (1,))
-    trials = list(clean_trials([], [SCENARIO, "turns-of-two"]))
+    trials = list(clean_trials([], [SCENARIO, "two-views-a-leader"]))
     with MutationScan([SAMPLE["killed-order"], SAMPLE["equivalent"]], trials, directory=tmp_path, jobs=1) as scan:
         probed = list(through(scan))
 
-    assert probed == [[SCENARIO], ["turns-of-two"]]
+    assert probed == [[SCENARIO], ["two-views-a-leader"]]
     assert [(row.status, row.tried) for row in scan.rows.values()] == [("killed", 1), ("survived", 2)]
 
 
 def test_a_mutant_that_was_tried_often_enough_has_survived(tmp_path, monkeypatch):
     monkeypatch.setattr(campaign, "ROUNDS", (1,))
-    trials = list(clean_trials([], [SCENARIO, "turns-of-two"]))
+    trials = list(clean_trials([], [SCENARIO, "two-views-a-leader"]))
     with MutationScan([SAMPLE["equivalent"]], trials, directory=tmp_path, jobs=1, tries=1) as scan:
         probed = list(through(scan))
 
