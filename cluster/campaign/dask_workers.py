@@ -89,6 +89,9 @@ class DaskWorkers:
     """
 
     def __init__(self, address: str) -> None:
+        self.under_way: list[Task] = []
+        """The tasks that the cluster had when an error ended the campaign."""
+        self._pending: dict[Any, Task] = {}
         try:
             # Takes a second, and only this command needs it.
             distributed: Any = import_module("distributed")
@@ -119,6 +122,8 @@ class DaskWorkers:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if error is not None:
+            self.under_way = list(self._pending.values())
         self._client.close()
 
     def results(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, SeedResult]]:
@@ -128,7 +133,7 @@ class DaskWorkers:
             DaskError: A worker runs another version of this program, or the scheduler is gone.
         """
         queue = iter(tasks)
-        pending: dict[Any, Task] = {}
+        pending = self._pending
         while True:
             # Fewer than none where workers have gone meanwhile.
             for task in islice(queue, max(0, self._places() - len(pending))):

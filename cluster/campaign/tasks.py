@@ -59,6 +59,8 @@ class Task(NamedTuple):
 class TaskRunner(Protocol):
     """Runs tasks somewhere; a context manager. See `Workers`."""
 
+    under_way: list[Task]
+
     def __enter__(self) -> Self: ...
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /

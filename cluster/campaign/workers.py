@@ -64,6 +64,9 @@ class Workers:
     def __init__(self, jobs: int, run_one: Callable[[Task], SeedResult] = run_task) -> None:
         self._jobs = jobs
         self._run_one = run_one
+        self._pending: dict[Future[SeedResult], Task] = {}
+        self.under_way: list[Task] = []
+        """The tasks that the processes were at work on when an error ended the campaign."""
         # Workers hold the other end and end when this one closes.
         self._other_end, self._lifeline = _CONTEXT.Pipe(duplex=False)
         self._pool = self._make_pool(jobs)
@@ -75,6 +78,9 @@ class Workers:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if error is not None:
+            # Processes take tasks in their order.
+            waiting = [task for future, task in self._pending.items() if not future.done()]
+            self.under_way = waiting[: self._jobs]
             # No result of a task under way is wanted any more.
             self._lifeline.close()
         self._pool.shutdown(cancel_futures=True)
@@ -84,7 +90,7 @@ class Workers:
     def results(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, SeedResult]]:
         """Run tasks and yield each with its result, in the order in which they are done."""
         queue = iter(tasks)
-        pending: dict[Future[SeedResult], Task] = {}
+        pending = self._pending
         while True:
             for task in islice(queue, self._jobs * TASKS_PER_JOB - len(pending)):
                 pending[self._submit(task)] = task

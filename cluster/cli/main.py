@@ -158,7 +158,7 @@ def _answer_interrupt(error: BaseException, options: argparse.Namespace) -> int:
     """Say what an interrupt left; the command may have said it itself."""
     _leave_nothing(options)
     said = str(error) if isinstance(error, KeyboardInterrupt) else ""
-    return _complain(f"interrupted; {said or _describe_interrupt(options)}", EXIT_INTERRUPTED)
+    return _complain(f"interrupted; {_describe_interrupt(said, options)}", EXIT_INTERRUPTED)
 
 
 def _leave_nothing(options: argparse.Namespace) -> None:
@@ -171,10 +171,11 @@ def _leave_nothing(options: argparse.Namespace) -> None:
             clear_litter(runs)
 
 
-def _describe_interrupt(options: argparse.Namespace) -> str:
+def _describe_interrupt(said: str, options: argparse.Namespace) -> str:
     if getattr(options, "data_dir", None) is not None:
-        return f"the data in {options.data_dir} are whole, and the same command goes on with them"
-    return str(options.when_interrupted)
+        kept = f"the data in {options.data_dir} are whole, and the same command goes on with them"
+        return f"{said}; {kept}" if said else kept
+    return said or str(options.when_interrupted)
 
 
 def _interrupt(*_: object) -> None:

@@ -75,7 +75,7 @@ def run_pipeline(
         network.outcome.RunFailedError: The test bed itself broke.
         checker.record.run_directory.RecordExistsError: Something else stands where the run directory would go.
         KeyboardInterrupt: The run was interrupted. Its message says where the unfinished record is, if one is kept: of
-            a run with a run directory and without real disks, which are kept themselves.
+            a run with a run directory.
     """
     cluster = Cluster(scenario, seed, factories=factories or {}, data=data)
     monitor = make_monitor(cluster)
@@ -108,7 +108,7 @@ def _run_and_keep(
     cluster = steps.cluster
     with ExitStack() as noting:
         # Before the directory is there: a run that can be seen keeps what it has.
-        are_noted = cluster.data is None and noting.enter_context(interrupts_noted(cluster.interrupt))
+        are_noted = noting.enter_context(interrupts_noted(cluster.interrupt))
         with RecordWriter(place, cluster.scenario.plugins) as writer:
             run = steps.run_into(writer)
             noting.close()
@@ -198,7 +198,7 @@ class _Steps:
                 raise
         at_ms, heights = run.outcome.now_us // 1_000, len(self.monitor.chain)
         said = f"at virtual time {at_ms / 1_000:,.3f} s, {counted(heights, 'heights')}"
-        return replace(self._result_of(run, ()), unfinished=said, branches=writer.digest_of(BRANCHES))
+        return replace(self._outcome_of(run, (), writer), unfinished=said)
 
     def judge(self, run: ClusterRun, writer: RecordWriter) -> PipelineResult:
         """Check a run that is written."""
@@ -209,14 +209,20 @@ class _Steps:
             checks = [data.remember(run.outcome.now_us, check) for check in checks]
         if scenario.expect.fails:
             checks.append(judge_expected(checks, scenario.expect.fails, self.monitor.suite.not_asked))
-        result = replace(self._result_of(run, checks), branches=writer.digest_of(BRANCHES))
-        if data is not None and data.start_us:
-            result = replace(result, reopened=_describe_reopening(data, run.effects))
-            writer.write_file(REOPENED, data.opening())
+        result = self._outcome_of(run, checks, writer)
         if self.repeat is not None:
             self.progress.note("repeating the run in another process")
             result = result.with_check(self.repeat(result))
         return result
+
+    def _outcome_of(self, run: ClusterRun, checks: Iterable[CheckResult], writer: RecordWriter) -> PipelineResult:
+        """Return the result of a run that is written; where the run went on with real disks, the record says so."""
+        data = self.cluster.data
+        result = replace(self._result_of(run, checks), branches=writer.digest_of(BRANCHES))
+        if data is None or not data.start_us:
+            return result
+        writer.write_file(REOPENED, data.opening())
+        return replace(result, reopened=_describe_reopening(data, run.effects))
 
     def _write_chain(self, run: ClusterRun, writer: RecordWriter) -> None:
         writer.write_scenario(encode_scenario(run.scenario))

@@ -5,6 +5,8 @@ import os
 import sqlite3
 import subprocess
 import sys
+import threading
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -20,9 +22,9 @@ from cluster.campaign.results_db import DamagedResultsError, ResultsFile, SeedRe
 from cluster.campaign.sweep import SweepTally, sweep
 from cluster.campaign.tasks import Task, signature_of
 from cluster.campaign.workers import Workers
-from cluster.cli.commands.campaigns.sweep import repeat_of
+from cluster.cli.commands.campaigns.sweep import command_of, repeat_of, under_way_line
 from cluster.cli.main import main
-from cluster.cli.options import parse_seeds
+from cluster.cli.options import RUNS, parse_seeds
 from cluster.cli.sweep_result import reach_lines, sweep_as_json
 from cluster.scenario.load import encode_scenario, load_scenario
 from faults import Cell
@@ -77,6 +79,29 @@ def test_a_worker_that_dies_costs_its_seed_alone():
     with Workers(2, die_with_seed_three) as workers:
         results = {task.seed: result.verdict for task, result in workers.results(tasks)}
     assert results == {1: "safety", 2: "safety", 3: "environment", 4: "safety", 5: "safety"}
+
+
+def stand_still_after_seed_one(task):
+    if task.seed > 1:
+        threading.Event().wait()
+    return RESULT._replace(seed=task.seed)
+
+
+def test_an_error_leaves_the_tasks_that_were_under_way():
+    """Others wait behind them, and one is done."""
+    with suppress(KeyboardInterrupt), Workers(1, stand_still_after_seed_one) as workers:
+        for _ in workers.results(Task(b"", seed) for seed in range(1, 6)):
+            raise KeyboardInterrupt
+
+    assert [task.seed for task in workers.under_way] == [2]
+
+
+def test_a_seed_under_way_comes_with_a_command_unless_only_the_sweep_makes_it(tmp_path):
+    options = argparse.Namespace(swarm=True, corpus=tmp_path, faults=None, settings=["run.until_height=3"], runs=RUNS)
+
+    assert under_way_line(8, options).endswith("; run it with: " + command_of(options, 8))
+    assert command_of(options, 8).endswith(" run swarm --seed 8 --set run.until_height=3")
+    assert under_way_line(7, options) == "seed 7 was under way: a varied plan, which only the sweep makes"
 
 
 def test_a_seed_that_breaks_the_test_bed_is_a_result():

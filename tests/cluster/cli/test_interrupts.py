@@ -134,16 +134,36 @@ def test_a_record_goes_as_far_as_its_run(broken_off):
 
 
 def test_a_run_on_real_disks_goes_on_afterwards(tmp_path):
-    """The line says so."""
+    """The line says so, and the record of the first part stays."""
     arguments = ("run", "calm", "--set", "run.until_height=12", "--data-dir", "data")
     code, _, said = interrupt_at_work(tmp_path, start(tmp_path, *arguments))
     again = start(tmp_path, *arguments)
 
-    assert (code, said) == (
-        130,
-        "run_cluster.py: interrupted; the data in data are whole, and the same command goes on with them\n",
+    place = tmp_path / "runs" / "calm-0-unfinished"
+    found = re.fullmatch(
+        r"run_cluster.py: interrupted; at virtual time [\d.]+ s, \d+ heights?; the unfinished record is (.+); "
+        r"the data in data are whole, and the same command goes on with them\n",
+        said,
     )
+    assert (code, found and found[1]) == (130, str(place)), said
     assert json.loads(again.communicate()[0])["verdict"] == "passed"
+    assert "--data-dir data" in RecordReader(place).verdict()["repeat"]
+
+
+def test_a_run_that_goes_on_says_so_when_it_is_interrupted(tmp_path, capsys, monkeypatch):
+    """Interrupted while its checks judge it; the finished record beside it stays."""
+    monkeypatch.chdir(tmp_path)
+    command = ["run", "calm", "--json", "--runs", "runs", "--data-dir", "data"]
+    assert main([*command, "--set", "run.until_height=3"]) == 0
+    monkeypatch.setattr(Suite, "finish", interrupted)
+    assert main([*command, "--set", "run.until_height=3"]) == 130
+    (place,) = tmp_path.glob("runs/calm-0-at-*-unfinished")
+    capsys.readouterr()
+
+    assert RecordReader(place).verdict()["reopened"].startswith("reopened at height 3 at ")
+    assert (place / "reopened.json").exists()
+    assert main(["explain", str(place)]) == 3
+    assert "run it to its end with: " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("everybody", [True, False])
@@ -152,10 +172,15 @@ def test_a_sweep_says_what_it_kept_and_how_to_go_on(tmp_path, everybody):
     process = start(tmp_path, "sweep", *LONG, "--seeds", "0..3", "--jobs", "2")
     code, _, said = interrupt_at_work(tmp_path, process, everybody=everybody)
 
+    *under_way, last = said.splitlines()
     assert code == 130
-    assert len(said.splitlines()) == 1, said
-    assert "interrupted; 0 of 4 seeds are in runs/sweep-outage-storm-" in said
-    assert said.endswith("the same command goes on with the others\n")
+    assert under_way == [
+        f"seed {seed} was under way; run it with: {sys.executable} {PROJECT_ROOT}/run_cluster.py run outage-storm "
+        f"--seed {seed}"
+        for seed in range(2)
+    ]
+    assert "interrupted; 0 of 4 seeds are in runs/sweep-outage-storm-" in last
+    assert last.endswith("the same command goes on with the others")
     assert unfinished(tmp_path) == []
 
 

@@ -27,6 +27,7 @@ from cluster.campaign.coverage import (
 from cluster.campaign.dask_workers import DaskWorkers
 from cluster.campaign.results_db import ResultsFile, SeedResult
 from cluster.campaign.sweep import SweepTally, sweep
+from cluster.campaign.workers import Workers
 from cluster.ci.failing_plans import FOLDER, FailingPlan, plan_as_json, run_plans
 from cluster.ci.reports import annotation_of, write_junit
 from cluster.cli.options import (
@@ -139,7 +140,7 @@ def run_sweep(options: argparse.Namespace) -> int:
     promised = _promises(options)
     again = _run_failing_plans(options)
     path = options.results or options.runs / f"sweep-{name}-{hashlib.sha256(identity.encode()).hexdigest()[:6]}.sqlite"
-    workers = DaskWorkers(options.dask) if options.dask else None
+    workers = DaskWorkers(options.dask) if options.dask else Workers(options.jobs)
     with (
         ResultsFile(path, identity) as results,
         _corpus(options) as plans,
@@ -161,6 +162,7 @@ def run_sweep(options: argparse.Namespace) -> int:
                 corpus=plans,
             )
         except KeyboardInterrupt:
+            print_notes([under_way_line(task.seed, options) for task in workers.under_way])
             raise KeyboardInterrupt(_describe_interrupt(results, options, plugins)) from None
         seconds = progress.seconds
         judged = [result for result in results.results() if result.seed in options.seeds]
@@ -239,6 +241,13 @@ def _describe_interrupt(results: ResultsFile, options: argparse.Namespace, plugi
     kept = sum(each.seed in options.seeds and each.fingerprint == fingerprint for each in results.results())
     again = "the same command without --fresh" if options.fresh else "the same command"
     return f"{kept:,} of {len(options.seeds):,} seeds are in {results.path}; {again} goes on with the others"
+
+
+def under_way_line(seed: int, options: argparse.Namespace) -> str:
+    """Say how to run a seed that an interrupt has broken off: a run of its own can be interrupted and looked at."""
+    if options.corpus is not None and is_varied(seed):
+        return f"seed {seed} was under way: a varied plan, which only the sweep makes"
+    return f"seed {seed} was under way; run it with: {command_of(options, seed)}"
 
 
 class _Subject(NamedTuple):
@@ -346,15 +355,20 @@ def _examples(tally: SweepTally) -> list[SeedResult]:
 
 
 def repeat_of(options: argparse.Namespace, result: SeedResult) -> str:
-    """Return the command that runs one seed of the sweep once more."""
-    is_varied_plan = options.corpus is not None and is_varied(result.seed)
+    """Return the command that runs one judged seed of the sweep once more."""
+    return command_of(options, result.seed, is_repeated="determinism" in result.failed.split())
+
+
+def command_of(options: argparse.Namespace, seed: int, *, is_repeated: bool = False) -> str:
+    """Return the command that runs one seed of the sweep."""
+    is_varied_plan = options.corpus is not None and is_varied(seed)
     subject = SWARM if options.swarm else options.scenario
     return run_command(
-        str(failed_plan(options.corpus, result.seed)) if is_varied_plan else subject,
-        result.seed,
+        str(failed_plan(options.corpus, seed)) if is_varied_plan else subject,
+        seed,
         # A plan that was varied has them already.
         settings=() if is_varied_plan else options.settings,
         faults=None if is_varied_plan else options.faults,
         runs=options.runs,
-        is_repeated="determinism" in result.failed.split(),
+        is_repeated=is_repeated,
     )
