@@ -5,6 +5,7 @@ an OSError with the path.
 """
 
 import errno
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +24,14 @@ def refusal_behind(error: BaseException) -> OSError | None:
     while cause is not None and not (isinstance(cause, OSError) and cause.errno in REFUSALS):
         cause = cause.__cause__
     return cause
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it; raises OSError, the same for a file in its way as for one further above."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except FileExistsError as error:
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), error.filename) from None
 
 
 @contextmanager

@@ -14,10 +14,10 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from checker.record.errors import ReportedError
-from checker.record.host import naming
+from checker.record.host import make_folder, naming
 from checker.record.locks import held, holds_on, is_held
 from checker.record.manifest import REOPENED, SCENARIO, Manifest, read_manifest
 from checker.record.streams import DamagedRecordError
@@ -44,10 +44,17 @@ class ForeignFileError(ReportedError):
     """A file that is not of the kind that would be written in its place."""
 
 
+class OwnFile(NamedTuple):
+    """A kind of file that this program writes: the first bytes of each, and the name of the kind in a sentence."""
+
+    beginning: bytes
+    name: str
+
+
 @contextmanager
 def work_directory(parent: Path, name: str) -> Iterator[Path]:
     """Make a directory to write in beside its final place, and remove it if it is still there; raises OSError."""
-    parent.mkdir(parents=True, exist_ok=True)
+    make_folder(parent)
     path, hold = None, None
     try:
         with held(parent / LOCK, parent, waits=True):
@@ -83,15 +90,26 @@ def write_whole(path: Path, content: bytes) -> None:
         (aside / path.name).replace(path)
 
 
-def refuse_other_file(path: Path, beginning: bytes, what: str) -> None:
-    """Raise ForeignFileError where a path holds anything but a file that begins so, as all of `what` do."""
+def write_own(path: Path, content: bytes, kind: OwnFile) -> None:
+    """Write a file in one move, in the place of a file of its kind or of none.
+
+    Raises:
+        ForeignFileError: Something else stands there.
+        OSError: The file system refuses; the error has the path.
+    """
+    refuse_other_file(path, kind)
+    write_whole(path, content)
+
+
+def refuse_other_file(path: Path, kind: OwnFile) -> None:
+    """Raise ForeignFileError where a path holds anything but a file of this kind: a link, a folder, another's file."""
     if not os.path.lexists(path):
         return
     with naming(path):
         # A device is not opened: reading one may wait for ever.
-        is_own = path.is_file() and _begins_with(path, beginning)
+        is_own = not path.is_symlink() and path.is_file() and _begins_with(path, kind.beginning)
     if not is_own:
-        raise ForeignFileError(f"{path} exists and is no {what}; give another --out or remove it")
+        raise ForeignFileError(f"{path} exists and is no {kind.name}; give another path or remove it")
 
 
 def _begins_with(path: Path, beginning: bytes) -> bool:
@@ -103,7 +121,7 @@ def put_in_place(source: Path, wanted: Path) -> Path:
     """Move a complete run directory to its place and return that: the wanted one, or a longer name beside it.
 
     Raises:
-        RecordExistsError: Something else than a run directory stands there.
+        RecordExistsError: Something else than run directories stands in every place.
     """
     manifest = read_manifest(source)
     with held(wanted.parent / LOCK, wanted.parent, waits=True):
@@ -129,9 +147,11 @@ def _place_of(manifest: Manifest, wanted: Path) -> Path:
     digits = hashlib.sha256(f"{plan}{reopened} {fingerprint}".encode()).hexdigest()
     others = [wanted.with_name(f"{wanted.name}-{digits[:count]}") for count in SUFFIX_DIGITS]
     for place in (wanted, *others):
-        there = _manifest_at(place)
-        if there is None or _identity_of(there) == identity:
-            return place
+        # What stands in one place by now is no reason to lose a run that is over.
+        with suppress(RecordExistsError):
+            there = _manifest_at(place)
+            if there is None or _identity_of(there) == identity:
+                return place
     raise RecordExistsError(others[-1])
 
 
@@ -146,7 +166,7 @@ def _manifest_at(path: Path) -> Manifest | None:
         return None
     try:
         return read_manifest(path)
-    except DamagedRecordError:
+    except (DamagedRecordError, OSError):
         raise RecordExistsError(path) from None
 
 
@@ -169,4 +189,5 @@ def _clear_litter(parent: Path) -> None:
         if os.path.lexists(place):
             shutil.rmtree(path, ignore_errors=True)
         else:
-            path.rename(place)
+            with suppress(OSError):
+                path.rename(place)

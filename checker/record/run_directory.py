@@ -184,7 +184,7 @@ class RecordWriter:
         A run of the same plan, seed and code is replaced; beside any other run the name gets a few digits more.
 
         Raises:
-            RecordExistsError: Something else than a run directory has come to stand there.
+            RecordExistsError: Something else than run directories has come to stand there, whatever the name.
         """
         self._close()
         evidence = (path for path in sorted(self.directory.iterdir()) if path.name != REPORT)

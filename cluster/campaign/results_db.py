@@ -8,6 +8,7 @@ triggers and no schema but that of its tables is accepted).
 """
 
 import errno
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -18,6 +19,7 @@ from typing import Final, NamedTuple, Self
 from checker.coverage.collector import RuleHit
 from checker.record.errors import ReportedError
 from checker.record.fingerprint import UNKNOWN, is_fingerprint
+from checker.record.host import make_folder
 from checker.record.locks import held
 from checker.results import EXIT_CODES
 from faults import Cell
@@ -134,7 +136,7 @@ class ResultsFile:
     def __init__(self, path: Path, subject: str) -> None:
         self.path: Final = path
         if not _is_there(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent)
         with ExitStack() as stack:
             stack.enter_context(held(path.with_name(f".{path.name}.lock"), path))
             self._open(path, subject)
@@ -303,7 +305,7 @@ def _is_there(path: Path) -> bool:
 
     SQLite itself would begin anew over a short file of anybody's, and wait for ever at a pipe.
     """
-    if "\0" in str(path) or (path.exists() and not path.is_file()):
+    if "\0" in str(path) or (os.path.lexists(path) and not path.is_file()):
         raise DamagedResultsError(path, "is no file")
     if not path.exists():
         return False

@@ -22,7 +22,7 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 import tomli_w
 
-from checker.record.places import write_whole
+from checker.record.places import OwnFile, write_own
 from checker.record.program import program_name
 from cluster.campaign.fewer_validators import with_validators, without_observers
 from cluster.campaign.results_db import SeedResult
@@ -56,8 +56,8 @@ STOPS: Final = 4
 
 _SHRUNK: Final = "Shrunk in"
 
-BEGINNING: Final = f"# {_SHRUNK} "
-"""The beginning of every file that shrinking writes."""
+SHRUNK: Final = OwnFile(f"# {_SHRUNK} ".encode(), "plan that shrink wrote")
+"""The kind of file that shrinking writes."""
 
 _NEEDED: Final = ("cluster", "mutants")
 """Sections that are no weather: how many validators there are, and what is wrong with them."""
@@ -306,11 +306,11 @@ def write_scenario_file(path: Path, scenario: Scenario, seed: int, signature: st
         f"{_SHRUNK} {counted(runs, 'runs')}. With --seed {seed} it shows:",
         f"  {signature[:COMMENT_CHARACTERS_MAX]}",
     ]
-    write_plan(path, scenario, seed, comment)
+    write_own(path, plan_file(path, scenario, seed, comment), SHRUNK)
 
 
-def write_plan(path: Path, scenario: Scenario, seed: int, comment: Sequence[str]) -> None:
-    """Write a scenario with what is not as by default, under a comment and the command that runs it; in one move."""
+def plan_file(path: Path, scenario: Scenario, seed: int, comment: Sequence[str]) -> bytes:
+    """Return a scenario with what is not as by default, under a comment and the command that runs it from this path."""
     lines = [*comment, f"{program_name()} run {shlex.quote(path.name)} --seed {seed}"]
     plain = without_defaults(msgspec.json.decode(encode_scenario(scenario)))
-    write_whole(path, ("".join(f"# {line}\n" for line in lines) + "\n" + tomli_w.dumps(plain)).encode())
+    return ("".join(f"# {line}\n" for line in lines) + "\n" + tomli_w.dumps(plain)).encode()

@@ -3,12 +3,23 @@
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Final
 
+from checker.record.places import OwnFile, write_own
 from cluster.campaign.results_db import SeedResult
+
+JUNIT: Final = OwnFile(
+    b"<?xml version='1.0' encoding='utf-8'?>\n<!-- seeds of a Stampede sweep -->\n", "JUnit file of a sweep"
+)
 
 
 def write_junit(path: Path, name: str, results: Iterable[SeedResult], repeat_of: Callable[[SeedResult], str]) -> None:
-    """Write a test suite with a case for each seed, which says what failed and which command repeats it."""
+    """Write a test suite with a case for each seed, which says what failed and which command repeats it.
+
+    Raises:
+        ForeignFileError: Something else than such a file stands there.
+        OSError: The file system refuses.
+    """
     rows = list(results)
     failed = sum(bool(row.exit_code) for row in rows)
     suite = ET.Element("testsuite", name=name, tests=str(len(rows)), failures=str(failed), errors="0", skipped="0")
@@ -20,8 +31,7 @@ def write_junit(path: Path, name: str, results: Iterable[SeedResult], repeat_of:
             failure = ET.SubElement(case, "failure", type=row.verdict, message=_printable(row.headline))
             page = f"\nrun directory: {row.directory}" if row.directory else ""
             failure.text = _printable(f"{row.headline}\nrepeat with: {repeat_of(row)}{page}")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    ET.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
+    write_own(path, JUNIT.beginning + ET.tostring(suite, encoding="utf-8"), JUNIT)
 
 
 def annotation_of(name: str, result: SeedResult, command: str) -> str:

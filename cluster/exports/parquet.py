@@ -12,7 +12,7 @@ import msgspec
 
 from checker.record.cold_replay import open_engine, replay_blocks
 from checker.record.errors import ReportedError, on_one_line
-from checker.record.places import ForeignFileError, refuse_other_file, work_directory
+from checker.record.places import ForeignFileError, OwnFile, refuse_other_file, work_directory
 from checker.record.program import install_command
 from checker.record.run_directory import SUMMARIES, read_blocks, read_events, read_roots, read_summaries
 from cluster.timers.lives import TimerLives
@@ -22,8 +22,7 @@ from validators.execution.blocks import decode_block
 TABLES: Final = ("events", "blocks", "timers", "roots")
 """The names of the tables, a file each."""
 
-MAGIC: Final = b"PAR1"
-"""The first bytes of every Parquet file."""
+PARQUET: Final = OwnFile(b"PAR1", "Parquet file")
 
 ROWS_AT_ONCE: Final = 50_000
 """Rows of a group: a log need not fit in memory."""
@@ -71,9 +70,9 @@ def write_tables(directory: Path, out: Path, refusals: list[str]) -> dict[str, i
 def refuse_other_tables(out: Path) -> None:
     """Raise ForeignFileError where a table would replace what is none."""
     if os.path.lexists(out) and not out.is_dir():
-        raise ForeignFileError(f"{out} exists and is no folder; give another --out or remove it")
+        raise ForeignFileError(f"{out} exists and is no folder; give another path or remove it")
     for name in TABLES:
-        refuse_other_file(out / f"{name}.parquet", MAGIC, "Parquet file")
+        refuse_other_file(out / f"{name}.parquet", PARQUET)
 
 
 def _write(path: Path, rows: Iterator[Row], arrow: Any, parquet: Any) -> int:  # noqa: ANN401 - an optional library

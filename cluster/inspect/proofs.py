@@ -13,6 +13,7 @@ import msgspec
 
 from checker.record.cold_replay import load_genesis, replay_heights
 from checker.record.errors import ReportedError
+from checker.record.places import OwnFile
 from checker.record.run_directory import DamagedRecordError, RecordReader
 from checker.tables import TABLE_NAMES, describe_key, describe_value
 from cluster.verdict.replay import naming_changed_code
@@ -26,6 +27,8 @@ from validators.execution import (
 )
 from validators.execution.blocks import Uint, decode_block, decode_header, encode_header, header_digest
 from validators.state import AbsentKey, verify_key
+
+PROOF: Final = OwnFile(b'{\n  "kind": "stampede-proof",', "proof file")
 
 FILE_BYTES_MAX: Final = 16 * 1024 * 1024
 """The longest proof file: a value comes from one transaction of at most 2 MiB, two digits a byte."""

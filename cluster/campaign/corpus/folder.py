@@ -16,11 +16,11 @@ from typing import Final, NamedTuple, Self
 
 import msgspec
 
-from checker.record.host import naming
+from checker.record.host import make_folder, naming
 from checker.record.locks import held
 from checker.record.places import write_whole
 from cluster.campaign.corpus.variation import VARIED
-from cluster.campaign.shrink import COMMENT_CHARACTERS_MAX, write_plan
+from cluster.campaign.shrink import COMMENT_CHARACTERS_MAX, plan_file
 from cluster.campaign.shrink_candidates import Plain
 from cluster.scenario.load import decode_scenario, encode_scenario, load_scenario
 from cluster.scenario.messages import ScenarioError
@@ -67,7 +67,7 @@ class Corpus:
     def __init__(self, folder: Path) -> None:
         self.folder: Final = folder
         with naming(folder):
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
         with ExitStack() as stack:
             stack.enter_context(held(folder.with_name(f".{folder.name}.lock"), folder))
             listing = self._read()
@@ -109,7 +109,8 @@ class Corpus:
     def _write(self, reached: NewPlan, comment: Sequence[str]) -> str:
         scenario = decode_scenario(reached.scenario, f"seed {reached.seed}")
         name = f"{scenario.name}-{reached.seed}-{hashlib.sha256(reached.scenario).hexdigest()[:TAG_DIGITS]}"
-        write_plan(self.folder / f"{name}.toml", scenario, reached.seed, comment)
+        path = self.folder / f"{name}.toml"
+        write_whole(path, plan_file(path, scenario, reached.seed, comment))
         return name
 
     def _read(self) -> _Listing:
@@ -138,7 +139,8 @@ class Corpus:
 def write_failed(folder: Path, scenario: bytes, seed: int, signature: str) -> None:
     """Write a varied plan whose run did not pass, for `run` to repeat it."""
     comment = ["A variant that did not pass:", f"  {signature[:COMMENT_CHARACTERS_MAX]}"]
-    write_plan(failed_plan(folder, seed), decode_scenario(scenario, f"seed {seed}"), seed, comment)
+    path = failed_plan(folder, seed)
+    write_whole(path, plan_file(path, decode_scenario(scenario, f"seed {seed}"), seed, comment))
 
 
 def failed_plan(folder: Path, seed: int) -> Path:

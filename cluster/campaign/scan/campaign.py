@@ -17,6 +17,7 @@ from typing import Final, Self
 
 import msgspec
 
+from checker.record.host import make_folder
 from checker.record.program import module_process
 from cluster.campaign.scan.constants import read_sources, readers_of
 from cluster.campaign.scan.points import ScanMutant
@@ -69,7 +70,7 @@ class MutationScan:
         self._tries = tries
         self._file = directory / "results.jsonl"
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
-        directory.mkdir(parents=True, exist_ok=True)
+        make_folder(directory)
         known = {(row.file, row.operator, row.occurrence): row for row in _read_rows(self._file)}
         self.rows: Final[dict[int, ScanRow]] = {}
         self._open: dict[int, ScanMutant] = {}

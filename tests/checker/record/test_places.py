@@ -1,18 +1,21 @@
 """Run directories beside each other: none takes another's place, none is lost in a race, litter is cleared."""
 
+import errno
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 from checker.record.locks import InUseError, held
 from checker.record.places import LOCK, scratch_directory, write_whole
 from checker.record.root import PROJECT_ROOT
-from checker.record.run_directory import RecordExistsError, RecordReader, RecordWriter
+from checker.record.run_directory import RecordReader, RecordWriter
 from cluster.campaign.results_db import ResultsFile
 from cluster.cli.main import main
 from tests.support.cluster_runs import result_of
@@ -75,9 +78,29 @@ class TestNames:
     def test_a_foreign_directory_that_came_meanwhile_is_left_alone(self, tmp_path):
         with RecordWriter(tmp_path / "calm-7") as writer:
             (tmp_path / "calm-7").mkdir()
-            with pytest.raises(RecordExistsError):
-                finished(writer)
-        assert [path.name for path in tmp_path.iterdir()] == ["calm-7"]
+            place = finished(writer)
+        assert re.fullmatch("calm-7-[0-9a-f]{6}", place.name)
+        assert list((tmp_path / "calm-7").iterdir()) == []
+
+    def test_a_run_is_kept_whatever_stands_in_its_other_places(self, tmp_path, monkeypatch):
+        """It is over, and its verdict would be lost with it."""
+        monkeypatch.setattr("checker.record.places.SUFFIX_DIGITS", (0, 64))
+        write(tmp_path / "calm-7", b"1")
+        (tmp_path / "calm-7-").touch()
+
+        assert len(write(tmp_path / "calm-7", b"2").name) == len("calm-7-") + 64
+
+    def test_a_retired_run_that_cannot_come_back_stops_no_other(self, tmp_path, monkeypatch):
+        (tmp_path / ".stampede-calm-7.retired").mkdir()
+        rename = Path.rename
+
+        def refuse(path, target):
+            if path.name.endswith(".retired"):
+                raise PermissionError(errno.EACCES, "Permission denied", str(path))
+            return rename(path, target)
+
+        monkeypatch.setattr(Path, "rename", refuse)
+        assert write(tmp_path / "calm-8").name == "calm-8"
 
     def test_a_changed_scenario_and_the_plain_one_stand_side_by_side(self, tmp_path, capsys):
         """The last line names the directory; the command again replaces its own run alone."""

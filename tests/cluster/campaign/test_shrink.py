@@ -195,7 +195,7 @@ def test_the_command_replaces_no_scenario_that_it_has_not_written(runs, tmp_path
     own.write_text('name = "own"\n')
 
     assert main(["shrink", str(runs[1]), "--out", str(own), "--jobs", "1", "--limit", "1"]) == 2
-    assert f"{own} exists and is no plan that shrink wrote; give another --out" in capsys.readouterr().err
+    assert f"{own} exists and is no plan that shrink wrote; give another path" in capsys.readouterr().err
     assert own.read_text() == 'name = "own"\n'
 
 

@@ -79,7 +79,7 @@ def test_an_export_replaces_no_device(recorded, tmp_path, capsys):
     os.mkfifo(tmp_path / "pipe")
 
     assert main(["export", str(recorded), "perfetto", "--out", str(tmp_path / "pipe")]) == 2
-    assert "exists and is no Perfetto trace of a run; give another --out" in capsys.readouterr().err
+    assert "exists and is no Perfetto trace of a run; give another path" in capsys.readouterr().err
     assert (tmp_path / "pipe").is_fifo()
 
 

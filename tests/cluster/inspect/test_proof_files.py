@@ -122,7 +122,7 @@ class TestProving:
         assert say(capsys, "prove", run, 2, "burned", "--out", file)[0] == 0
         file.write_text("precious")
 
-        assert "no proof file; give another --out" in refused(capsys, "prove", run, 2, "burned", "--out", file)
+        assert "no proof file; give another path" in refused(capsys, "prove", run, 2, "burned", "--out", file)
         assert file.read_text() == "precious"
 
     def test_a_run_that_cannot_be_replayed_is_a_damaged_record(self, run, tmp_path, capsys):

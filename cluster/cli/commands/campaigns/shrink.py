@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from checker.record.host import make_folder
 from checker.record.places import refuse_other_file
 from checker.record.run_directory import RecordReader
 from checker.results import deciding_check
 from cluster.campaign.shrink import (
-    BEGINNING,
     RUNS_MAX,
+    SHRUNK,
     Shrinker,
     Shrunk,
     named_after,
@@ -86,8 +87,8 @@ def run_shrink(options: argparse.Namespace) -> int:
     out = options.out or shrunk_plan_of(options.directory, runs)
     if out.suffix != ".toml":
         raise ScenarioError(str(out), "a scenario file's name ends in .toml")
-    refuse_other_file(out, BEGINNING.encode(), "plan that shrink wrote")
-    out.parent.mkdir(parents=True, exist_ok=True)
+    refuse_other_file(out, SHRUNK)
+    make_folder(out.parent)
     with (
         Workers(options.jobs) as workers,
         ShrinkProgress(title=f"shrink {options.directory.name}", is_quiet=options.json) as progress,

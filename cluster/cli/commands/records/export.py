@@ -7,7 +7,7 @@ from typing import Final
 
 from checker.record.errors import ReportedError
 from checker.record.manifest import MANIFEST
-from checker.record.places import refuse_other_file, write_whole
+from checker.record.places import OwnFile, refuse_other_file, write_own
 from checker.record.run_directory import SUMMARIES, RecordReader, read_events, read_summaries
 from cluster.cli.options import Parser, describe_command, print_json, print_lines, print_notes
 from cluster.exports.parquet import refuse_other_tables, write_tables
@@ -18,6 +18,9 @@ from cluster.scenario.load import decode_scenario
 from cluster.verdict.replay import unfinished_line
 from network.types import MILLISECOND_US
 from validators.consensus.registry import ENGINES
+
+TRACE: Final = OwnFile(BEGINNING, "Perfetto trace of a run")
+LOG: Final = OwnFile(f"{PATTERN}\n".encode(), "ShiViz log of a run")
 
 
 class ExportError(ReportedError):
@@ -79,9 +82,9 @@ def _refuse_foreign(form: str, out: Path) -> None:
     if form == "parquet":
         refuse_other_tables(out)
     elif form == "perfetto":
-        refuse_other_file(out, BEGINNING, "Perfetto trace of a run")
+        refuse_other_file(out, TRACE)
     elif form == "shiviz":
-        refuse_other_file(out, f"{PATTERN}\n".encode(), "ShiViz log of a run")
+        refuse_other_file(out, LOG)
     else:
         raise ValueError(f"no form of an export: {form!r}")
 
@@ -107,14 +110,14 @@ def _write_perfetto(reader: RecordReader, out: Path, window: ExportWindow) -> di
     summaries = list(read_summaries(reader.path)) if has_summaries else []
     trace = PerfettoTrace(names, summaries, window, view_word=word)
     encoded = trace.encode(read_events(reader.path))
-    write_whole(out, encoded)
+    write_own(out, encoded, TRACE)
     return {"bytes": len(encoded), f"events_left_out_of_more_than_{EVENTS_MAX}": trace.left_out}
 
 
 def _write_shiviz(reader: RecordReader, out: Path, window: ExportWindow) -> dict[str, int]:
     events = [event for event in shown(read_events(reader.path)) if window.holds(event.at_us)]
     part = part_around(events, first_difference_of_roots(events))
-    write_whole(out, "".join(f"{line}\n" for line in lines_of(part)).encode())
+    write_own(out, "".join(f"{line}\n" for line in lines_of(part)).encode(), LOG)
     return {"events": len(part), "events_left_out": len(events) - len(part)}
 
 

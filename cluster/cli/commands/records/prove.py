@@ -3,9 +3,9 @@
 import argparse
 from pathlib import Path
 
-from checker.record.places import write_whole
+from checker.record.places import write_own
 from cluster.cli.options import Parser, command_line, describe_command, print_json, print_lines
-from cluster.inspect.proofs import Proof, ProofError, encode_proof, prove, read_proof, show_key, show_value
+from cluster.inspect.proofs import PROOF, Proof, ProofError, encode_proof, prove, show_key, show_value
 from cluster.inspect.state_keys import KEY_FORMS, parse_state_key
 
 
@@ -38,8 +38,7 @@ def run_prove(options: argparse.Namespace) -> int:
         raise ProofError(str(error)) from None
     proof = prove(options.directory, options.height, key)
     path: Path = options.out or Path(f"proof-{proof.height}-{key.hex()[:16]}.json")
-    _refuse_foreign(path)
-    write_whole(path, encode_proof(proof))
+    write_own(path, encode_proof(proof), PROOF)
     if options.json:
         print_json({"file": str(path), **describe(proof)})
         return 0
@@ -71,13 +70,3 @@ def describe(proof: Proof) -> dict[str, object]:
         "value_text": show_value(proof.value),
         "proof_bytes": len(proof.proof),
     }
-
-
-def _refuse_foreign(path: Path) -> None:
-    """Raise ProofError where something else than a proof file would be overwritten."""
-    if not path.exists():
-        return
-    try:
-        read_proof(path)
-    except ProofError:
-        raise ProofError(f"{path} exists and is no proof file; give another --out or remove it") from None

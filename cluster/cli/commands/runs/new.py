@@ -1,10 +1,12 @@
 """The command `new`: a commented scenario file to begin with."""
 
 import argparse
+import os
 import re
 from pathlib import Path
 from typing import Final
 
+from checker.record.places import write_whole
 from cluster.authoring.template import template_of
 from cluster.cli.options import Parser, command_line, describe_command, print_json, print_lines
 from cluster.scenario.load import convert_scenario
@@ -30,10 +32,9 @@ def write_new(options: argparse.Namespace) -> int:
     convert_scenario(_parsed(text, options.name), options.name)
     if path.suffix != ".toml":
         raise ScenarioError(str(path), "a scenario file's name ends in .toml")
-    if path.exists():
+    if os.path.lexists(path):
         raise ScenarioError(str(path), "is there already, and is not written over")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    write_whole(path, text.encode())
     check = command_line(["check", str(path)])
     if options.json:
         print_json({"name": options.name, "file": str(path), "check": check})
