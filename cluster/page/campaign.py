@@ -10,6 +10,7 @@ from checker.results import EXIT_CODES
 from cluster.campaign.coverage import CoverageTable, untried_rules
 from cluster.campaign.results_db import SeedResult
 from cluster.campaign.sweep import SweepTally
+from cluster.page.index import find_page
 from faults import PHASES, ROLES
 from report.page.campaign_rows import CampaignRows, Group, SeedCell, Table
 from report.words import counted
@@ -77,7 +78,7 @@ def _href(result: SeedResult, runs: Path) -> str:
     if not result.directory:
         return ""
     directory = Path(result.directory)
-    return f"{directory.name}/{REPORT}" if (runs / directory.name / REPORT).is_file() else ""
+    return f"{directory.name}/{REPORT}" if find_page(runs, directory.name, REPORT) else ""
 
 
 def _group(

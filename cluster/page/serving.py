@@ -4,25 +4,38 @@ A request is answered only if it names this host, so that no other site's script
 only with the list of runs, a page beside them, or a run's page. No path leads out of the folder, by links neither.
 """
 
+import os
+import re
+import sys
 from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote_to_bytes
 
-from checker.record.manifest import REPORT
-from cluster.page.index import INDEX, index_of
+from checker.record.errors import on_one_line
+from cluster.page.index import INDEX, find_page, index_of
 
 LOOPBACK: Final = "127.0.0.1"
 
-HOSTS: Final = (LOOPBACK, "localhost")
-"""Names of this host that a request may give."""
+_HOST: Final = re.compile(rf"({re.escape(LOOPBACK)}|localhost)(:[0-9]{{1,5}})?")
+"""Names of this host that a request may give, with any port: a tunnel has one of its own."""
+
+
+class _PageServer(ThreadingHTTPServer):
+    """A server that prints no traceback: a client that goes away is none, and anything else is one line."""
+
+    def handle_error(self, request: object, client_address: object) -> None:  # noqa: ARG002 - as the base has it
+        """Say what went wrong."""
+        error = sys.exception()
+        if not isinstance(error, ConnectionError | TimeoutError):
+            sys.stderr.write(f"no answer: {on_one_line(f'{type(error).__name__}: {error}')}\n")
 
 
 def make_server(runs: Path, port: int) -> ThreadingHTTPServer:
     """Return a server that waits for nothing yet; port 0 is any free one. Raises OSError where the port is taken."""
-    return ThreadingHTTPServer((LOOPBACK, port), partial(PageHandler, runs=runs))
+    return _PageServer((LOOPBACK, port), partial(PageHandler, runs=runs))
 
 
 class PageHandler(BaseHTTPRequestHandler):
@@ -44,8 +57,8 @@ class PageHandler(BaseHTTPRequestHandler):
         """Say nothing: standard error is for what went wrong."""
 
     def _answer(self, *, with_body: bool) -> None:
-        host = (self.headers.get("Host") or "").rpartition(":")[0] or self.headers.get("Host")
-        if host not in HOSTS:
+        hosts = self.headers.get_all("Host", [])
+        if len(hosts) != 1 or not _HOST.fullmatch(hosts[0]):
             self.send_error(HTTPStatus.FORBIDDEN, "this server answers to its loopback address only")
             return
         try:
@@ -67,12 +80,11 @@ class PageHandler(BaseHTTPRequestHandler):
 
 def page_at(runs: Path, address: str) -> bytes | None:
     """Return the page at the path of an address, None where there is none; raises OSError."""
-    parts = [part for part in unquote(urlsplit(address).path).split("/") if part]
+    if not address.startswith("/"):
+        return None
+    path = unquote_to_bytes(re.split("[?#]", address, maxsplit=1)[0])
+    parts = [os.fsdecode(part) for part in path.split(b"/") if part]
     if parts in ([], [INDEX]):
         return index_of(runs)
-    is_run = len(parts) == 2 and parts[1] == REPORT
-    is_page = len(parts) == 1 and parts[0].endswith(".html")
-    if not (is_run or is_page) or any(part.startswith(".") or "\0" in part for part in parts):
-        return None
-    path = runs.joinpath(*parts).resolve()
-    return path.read_bytes() if path.is_relative_to(runs.resolve()) and path.is_file() else None
+    page = find_page(runs, *parts)
+    return None if page is None else page.read_bytes()

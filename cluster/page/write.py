@@ -1,16 +1,31 @@
-"""Writes pages: of a run into its directory, of two runs, and within their greatest size."""
+"""Writes pages: of a run into its directory, of two runs, of campaigns, and within their greatest size.
+
+A page is an extra. What stands in a folder or in a record may keep it from being made, and costs nothing else: commands
+print their verdict before they come here.
+"""
 
 import shlex
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 from checker.explain import Explanation
-from checker.record.places import write_whole
+from checker.record.errors import ReportedError, on_one_line
+from checker.record.places import OwnFile, write_own
 from checker.results import CheckResult
 from cluster.page.gather import gather
 from cluster.scenario.model import Scenario
+from network.interrupts import came_of_interrupt
 from report.page.rows import Columns, RunRows
+
+PAGE: Final = OwnFile(
+    b'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" '
+    b"content=\"default-src 'none'; style-src &#39;sha256-",
+    "page of this program",
+)
+"""The kind of every page: `report/page/assets/base.html` begins so."""
 
 PROGRAM: Final = "run_cluster.py"
 """The program in commands that a page names, where the record does not say how it was started."""
@@ -52,13 +67,27 @@ def _program_of(repeat: str) -> str:
     return shlex.join(typed[: typed.index("run")]) if "run" in typed[1:] else PROGRAM
 
 
-def write_page(path: Path, content: bytes) -> str:
-    """Write a page beside a record, and return a line that says where; or why there is none, and go on without it."""
+def write_page(path: Path, make: Callable[[], bytes]) -> list[str]:
+    """Make and write a page, and return the line that says where; no line where there is none (see `as_extra`)."""
+    # A verdict that is printed is out before anything else happens.
+    sys.stdout.flush()
+    with as_extra(path):
+        write_own(path, make(), PAGE)
+        return [f"page {path}"]
+    return []
+
+
+@contextmanager
+def as_extra(path: Path) -> Iterator[None]:
+    """Let a page fail alone: whatever keeps it from being made is one line, and changes no verdict and no exit code."""
     try:
-        write_whole(path, content)
-    except OSError as error:
-        return f"no page: {path}: {error.strerror}"
-    return f"page {path}"
+        yield
+    except Exception as error:
+        if came_of_interrupt(error):
+            raise
+        reason = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
+        said = str(error) if isinstance(error, ReportedError) else f"{path}: {reason}"
+        sys.stderr.write(f"no page: {on_one_line(said)}\n")
 
 
 def bounded_page(runs: Sequence[RunRows], **others: Any) -> bytes:  # noqa: ANN401 - as run_page takes them

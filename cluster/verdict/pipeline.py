@@ -156,11 +156,14 @@ def _hooks_of(
 def _write_verdict(writer: RecordWriter, result: PipelineResult, command: str, *, has_page: bool) -> None:
     writer.write_verdict(document := result.as_json(command))
     if has_page:
-        from cluster.page.write import page_of  # noqa: PLC0415 - the run need not wait for it
+        from cluster.page.write import as_extra, page_of  # noqa: PLC0415 - the run need not wait for it
 
         writer.flush()
-        page = page_of(writer.directory, document, result.scenario, result.checks, place=writer.path)
-        writer.write_file(REPORT, page)
+        page = b""
+        with as_extra(writer.path / REPORT):
+            page = page_of(writer.directory, document, result.scenario, result.checks, place=writer.path)
+        if page:
+            writer.write_file(REPORT, page)
 
 
 @dataclass(frozen=True, slots=True)

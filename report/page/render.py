@@ -13,6 +13,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
+from urllib.parse import quote
 
 import jinja2
 from markupsafe import Markup
@@ -53,13 +54,16 @@ class _Inline:
 
 @cache
 def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(ASSETS),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    # A name of a file need not be UTF-8, and its address has its bytes.
+    environment.filters["urlencode"] = lambda name: quote(name.encode(errors="surrogateescape"))
+    return environment
 
 
 @cache
@@ -102,7 +106,7 @@ def campaign_page(rows: CampaignRows) -> bytes:
 
 
 def _render(template: str, **values: object) -> bytes:
-    return _environment().get_template(template).render(style=_style(), **values).encode()
+    return _environment().get_template(template).render(style=_style(), **values).encode(errors="backslashreplace")
 
 
 def _packed(run: RunRows) -> Markup:

@@ -1,13 +1,16 @@
 """The greatest size of a page: what makes it too large is left out, and that is said."""
 
+import os
 from array import array
+from pathlib import Path
 
 import pytest
 
 from cluster.page.events import MARKS_MAX, MESSAGES_MAX
-from cluster.page.write import PROGRAM, TOO_LONG, _program_of, bounded_page, write_page
+from cluster.page.write import PAGE, PROGRAM, TOO_LONG, _program_of, bounded_page, write_page
 from report.page import render
-from report.page.render import run_page
+from report.page.campaign_rows import CampaignRows
+from report.page.render import campaign_page, index_page, run_page
 from report.page.rows import Columns
 from tests.support.pages import made_rows
 
@@ -62,11 +65,41 @@ def test_marks_are_left_out_next(rows, monkeypatch):
     assert page.count(TOO_LONG.encode()) == 2
 
 
-def test_a_page_that_finds_no_place_is_a_line_and_no_failure(tmp_path):
+def test_a_page_that_finds_no_place_is_a_line_and_no_failure(tmp_path, capsys):
     (tmp_path / "file").write_text("")
 
-    assert write_page(tmp_path / "file" / "report.html", b"").startswith(f"no page: {tmp_path / 'file'}")
-    assert write_page(tmp_path / "report.html", b"<p>") == f"page {tmp_path / 'report.html'}"
+    assert write_page(tmp_path / "file" / "report.html", lambda: b"") == []
+    assert write_page(tmp_path / "report.html", lambda: b"<p>") == [f"page {tmp_path / 'report.html'}"]
+    assert capsys.readouterr().err == f"no page: {tmp_path / 'file' / 'report.html'}: Not a directory\n"
+
+
+def broken():
+    raise ZeroDivisionError("so\x1b it\ngoes")
+
+
+def test_a_page_that_cannot_be_made_is_one_line_too(tmp_path, capsys):
+    assert write_page(tmp_path / "report.html", broken) == []
+    assert capsys.readouterr().err == f"no page: {tmp_path / 'report.html'}: ZeroDivisionError: so it goes\n"
+
+
+@pytest.mark.parametrize("make", [os.mkdir, Path.touch, os.mkfifo, lambda path: path.symlink_to("own.html")])
+def test_a_page_takes_the_place_of_a_page_alone(tmp_path, capsys, make):
+    """Neither a folder's, nor another file's, nor a link's, even where that leads to a page."""
+    own, path = tmp_path / "own.html", tmp_path / "index.html"
+    assert write_page(own, lambda: index_page([])) == write_page(own, lambda: index_page([])) == [f"page {own}"]
+    make(path)
+
+    assert write_page(path, lambda: index_page([])) == []
+    assert capsys.readouterr().err.startswith(f"no page: {path} exists and is no page of this program; ")
+    assert not path.is_file() or path.read_bytes() in (b"", own.read_bytes())
+
+
+def test_every_page_begins_as_one():
+    """A page that is not known as one is not written anew."""
+    campaign = CampaignRows("t", "passed", "h", (), (), "", (), ())
+
+    for page in (run_page([made_rows()]), index_page([]), campaign_page(campaign)):
+        assert page.startswith(PAGE.beginning)
 
 
 @pytest.mark.parametrize(

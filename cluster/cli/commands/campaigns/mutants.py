@@ -8,6 +8,7 @@ from typing import Final
 from checker.mutants import CATALOGUE
 from checker.record.fingerprint import this_code
 from checker.record.host import naming
+from checker.record.places import OwnFile, refuse_other_file, write_own
 from cluster.campaign.mutant_explanations import EXPLAINED, explain_task
 from cluster.campaign.mutants import (
     KILLED_PERCENT_MIN,
@@ -43,6 +44,8 @@ from report.page.campaign_rows import CampaignRows, Group, SeedCell, Table
 
 DEFAULT_SEEDS: Final = range(50)
 
+MATRIX: Final = OwnFile(b"# Mutation testing\n\nThis page is written by `", "page of mutants")
+
 
 def fill_parser(parser: Parser) -> None:
     """Say what the command takes."""
@@ -74,6 +77,8 @@ def _mutant(name: str) -> str:
 
 def run_mutants(options: argparse.Namespace) -> int:
     """Search, print the matrix, and return 0 if enough of the catalogue was killed, else 1."""
+    if options.out:
+        refuse_other_file(options.out, MATRIX)
     fingerprint = this_code().fingerprint
     directory = options.runs / f"mutants-{fingerprint[:6]}"
     mutants = [CATALOGUE[name] for name in dict.fromkeys(options.only)]
@@ -89,17 +94,24 @@ def run_mutants(options: argparse.Namespace) -> int:
         if options.explain:
             _explain(kills, campaign, options.jobs, progress)
     rows = [_row(search) for search in campaign.searches.values()]
-    if options.out:
-        with naming(options.out):
-            before = options.out.read_text(encoding="utf-8") if options.out.exists() else ""
-            options.out.write_text(mutants_page(rows, len(options.seeds), before), encoding="utf-8")
-    page = write_campaign(options.runs, directory.name, _page_rows(rows, directory))
     if options.json:
         print_json(_as_json(campaign.searches, directory))
     else:
         print_tables([mutants_table(rows, output_console().width)])
-        print_lines([*mutants_totals(rows), str(this_code()), f"results {directory}", page])
+        print_lines([*mutants_totals(rows), str(this_code()), f"results {directory}"])
+    page = write_campaign(options.runs, directory.name, lambda: _page_rows(rows, directory))
+    print_lines([] if options.json else page)
+    if options.out:
+        _write_matrix(options.out, rows, len(options.seeds))
     return int(killed_percent(campaign.searches) < KILLED_PERCENT_MIN)
+
+
+def _write_matrix(path: Path, rows: Sequence[MutantRow], seeds: int) -> None:
+    """Write the page of the matrix, with the section that it had at its end before."""
+    refuse_other_file(path, MATRIX)
+    with naming(path):
+        before = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+    write_own(path, mutants_page(rows, seeds, before).encode(), MATRIX)
 
 
 def _search(campaign: MutationCampaign, workers: Workers, seeds: int, progress: MutantsProgress) -> None:

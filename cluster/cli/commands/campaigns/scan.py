@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from checker.record.fingerprint import this_code
-from checker.record.host import naming
+from checker.record.places import OwnFile, refuse_other_file, write_own
 from checker.record.program import SCRIPT
 from cluster.campaign.scan.campaign import MutationScan
 from cluster.campaign.scan.points import PACKAGES, MutationLibrary, ScanMutant, source_files
@@ -39,6 +39,8 @@ PROMISED_ROOMS: Final = ("scheduler", "validators")
 """Packages of which a share of at least `KILLED_PERCENT_MIN` has to be killed."""
 
 KILLED_PERCENT_MIN: Final = 85
+
+PAGE: Final = OwnFile(b"# Mutation scan\n\nThis page is written by `", "page of a scan")
 
 
 def fill_parser(parser: Parser) -> None:
@@ -80,21 +82,22 @@ def fill_parser(parser: Parser) -> None:
 
 def run_scan(options: argparse.Namespace) -> int:
     """Scan, print the tables, and return 0 if enough was killed, 1 if not, 3 if mutants are left over."""
+    if options.out:
+        refuse_other_file(options.out, PAGE)
     library = MutationLibrary()
     library.require_families(options.operators)
     triage = read_triage(options.equivalents)
     with ScanProgress(is_quiet=options.json) as progress:
         scanned = _scan(options, library, triage, progress)
         stale = [f"stale, and to be triaged again: {entry}" for entry in stale_entries(library, triage)]
-    if options.out:
-        with naming(options.out):
-            options.out.write_text(_page(scanned, options), encoding="utf-8")
     if options.json:
         print_json(_as_json(scanned, stale))
     else:
         print_tables(scan_tables(scanned.rows))
         totals = [*scan_totals(scanned.rows), *stale]
         print_lines([*survivor_lines(scanned.rows), *totals, str(this_code()), f"results {scanned.directory}"])
+    if options.out:
+        write_own(options.out, _page(scanned, options).encode(), PAGE)
     if any(row.status == OPEN for row in scanned.rows):
         return EXIT_INCONCLUSIVE
     promised = [row for row in scanned.rows if row.file.split("/")[0] in PROMISED_ROOMS]

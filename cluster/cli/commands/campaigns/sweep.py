@@ -3,7 +3,7 @@
 import argparse
 import hashlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -12,6 +12,7 @@ from rich.table import Table
 
 from checker.coverage.registry import ROOMS
 from checker.record.fingerprint import show_fingerprint, this_code
+from checker.record.places import refuse_other_file
 from checker.record.plugins import code_with
 from cluster.authoring.fault_levels import with_faults
 from cluster.campaign.corpus.folder import Corpus, failed_plan
@@ -29,7 +30,7 @@ from cluster.campaign.results_db import ResultsFile, SeedResult
 from cluster.campaign.sweep import SweepTally, sweep
 from cluster.campaign.workers import Workers
 from cluster.ci.failing_plans import FOLDER, FailingPlan, plan_as_json, run_plans
-from cluster.ci.reports import annotation_of, write_junit
+from cluster.ci.reports import JUNIT, annotation_of, write_junit
 from cluster.cli.options import (
     RUNS,
     Parser,
@@ -61,6 +62,7 @@ from network.draw import SWARM
 from report.campaign import SweepProgress, coverage_table, group_table, rules_table, seeds_per_hour
 from report.console import print_tables
 from report.layout import output_console
+from report.page.campaign_rows import CampaignRows
 from report.words import counted
 
 CORPUS: Final = RUNS / "corpus"
@@ -136,39 +138,50 @@ def _add_tools(parser: Parser) -> None:
 
 def run_sweep(options: argparse.Namespace) -> int:
     """Sweep, print what came of it, and return the exit code of the worst seed."""
+    if options.junit is not None:
+        refuse_other_file(options.junit, JUNIT)
     name, identity, scenario_of, plugins = _subject(options)
     promised = _promises(options)
     again = _run_failing_plans(options)
     path = options.results or options.runs / f"sweep-{name}-{hashlib.sha256(identity.encode()).hexdigest()[:6]}.sqlite"
     workers = DaskWorkers(options.dask) if options.dask else Workers(options.jobs)
-    with (
-        ResultsFile(path, identity) as results,
-        _corpus(options) as plans,
-        SweepProgress(title=f"sweep {name}", is_quiet=options.json or options.quiet) as progress,
-    ):
+    with ResultsFile(path, identity) as results:
         try:
-            tally = sweep(
-                scenario_of if plans is None else plans.scenario_of,
-                options.seeds,
-                results=results,
-                runs=options.runs,
-                jobs=options.jobs,
-                on_outdated=lambda tally: _say_outdated(tally, path),
-                on_result=lambda tally, result: progress.show(tally.counts, tally.quickest, result.verdict),
-                promised=promised,
-                workers=workers,
-                is_fresh=options.fresh,
-                plugins=plugins,
-                corpus=plans,
-            )
+            with (
+                _corpus(options) as plans,
+                SweepProgress(title=f"sweep {name}", is_quiet=options.json or options.quiet) as progress,
+            ):
+                tally = sweep(
+                    scenario_of if plans is None else plans.scenario_of,
+                    options.seeds,
+                    results=results,
+                    runs=options.runs,
+                    jobs=options.jobs,
+                    on_outdated=lambda tally: _say_outdated(tally, path),
+                    on_result=lambda tally, result: progress.show(tally.counts, tally.quickest, result.verdict),
+                    promised=promised,
+                    workers=workers,
+                    is_fresh=options.fresh,
+                    plugins=plugins,
+                    corpus=plans,
+                )
         except KeyboardInterrupt:
             print_notes([under_way_line(task.seed, options) for task in workers.under_way])
             raise KeyboardInterrupt(_describe_interrupt(results, options, plugins)) from None
-        seconds = progress.seconds
-        judged = [result for result in results.results() if result.seed in options.seeds]
-        page = _write_page(options, tally, judged, (name, path))
-    if options.junit is not None:
-        write_junit(options.junit, name, judged, lambda result: repeat_of(options, result))
+        _print_result(tally, options, (name, path), progress.seconds, again)
+        _write_files(tally, options, (name, path), results)
+    return next((plan.result.exit_code for plan in again if plan.result.exit_code), tally.exit_code)
+
+
+def _print_result(
+    tally: SweepTally,
+    options: argparse.Namespace,
+    place: tuple[str, Path],
+    seconds: float,
+    again: Sequence[FailingPlan],
+) -> None:
+    """Print the verdict of a sweep of this name and results file, with what it rests on."""
+    name, path = place
     if options.annotate:
         lines = [annotation_of(name, each, repeat_of(options, each)) for each in _examples(tally)]
         (print_notes if options.json else print_lines)(lines)
@@ -180,8 +193,19 @@ def run_sweep(options: argparse.Namespace) -> int:
         print_lines([verdict_line(tally), *_repeat_lines(tally, options)])
     else:
         _print(tally, options, path, seconds)
-        print_lines([page])
-    return next((plan.result.exit_code for plan in again if plan.result.exit_code), tally.exit_code)
+
+
+def _write_files(tally: SweepTally, options: argparse.Namespace, place: tuple[str, Path], results: ResultsFile) -> None:
+    """Write the page and the JUnit file of a sweep whose verdict is printed."""
+    name, _ = place
+
+    def judged() -> list[SeedResult]:
+        return [result for result in results.results() if result.seed in options.seeds]
+
+    page = _write_page(options, tally, judged, place)
+    print_lines([] if options.json or options.quiet else page)
+    if options.junit is not None:
+        write_junit(options.junit, name, judged(), lambda result: repeat_of(options, result))
 
 
 def _run_failing_plans(options: argparse.Namespace) -> list[FailingPlan]:
@@ -197,24 +221,25 @@ def _run_failing_plans(options: argparse.Namespace) -> list[FailingPlan]:
 
 
 def _write_page(
-    options: argparse.Namespace, tally: SweepTally, results: list[SeedResult], place: tuple[str, Path]
-) -> str:
-    """Write the page of a sweep of this name and results file into the folder of runs, and return a line about it."""
+    options: argparse.Namespace, tally: SweepTally, results: Callable[[], list[SeedResult]], place: tuple[str, Path]
+) -> list[str]:
+    """Write the page of a sweep into the folder of runs, and return the line that says where."""
     name, path = place
 
     def commands_of(result: SeedResult) -> list[str]:
         return [repeat_of(options, result), *_commands_over(result)]
 
-    wanted = sorted(results, key=lambda each: each.seed)
-    rows = sweep_rows(
-        tally,
-        wanted,
-        title=f"sweep of {name}",
-        runs=options.runs,
-        facts=(("made by", str(this_code())), ("results", str(path))),
-        commands_of=commands_of,
-        plan_of=lambda result: read_shrunk_plan(result.directory, options.runs),
-    )
+    def rows() -> CampaignRows:
+        return sweep_rows(
+            tally,
+            sorted(results(), key=lambda each: each.seed),
+            title=f"sweep of {name}",
+            runs=options.runs,
+            facts=(("made by", str(this_code())), ("results", str(path))),
+            commands_of=commands_of,
+            plan_of=lambda result: read_shrunk_plan(result.directory, options.runs),
+        )
+
     return write_campaign(options.runs, path.stem, rows)
 
 

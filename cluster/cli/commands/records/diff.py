@@ -18,7 +18,6 @@ from cluster.inspect.diff import Diff, compare_records
 from cluster.inspect.nearest import Nearest, nearest_passing
 from cluster.page.compare import page_of_two
 from cluster.page.write import write_page
-from cluster.scenario.messages import ScenarioError
 from cluster.verdict.replay import CHECK, refuse_unfinished
 from report.campaign import SweepCounts, SweepProgress
 
@@ -62,7 +61,6 @@ def run_diff(options: argparse.Namespace) -> int:
     wanted = readers if nearest is None else readers[:1]
     doubts = {} if options.no_verify else _verify(wanted, is_quiet=options.json)
     found = compare_records(*readers)
-    page = list(_write_page(readers, found))
     if options.json:
         answer = {"is_verified": not options.no_verify and not doubts, "doubts": doubts, **msgspec.to_builtins(found)}
         beside = {} if nearest is None else {"nearest": {**nearest._asdict(), "directory": str(nearest.directory)}}
@@ -73,7 +71,9 @@ def run_diff(options: argparse.Namespace) -> int:
         lines += [
             f"{name} is as recorded, not verified: {on_one_line(doubt.summary)}" for name, doubt in doubts.items()
         ]
-        print_lines([*lines, *_lines_of_diff(found, options), *page])
+        print_lines([*lines, *_lines_of_diff(found, options)])
+    page = [] if found.is_same else _write_page(readers, found)
+    print_lines([] if options.json else page)
     difference = CheckResult("diff", "passed" if found.is_same else "failed", "safety", "", (), 1)
     return verdict_of([difference, *doubts.values()]).exit_code
 
@@ -106,18 +106,12 @@ def _say_that_none_passes(options: argparse.Namespace) -> int:
     return EXIT_INCONCLUSIVE
 
 
-def _write_page(readers: tuple[RecordReader, RecordReader], found: Diff) -> Iterator[str]:
-    """Write the page of two runs that differ beside the first, and yield a line about it."""
+def _write_page(readers: tuple[RecordReader, RecordReader], found: Diff) -> list[str]:
+    """Write the page of two runs that differ beside the first, and return the line that says where."""
     first, second = (reader.path.resolve() for reader in readers)
-    if found.is_same:
-        return
-    try:
-        content = page_of_two(*readers, found)
-    except ScenarioError as error:
-        # What other code wrote can be compared byte by byte, and drawn only if it is understood.
-        yield f"no page: {on_one_line(str(error))}"
-        return
-    yield write_page(first.with_name(f"diff-{first.name}-{second.name}.html"), content)
+    place = first.with_name(f"diff-{first.name}-{second.name}.html")
+    # What other code wrote can be compared byte by byte, and drawn only if it is understood.
+    return write_page(place, lambda: page_of_two(*readers, found))
 
 
 def _verify(readers: Sequence[RecordReader], *, is_quiet: bool) -> dict[str, CheckResult]:

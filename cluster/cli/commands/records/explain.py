@@ -73,7 +73,6 @@ def run_explain(options: argparse.Namespace) -> int:
     confirmed = _confirm(reader, replay, checks, difference)
     verdict = verdict_of(checks, result.scenario.expect.fails).name
     headline = f"{verdict}: {headline_of(explanation, result.scenario, plan_of(reader))}"
-    page = _write_page(reader, result.scenario, checks, (explanation, headline))
     if options.json:
         answer = {
             "scenario": manifest.scenario,
@@ -94,9 +93,10 @@ def run_explain(options: argparse.Namespace) -> int:
             f"beside the nearest seed that passes: {command_line(['diff', str(options.directory)])}",
             *_unconfirmed(reader, confirmed, difference),
             *lines_of(explanation),
-            page,
         ]
         print_lines(lines)
+    page = _write_page(reader, result.scenario, checks, (explanation, headline))
+    print_lines([] if options.json else page)
     return verdict_of([confirmed]).exit_code
 
 
@@ -110,10 +110,13 @@ def plan_of(reader: RecordReader) -> str:
 
 def _write_page(
     reader: RecordReader, scenario: Scenario, checks: Sequence[CheckResult], explanation: tuple[Explanation, str]
-) -> str:
-    """Put the explanation into the page of the run, and return a line about it."""
-    content = page_of(reader.path, reader.verdict(), scenario, checks, place=reader.path, explanation=explanation)
-    return write_page(reader.path / REPORT, content)
+) -> list[str]:
+    """Put the explanation into the page of the run, and return the line that says where."""
+
+    def make() -> bytes:
+        return page_of(reader.path, reader.verdict(), scenario, checks, place=reader.path, explanation=explanation)
+
+    return write_page(reader.path / REPORT, make)
 
 
 def _confirm(

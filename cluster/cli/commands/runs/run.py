@@ -91,10 +91,10 @@ def _run_on(data: DataDirectory | None, scenario: Scenario, options: argparse.Na
             command=_repeat_command(options),
             data=data,
         )
+    print_result(result, _repeat_command(options), progress, options)
     from cluster.page.index import write_index  # noqa: PLC0415 - the run need not wait for it
 
     write_index(options.runs)
-    print_result(result, _repeat_command(options), progress, options)
     return result.exit_code
 
 
@@ -129,7 +129,8 @@ def print_result(result: PipelineResult, command: str, progress: LiveProgress, o
         lines = [*describe_evidence(result.evidence), *lines]
         lines += [f"digest {result.digest.hex()}", *result.made_by, progress.times]
         if result.directory:
-            lines += [f"page {result.directory / REPORT}", f"run directory {result.directory}"]
+            page = result.directory / REPORT
+            lines += [*[f"page {page}"] * page.exists(), f"run directory {result.directory}"]
     lines += [f"repeat with: {command}"] if result.exit_code else []
     if result.decisive is not None and result.directory:
         lines.append(f"explain with: {command_line(['explain', str(result.directory)])}")
