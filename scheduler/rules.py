@@ -327,7 +327,11 @@ class AptosRule(RuleCell):
     RAN_BEHIND = "F-10", "An entry runs behind the last transaction, whose price was higher.", "aptos-storm"
     RAN_BEFORE = "Q-49", "Entries run before all transactions.", "aptos-boundaries"
     PAID_OWN_PRICE = "F-6", "A run pays its own greatest price at the end of its block.", "aptos-storm"
-    PAID_LESS = "F-6", "A run pays less than its greatest price, because no other transaction pays more.", "aptos-boundaries"
+    PAID_LESS = (
+        "F-6",
+        "A run pays less than its greatest price, because no other transaction pays more.",
+        "aptos-boundaries",
+    )
     PAID_LEAST = "Q-36", "A run without another transaction in its block pays the least price.", "aptos-boundaries"
     TIE_BY_HASH = (
         "Q-41",

@@ -126,7 +126,8 @@ def test_the_edges_that_are_counted_are_about_those_there_are(name):
 def late_names(*settings, name="calm"):
     """Return the workloads that the warnings name as without a timer that comes due."""
     scenario = load_scenario(name, settings)
-    return [warning.split()[4] for warning in cost_warnings(scenario, estimate_cost(scenario)) if "comes due" in warning]
+    warnings = cost_warnings(scenario, estimate_cost(scenario))
+    return [warning.split()[4] for warning in warnings if "comes due" in warning]
 
 
 @pytest.mark.parametrize(
