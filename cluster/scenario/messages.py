@@ -4,21 +4,23 @@ msgspec says what it found; it does not say which entry of a table holds it, nor
 """
 
 import re
-from collections.abc import Iterable, Sequence
-from typing import Any, Final, Literal, get_args, get_origin
+from typing import Any, Final, Literal, NamedTuple, get_args, get_origin
 
 import msgspec
 
 from checker.record.errors import ReportedError
-from cluster.scenario.shape import kind_named, kinds_of, tables_of, tag_of
+from cluster.scenario.shape import kind_named, kinds_of, plain_of, tag_key_of, tag_of
 from faults.nearest import did_you_mean
 
 _QUOTED: Final = re.compile(r"['`]([^'`]*)['`]")
 """The name that msgspec does not know stands between these."""
 
 
-_OF_NAME: Final = re.compile(r" - at `key` in `\$\.(\w+)`$")
-"""The end of msgspec's message on the name of an entry; the table stands between the last two."""
+_KEY_OF: Final = "key` in `"
+"""The words of msgspec before the place of a table whose entry has no sound name."""
+
+_WORDS: Final = re.compile(r"[^.\[\]]+|\[[^\]]*\]")
+"""A key, `[0]` for an entry of a list, or `[...]` for an entry of a table."""
 
 _PATTERNS: Final = {
     "name": "must be small letters, digits and hyphens, the first no hyphen",
@@ -37,26 +39,43 @@ class ScenarioError(ReportedError):
         super().__init__(f"{place}: {reason}")
 
 
+class _Spot(NamedTuple):
+    """A place in a scenario: its path with every name, the annotation of what stands there, and the value."""
+
+    path: str
+    annotation: Any
+    value: Any
+
+    @property
+    def section(self) -> type[msgspec.Struct] | None:
+        """The section that stands there; of several kinds the one that the value names; None where unknown."""
+        kinds = kinds_of(self.annotation)
+        tag = self.value.get(tag_key_of(kinds)) if isinstance(self.value, dict) else None
+        return kind_named(kinds, tag)
+
+
 def validation_message(message: str, raw: object, root: type[msgspec.Struct]) -> str:
     """Turn msgspec's message on converting `raw` to `root` into ``key: what is wrong; what is allowed``."""
-    if (found := _OF_NAME.search(message)) and isinstance(raw, dict):
-        return f"{found[1]}: {_wrong_name(raw[found[1]], found[1], root)} is no name; {NAMES}"
-    reason, _, path = _name_entry(message, raw, root).partition(" - at `")
-    key = path.rstrip("`").removeprefix("$").lstrip(".")
-    *parents, last = key.split(".") if key else [""]
+    reason, _, path = message.partition(" - at `")
+    path = path.rstrip("`")
+    if path.startswith(_KEY_OF):
+        entries = _spot(path.removeprefix(_KEY_OF), raw, root)
+        return f"{entries.path}: {_wrong_name(entries)} is no name; {NAMES}"
+    parents, _, last = path.rpartition(".")
+    spot, parent = _spot(path, raw, root), _spot(parents, raw, root)
+    key = spot.path
     allowed, words = [], ""
     if "matching regex" in reason:
         reason = _PATTERNS.get(key, reason)
     elif "unknown field" in reason:
-        allowed = _keys_of(_section_at([*parents, last] if key else [], raw, root))
+        allowed = _keys_of(spot.section)
         words = f"the keys are {', '.join(allowed)}"
-    elif "Invalid value" in reason and last == "kind":
-        kinds = kinds_of(tables_of(root).get(parents[0]))
+    elif "Invalid value" in reason and last == tag_key_of(kinds := kinds_of(parent.annotation)):
         allowed = sorted(map(tag_of, kinds))
-        words = f"the kinds are {', '.join(allowed)}"
+        words = f"the kinds are {', '.join(allowed)}" if last == "kind" else f"it can be {' or '.join(allowed)}"
     elif "Invalid enum value" in reason:
         # Of a list it is one entry that is wrong: `regions[2]`.
-        allowed = _values_of(_section_at(parents, raw, root), last.partition("[")[0])
+        allowed = _values_of(parent.section, last.partition("[")[0])
         words = f"it can be {' or '.join(allowed)}"
     if allowed:
         name = _QUOTED.search(reason)
@@ -64,48 +83,52 @@ def validation_message(message: str, raw: object, root: type[msgspec.Struct]) ->
     return f"{key}: {reason}" if key else reason
 
 
-def _wrong_name(entries: Iterable[str], table: str, root: type[msgspec.Struct]) -> str:
-    """Return the first of some names that a table does not take."""
-    kind = next(field.type for field in msgspec.structs.fields(root) if field.encode_name == table)
-    for name in entries:
+def _spot(path: str, raw: object, root: type[msgspec.Struct]) -> _Spot:
+    """Return a place that msgspec names; where it says `[...]` for an entry's name, the entry that it refuses."""
+    spot = _Spot("", root, raw)
+    for word in _WORDS.findall(path.removeprefix("$")):
+        spot = _within(spot, word) if word.startswith("[") else _field(spot, word)
+    return spot
+
+
+def _field(spot: _Spot, name: str) -> _Spot:
+    """Return the place of a key of a section."""
+    fields = msgspec.structs.fields(spot.section) if spot.section else ()
+    annotation = next((field.type for field in fields if field.encode_name == name), None)
+    value = spot.value.get(name) if isinstance(spot.value, dict) else None
+    return _Spot(f"{spot.path}.{name}".lstrip("."), annotation, value)
+
+
+def _within(spot: _Spot, index: str) -> _Spot:
+    """Return the place of an entry of a list by its index, or that of the entry that a table does not take."""
+    if index != "[...]":
+        # The annotation of the list leads to the kinds of its entries as well.
+        return _Spot(f"{spot.path}{index}", spot.annotation, spot.value[int(index[1:-1])])
+    kind = get_args(plain_of(spot.annotation))[-1]
+    for name, entry in spot.value.items():
         try:
-            msgspec.convert(name, get_args(kind)[0])
+            msgspec.convert(entry, kind)
         except msgspec.ValidationError:
-            return ascii(name)
+            return _Spot(f"{spot.path}.{name}", kind, entry)
     raise AssertionError("msgspec refused one of them")
 
 
-def _name_entry(message: str, raw: object, root: type[msgspec.Struct]) -> str:
-    """Put the entry's name where msgspec says ``[...]``."""
-    for table, kind in tables_of(root).items():
-        entries = raw.get(table) if isinstance(raw, dict) else None
-        if f"`$.{table}[...]" in message and isinstance(entries, dict):
-            for name, entry in entries.items():
-                try:
-                    msgspec.convert(entry, kind)
-                except msgspec.ValidationError:
-                    return message.replace(f"$.{table}[...]", f"$.{table}.{name}")
-    return message
-
-
-def _section_at(path: Sequence[str], raw: object, root: type[msgspec.Struct]) -> type[msgspec.Struct] | None:
-    """Return the section at a path; of an entry with a kind, that kind's; None where unknown."""
-    found: type[msgspec.Struct] | None = root
-    if len(path) > 1 and path[0] in tables_of(root) and isinstance(raw, dict):
-        kinds = kinds_of(tables_of(root)[path[0]])
-        found = kind_named(kinds, raw[path[0]][path[1]].get("kind"))
-        path = path[2:]
-    for part in path:
-        types = [field.type for field in msgspec.structs.fields(found) if field.encode_name == part] if found else []
-        found = next((kind for each in types for kind in kinds_of(each)), None)
-    return found
+def _wrong_name(entries: _Spot) -> str:
+    """Return the first name that a table does not take."""
+    kind = get_args(plain_of(entries.annotation))[0]
+    for name in entries.value:
+        try:
+            msgspec.convert(name, kind)
+        except msgspec.ValidationError:
+            return ascii(name)
+    raise AssertionError("msgspec refused one of them")
 
 
 def _keys_of(section: type[msgspec.Struct] | None) -> list[str]:
     if section is None:
         return []
     keys = [field.encode_name for field in msgspec.structs.fields(section)]
-    return ["kind", *keys] if tag_of(section) else keys
+    return [tag_key_of([section]), *keys] if tag_of(section) else keys
 
 
 def _values_of(section: type[msgspec.Struct] | None, key: str) -> list[str]:

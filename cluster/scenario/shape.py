@@ -19,6 +19,16 @@ def kinds_of(annotation: Any) -> list[type[msgspec.Struct]]:  # noqa: ANN401 - a
     return [kind for part in get_args(annotation) for kind in kinds_of(part)]
 
 
+def plain_of(annotation: Any) -> Any:  # noqa: ANN401 - an annotation has no type with a name
+    """Return an annotation without what it says besides the type."""
+    return get_args(annotation)[0] if hasattr(annotation, "__metadata__") else annotation
+
+
+def tag_key_of(kinds: Sequence[type[msgspec.Struct]]) -> str:
+    """Return the key by which a section names its kind, such as `kind` or `do`; empty where it names none."""
+    return next((kind.__struct_config__.tag_field or "" for kind in kinds), "")
+
+
 def tag_of(kind: type[msgspec.Struct]) -> str:
     """Return the name that a scenario file gives to a kind; empty for a section without a kind."""
     return str(kind.__struct_config__.tag or "")

@@ -12,6 +12,11 @@ MISSPELT = {
     "section": ("netwrk.latency_ms=3", "network"),
     "key of a fault": ('faults.a={kind="crash", validatr=1}', "validator"),
     "kind of fault": ('faults.a={kind="partitoin"}', "partition"),
+    "kind in a list": ('workload.c={kind="governance", actions=[{do="cancle"}]}', "cancel"),
+    "key in a list": (
+        'workload.c={kind="governance", actions=[{do="extend", at_ms=1, worklod="x"}]}',
+        "workload",
+    ),
     "kind of workload": ('workload.pulse.kind="heartbeat"', "heartbeats"),
     "kind of observer": ('observers.a={kind="restrt"}', "restart"),
     "region": ('network.regions=["londn", "tokyo", "tokyo", "tokyo"]', "london"),
