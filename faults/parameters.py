@@ -21,6 +21,9 @@ _UNITS: Final = (
 )
 """Units by the ends of names."""
 
+_TYPES: Final = {inspect.BoolType: "true or false", inspect.StrType: "text", inspect.StructType: "table"}
+"""Types without bounds."""
+
 _EMPTY: Final = '""'
 """An empty text among the words that a key can have."""
 
@@ -78,14 +81,19 @@ class KindEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 def entry_of(kind: type[msgspec.Struct], shared: Collection[str] = ()) -> KindEntry:
     """Return the entry of a kind, without the keys that all kinds share."""
+    parts = tuple(_entry_of(part, key) for key, part in parts_of(kind))
+    return msgspec.structs.replace(_entry_of(kind, "", shared), parts=parts)
+
+
+def _entry_of(kind: type[msgspec.Struct], key: str, shared: Collection[str] = ()) -> KindEntry:
+    """Return the entry of a kind without its parts; a table without a name of its kind is named by its key."""
     summary, _, notes = " ".join((kind.__doc__ or "").replace("``", "").split("\n\n", 1)).partition(". ")
     return KindEntry(
-        kind=kind_of(kind),
+        kind=kind_of(kind) or key,
         summary=f"{' '.join(summary.split()).rstrip('.')}.",
         notes=" ".join(notes.split()),
         parameters=tuple(each for each in parameters_of(kind) if each.name not in shared),
-        key=str(kind.__struct_config__.tag_field),
-        parts=tuple(map(entry_of, parts_of(kind))),
+        key=kind.__struct_config__.tag_field or "",
     )
 
 
@@ -96,7 +104,8 @@ def lines_of(entries: Iterable[KindEntry]) -> Iterator[str]:
         yield from (f"    {parameter.line()}" for parameter in entry.parameters)
         for part in entry.parts:
             heading, *keys = lines_of([part])
-            yield from (f"    {part.key} = {heading}", *(f"    {line}" for line in keys))
+            named = f"{part.key} = {heading}" if part.key else heading
+            yield from (f"    {named}", *(f"    {line}" for line in keys))
 
 
 def parameters_of(section: type[msgspec.Struct]) -> Iterator[Parameter]:
@@ -106,10 +115,24 @@ def parameters_of(section: type[msgspec.Struct]) -> Iterator[Parameter]:
             yield _parameter_of(section, field)
 
 
-def parts_of(section: type[msgspec.Struct]) -> list[type[msgspec.Struct]]:
-    """Return the kinds of the tables in the lists of a section."""
-    lists = (_plain(field.type) for field in _fields_of(section))
-    return [kind for each in lists if isinstance(each, inspect.VarTupleType) for kind in _structs_in(each.item_type)]
+def parts_of(section: type[msgspec.Struct]) -> list[tuple[str, type[msgspec.Struct]]]:
+    """Return the kinds of the tables in the lists of a section and where a text may stand, with their keys.
+
+    Those within them follow. Tables may stand within each other: each kind comes once.
+    """
+    found: list[tuple[str, type[msgspec.Struct]]] = []
+    _add_parts(section, found)
+    return found
+
+
+def _add_parts(section: type[msgspec.Struct], found: list[tuple[str, type[msgspec.Struct]]]) -> None:
+    for field in _fields_of(section):
+        plain = _plain(field.type)
+        held = plain.item_type if isinstance(plain, inspect.VarTupleType) else plain
+        for kind in () if _is_section(plain) else _structs_in(held):
+            if kind not in [known for _, known in found]:
+                found.append((field.encode_name, kind))
+                _add_parts(kind, found)
 
 
 def _fields_of(section: type[msgspec.Struct]) -> tuple[inspect.Field, ...]:
@@ -165,8 +188,13 @@ def _structs_in(described: inspect.Type) -> list[type[msgspec.Struct]]:
 
 
 def _is_section(described: inspect.Type) -> bool:
+    """Whether a key is a section of its own: a table and nothing else, or a table of tables."""
     plain = _plain(described)
-    return bool(_structs_in(plain.value_type if isinstance(plain, inspect.DictType) else plain))
+    held = plain.value_type if isinstance(plain, inspect.DictType) else plain
+    is_text = isinstance(held, inspect.UnionType) and any(
+        isinstance(_plain(one), inspect.StrType) for one in held.types
+    )
+    return bool(_structs_in(held)) and not is_text
 
 
 def _takes(described: inspect.Type) -> str:
@@ -176,7 +204,7 @@ def _takes(described: inspect.Type) -> str:
             return str((described.extra_json_schema or {}).get("title", "")) or _takes(described.type)
         case inspect.AnyType():
             return "what the keys of the scenario take"
-        case inspect.BoolType() | inspect.StrType() | inspect.IntType():
+        case inspect.BoolType() | inspect.StrType() | inspect.StructType() | inspect.IntType():
             return _bounds_of(described)
         case inspect.LiteralType():
             return f"({' | '.join(str(value) or _EMPTY for value in described.values)})"
@@ -194,17 +222,18 @@ def _several(
         case inspect.VarTupleType() | inspect.ListType():
             parts = _structs_in(described.item_type)
             field = parts[0].__struct_config__.tag_field if parts else ""
-            return f"list of tables with `{field}`" if parts else f"list of {_takes(described.item_type)}"
+            tables = f"list of tables with `{field}`" if field else "list of tables"
+            return tables if parts else f"list of {_takes(described.item_type)}"
         case inspect.TupleType():
             return f"[{', '.join(_takes(item) for item in described.item_types)}]"
         case inspect.DictType():
             return f"table of {_takes(described.value_type)}"
 
 
-def _bounds_of(number: inspect.BoolType | inspect.StrType | inspect.IntType) -> str:
+def _bounds_of(number: inspect.BoolType | inspect.StrType | inspect.StructType | inspect.IntType) -> str:
     """Return the name of a type, or the bounds of a number."""
     if not isinstance(number, inspect.IntType):
-        return "text" if isinstance(number, inspect.StrType) else "true or false"
+        return _TYPES[type(number)]
     if number.ge is not None and number.le is not None and number.le < MAX_U63:
         return f"whole number {number.ge:,} to {number.le:,}"
     return f"whole number from {number.ge:,} on" if number.ge is not None else "whole number"

@@ -16,6 +16,7 @@ from checker.checks.planned import NOT_PLANNED, PlannedRun
 from checker.record.cold_replay import ColdReplay
 from checker.record.final_blocks import FinalChain
 from faults.anchors.anchor import Anchor
+from validators.actors import Emitted
 from validators.derived import Derived
 from validators.execution import Genesis
 from validators.mempool.pool import Pooled
@@ -68,6 +69,7 @@ class ExpectedWorkload:
         uncertain: Hashes of those that may fail; where there are no others, one of them must stand in the chain.
         recurring: Addresses of actors that schedule themselves, one fire of which has to succeed; empty where none do.
         firing: Addresses of other actors with timers, one of which has to come due or to leave where any is scheduled.
+        told: Events that its actors have to emit.
     """
 
     name: str
@@ -77,6 +79,7 @@ class ExpectedWorkload:
     uncertain: tuple[bytes, ...] = ()
     recurring: tuple[bytes, ...] = ()
     firing: tuple[bytes, ...] = ()
+    told: tuple[Emitted, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,8 +2,9 @@
 
 Checked from the blocks of the canonical chain. A required workload that was switched off, or of which a transaction is
 missing or failed, misses the scenario's expectation; any other that is on needs one transaction at least
-that did something. Actors that schedule themselves have no effect before one of their fires succeeds, and timers that
-others schedule have none before one of them comes due or leaves. Otherwise the run is inconclusive.
+that did something. Actors that schedule themselves have no effect before one of their fires succeeds, timers that
+others schedule none before one of them comes due or leaves, and scripts none before each has come to its end. Otherwise
+the run is inconclusive.
 """
 
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ from checker.checks.mirror import SettledBlock
 from checker.checks.timers import TimerDelivery
 from checker.results import CheckResult, ExitClass
 from scheduler import TimerFired, TimerScheduled
+from validators.actors import Emitted
 from validators.execution.receipts import TransactionReceipt
 
 OK_STATUS: Final = 0
@@ -35,22 +37,25 @@ class WorkloadsEffective(Check):
         self._makers = {actor: each.name for each in run.expect.workloads for actor in each.firing}
         self._timers: dict[str, list[bytes]] = {name: [] for name in self._makers.values()}
         self._delivery = run.check(TimerDelivery)
+        self._untold = {event: each.name for each in run.expect.workloads for event in each.told}
 
     def not_asked(self) -> str:
         """Return a reason where every workload may be idle."""
         return "" if self.run.expect.workloads else "no workload has to take effect"
 
     def settle(self, block: SettledBlock) -> None:
-        """Remember the status of each transaction by its hash, and count fires of actors that schedule themselves."""
+        """Remember statuses of transactions by hash, fires of actors that schedule themselves, and expected events."""
         for receipt in block.receipts:
             if isinstance(receipt, TransactionReceipt):
                 self._statuses[receipt.transaction] = receipt.status
             elif isinstance(receipt.event, TimerFired) and receipt.event.ok and receipt.event.actor in self._owners:
                 self._fires[self._owners[receipt.event.actor]] += 1
-        if self._makers:
+        if self._makers or self._untold:
             for event in block.events():
                 if isinstance(event, TimerScheduled) and event.actor in self._makers:
                     self._timers[self._makers[event.actor]].append(event.timer_id)
+                elif isinstance(event, Emitted):
+                    self._untold.pop(event, None)
 
     def finish(self) -> CheckResult:
         """Return the result."""
@@ -58,10 +63,12 @@ class WorkloadsEffective(Check):
         lacking: list[str] = []
         counts: dict[str, int] = {}
         for workload in self.run.expect.workloads:
-            tally.compared += len(workload.digests) if workload.is_required else 1
+            tally.compared += (len(workload.digests) if workload.is_required else 1) + len(workload.told)
             if reason := _find_lack(workload, statuses):
                 lacking.append(reason)
-            elif reason := self._find_idle_timers(workload):
+            if untold := [event.data.decode() for event, name in self._untold.items() if name == workload.name]:
+                lacking.append(f"{workload.name}: scripts that did not come to their end: {', '.join(untold)}")
+            elif not reason and (reason := self._find_idle_timers(workload)):
                 lacking.append(f"{'required: ' * workload.is_required}{workload.name}: {reason}")
             counts[workload.name] = sum(statuses.get(digest) == OK_STATUS for digest in workload.digests)
         if lacking:

@@ -30,8 +30,9 @@ from cluster.campaign.shrink_candidates import Plain, candidates_of, resolve, wi
 from cluster.campaign.smallest import Choices, find_smallest
 from cluster.campaign.tasks import Task
 from cluster.scenario.defaults import TABLES, without_defaults
+from cluster.scenario.fields import NAME_CHARACTERS_MAX
 from cluster.scenario.load import convert_scenario, decode_scenario, encode_scenario
-from cluster.scenario.model import NAME_CHARACTERS_MAX, RunSection, Scenario
+from cluster.scenario.model import RunSection, Scenario
 from report.words import counted
 
 Reduction: TypeAlias = tuple[str, Plain]

@@ -11,7 +11,15 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, cast, get_args
 import msgspec
 
 from checker.record.plugins import objects_of
-from cluster.scenario.fields import NotNegative, PartsPerMillion, Positive, Section, means
+from cluster.scenario.fields import (
+    NAME_CHARACTERS_MAX,
+    EntryName,
+    NotNegative,
+    PartsPerMillion,
+    Positive,
+    Section,
+    means,
+)
 from cluster.scenario.sections.chain import ChainSection, chain_section
 from cluster.scenario.sections.costs import CostsSection
 from cluster.scenario.sections.expect import ExpectSection
@@ -22,9 +30,6 @@ from cluster.workloads.submission import WorkloadKind
 from faults import FAULTS, Fault
 from network.latency import Latency
 from network.regions import Region
-
-NAME_CHARACTERS_MAX = 64
-"""The longest name of a scenario, and of a fault, a workload or an observer."""
 
 
 class ClusterSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -154,7 +159,6 @@ class RunSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True)
     ] = True
 
 
-EntryName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_. -]*\Z", max_length=NAME_CHARACTERS_MAX)]
 Title = Annotated[str, msgspec.Meta(pattern=r"^[^\x00-\x1f\x7f-\x9f]*\Z", max_length=500)]
 """Text that is printed; it steers no terminal."""
 

@@ -85,8 +85,8 @@ def _table(name: str, kinds: list[type[msgspec.Struct]]) -> Iterator[str]:
             yield from ("", f"### `{_setting('kind', tag_of(kind))}`")
         yield from ("", _described(kind), "")
         yield from _keys(kind)
-        for part in parts_of(kind):
-            heading = _setting(str(part.__struct_config__.tag_field), tag_of(part))
+        for key, part in parts_of(kind):
+            heading = _setting(str(part.__struct_config__.tag_field), tag_of(part)) if tag_of(part) else key
             yield from ("", f"#### `{heading}`", "", _described(part), "")
             yield from _keys(part)
 

@@ -38,9 +38,12 @@ def expected_workloads(scenario: Scenario) -> Iterator[ExpectedWorkload]:
             # A payment may be handed in several times, and is done once.
             digests = tuple(dict.fromkeys(timed.digest for timed in submitted if not timed.may_fail))
             uncertain = tuple(dict.fromkeys(timed.digest for timed in submitted if timed.may_fail))
-            recurring = recurring_actors(site, workload)
+            recurring = recurring_actors(site, workload) if workload.enabled else ()
             firing = () if recurring else workload.firing_actors(site)
-            yield ExpectedWorkload(site.name, workload.enabled, is_required, digests, uncertain, recurring, firing)
+            told = workload.required_events(site) if workload.enabled else ()
+            yield ExpectedWorkload(
+                site.name, workload.enabled, is_required, digests, uncertain, recurring, firing, told
+            )
 
 
 def recurring_actors(site: Site, workload: WorkloadKind) -> tuple[bytes, ...]:

@@ -9,6 +9,7 @@ from cluster.workloads.kinds.heartbeats import Heartbeats
 from cluster.workloads.kinds.liquidations import Liquidations
 from cluster.workloads.kinds.oracle_feeds import OracleFeeds
 from cluster.workloads.kinds.random_scripts import RandomScripts
+from cluster.workloads.kinds.scripts import Scripts
 from cluster.workloads.kinds.storm import Storm
 from cluster.workloads.kinds.subscriptions import Subscriptions
 from cluster.workloads.kinds.transfers import Transfers
@@ -22,6 +23,6 @@ WORKLOADS: Final[KindRegistry[WorkloadKind]] = KindRegistry(
     ("volume", "genesis", "transactions"),
     (
         *(Heartbeats, Storm, Transfers, OracleFeeds, Liquidations, Governance),
-        *(Games, Subscriptions, EdgeCases, Watchers, RandomScripts),
+        *(Games, Subscriptions, EdgeCases, Watchers, RandomScripts, Scripts),
     ),
 )

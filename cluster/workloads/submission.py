@@ -10,6 +10,7 @@ from nacl.signing import SigningKey
 from cluster.scenario.fields import means
 from scheduler import LaneConfig, Parameters, TimerConfig, keccak256
 from scheduler.aptos_records import AptosConfig
+from validators.actors import Emitted
 from validators.execution import GenesisAccount, GenesisActor
 from validators.execution.blocks import (
     Call,
@@ -188,6 +189,11 @@ class WorkloadKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_
 
     def firing_actors(self, site: Site) -> tuple[bytes, ...]:
         """Return the actors whose fires `expect.fired_by` counts."""
+        del site
+        return ()
+
+    def required_events(self, site: Site) -> tuple[Emitted, ...]:
+        """Return events of its actors without which the workload has not taken effect."""
         del site
         return ()
 

@@ -7,7 +7,10 @@ import msgspec
 from cluster.scenario.fields import Section, means
 from scheduler import INTRO_CALENDAR, CalendarProfile
 
-PROFILES: Final = {"default": CalendarProfile(), "intro": INTRO_CALENDAR}
+PROFILES: Final[dict[Literal["default", "intro"], CalendarProfile]] = {
+    "default": CalendarProfile(),
+    "intro": INTRO_CALENDAR,
+}
 """Sizes of the calendar queue by name."""
 
 
