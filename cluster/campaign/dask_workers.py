@@ -13,6 +13,7 @@ import pickle
 import tarfile
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
@@ -26,8 +27,8 @@ from cluster.campaign.results_db import SeedResult
 from cluster.campaign.tasks import Task, broken_result, run_task
 from cluster.campaign.workers import TASKS_PER_JOB
 
-CONNECT_SECONDS: Final = 10
-"""A scheduler that has not answered by then is not there."""
+CONNECT_SECONDS: Final = 5
+"""A scheduler that has not answered by then is not there; loading dask took some seconds before."""
 
 WORKERS_SECONDS: Final = 30
 """A cluster that has no worker by then has none."""
@@ -100,16 +101,13 @@ class DaskWorkers:
         except ModuleNotFoundError as missing:
             raise DaskError(f"{missing.name} is not installed: {install_command('dask')}") from None
         # What it has to say of a lost connection is said here, in one line.
-        for name in ("distributed", "distributed.client"):
-            logging.getLogger(name).setLevel(logging.CRITICAL)
+        for name in ("distributed", "distributed.client", "distributed.protocol"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
         self._distributed = distributed
         try:
-            self._client = distributed.Client(address, timeout=CONNECT_SECONDS)
-        except (OSError, ValueError, TypeError) as error:
+            self._client = _within(CONNECT_SECONDS, lambda: distributed.Client(address, timeout=CONNECT_SECONDS))
+        except Exception as error:  # noqa: BLE001 - what answers there may say anything, and dask raises anything at it
             raise DaskError(f"no scheduler answers at {address}: {_first_line(error)}") from None
-        except AssertionError:
-            # It gives the thread of its event loop ten seconds to begin, and asserts that it has.
-            raise DaskError("dask did not start here within ten seconds; try again") from None
         try:
             self._client.wait_for_workers(1, timeout=WORKERS_SECONDS)
         except TimeoutError:
@@ -179,6 +177,26 @@ def _unpack(packed: bytes, runs: Path) -> str:
             archive.extractall(scratch, filter="data")
         (source,) = scratch.iterdir()
         return str(put_in_place(source, runs / source.name))
+
+
+def _within(seconds: int, make: Callable[[], Any]) -> Any:  # noqa: ANN401 - distributed is not typed
+    """Return what a call returns or raises; raises TimeoutError where it goes on for longer, and leaves it behind.
+
+    Dask's own limit ends with a connection, and a peer may accept one and never say a word.
+    """
+    made: Future[Any] = Future()
+
+    def call() -> None:
+        try:
+            made.set_result(make())
+        except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
+            made.set_exception(error)
+
+    threading.Thread(target=call, daemon=True).start()
+    try:
+        return made.result(seconds)
+    except TimeoutError as error:
+        raise TimeoutError(str(error) or f"nothing came within {seconds} seconds") from None
 
 
 def _first_line(error: BaseException) -> str:

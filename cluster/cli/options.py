@@ -166,6 +166,13 @@ def parse_result_file(text: str) -> Path:
     return path
 
 
+def parse_address(text: str) -> str:
+    """Return an address of a scheduler, which nothing is asked yet."""
+    if not text.strip() or not text.isprintable():
+        raise argparse.ArgumentTypeError(f"{text!r} is no address such as tcp://10.0.0.1:8786")
+    return text
+
+
 def parse_seed(text: str) -> int:
     """Return a seed."""
     try:

@@ -2,8 +2,12 @@
 
 import os
 import signal
+import socket
+import struct
 import subprocess
 import sys
+import threading
+from contextlib import suppress
 
 import pytest
 from distributed import LocalCluster
@@ -90,3 +94,38 @@ def test_a_cluster_that_is_not_there_is_told_in_one_line(address, tmp_path, caps
     monkeypatch.setattr("cluster.campaign.dask_workers.CONNECT_SECONDS", 1)
     assert main(["sweep", "calm", "--seeds", "1", "--dask", address, "--runs", str(tmp_path)]) == 6
     assert capsys.readouterr().err.count("\n") == 1
+
+
+FRAME = struct.pack("<QQQ", 20, 1, 4)
+"""The head of a message of Dask's own, with one part of four bytes."""
+
+
+@pytest.mark.parametrize("said", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\xff" * 64, FRAME + b"\xc1" * 4])
+def test_what_answers_and_is_no_scheduler_is_told_in_one_line(said, tmp_path, capfd, monkeypatch):
+    """A port that accepts and stays silent, one of another service, and one that says too much in Dask's own form."""
+    monkeypatch.setattr("cluster.campaign.dask_workers.CONNECT_SECONDS", 2)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        accepted = []
+        threading.Thread(target=answer_all, args=(server, said, accepted), daemon=True).start()
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        code = main(["sweep", "calm", "--seeds", "1", "--dask", address, "--runs", str(tmp_path)])
+
+    error = capfd.readouterr().err
+    assert (code, error.count("\n")) == (6, 1), error
+    assert f": no scheduler answers at {address}: " in error
+    assert accepted
+
+
+def answer_all(server, said, accepted):
+    """Accept whoever comes, and say the same to each."""
+    with suppress(OSError):
+        while True:
+            accepted.append(server.accept()[0])
+            accepted[-1].sendall(said)
+
+
+@pytest.mark.parametrize("address", ["", " ", "tcp://\x1b[2J:1"])
+def test_what_is_no_address_is_bad_input(address, tmp_path, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(["sweep", "calm", "--seeds", "1", "--dask", address, "--runs", str(tmp_path)])
+    assert "is no address such as tcp://10.0.0.1:8786" in capsys.readouterr().err

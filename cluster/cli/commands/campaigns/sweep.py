@@ -40,6 +40,7 @@ from cluster.cli.options import (
     add_settings,
     command_line,
     describe_command,
+    parse_address,
     parse_folder,
     parse_result_file,
     parse_runs,
@@ -97,7 +98,10 @@ def fill_parser(parser: Parser) -> None:
     )
     add_jobs(parser)
     parser.add_argument(
-        "--dask", metavar="ADDRESS", help="judge on the workers of the Dask cluster whose scheduler is at ADDRESS"
+        "--dask",
+        type=parse_address,
+        metavar="ADDRESS",
+        help="judge on the workers of the Dask cluster whose scheduler is at ADDRESS",
     )
     add_settings(parser)
     add_faults(parser)
