@@ -55,7 +55,7 @@ WITHOUT_CELL: Final[Mapping[str, str]] = {
     "K-31": "its branches are those of A-22",
     "K-43": "virtual time of a validator, and no rule of the state",
     "K-44": "its branch is `bid-ignored` (A-14)",
-    "K-40": "what an agent reads shows in its bid alone",
+    "K-40": "its branch is a refused call; what an agent reads shows in its bid alone",
     "K-35": "its branches are `bid-ignored` (A-14) and a refused call",
     "Q-9": "what comes of it is `tip-cut-by-fee` (A-5)",
     "Q-25": "its branches are `won-without-bid` (D-9) and a refused call",

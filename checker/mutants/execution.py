@@ -3,7 +3,7 @@
 import dataclasses
 import time
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -11,7 +11,7 @@ from checker.mutants.mutant import OtherLedger, burning_for, mutant
 from scheduler import Bucket, buckets
 from scheduler.types import Moment
 from validators import application
-from validators.actors import Host
+from validators.actors import Host, metering
 from validators.execution import run as block_run
 from validators.execution import transactions
 from validators.execution.heights import BranchHeights
@@ -179,13 +179,17 @@ def deleted_values_stay(_original: Any) -> Any:
     return lambda _self, _actor, _key: None
 
 
+_ASKING: Final = ('chain.policy="eip1559"', "chain.activation.height=1", "chain.lane={}")
+"""A chain that asks agents from its first block on, each within the default limits."""
+
+
 @_mutant(
     (Host, "get"),
     kills=("oracle",),
     cause="execution",
     on_all=True,
     needs=(
-        *('chain.policy="eip1559"', "chain.activation.height=1", "chain.lane={}"),
+        *_ASKING,
         "chain.timers={lane_timer_cycles=9_000}",
         'workload.prices={kind="oracle-feeds", feeds=1, values=9, gas_limit=3_000, may_be_idle=true}',
         'workload.watchful={kind="heartbeats", actors=3, gas_limit=2_000, feed="prices", may_be_idle=true}',
@@ -195,3 +199,16 @@ def deleted_values_stay(_original: Any) -> Any:
 def agents_read_their_own_storage(get: Any) -> Any:
     """An agent that asks for another actor's value is given its own under that key."""
     return lambda self, key, _actor=None: get(self, key)
+
+
+@_mutant(
+    (metering, "FOREIGN_BYTE_CELLS"),
+    kills=("oracle",),
+    cause="execution",
+    on_all=True,
+    needs=(*_ASKING, 'workload.reads={kind="boundary-cases", about="reads", every_ms=20, may_be_idle=true}'),
+    shows="GbaFailed|TimerFired|account|lane market",
+)
+def foreign_reads_are_free(_cells: int) -> int:
+    """An agent pays no cells for what it reads of another actor's storage."""
+    return 0

@@ -45,10 +45,10 @@ def fire(call: Call, payload: bytes) -> None:
 
 
 def bid(call: Call, payload: bytes) -> bytes:
-    """Run the stored script, and bid amounts derived from all fields of the bid's context."""
-    _run_script(call, *_read_script(call.get(b"script") or b""))
+    """Run the stored script, and bid amounts derived from the numbers that it read and all fields of the context."""
+    read = _run_script(call, *_read_script(call.get(b"script") or b""))
     context = read_context(payload)
-    total = sum(context)
+    total = sum(context) + read
     return msgspec.msgpack.encode([2 * context[4] + total % 1_000, total % 97, context[3], 0])
 
 
@@ -84,6 +84,10 @@ def _copy(call: Call, source: bytes, target: bytes, skip: int) -> None:
 
 def _weigh(call: Call, key: bytes, address: bytes | None) -> None:
     put_number(call, key, call.balance(address))
+
+
+def _read(call: Call, key: bytes, address: bytes | None) -> int:
+    return int.from_bytes((call.get(key, address) or b"")[:8], "big")
 
 
 def _schedule(call: Call, name: bytes, delay: int, payload: bytes, *rest: Any) -> None:  # noqa: ANN401 - as they were read
@@ -136,11 +140,12 @@ _SCHEDULE_RULES = (
     *(_or_nothing(_is_number), _or_nothing(_is_number), is_terms),
 )
 
-STEPS: dict[str, tuple[Callable[..., object], tuple[FieldRule, ...], tuple[object, ...]]] = {
+STEPS: dict[str, tuple[Callable[..., Any], tuple[FieldRule, ...], tuple[object, ...]]] = {
     "put": (_put, (_is_bytes, _is_bytes), ()),
     "copy": (_copy, (_is_bytes, _is_bytes, within(0)), (0,)),
     "delete": (Call.delete, (_is_bytes,), ()),
     "weigh": (_weigh, (_is_bytes, _or_nothing(_is_bytes)), (None,)),
+    "read": (_read, (_is_bytes, _or_nothing(_is_bytes)), (None,)),
     "pay": (Call.transfer, (_is_bytes, _is_number), ()),
     "tell": (Call.emit, (_is_text, _is_bytes), ()),
     "schedule": (_schedule, (*_SCHEDULE_RULES, _is_flag), (None, None, None, [], True)),
@@ -155,16 +160,22 @@ STEPS: dict[str, tuple[Callable[..., object], tuple[FieldRule, ...], tuple[objec
 """Steps by name: the function, the rules of its fields and the defaults of the last ones."""
 
 
-def _run_script(call: Call, steps: list[tuple[str, list[Any]]], patience: int) -> None:
-    """Run the steps; patience 1 reports refused steps and goes on, patience 2 goes on after any error."""
+def _run_script(call: Call, steps: list[tuple[str, list[Any]]], patience: int) -> int:
+    """Run the steps; patience 1 reports refused steps and goes on, patience 2 goes on after any error.
+
+    Return the sum of the numbers that were read.
+    """
+    total = 0
     for name, fields in steps:
         try:
-            STEPS[name][0](call, *fields)
+            found = STEPS[name][0](call, *fields)
+            total += found if name == "read" else 0
         except (RevertedError, OutOfGasError, CrashedError) as error:
             if patience == 0 or (patience == 1 and not isinstance(error, RevertedError)):
                 raise
             if patience == 1:
                 call.emit("refused", str(error).encode())
+    return total
 
 
 def _read_script(payload: bytes) -> tuple[list[tuple[str, list[Any]]], int]:

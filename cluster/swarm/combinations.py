@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from cluster.swarm.corners import CORNER_WORKLOADS, Suited, dismiss, draw_corners, draw_few, draw_resized, suit_corners
-from cluster.swarm.life import NEEDS, ceiling_of, cycles_of, may_be_precise
+from cluster.swarm.life import AGENT_CYCLES, FEED_AGENT_CYCLES, NEEDS, ceiling_of, cycles_of, may_be_precise
 from cluster.swarm.policies.aptos import CELL_GAS
 from cluster.swarm.policies.gba_auction import SLICED_CYCLES
-from cluster.swarm.workloads import MISER_GAS_LIMIT, NARROW_GAS_LIMIT, NARROW_LANE_CYCLES
+from cluster.swarm.workloads import MISER_GAS_LIMIT, NARROW_GAS_LIMIT, NARROW_LANE_CYCLES, fit
 from cluster.workloads.edges.queue import QUEUE_CASES
+from cluster.workloads.edges.reads import READ_CASES
 from faults.kinds.drawing import Plain
 from network.draw import Draw
 
@@ -51,6 +52,12 @@ CROWDED_PERCENT: Final = 50
 
 SLICED_PERCENT: Final = 35
 """Percentage of the GBA auctions whose slices are whole multiples of some gas limits."""
+
+CONSULTED_PERCENT: Final = 75
+"""Percentage of the chains with an agent that has the cycles to read a price feed on which one does."""
+
+PRYING_PERCENT: Final = 50
+"""Percentage of these on which agents and calls read other actors' storage in every way that there is."""
 
 CROWDED_CELLS: Final = 24_000
 """The cells of a small block."""
@@ -131,6 +138,40 @@ def draw_combined(draw: Draw, chain: Plain) -> dict[str, Plain]:
             "agent": "sum",
         }
     return found
+
+
+def consult_feed(draw: Draw, drawn: dict[str, Plain], chain: Plain) -> dict[str, Plain]:
+    """Return drawn workloads of which, on some chains, one has an agent that bids by a price feed (K-40).
+
+    The agents that it may replace mean to answer; without a feed that can live nothing changes.
+    """
+    cycles = {**chain.get("policy_parameters", {}), **chain.get("lane", {})}.get("gba_call_cycles", 0)
+    asking = [name for name, workload in drawn.items() if workload.get("agent") in AGENT_CYCLES]
+    if not asking or cycles < FEED_AGENT_CYCLES or not draw.chance("feed-agent.is_on", CONSULTED_PERCENT):
+        return drawn
+    found = drawn if "oracle-feeds" in drawn else drawn | fit(draw, {"oracle-feeds": _draw_feed(draw)}, chain)
+    if "oracle-feeds" not in found:
+        return drawn
+    name = draw.one_of("feed-agent.of", asking)
+    bidding = {key: value for key, value in drawn[name].items() if key != "agent"} | {"feed": "oracle-feeds"}
+    prying = {"foreign-reads": _draw_prying(draw)} if draw.chance("foreign-reads.is_on", PRYING_PERCENT) else {}
+    return found | {name: bidding} | prying
+
+
+def _draw_feed(draw: Draw) -> Plain:
+    """A feed that publishes at once, and goes on for as long as most runs."""
+    interval = draw.between("feed-agent.interval_slots", 1, 2)
+    return {"kind": "oracle-feeds", "feeds": 1, "values": 12, "interval_slots": interval}
+
+
+def _draw_prying(draw: Draw) -> Plain:
+    return {
+        "kind": "boundary-cases",
+        "about": "reads",
+        "count": len(READ_CASES),
+        "start_ms": draw.between("foreign-reads.start_ms", 0, 4_000),
+        "every_ms": draw.one_of("foreign-reads.every_ms", (20, 60)),
+    }
 
 
 def _has_triggers(chain: Plain) -> bool:

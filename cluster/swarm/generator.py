@@ -16,7 +16,7 @@ from checker.oracle.twins import TWINS
 from cluster.scenario.load import apply_setting, apply_settings, convert_scenario, encode_scenario
 from cluster.scenario.model import Scenario
 from cluster.swarm.anchors import anchor_some, draw_faults_after
-from cluster.swarm.combinations import combine, draw_combined
+from cluster.swarm.combinations import combine, consult_feed, draw_combined
 from cluster.swarm.engines.engine import DrawnEngine
 from cluster.swarm.engines.registry import DRAWN_ENGINES, draw_engine, draw_engine_hand
 from cluster.swarm.fault_sequences import draw_beside, draw_fault_sequence, draw_own
@@ -86,7 +86,7 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
         },
     }
     raw["workload"] |= draw_crowd(draw, raw["network"])
-    raw["workload"] |= {} if scripted else draw_combined(hand, chain)
+    raw["workload"] |= {} if scripted else consult_feed(hand, raw["workload"], chain) | draw_combined(hand, chain)
     raw = raw if scripted or is_just_away(draw) else vary_sections(draw, raw, engine)
     if prefix is not None:
         raw = with_prefix(raw, prefix)

@@ -37,6 +37,9 @@ AGENT_CYCLES: Final[Mapping[str, int]] = {"calm": 750, "alarmed": 750, "desperat
 
 CHEAPEST_AGENT: Final = "sum"
 
+FEED_AGENT_CYCLES: Final = 800
+"""The cycles of an agent that reads what a feed has published."""
+
 FREE: Final = FreeConfig()
 
 GAME_PLAYERS: Final = 4

@@ -30,7 +30,7 @@ def draw_workloads(draw: Draw, chain: Plain) -> dict[str, Plain]:
     for name, (percent, make) in _WORKLOADS.items():
         if draw.chance(f"{name}.is_on", percent):
             found[name] = make(draw)
-    found = _fit(draw, found, chain)
+    found = fit(draw, found, chain)
     if draw.chance("exact-balance.is_on", 30) and may_be_exact(chain):
         found["exact-balance"] = _draw_misers(draw, chain)
     if draw.chance("exact-price.is_on", 50) and may_be_exact(chain):
@@ -46,7 +46,7 @@ def draw_workloads(draw: Draw, chain: Plain) -> dict[str, Plain]:
     return found
 
 
-def _fit(draw: Draw, drawn: dict[str, Plain], chain: Plain) -> dict[str, Plain]:
+def fit(draw: Draw, drawn: dict[str, Plain], chain: Plain) -> dict[str, Plain]:
     """Return the workloads that can live on the chain; in a narrow lane their fires may use little."""
     if chain["timers"]["lane_timer_cycles"] == NARROW_LANE_CYCLES:
         for workload in drawn.values():

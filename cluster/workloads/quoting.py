@@ -66,9 +66,10 @@ class QuotingKind(WorkloadKind, kw_only=True, frozen=True):
         """Say that there is no such feed, or another agent beside it."""
         if self.feed and self.agent:
             return "feed and agent both name who bids; leave one of the two out"
-        named = site.workloads.get(self.feed)
-        is_feed = named is not None and type(named).__struct_config__.tag == "oracle-feeds"
-        return f"feed: {self.feed!r} is no workload of oracle-feeds" if self.feed and not is_feed else ""
+        feeds = [name for name, each in site.workloads.items() if type(each).__struct_config__.tag == "oracle-feeds"]
+        if not self.feed or self.feed in feeds:
+            return ""
+        return f"feed: {self.feed!r} is no workload of oracle-feeds; there are {', '.join(feeds) or 'none'}"
 
     def firing_actors(self, site: Site) -> tuple[bytes, ...]:
         """Return all of them."""

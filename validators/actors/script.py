@@ -82,6 +82,12 @@ def weigh(actor: Actor, key: bytes, address: bytes | None = None) -> None:
 
 
 @step
+def read(actor: "ScriptActor", key: bytes, address: bytes | None = None) -> None:
+    """Take the number in the first eight bytes of a value, the actor's own by default, into the bid of an agent."""
+    actor.consulted += int.from_bytes((actor.host.get(key, address) or b"")[:8], "big")
+
+
+@step
 def pay(actor: Actor, to: bytes, amount: int) -> None:
     """Move units from the actor to an address."""
     actor.host.transfer(to, amount)
@@ -204,6 +210,8 @@ class ScriptActor(Actor):
     """Runs scripts: those of transactions and messages, of its timers' payloads, and one as an agent."""
 
     handlers = ("run", "note", "handle_timer", "get_gas_bid")
+    consulted = 0
+    """The sum of the numbers that the call has read."""
 
     def run(self, payload: bytes) -> None:
         """Run a script, at any caller's request."""
@@ -224,10 +232,10 @@ class ScriptActor(Actor):
         self._run(script)
 
     def get_gas_bid(self, payload: bytes) -> bytes:
-        """Run the script that is stored, and derive a bid from every number that an agent is given."""
+        """Run the script that is stored, and derive a bid from every number that an agent is given or reads."""
         self._run(decode_order(self.host.get(b"script") or b"", Script))
         context = decode_context(payload)
-        total = sum(msgspec.structs.astuple(context))
+        total = self.consulted + sum(msgspec.structs.astuple(context))
         fee = 2 * context.basefee_lane_timer + total % FEE_PARTS
         return msgspec.msgpack.encode([fee, total % TIP_PARTS, context.basefee_cell, 0])
 

@@ -6,7 +6,7 @@ A call's text begins with the method of the host that refused; `instruct` is a s
 import enum
 from typing import Final
 
-from scheduler import UNPROMISED, RefusalCell, Rejected, RuleCell
+from scheduler import RefusalCell, Rejected, RuleCell
 
 _CALLS: Final = "deferred-calls"
 _TRIGGERS: Final = "state-triggers"
@@ -200,11 +200,7 @@ class CallRefusal(RefusalCell):
     AMOUNT_MALFORMED = "transfer InvalidInput: *: * is not a number within*", "An amount to move is no number."
     WORK_MALFORMED = "compute InvalidInput: *: * is not a number within*", "Cycles of work are no number."
     OVERDRAWN = "transfer Revert: transfer of * exceeds balance *", "An actor moves more than it has."
-    FOREIGN_STORAGE = (
-        "get Revert: own storage only",
-        "A handler tries to read another actor's storage.",
-        UNPROMISED,
-    )
+    FOREIGN_STORAGE = "get Revert: own storage only", "A handler tries to read another actor's storage."
     READ_ONLY = "* Revert: read-only", "An agent tries to change something, and may go on."
     ACCOUNT_OVERDRAWN = "transaction Revert: InsufficientBalance", "An account moves more than it has."
     ACTOR_UNKNOWN = "call Revert: UnknownActor", "An actor is called that there is not."

@@ -6,7 +6,7 @@ not respect anything, send transactions that no block may contain. A scenario ta
 `first` one on, round and round.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Annotated, ClassVar, Final, Literal, Self
 
@@ -15,6 +15,7 @@ import msgspec
 from cluster.scenario.fields import Milliseconds, Positive, means
 from cluster.workloads.edges.limits import LIMIT_CASES
 from cluster.workloads.edges.queue import QUEUE_CASES
+from cluster.workloads.edges.reads import READ_CASES, readers_of
 from cluster.workloads.edges.scripts import (
     FORBIDDEN,
     NOBODY,
@@ -229,6 +230,9 @@ CASES: Final[tuple[Case, ...]] = (
 )
 """Groups of transactions, each of which tries the rules of one thing."""
 
+_CASES: Final[Mapping[str, tuple[Case, ...]]] = {"chain": CASES, "queue": QUEUE_CASES, "reads": READ_CASES}
+"""The groups by what they are about."""
+
 PROGRAMS: Final = (
     *("heartbeat", "storm-maker", "oracle-feed", "liquidation-bot", "game-loop", "subscription", "merchant"),
     "risk-agent",
@@ -259,13 +263,15 @@ class EdgeCases(WorkloadKind, tag="boundary-cases", kw_only=True, frozen=True):
     start_ms: Annotated[Milliseconds, means("When the first transaction is submitted.")] = 0
     every_ms: Annotated[Positive, means("Time from one transaction to the next.")] = 100
     about: Annotated[
-        Literal["chain", "queue"], means("Whether the groups are of all chains, or of the queue of `aptos`.")
+        Literal["chain", "queue", "reads"],
+        means("Groups of all chains, of the queue of `aptos`, or about storage of other actors."),
     ] = "chain"
     is_deployer: Annotated[bool, means("Whether the bookkeeper may give system instructions.")] = True
 
     def problem(self, site: Site) -> str:
         """Say that there is no queue."""
-        return "about must be chain unless chain.policy is aptos" if self.about == "queue" and not site.queue else ""
+        is_without = self.about == "queue" and not site.queue
+        return "about must be chain or reads unless chain.policy is aptos" if is_without else ""
 
     def volume(self, slots: int) -> Volume:
         """Return its submissions and timers."""
@@ -291,7 +297,7 @@ class EdgeCases(WorkloadKind, tag="boundary-cases", kw_only=True, frozen=True):
             GenesisActor(bench.poor, "script-actor", keeper.address, 0),
             *(
                 GenesisActor(address, program, keeper.address, 0, ((key, value),))
-                for address, (program, key, value) in zip(bench.agents, AGENTS, strict=True)
+                for address, (program, key, value) in zip(bench.agents, self._agents(site), strict=True)
             ),
             *(GenesisActor(address, program, keeper.address, FUNDS) for program, address in bench.others.items()),
         )
@@ -320,7 +326,7 @@ class EdgeCases(WorkloadKind, tag="boundary-cases", kw_only=True, frozen=True):
     def attempts(self, site: Site) -> list[Attempt]:
         """Return the attempts, in order."""
         bench = self._bench(site)
-        cases = QUEUE_CASES if self.about == "queue" else CASES
+        cases = _CASES[self.about]
         groups = [cases[(self.first + index) % len(cases)] for index in range(min(self.count, len(cases)))]
         return [attempt for group in groups for attempt in group(bench)]
 
@@ -331,6 +337,9 @@ class EdgeCases(WorkloadKind, tag="boundary-cases", kw_only=True, frozen=True):
             poor=site.actor(1),
             bookkeeper=Client(site).address,
             others={program: site.actor(2 + index) for index, program in enumerate(PROGRAMS)},
-            agents=tuple(site.actor(first + index) for index in range(len(AGENTS))),
+            agents=tuple(site.actor(first + index) for index in range(len(self._agents(site)))),
             site=site,
         )
+
+    def _agents(self, site: Site) -> tuple[tuple[str, bytes, bytes], ...]:
+        return readers_of(site.actor(0)) if self.about == "reads" else AGENTS

@@ -1,11 +1,15 @@
 """Combinations of draws: chains on which certain rules meet, and the workloads that bring them together."""
 
+import pytest
+
 from cluster.swarm.combinations import TINY_LIMITS
 from cluster.swarm.generator import draw_scenario
+from cluster.swarm.life import AGENT_CYCLES, FEED_AGENT_CYCLES
 from cluster.workloads.edges.queue import QUEUE_CASES
 
 LANE = [draw_scenario(seed, ["chain.policy=eip1559"]) for seed in range(120)]
 BIAS = [draw_scenario(seed, ["chain.policy=bias-auction"]) for seed in range(40)]
+GBA = [draw_scenario(seed, ["chain.policy=gba-auction"]) for seed in range(60)]
 NAMES = (
     "forced-timers",
     "extreme-gas-limits",
@@ -16,6 +20,7 @@ NAMES = (
     "capped-tips",
     "underfunded",
     "queue-refusals",
+    "foreign-reads",
 )
 
 
@@ -98,8 +103,7 @@ def test_some_timers_offer_just_the_price_of_a_lane_that_stands_still():
 
 
 def test_an_auction_behind_a_lane_finds_tips_that_were_cut_to_their_room():
-    drawn = [draw_scenario(seed, ["chain.policy=gba-auction"]) for seed in range(60)]
-    clamped = having(drawn, "capped-tips")
+    clamped = having(GBA, "capped-tips")
 
     assert len(clamped) > 4
     assert {scenario.chain.activation.previous for scenario in clamped} == {"eip1559"}
@@ -121,3 +125,31 @@ def test_other_beggars_can_pay_for_cycles_and_not_for_cells():
     for workload, chain in beggars:
         assert workload.gas_limit * 800 < workload.funds
         assert workload.funds < (workload.gas_limit + chain.timers.max_cells_per_fire) * 800
+
+
+def agents_of(scenario):
+    """Return the agent that means to answer, or the feed of the agent, of each workload that has one."""
+    found = ((getattr(each, "agent", ""), getattr(each, "feed", "")) for each in scenario.workload.values())
+    return [(agent, feed) for agent, feed in found if feed or agent in AGENT_CYCLES]
+
+
+@pytest.mark.parametrize("drawn", [LANE, GBA, BIAS], ids=["eip1559", "gba-auction", "bias-auction"])
+def test_under_each_policy_with_agents_some_read_a_price_feed(drawn):
+    asking = [scenario for scenario in drawn if agents_of(scenario)]
+    feeding = [scenario for scenario in asking if any(feed for _, feed in agents_of(scenario))]
+    prying = having(drawn, "foreign-reads")
+
+    assert len(asking) / 6 < len(feeding) < len(asking) * 2 / 3
+    assert 0 < len(prying) < len(feeding)
+    assert [scenario for scenario in prying if scenario not in feeding] == []
+    for scenario in feeding:
+        chain = scenario.chain
+        assert [feed for _, feed in agents_of(scenario) if feed] == ["oracle-feeds"]
+        assert (chain.policy_parameters.get("gba_call_cycles") or chain.lane.gba_call_cycles) >= FEED_AGENT_CYCLES
+
+
+def test_without_agents_no_feed_is_read():
+    drawn = [draw_scenario(seed, [f"chain.policy={policy}"]) for policy in ("fifo", "aptos") for seed in range(40)]
+
+    assert [scenario.title for scenario in drawn if any(feed for _, feed in agents_of(scenario))] == []
+    assert having(drawn, "foreign-reads") == []

@@ -59,6 +59,7 @@ def steps_of(payloads):
         st.tuples(st.just("copy"), keys, keys),
         st.tuples(st.just("delete"), keys),
         st.tuples(st.just("weigh"), keys, st.one_of(st.none(), addresses)),
+        st.tuples(st.just("read"), keys, st.one_of(st.none(), addresses)),
         st.tuples(st.just("pay"), addresses, numbers),
         st.tuples(st.just("tell"), texts, st.just(b"data")),
         st.tuples(st.just("compute"), numbers),
