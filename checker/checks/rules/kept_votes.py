@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
+from checker.checks.repairs import BLOCKS
 from checker.checks.rules.hotstuff import HOTSTUFF_RULES, HOTSTUFF_VOTE, HOTSTUFF_VOTE_WORD
 from checker.checks.rules.simplex import SIMPLEX_RULES
 from checker.results import CheckResult, ExitClass
@@ -84,8 +85,10 @@ class KeptVotes(Check):
         """The blocks that its disk would have given back are below the snapshot's."""
         self._forget(event.node)
 
-    def damaged(self, event: Event, _damage: DamageFound) -> None:
-        """The disk may not give the block back."""
+    def damaged(self, event: Event, damage: DamageFound) -> None:
+        """The disk may not give the block back; it is read before the first view of a life."""
+        if damage.file == BLOCKS:
+            self._restarted.pop(event.node, None)
         self._forget(event.node)
 
     def entered(self, event: Event, entered: Entered) -> None:

@@ -113,3 +113,13 @@ class TestOfHotStuff:
         damage = Event(3, 2, DamageFound("blocks", 7, "damaged record"))
 
         assert self.judge(5, damage, sent("BlockVote", 7)).compared == 0
+
+    def test_a_block_that_is_damaged_before_the_first_view_need_not_come_back(self):
+        damage = Event(2, 2, DamageFound("blocks", 7, "input/output error"))
+        restarted, entered = Event(2, SUPERVISOR, Restarted(2)), Event(3, 2, Entered(5, 1))
+        other = Event(2, 2, DamageFound("votes", 7, "damaged record"))
+
+        for found, compared in ((damage, 0), (other, 1)):
+            check = KeptVotes(make_run(engine="hotstuff"))
+            show(check, self.VOTED, restarted, found, entered, sent("BlockVote", 7))
+            assert finish(check).compared == compared
