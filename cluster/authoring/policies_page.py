@@ -35,8 +35,10 @@ _RESERVED: Final = "gas limits are reserved (Q-46): its lane has room for one fi
 PROMISES: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     "aptos": {
         "broken-refund": ("inconclusive", "its mutant refunds fires of the lanes; entries are settled out of deposits"),
+        "cancel-at-the-fire": ("inconclusive", "an entry that is due can be cancelled until its turn, and is"),
         "clock-storm": ("inconclusive", "the storm drains in fewer blocks: expiry has a bound of its own (Q-37)"),
         "epoch-cut": ("inconclusive", "no clean-up begins in the blocks that it waits for: entries expire after 10 s"),
+        "extend-at-the-expiry": ("inconclusive", "an entry's expiry is fixed when it is inserted"),
         "f-plus-one-equivocate": (
             "safety",
             "fails on purpose, here by `write-sets` too: a charge depends on its block",
@@ -47,9 +49,11 @@ PROMISES: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
             "liveness",
             "fails on purpose, here by `calm-views`: blocks are full, not endless",
         ),
+        "governance-before-the-fire": ("inconclusive", "entries are not bounded by the lane, and none is over its cap"),
         "governance-mid-storm": ("inconclusive", "extensions are refused; " + _DEPOSITED),
         "mailbox-mix": ("inconclusive", "nothing goes insolvent: deposits are paid in advance (F-4)"),
         "outage-storm": ("inconclusive", "16,200 of 20,000 dead: " + _DEPOSITED),
+        "payer-drained-by-a-fire": ("inconclusive", "nothing goes insolvent: deposits are paid in advance (F-4)"),
         "pivot-again": ("inconclusive", "18 blocks executed again, and it promises 20"),
         "resume-in-waves": ("inconclusive", "1,806 of 2,000 dead: " + _DEPOSITED),
         "snapshot-join-during-storm": ("inconclusive", "806 of 1,000 dead, and gone before the joiner is there"),
@@ -58,6 +62,7 @@ PROMISES: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
             "its faults wait for a clean-up that does not begin: entries expire after 10 s",
         ),
         "storm-under-auction": ("inconclusive", "it promises tips, insolvency and a full lane"),
+        "watch-what-a-fire-writes": ("inconclusive", "no entry watches a value"),
     },
     "bias-auction": {
         "activation-reorg": ("inconclusive", _RESERVED),
@@ -68,6 +73,7 @@ PROMISES: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
             "it fails on purpose, and here does not: the lane bounds a block",
         ),
         "insolvency-storm": ("inconclusive", "1,440 of 1,500 insolvent: solvency is asked at a timer's turn (Q-46)"),
+        "payer-drained-by-a-fire": ("inconclusive", "all winners are charged before the first of them runs (Q-46)"),
         "storm-under-auction": ("inconclusive", "it promises tips, which are bids here, and fires of who tips most"),
     },
 }
