@@ -131,7 +131,7 @@ class DaskWorkers:
             DaskError: A worker runs another version of this program, or the scheduler is gone.
         """
         queue = iter(tasks)
-        pending = self._pending
+        pending = self._pending = {}
         while True:
             # Fewer than none where workers have gone meanwhile.
             for task in islice(queue, max(0, self._places() - len(pending))):

@@ -90,7 +90,8 @@ class Workers:
     def results(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, SeedResult]]:
         """Run tasks and yield each with its result, in the order in which they are done."""
         queue = iter(tasks)
-        pending = self._pending
+        # What a campaign gave up is none of the next one's.
+        pending = self._pending = {}
         while True:
             for task in islice(queue, self._jobs * TASKS_PER_JOB - len(pending)):
                 pending[self._submit(task)] = task

@@ -35,9 +35,12 @@ def show(check: Check, *events: Event) -> None:
 
 
 def finish(check: Check, **end: Any) -> CheckResult:
-    """Return a check's result at an end with these facts."""
+    """Return a check's result at an end with these facts; a check that compared something has to be asked."""
     check.run.end = RunEnd(**end)
-    return check.finish()
+    reason = check.not_asked()
+    result = check.finish()
+    assert not (reason and result.compared), f"{check.name} compared {result.compared}, and was not asked: {reason}"
+    return result
 
 
 def statuses(results: Sequence[CheckResult]) -> dict[str, str]:

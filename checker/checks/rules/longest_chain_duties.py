@@ -116,6 +116,7 @@ class LongestChainDuties(Check):
 
     def not_asked(self) -> str:
         """Return a reason where no validator that is judged led a slot, or got a block on what it followed."""
+        self._end_lives()
         return "" if self._acts or self._due() else "no block came to a validator that is judged"
 
     def voted(self, event: Event, vote: Voted) -> None:
@@ -266,8 +267,7 @@ class LongestChainDuties(Check):
     def finish(self) -> CheckResult:
         """Return the result."""
         allowed_us = WORKS * self._cost_us + SYNCS * self.run.plan.costs.sync_us + SPARE_US
-        for node, life in self._lives.items():
-            self._end_life(node, life, self.run.end.now_us)
+        self._end_lives()
         for over_us, node, at_us, what in self._acts:
             self.tally.compared += 1
             if over_us > allowed_us:
@@ -297,6 +297,10 @@ class LongestChainDuties(Check):
             for came, at_us, executed, followed in self._followed
             if followed.get(parents.get(came.digest, b""), at_us + 1) <= came.at_us and _stands_on_final(came, parents)
         ]
+
+    def _end_lives(self) -> None:
+        for node, life in self._lives.items():
+            self._end_life(node, life, self.run.end.now_us)
 
     def _end_life(self, node: NodeId, life: FollowerLife, now_us: Micros) -> None:
         self._end_turn(node, life, now_us)

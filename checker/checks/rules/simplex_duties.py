@@ -98,7 +98,9 @@ class Duties(Check):
         """Return a reason where there is no other validator, or none that is judged entered a view."""
         if self.run.validators == 1:
             return "there is no other validator"
-        is_asked = self._judged and (self.tally.compared or not self._lives)
+        has_begun = bool(self._lives)
+        self._end_lives()
+        is_asked = self.tally.compared or (self._judged and not has_begun)
         return "" if is_asked else "no validator that is judged had to react"
 
     def entered(self, event: Event, entered: Entered) -> None:
@@ -245,8 +247,7 @@ class Duties(Check):
 
     def finish(self) -> CheckResult:
         """Return the result."""
-        for node in list(self._lives):
-            self._end(node, self.run.end.now_us)
+        self._end_lives()
         allowed_us = self._allowed_us()
         for late_us, node, duty in self._late if self._is_timed else ():
             if late_us > allowed_us:
@@ -304,8 +305,7 @@ class Duties(Check):
         label, view = self._certificates.get((delivered.source, event.node, delivered.ordinal & ORDINALS), ("", 0))
         if life is not None:
             # An answer has one of some kind, a snapshot one of some view; a copy is taken for any of them.
-            is_plain = label in CERTIFICATES
-            life.given[(label.lower(), view) if is_plain else (ANY, view if label == RESPONSE else 0)] = None
+            life.given[(label.lower(), view) if label in CERTIFICATES else (ANY, view if label == RESPONSE else 0)] = None
 
     def _compare_made(self, node: NodeId, life: ValidatorLife, now_us: Micros) -> None:
         """Compare whom the certificates of earlier instants went to."""
@@ -382,15 +382,18 @@ class Duties(Check):
         """Return the time in which what is due can be done."""
         return BLOCK_COSTS * self._cost_us + SYNCS * self.run.plan.costs.sync_us + SPARE_US
 
+    def _end_lives(self) -> None:
+        for node in list(self._lives):
+            self._end(node, self.run.end.now_us)
+
     def _end(self, node: NodeId, now_us: Micros) -> None:
         life = self._lives.pop(node, None)
         if life is not None:
-            # A crash may come between two sends of one instant.
+            # A crash may come between two sends of one instant, and what was to follow does not.
             if life.way[0] < now_us:
                 self._end_way(node, life)
             self._end_shown(node, life, now_us)
             self._compare_made(node, life, now_us)
-            # A crash may come between two sends of one instant, and what was to follow does not.
             if life.repeated[0] < now_us:
                 self._end_repeat(node, life)
             for duty in life.due.values():

@@ -117,7 +117,9 @@ class Insistence(Check):
 
     def not_asked(self) -> str:
         """Return a reason where there is nobody else to ask, or no replica that is never paused waited."""
-        is_asked = self.run.validators > 1 and (self.tally.compared or not self._lives)
+        has_begun = bool(self._lives)
+        self._end_lives()
+        is_asked = self.run.validators > 1 and (self.tally.compared or not has_begun)
         return "" if is_asked else "no replica waited for another"
 
     def booted(self, event: Event, _booted: Booted) -> None:
@@ -220,8 +222,7 @@ class Insistence(Check):
 
     def finish(self) -> CheckResult:
         """Return the result."""
-        for node in list(self._lives):
-            self._end(node, self.run.end.now_us)
+        self._end_lives()
         return self.tally.result(
             f"{self.tally.compared:,} waits ended in time, or went on with the next in turn; {self._turns:,} turns"
         )
@@ -252,6 +253,10 @@ class Insistence(Check):
             life.is_fetch_over = True
         elif number == life.view and name in {"certification", "retry"}:
             self._close(event, life, "view" if name == "certification" else "nullify")
+
+    def _end_lives(self) -> None:
+        for node in list(self._lives):
+            self._end(node, self.run.end.now_us)
 
     def _end(self, node: NodeId, now_us: Micros) -> None:
         life = self._lives.pop(node, None)

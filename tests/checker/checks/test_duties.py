@@ -8,7 +8,7 @@ from faults.events import Crashed
 from network.events import Delivered, Event, Sent
 from network.types import SUPERVISOR
 from tests.support.checks import finish, make_run, show
-from validators.events import BlockFinalized, CertificateHeld, Entered, Reported, Voted
+from validators.events import BlockFinalized, CertificateHeld, Entered, Halted, Reported, Voted
 
 SECOND = 1_000_000
 PLAN = PlannedRun(certification_timeout_us=3 * SECOND)
@@ -67,6 +67,11 @@ class TestLeaving:
     )
     def test_what_is_no_reason_leads_to_nothing(self, events):
         assert judge(*events).status != "failed"
+
+    def test_what_was_late_stays_a_failure_where_nobody_is_judged_any_more(self):
+        gone = [at(9, Halted("invariant"), node) for node in range(4)]
+
+        assert judge(*get(1, "Nullify", 5, 1), *gone).status == "failed"
 
     def test_a_vote_for_its_finality_bars_it(self):
         assert judge(at(0, Voted("finalize", 5, b"a")), *get(1, "Nullify", 5, 1)).status != "failed"

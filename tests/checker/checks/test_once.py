@@ -25,7 +25,7 @@ def execute(mode, digest=b"one", node=0):
 
 
 def judge(*events, disk=None, **facts):
-    check = DoneOnce(make_run(honest=(0,), disks=(disk or SimulatedDisk(),), **facts))
+    check = DoneOnce(make_run(honest=(0,), disks=(disk or SimulatedDisk(),), chain=[None] * bool(disk), **facts))
     show(check, *events)
     return finish(check)
 

@@ -96,6 +96,13 @@ def test_an_error_leaves_the_tasks_that_were_under_way():
     assert [task.seed for task in workers.under_way] == [2]
 
 
+def test_results_that_nobody_waits_for_are_not_those_of_the_next_tasks():
+    with Workers(1) as workers:
+        next(workers.results(Task(b"{", seed) for seed in range(1, 4)))
+
+        assert [task.seed for task, _ in workers.results([Task(b"{", 9)])] == [9]
+
+
 def test_a_seed_under_way_comes_with_a_command_unless_only_the_sweep_makes_it(tmp_path):
     options = argparse.Namespace(swarm=True, corpus=tmp_path, faults=None, settings=["run.until_height=3"], runs=RUNS)
 
