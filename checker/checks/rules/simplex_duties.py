@@ -305,7 +305,9 @@ class Duties(Check):
         label, view = self._certificates.get((delivered.source, event.node, delivered.ordinal & ORDINALS), ("", 0))
         if life is not None:
             # An answer has one of some kind, a snapshot one of some view; a copy is taken for any of them.
-            life.given[(label.lower(), view) if label in CERTIFICATES else (ANY, view if label == RESPONSE else 0)] = None
+            life.given[(label.lower(), view) if label in CERTIFICATES else (ANY, view if label == RESPONSE else 0)] = (
+                None
+            )
 
     def _compare_made(self, node: NodeId, life: ValidatorLife, now_us: Micros) -> None:
         """Compare whom the certificates of earlier instants went to."""
