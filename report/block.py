@@ -73,10 +73,11 @@ def _lines(report: HeightReport, limit: int | None) -> Iterator[str]:
     yield from _message_line(report.block.summary)
     yield from _event_lines(report.block.events, limit)
     yield f"state root {report.block.root or 'none: the execution broke off'}"
-    if report.block.root != report.block.header.state_root:
+    if report.block.root not in ("", report.block.header.state_root):
         yield "  the header has another one"
     if report.comparison is not None:
-        yield from _comparison_lines(report.comparison, limit)
+        is_whole = bool(report.block.root and report.comparison.root)
+        yield from _comparison_lines(report.comparison, limit, is_whole=is_whole)
 
 
 def _block_list(report: HeightReport) -> Iterator[str]:
@@ -298,7 +299,7 @@ def _origin(row: EventRow) -> str:
     return "" if row.transaction is None else f"of transaction {row.transaction}: "
 
 
-def _comparison_lines(comparison: Comparison, limit: int | None) -> Iterator[str]:
+def _comparison_lines(comparison: Comparison, limit: int | None, *, is_whole: bool) -> Iterator[str]:
     root = comparison.root or "none"
     refused = f"; it refuses the block: {comparison.refusal}" if comparison.refusal else ""
     yield f"on replica {comparison.replica}: state root {root}{refused}"
@@ -309,6 +310,8 @@ def _comparison_lines(comparison: Comparison, limit: int | None) -> Iterator[str
         for each in comparison.receipts
     ]
     yield from _entries(entries, limit)
+    if not is_whole:
+        return
     yield f"keys that are written otherwise: {len(comparison.keys) or 'none'}"
     keys = [[f"  {key.name}", f"      here: {key.here}", f"      there: {key.elsewhere}"] for key in comparison.keys]
     yield from _entries(keys, limit)
