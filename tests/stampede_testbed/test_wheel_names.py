@@ -1,4 +1,4 @@
-"""What the package says to a reader: every file that it names is one that it has."""
+"""The messages of the package: every file that it names is one that it has."""
 
 import ast
 import json

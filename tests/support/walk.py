@@ -59,6 +59,7 @@ STEPS = (
     Step("sweep --swarm --corpus --seeds 0..99", 0, "passed: 100 seeds", LONG),
     Step("run broken-refund", 0, "failed as expected: ", LONG),
     Step("explain runs/broken-refund-0", 0, "cause execution", LONG),
+    Step("show runs/broken-refund-0 3", 0, "height 3", LONG),
     Step("shrink runs/broken-refund-0", 0, "written to runs/broken-refund-0-shrunk.toml", LONG),
     Step("run calm", 0, "passed: "),
     Step("diff runs/calm-0 runs/broken-refund-0", 1, "first difference", LONG),

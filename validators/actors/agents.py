@@ -83,7 +83,7 @@ class DefaultAgent(Actor):
         return msgspec.msgpack.encode(FeeParams(min(fee, MAX_U63), tip, context.basefee_cell, 0))
 
 
-class Position(Order, frozen=True):
+class PricedOrder(Order, frozen=True):
     """A debt against collateral, and whatever leads to the price of the collateral."""
 
     collateral: Units
@@ -94,7 +94,7 @@ class Position(Order, frozen=True):
         raise NotImplementedError
 
 
-class RiskOrder(Position, frozen=True):
+class RiskOrder(PricedOrder, frozen=True):
     """A position and its price: what the agent's bids follow from."""
 
     traced_name: ClassVar[str] = "RiskOrder"
@@ -107,7 +107,7 @@ class RiskOrder(Position, frozen=True):
         return self.price
 
 
-class FeedRiskOrder(Position, frozen=True):
+class FeedRiskOrder(PricedOrder, frozen=True):
     """A position, and the oracle feed whose value is its price."""
 
     traced_name: ClassVar[str] = "FeedRiskOrder"
@@ -124,7 +124,7 @@ class RiskAgent(Actor):
     """Bids the more the nearer its position is to the limit (seed, example of a bidding agent)."""
 
     handlers = ("assess", "get_gas_bid")
-    kind_of_order: ClassVar[type[Position]] = RiskOrder
+    kind_of_order: ClassVar[type[PricedOrder]] = RiskOrder
 
     def assess(self, payload: bytes) -> None:
         """Remember the position. Only the owner may."""

@@ -100,8 +100,7 @@ class Duties(Check):
             return "there is no other validator"
         has_begun = bool(self._lives)
         self._end_lives()
-        is_asked = self.tally.compared or (self._judged and not has_begun)
-        return "" if is_asked else "no validator that is judged had to react"
+        return "" if self.tally.compared or (self._judged and not has_begun) else "no judged validator had to react"
 
     def entered(self, event: Event, entered: Entered) -> None:
         """Begin a view; its leader may have given it up already."""
@@ -305,9 +304,8 @@ class Duties(Check):
         label, view = self._certificates.get((delivered.source, event.node, delivered.ordinal & ORDINALS), ("", 0))
         if life is not None:
             # An answer has one of some kind, a snapshot one of some view; a copy is taken for any of them.
-            life.given[(label.lower(), view) if label in CERTIFICATES else (ANY, view if label == RESPONSE else 0)] = (
-                None
-            )
+            is_plain = label in CERTIFICATES
+            life.given[(label.lower(), view) if is_plain else (ANY, view if label == RESPONSE else 0)] = None
 
     def _compare_made(self, node: NodeId, life: ValidatorLife, now_us: Micros) -> None:
         """Compare whom the certificates of earlier instants went to."""
@@ -391,11 +389,11 @@ class Duties(Check):
     def _end(self, node: NodeId, now_us: Micros) -> None:
         life = self._lives.pop(node, None)
         if life is not None:
-            # A crash may come between two sends of one instant, and what was to follow does not.
             if life.way[0] < now_us:
                 self._end_way(node, life)
             self._end_shown(node, life, now_us)
             self._compare_made(node, life, now_us)
+            # A crash may come between two sends of one instant, and what was to follow does not.
             if life.repeated[0] < now_us:
                 self._end_repeat(node, life)
             for duty in life.due.values():

@@ -19,7 +19,7 @@ from validators.storage.refusals import DiskRefusal
 from validators.sync.refusals import MessageRefusal, PeerBlockRefusal, SnapshotRefusal
 
 BUILT_IN = ("ArithmeticError", "AssertionError", "NotImplementedError", "TypeError", "ValueError")
-RE_RAISED = ("error", "refuse")
+RE_RAISED = ("error", "refuse", "_ERRORS[operation]")
 NOT_RAISED = ("Damage", "Invalid", "MessageCheck", "Settled")
 FRONTS = (
     *(

@@ -103,7 +103,7 @@ def test_results_that_nobody_waits_for_are_not_those_of_the_next_tasks():
         assert [task.seed for task, _ in workers.results([Task(b"{", 9)])] == [9]
 
 
-def test_a_seed_under_way_comes_with_a_command_unless_only_the_sweep_makes_it(tmp_path):
+def test_a_seed_under_way_comes_with_its_command_where_there_is_one(tmp_path):
     options = argparse.Namespace(swarm=True, corpus=tmp_path, faults=None, settings=["run.until_height=3"], runs=RUNS)
 
     assert under_way_line(8, options).endswith("; run it with: " + command_of(options, 8))

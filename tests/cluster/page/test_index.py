@@ -70,7 +70,7 @@ class TestIndex:
         assert not {"img", "script"} & set(tags_of(index_of(tmp_path)))
 
     def test_an_entry_that_may_not_be_read_hides_no_other(self, tmp_path, monkeypatch):
-        """Who runs as root may read all, so the refusal is the test's."""
+        """A process of root may read all, so the refusal is the test's."""
         for name in ("calm-1", "calm-2", "calm-3"):
             make_run(tmp_path, name, seed=int(name[-1]))
         is_file = Path.is_file

@@ -51,7 +51,7 @@ class Story:
         return [(header.slot, event) for header, events in self.blocks for event in events if isinstance(event, kinds)]
 
     def told(self, topic):
-        """What was told under a topic, as (slot, text)."""
+        """The texts told under a topic, as (slot, text)."""
         return [(slot, event.data.decode()) for slot, event in self.named(Emitted) if event.topic == topic]
 
     def scheduled(self):

@@ -47,7 +47,7 @@ def published(event, feed):
     return int.from_bytes(event.data, "big") if is_value else None
 
 
-def test_under_the_gba_auction_the_tip_follows_the_value_that_a_block_begins_with():
+def test_in_the_gba_auction_the_tip_follows_the_value_of_the_block_start():
     blocks, watchful, feed = run_of("gba-auction")
     value, tips, expected = None, [], []
     for events in blocks:
@@ -60,7 +60,7 @@ def test_under_the_gba_auction_the_tip_follows_the_value_that_a_block_begins_wit
     assert {*tips} == {0, 2, 8}
 
 
-def test_under_the_bias_auction_the_bid_follows_the_value_at_the_time_of_scheduling():
+def test_in_the_bias_auction_the_bid_follows_the_value_at_scheduling():
     own = {"gba_call_cycles": CONSULTED_CYCLES, "reserve": 10}
     blocks, watchful, feed = run_of("bias-auction", policy_parameters=own)
     value, bids, expected = None, [], []

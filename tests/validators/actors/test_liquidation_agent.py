@@ -76,7 +76,7 @@ def test_without_a_price_it_bids_the_default_values(also, cycles):
     assert (result.cycles, result.cells) == (cycles, 0)
 
 
-def test_the_price_is_the_number_in_the_first_eight_bytes_and_all_bytes_are_paid():
+def test_the_price_is_the_first_eight_bytes_and_all_bytes_are_paid():
     result, bid = bid_at({(FEED, b"value"): be8(10) + b"more"})
 
     assert (bid[:2], result.cells) == ([2 * PRICE, MEDIAN], 12)

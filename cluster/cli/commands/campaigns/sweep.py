@@ -172,20 +172,16 @@ def run_sweep(options: argparse.Namespace) -> int:
         except KeyboardInterrupt:
             print_notes([under_way_line(task.seed, options) for task in workers.under_way])
             raise KeyboardInterrupt(_describe_interrupt(results, options, plugins)) from None
-        _print_result(tally, options, (name, path), progress.seconds, again)
+        _print_result(tally, options, (name, path, progress.seconds), again)
         _write_files(tally, options, (name, path), results)
     return next((plan.result.exit_code for plan in again if plan.result.exit_code), tally.exit_code)
 
 
 def _print_result(
-    tally: SweepTally,
-    options: argparse.Namespace,
-    place: tuple[str, Path],
-    seconds: float,
-    again: Sequence[FailingPlan],
+    tally: SweepTally, options: argparse.Namespace, place: tuple[str, Path, float], again: Sequence[FailingPlan]
 ) -> None:
-    """Print the verdict of a sweep of this name and results file, with what it rests on."""
-    name, path = place
+    """Print the verdict of a sweep of this name, results file and length in seconds, with what it rests on."""
+    name, path, seconds = place
     if options.annotate:
         lines = [annotation_of(name, each, repeat_of(options, each)) for each in _examples(tally)]
         (print_notes if options.json else print_lines)(lines)

@@ -141,7 +141,7 @@ class TestMemory:
         assert (final.status, final.reason) == ("final", report.block.refusal)
 
     def test_other_code_is_named_instead(self, forked, monkeypatch):
-        """What another code makes of a block proves nothing about the run."""
+        """The result of other code on a block proves nothing about the run."""
         monkeypatch.setattr("cluster.inspect.height.recorded.is_made_by_this_code", lambda _reader: False)
 
         with pytest.raises(
