@@ -304,6 +304,16 @@ class WeighStep(StatedStep, tag="weigh", frozen=True, kw_only=True):
     address: Annotated[str | None, means("Whose balance.", left_out="the actor's own")] = None
 
 
+class ReadStep(StatedStep, tag="read", frozen=True, kw_only=True):
+    """Add a stored number, the first eight bytes of a value, to the bid of an agent; it may read any actor's."""
+
+    addresses = ("address",)
+    contents = ("key",)
+
+    key: Annotated[str, means("The key.")]
+    address: Annotated[str | None, means("Whose value.", left_out="the actor's own")] = None
+
+
 class PayStep(StatedStep, tag="pay", frozen=True, kw_only=True):
     """Move units from the actor to an address."""
 
@@ -367,6 +377,7 @@ AnyStep: TypeAlias = (
     | CopyStep
     | DeleteStep
     | WeighStep
+    | ReadStep
     | PayStep
     | TellStep
     | SendStep

@@ -89,6 +89,8 @@ class TestWorkflow:
         monkeypatch.chdir(tmp_path)
         arguments = self.typed()[place]
         arguments[arguments.index("--seeds") + 1] = "0"
+        main(["new", "my-outage"])
+        capsys.readouterr()
 
         assert main([*arguments, "--jobs", "1"]) == 0
         assert "1 seed" in capsys.readouterr().out

@@ -157,5 +157,5 @@ def test_the_commands_of_the_readme_have_a_failure_to_look_at(tmp_path, monkeypa
     monkeypatch.chdir(tmp_path)
     codes = {command[0]: main([*command, *["--limit=1"] * (command[0] == "shrink")]) for command in readme_commands()}
 
-    assert codes == {"run": 0, "explain": 0, "shrink": 0, "diff": 1}
+    assert codes == {"run": 0, "explain": 0, "show": 0, "shrink": 0, "diff": 1}
     assert "cause: execution" in capsys.readouterr().out

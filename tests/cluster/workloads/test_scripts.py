@@ -87,6 +87,7 @@ def test_each_key_of_each_step_reaches_the_actor(addresses):
         ({"do": "put", "key": "k", "value": "0x"}, ("put", b"k", b"")),
         ({"do": "copy", "source": "k", "target": "l", "skip": 3}, ("copy", b"k", b"l", 3)),
         ({"do": "delete", "key": "k"}, ("delete", b"k")),
+        ({"do": "read", "key": "k", "address": "poor"}, ("read", b"k", poor)),
         ({"do": "weigh", "key": "w", "address": "pulse/1"}, ("weigh", b"w", beat)),
         ({"do": "weigh", "key": "w"}, ("weigh", b"w", None)),
         ({"do": "pay", "to": "0x0102", "amount": -1}, ("pay", b"\x01\x02", -1)),
