@@ -87,7 +87,7 @@ def test_what_has_no_meaning_is_refused_by_name(own, policy, workload, message):
 
 def test_actors_without_funds_are_refused_when_they_schedule():
     """Nobody pays in advance for them, and their workload is judged by those that can pay."""
-    storm = STORM | {"actors": 3, "unfunded_actors": 1, "may_be_idle": True}
+    storm = STORM | {"actors": 3, "unfunded_actors": 1, "first_slot": 5, "spread_slots": 1}
     result = judge(scenario(storm=storm))
 
     effective = check_named(result, "workloads-effective").summary
