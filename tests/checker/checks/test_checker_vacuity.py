@@ -356,7 +356,7 @@ FREE_WORDS = {
     *("Heartbeats.feed", "Storm.feed"),
     *("Scripts.actors", "Scripts.accounts", "ScriptEntry.actor", "ScriptEntry.sender"),
     *("ScheduleStep.fee_payer", "ScheduleStep.agent", "WatchStep.fee_payer", "WatchStep.agent", "Watched.address"),
-    *("WeighStep.address", "PayStep.to", "SendStep.to", "HandStep.to"),
+    *("WeighStep.address", "ReadStep.address", "PayStep.to", "SendStep.to", "HandStep.to"),
     *(
         "ScheduleStep.name",
         "WatchStep.name",
@@ -372,6 +372,7 @@ FREE_WORDS = {
         "PutStep.value",
         "DeleteStep.key",
         "WeighStep.key",
+        "ReadStep.key",
         "Watched.key",
         "ScheduleStep.payload",
         "WatchStep.payload",

@@ -98,7 +98,7 @@ class TestWorkflow:
         assert (ET.parse(junit).getroot().get("tests"), (tmp_path / "runs").is_dir()) == ("1", True)
 
     def test_it_installs_what_it_runs(self):
-        assert self.commands()[0] == "pip install ."
+        assert self.commands()[0] == "pip install ./stampede_testbed-*.whl"
 
 
 @pytest.mark.parametrize("name", ["file", "missing"])

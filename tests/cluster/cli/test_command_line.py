@@ -247,7 +247,7 @@ def test_a_bad_scenario_is_one_clear_line_and_nothing_is_written(what, tmp_path)
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (("run", "no-such"), "no such scenario; there are activation-pairs, activation-reorg, advance-undo"),
+        (("run", "no-such"), "no such scenario; `run_cluster.py scenarios` lists all, or give a path"),
         (("run", "./no-such.toml"), "no such scenario file"),
         (("run", "/"), "is a folder, no scenario"),
         (("run", "calm", "--seed", "-1"), "--seed"),
