@@ -3,8 +3,12 @@
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import Final
 
 import msgspec
+
+INTERRUPTS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that the command line takes as interrupts."""
 
 _read: dict[type[msgspec.Struct], None] = {}
 
@@ -60,7 +64,7 @@ def read_record_types() -> None:
 
     It reads a type when it first decodes one, by Python code whose errors it passes over, and an interrupt is one.
     """
-    with interrupts_held(signal.SIGINT, signal.SIGTERM):
+    with interrupts_held(*INTERRUPTS):
         for kind in _kinds_of(msgspec.Struct):
             if kind not in _read:
                 _read[kind] = None

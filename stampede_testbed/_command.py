@@ -9,6 +9,7 @@ This file imports nothing but the standard library, so that it can also be start
 """
 
 import gc
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,6 +37,28 @@ def enter_app() -> None:
 
 def main() -> int:
     """Run the command line of this process and return its exit code."""
+    try:
+        take_ends()
+        return _run()
+    except KeyboardInterrupt:
+        return _give_up("interrupted before anything was done", EXIT_INTERRUPTED)
+
+
+def take_ends() -> None:
+    """Let the signals to end be interrupts, which leave nothing half-written; what is ignored stays so (`nohup`)."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _interrupt)
+
+
+def _interrupt(*_: object) -> None:
+    """Interrupt by the way that trio knows to guard against where an interrupt is taken."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        raise KeyboardInterrupt
+    signal.raise_signal(signal.SIGINT)
+
+
+def _run() -> int:
     enter_app()
     try:
         with _collector_at_rest():
@@ -48,8 +71,6 @@ def main() -> int:
         return _give_up(
             f"{missing.name} is not installed; pip does so with the package; 'make run' sets up everything in a clone"
         )
-    except KeyboardInterrupt:
-        return _give_up("interrupted before anything was done", EXIT_INTERRUPTED)
     return run_on_standard_streams(run_command, sys.argv[1:])
 
 

@@ -1,9 +1,10 @@
 """Worker processes: they share nothing, end as soon as no result is wanted from them, and leave nothing half-written.
 
 Each is a process of its own with a replay worker of its own; what passes between it and the campaign is a task and a
-result. It takes no interrupts of its own, which a terminal sends to all processes at once. It ends when the other end
-of its lifeline closes, because the command is over or was interrupted, or when the process that started it is gone. The
-task that it is at work on is broken off by an exception, so that every directory that it writes is removed.
+result. It takes no interrupts of its own, which a terminal sends to all processes at once, also when it is closed. It
+ends when the other end of its lifeline closes, because the command is over or was interrupted, or when the process that
+started it is gone. The task that it is at work on is broken off by an exception, so that every directory that it writes
+is removed.
 """
 
 import multiprocessing
@@ -120,11 +121,15 @@ class Workers:
         return result
 
     def _submit(self, task: Task) -> Future[SeedResult]:
-        with interrupts_held(signal.SIGINT):
+        with interrupts_held(signal.SIGINT, signal.SIGHUP):
             return self._pool.submit(_work, self._run_one, task)
 
     def _make_pool(self, jobs: int) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(jobs, mp_context=_CONTEXT, initializer=_start_worker, initargs=(self._other_end,))
+        # It starts a process of its own, which has to outlive the workers.
+        with interrupts_held(signal.SIGHUP):
+            return ProcessPoolExecutor(
+                jobs, mp_context=_CONTEXT, initializer=_start_worker, initargs=(self._other_end,)
+            )
 
 
 _under_way: list[object] = []

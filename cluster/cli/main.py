@@ -6,11 +6,12 @@ Exit codes (docs/design.md): 0 passed; 1 safety; 2 usage or bad input; 3 inconcl
 
 import argparse
 import errno
-import signal
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import Final, NoReturn
 
@@ -24,6 +25,7 @@ from cluster.cli.options import (
     EXIT_USAGE,
     Parser,
     command_line,
+    is_utf8,
 )
 from cluster.scenario.aliases import report_once
 from network.interrupts import came_of_interrupt
@@ -117,13 +119,15 @@ class _Version(argparse.Action):
 def main(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code."""
     typed = current_names(arguments) or ["run", DEFAULT_SCENARIO]
+    if foreign := _find_foreign(typed):
+        return _complain(f"{foreign} is no UTF-8, as what is recorded and printed has to be", EXIT_USAGE)
     try:
         options = _parser(typed).parse_args(typed)
-    except OSError as error:
-        # Options look at the paths that they are given, and the file system may refuse to: exit code 1 means safety.
+    except ReportedError as error:
+        return _complain(str(error), error.exit_code)
+    # Options look at paths, and a refusal of the file system would end Python with 1, which means safety.
+    except Exception as error:  # noqa: BLE001 - as below
         return _complain_of(error, typed)
-    # A run that is asked to end leaves nothing half-written, from whichever process.
-    signal.signal(signal.SIGTERM, _interrupt)
     try:
         return int(options.command(options))
     except ReportedError as error:
@@ -178,11 +182,13 @@ def _describe_interrupt(said: str, options: argparse.Namespace) -> str:
     return said or str(options.when_interrupted)
 
 
-def _interrupt(*_: object) -> None:
-    """Let the signal to end be an interrupt, by the way that trio knows to guard against where one is taken."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        raise KeyboardInterrupt
-    signal.raise_signal(signal.SIGINT)
+def _find_foreign(typed: Sequence[str]) -> str:
+    """Return the first text that no record can hold, with its name."""
+    named = [("TMPDIR", os.environ.get("TMPDIR", "")), ("the interpreter", sys.executable)]
+    with suppress(FileNotFoundError):
+        named.append(("the current folder", str(Path.cwd())))
+    named += [("argument", word) for word in typed]
+    return next((f"{name} {text!r}" for name, text in named if not is_utf8(text)), "")
 
 
 def _complain_of(error: BaseException, typed: Sequence[str]) -> int:

@@ -1,6 +1,7 @@
 """Parts that commands share: the options that several have, exit codes, and command lines to paste into a shell."""
 
 import argparse
+import json
 import os
 import re
 import shlex
@@ -128,8 +129,9 @@ def add_jobs(parser: Parser) -> None:
 
 
 def print_json(answer: object) -> None:
-    """Print the one JSON object of a command."""
-    sys.stdout.write(msgspec.json.encode(answer).decode() + "\n")
+    """Print the one JSON object of a command, in ASCII: an encoding that lacks a character would break it."""
+    text = msgspec.json.encode(answer).decode()
+    sys.stdout.write(re.sub(r"[^\0-\x7f]", lambda found: json.dumps(found[0])[1:-1], text) + "\n")
 
 
 def print_lines(lines: Sequence[str]) -> None:
@@ -147,7 +149,14 @@ def parse_runs(text: str) -> Path:
     path = Path(text)
     if path.exists() and not path.is_dir():
         raise argparse.ArgumentTypeError(f"{text!r} is no directory")
+    if not is_utf8(os.path.realpath(path)):
+        raise argparse.ArgumentTypeError(f"{text!r} leads to a folder whose name is no UTF-8")
     return path
+
+
+def is_utf8(text: str) -> bool:
+    """Return whether a record or a JSON object can hold a text: a name of a file need not be UTF-8."""
+    return text.isascii() or text.encode(errors="replace").decode() == text
 
 
 def parse_folder(text: str) -> Path:

@@ -73,5 +73,7 @@ def _open_closed_descriptors() -> None:
 def _text(raw: _Writer, before: TextIO | None) -> TextIO:
     is_lines = raw.fileno() == _STDERR or raw.isatty()
     encoding = "utf-8" if before is None else before.encoding
-    errors = "backslashreplace" if before is None else before.errors
-    return io.TextIOWrapper(io.BufferedWriter(raw), encoding=encoding, errors=errors, line_buffering=is_lines)
+    # What the encoding lacks is shown by its code: no arrow and no name of a file costs a verdict.
+    return io.TextIOWrapper(
+        io.BufferedWriter(raw), encoding=encoding, errors="backslashreplace", line_buffering=is_lines
+    )

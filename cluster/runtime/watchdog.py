@@ -6,7 +6,6 @@ it looks every few real seconds whether the count of steps has grown.
 """
 
 import os
-import signal
 import sys
 import threading
 from collections.abc import Callable
@@ -14,7 +13,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from checker.record.program import program_name
-from network.interrupts import interrupts_held
+from network.interrupts import INTERRUPTS, interrupts_held
 
 STUCK_SECONDS: Final = 120
 """Real seconds without a step after which a run is given up; the slowest block takes a few."""
@@ -49,7 +48,7 @@ class Watchdog:
 
     def __enter__(self) -> Self:
         # An interrupt in the midst of the locks that a start takes comes out as an error of theirs.
-        with interrupts_held(signal.SIGINT, signal.SIGTERM):
+        with interrupts_held(*INTERRUPTS):
             self._thread.start()
         return self
 

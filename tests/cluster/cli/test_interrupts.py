@@ -25,10 +25,12 @@ LONG = ("outage-storm",)
 
 @pytest.fixture(autouse=True)
 def _interruptible():
-    """Children take Ctrl-C even if the tests run in the background of a shell, which then has SIGINT ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Children take signals even if the tests run in the background of a shell, or under `nohup`, which ignore some."""
+    handlers = {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: signal.SIG_DFL}
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     yield
-    signal.signal(signal.SIGINT, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def start(tmp_path, *arguments):
@@ -58,10 +60,11 @@ def unfinished(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("number", "everybody"), [(signal.SIGINT, True), (signal.SIGINT, False), (signal.SIGTERM, False)]
+    ("number", "everybody"),
+    [(signal.SIGINT, True), (signal.SIGINT, False), (signal.SIGTERM, False), (signal.SIGHUP, True)],
 )
 def test_a_run_says_what_it_kept(tmp_path, number, everybody):
-    """From a terminal, which interrupts all processes, or from another process; and when it is told to end."""
+    """From a terminal, which interrupts all processes, or from another process; told to end, or its terminal closed."""
     code, said, complaint = interrupt_at_work(tmp_path, start(tmp_path, "run", *LONG), number, everybody=everybody)
 
     assert (code, said) == (130, "")
@@ -166,11 +169,13 @@ def test_a_run_that_goes_on_says_so_when_it_is_interrupted(tmp_path, capsys, mon
     assert "run it to its end with: " in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("everybody", [True, False])
-def test_a_sweep_says_what_it_kept_and_how_to_go_on(tmp_path, everybody):
+@pytest.mark.parametrize(
+    ("number", "everybody"), [(signal.SIGINT, True), (signal.SIGINT, False), (signal.SIGHUP, True)]
+)
+def test_a_sweep_says_what_it_kept_and_how_to_go_on(tmp_path, number, everybody):
     """Its workers end with it, in the midst of a seed."""
     process = start(tmp_path, "sweep", *LONG, "--seeds", "0..3", "--jobs", "2")
-    code, _, said = interrupt_at_work(tmp_path, process, everybody=everybody)
+    code, _, said = interrupt_at_work(tmp_path, process, number, everybody=everybody)
 
     *under_way, last = said.splitlines()
     assert code == 130
@@ -184,19 +189,48 @@ def test_a_sweep_says_what_it_kept_and_how_to_go_on(tmp_path, everybody):
     assert unfinished(tmp_path) == []
 
 
-def test_an_interrupt_before_anything_is_one_line(tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupt_before_anything_is_one_line(tmp_path, number):
     """While the program is still being read."""
     shutil.copy(PROJECT_ROOT / "run_cluster.py", tmp_path)
     shutil.copy(PROJECT_ROOT / "VERSION", tmp_path)
     shutil.copytree(PROJECT_ROOT / "stampede_testbed", tmp_path / "stampede_testbed")
     (tmp_path / "cluster").mkdir()
-    (tmp_path / "cluster" / "__init__.py").write_text("raise KeyboardInterrupt\n")
+    (tmp_path / "cluster" / "__init__.py").write_text(f"import signal\nsignal.raise_signal({number.value})\n")
     done = subprocess.run(
         [sys.executable, "run_cluster.py", "scenarios"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
 
     assert (done.returncode, done.stdout) == (130, "")
     assert done.stderr == "stampede: interrupted before anything was done\n"
+
+
+COMMAND = """
+import signal, sys
+from cluster.cli import main
+from stampede_testbed import _command
+main._parser = lambda _typed: signal.raise_signal(int(sys.argv[1]))
+sys.exit(_command.main())
+"""
+"""The command line, which gets a signal when it reads what was typed."""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupt_while_the_command_line_is_read_is_one_line(number):
+    command = [sys.executable, "-c", COMMAND, str(number.value)]
+    done = subprocess.run(command, cwd=PROJECT_ROOT, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "stampede: interrupted before anything was done\n"
+
+
+def test_a_closed_terminal_ends_nothing_that_nohup_has_started():
+    program = "import signal\nfrom stampede_testbed._command import take_ends\ntake_ends()\n"
+    program += "print(signal.getsignal(signal.SIGHUP) == signal.SIG_IGN, signal.getsignal(signal.SIGTERM).__name__)"
+    command = ["/bin/sh", "-c", 'trap "" HUP; exec "$@"', "sh", sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=PROJECT_ROOT, capture_output=True, text=True, check=True)
+
+    assert done.stdout == "True _interrupt\n"
 
 
 def interrupted(*_arguments):

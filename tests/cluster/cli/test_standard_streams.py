@@ -1,5 +1,6 @@
 """Closed pipes and closed streams: a command says less, and its exit code is that of its verdict all the same."""
 
+import json
 import os
 import subprocess
 import sys
@@ -72,6 +73,42 @@ def test_an_answer_without_room_is_the_environment(tmp_path, what):
 
     assert done.returncode == 6
     assert done.stderr.splitlines()[-1] == "run_cluster.py: standard output: No space left on device"
+
+
+ARROW = "é → \U0001f600"
+"""Letters that few encodings have all of."""
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "ascii:strict", "latin-1", "ascii:surrogateescape"])
+def test_a_letter_that_the_encoding_lacks_is_shown_by_its_code(tmp_path, monkeypatch, encoding):
+    """On both streams; a JSON object stays one."""
+    monkeypatch.setenv("PYTHONIOENCODING", encoding)
+    made = [
+        run_with(tmp_path, ("new", "mine", "--out", f"{ARROW} {name}.toml", *more), "", encoding="latin-1")
+        for name, more in (("words", ()), ("json", ("--json",)), ("json", ()))
+    ]
+
+    assert [done.returncode for done in made] == [0, 0, 2], made
+    assert "\\u2192 \\U0001f600 words.toml" in made[0].stdout
+    assert json.loads(made[1].stdout)["file"] == f"{ARROW} json.toml"
+    assert "\\u2192 \\U0001f600 json.toml: is there already" in made[2].stderr
+
+
+@pytest.mark.parametrize("place", ["folder", "argument", "runs", "link", "TMPDIR"])
+def test_what_is_no_utf8_is_told_before_anything_is_run(tmp_path, place, monkeypatch):
+    """No record and no JSON object can hold it, and a verdict would be lost when all is over."""
+    foreign = tmp_path / os.fsdecode(b"\xff")
+    foreign.mkdir()
+    (tmp_path / "link").symlink_to(foreign)
+    runs = {"runs": str(foreign), "link": "link"}.get(place, "runs")
+    if place == "TMPDIR":
+        monkeypatch.setenv("TMPDIR", str(foreign))
+    arguments = ("run", "calm", "--json", "--runs", runs, "--set", "title=\udcff" if place == "argument" else "seed=1")
+    done = run_with(foreign if place == "folder" else tmp_path, arguments, "")
+
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert "is no UTF-8" in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 def test_the_front_door_needs_no_standard_error(tmp_path):
