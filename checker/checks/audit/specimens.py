@@ -35,7 +35,8 @@ _BYTES: Final = bytes(1 + place * 7 % 251 for place in range(_SECTORS * SECTOR_B
 """The content of a file, without a zero byte, so that a byte that is missing shows."""
 
 _MORE: Final = bytes(255 - each for each in _BYTES)
-_CRASHES: Final = 24
+_CRASHES: Final = 48
+"""So many that a hole and an end within a sector are among what they leave, whatever the seed."""
 _FILE: Final = "blocks"
 
 
