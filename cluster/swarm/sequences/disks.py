@@ -1,6 +1,6 @@
 """Fault sequences about what a disk holds and what it lacks at a start, drawn for seeds that have no other one."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from cluster.swarm.sequences.sequence import FaultSequence, applied_early, asked_alone, away, crash, drop
@@ -54,9 +54,11 @@ def _joined_thrice(draw: Draw, validators: int) -> FaultSequence:
         lost_ms = stop_ms + draw.between(f"three-snapshot-joins.{place}.lost_ms", 300, 900)
         lost = {**drop(["BlockResponse"], to=[node]), "start_ms": start_ms, "stop_ms": lost_ms}
         faults[f"lost-blocks-{place}"] = lost
-        if place == 0 and draw.chance("three-snapshot-joins.is_refused", 33):
-            refused: Plain = {"kind": "io-error", "validator": node, "write_ppm": 1_000_000, "files": ["snapshot"]}
-            faults["refused-snapshot"] = {**refused, "start_ms": start_ms, "stop_ms": 22_000}
+    if draw.chance("three-snapshot-joins.is_refused", 33):
+        # Only a later snapshot cuts a file, the earlier one's; a start that cannot read its snapshot comes again.
+        since_ms, refused = draw.one_of("three-snapshot-joins.refused", _SNAPSHOT_REFUSALS[is_off])
+        span: Plain = {"start_ms": since_ms, "stop_ms": 22_000}
+        faults["refused-snapshot"] = {"kind": "io-error", "validator": node, "files": ["snapshot"], **refused, **span}
     chunk_bytes = draw.one_of("three-snapshot-joins.chunk_bytes", (8_000, 1 << 20))
     return FaultSequence(
         faults,
@@ -119,6 +121,17 @@ def _bad_journal(draw: Draw, validators: int) -> FaultSequence:
     return FaultSequence(faults, {"consensus": {"view_retention": kept}, "costs": {"sync_us": sync_us}})
 
 
+_WRITES_REFUSED: Final[Sequence[tuple[int, Plain]]] = (
+    (2_000, {"write_ppm": 1_000_000}),
+    (8_000, {"write_ppm": 1_000_000}),
+)
+_SNAPSHOT_REFUSALS: Final[Mapping[bool, Sequence[tuple[int, Plain]]]] = {
+    False: _WRITES_REFUSED,
+    True: (*_WRITES_REFUSED, (6_500, {"read_ppm": 500_000})),
+}
+"""When a disk begins to refuse a snapshot, in ms, and how; by whether the validator is off, or cut off, while away."""
+
+
 def disk_refusals(draw: Draw, validators: int) -> FaultSequence:
     """One validator's disk refuses one kind of operation: it stops, and its operator starts it again later."""
     node = draw.between("disk-refusals.validator", 0, validators - 1)
@@ -126,6 +139,7 @@ def disk_refusals(draw: Draw, validators: int) -> FaultSequence:
     start_ms = draw.between("disk-refusals.start_ms", 7_500, 9_500)
     stop_ms = start_ms + draw.between("disk-refusals.for_ms", 5_000, 8_000)
     torn: dict[str, Plain] = {}
+    settings: dict[str, Plain] = {}
     if refusal["kind"] == "disk-full":
         refusal = {**refusal, "spare_bytes": draw.between("disk-refusals.spare_bytes", 0, SPARE_BYTES_MAX)}
     elif refusal == _LOG_WRITES:
@@ -135,13 +149,18 @@ def disk_refusals(draw: Draw, validators: int) -> FaultSequence:
         # A start overwrites and cuts what a crash has torn of a journal; pruning does as well, behind finality alone.
         refusal = {**refusal, "write_ppm": 1_000_000, "writes": writes}
         torn = _torn_appends(draw, node, {"start_ms": start_ms, "stop_ms": stop_ms})
+    elif refusal == _BLOCK_WRITES and draw.chance("disk-refusals.is_cut", 50):
+        # Of blocks and the log as well a start cuts what a crash has torn; a slow disk has more to tear.
+        refusal = {**refusal, "files": ["blocks", "operations"], "writes": ["truncate"]}
+        torn = _torn_blocks(draw, node, {"start_ms": start_ms, "stop_ms": stop_ms})
+        settings = {"costs": {"sync_us": 90_000}}
     faults: dict[str, Plain] = {
         "disk-refusals": {**refusal, "validator": node, "start_ms": start_ms, "stop_ms": stop_ms},
         **torn,
     }
     if needs_start:
         faults["refusal-crash"] = crash(node, start_ms + 100, 300)
-    return FaultSequence(faults)
+    return FaultSequence(faults, settings)
 
 
 def _torn_appends(draw: Draw, node: int, span: Plain) -> dict[str, Plain]:
@@ -154,16 +173,28 @@ def _torn_appends(draw: Draw, node: int, span: Plain) -> dict[str, Plain]:
     }
 
 
+def _torn_blocks(draw: Draw, node: int, span: Plain) -> dict[str, Plain]:
+    """Return crashes of a validator while blocks, or the log of the final ones, are on their way to its disk."""
+    faults: dict[str, Plain] = {"refusal-torn-writes": {"kind": "torn-writes", "validators": [node], **span}}
+    for place, event in enumerate(("executed", "finalized", "executed", "finalized")):
+        at_ms = draw.between(f"disk-refusals.{place}.at_ms", 1, 80)
+        anchor = {"event": event, "of": node, "nth": 1 + place, "from_ms": span["start_ms"], "by_ms": span["stop_ms"]}
+        crashed = {"kind": "crash", "validator": node, "at_ms": at_ms, "restart_ms": at_ms + 200, "anchor": anchor}
+        faults[f"refusal-torn-{place}"] = crashed
+    return faults
+
+
 SPARE_BYTES_MAX: Final = 12_000
 """The most room on a full disk, in bytes: so little that any file may be the first without."""
 
 _LOG_WRITES: Final[Plain] = {"kind": "io-error", "write_ppm": 1_000_000, "files": ["operations"]}
+_BLOCK_WRITES: Final[Plain] = {"kind": "io-error", "write_ppm": 1_000_000, "files": ["blocks"]}
 _JOURNAL_WRITES: Final[Plain] = {"kind": "io-error", "write_ppm": 700_000, "files": ["journal"]}
 _JOURNAL_WRITE_KINDS: Final[Sequence[list[str]]] = (["truncate"], ["overwrite"], [])
 
 _REFUSALS: Final[Sequence[tuple[Plain, bool]]] = (
     *[(_LOG_WRITES, False)] * 2,
-    ({"kind": "io-error", "write_ppm": 1_000_000, "files": ["blocks"]}, False),
+    (_BLOCK_WRITES, False),
     (_JOURNAL_WRITES, False),
     ({"kind": "io-error", "sync_ppm": 300_000}, False),
     ({"kind": "io-error", "read_ppm": 1_000_000, "files": ["operations"]}, True),

@@ -3,6 +3,7 @@
 import pytest
 
 from checker.coverage.events import DiskCells
+from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.swarm.generator import draw_scenario
 from cluster.swarm.pace import sooner
 from faults.kinds.disk import DiskFull, IoErrorFault
@@ -22,7 +23,7 @@ def test_one_seed_in_four_has_a_disk_that_refuses():
 def test_every_operation_is_refused_on_the_files_that_it_is_about():
     errors = [fault for fault in REFUSALS if isinstance(fault, IoErrorFault)]
 
-    assert {fault.files[0] for fault in errors if fault.write_ppm} == {"operations", "blocks", "journal"}
+    assert {name for fault in errors if fault.write_ppm for name in fault.files} == {"operations", "blocks", "journal"}
     assert {fault.files[0] for fault in errors if fault.read_ppm} >= {"operations", "blocks"}
     assert any(fault.sync_ppm for fault in errors)
     assert any(isinstance(fault, DiskFull) for fault in REFUSALS)
@@ -60,3 +61,16 @@ def test_a_halt_over_a_disk_is_counted_by_what_it_refused(reason, cell):
     DiskCells(reached.append).handlers[Halted](Event(0, 0, Halted("")), Halted(f"disk: {reason}"))
 
     assert [each.label for each in reached] == [cell]
+
+
+@pytest.mark.parametrize(
+    ("seed", "reason"),
+    [(5, "truncate of blocks"), (10, "read of snapshot-a")],
+)
+def test_a_start_is_refused_what_it_cuts_and_what_it_reads(seed, reason):
+    """Each takes what stood on the disk before: a torn tail of blocks, and a snapshot that was joined from."""
+    halts = []
+    hooks = RunHooks(on_event=lambda event: halts.append(event.body) if isinstance(event.body, Halted) else None)
+    Cluster(draw_scenario(seed), seed, factories={}, hooks=hooks).run()
+
+    assert f"disk: {reason}: input/output error" in [halt.reason for halt in halts]
