@@ -77,9 +77,9 @@ def test_without_a_price_it_bids_the_default_values(also, cycles):
 
 
 def test_the_price_is_the_first_eight_bytes_and_all_bytes_are_paid():
-    result, bid = bid_at({(FEED, b"value"): be8(10) + b"more"})
+    result, bid = bid_at({(FEED, b"value"): be8(8) + b"more"})
 
-    assert (bid[:2], result.cells) == ([2 * PRICE, MEDIAN], 12)
+    assert (bid[:2], result.cells) == ([4 * PRICE, 2 * (MEDIAN + 1)], 12)
 
 
 def test_cycles_that_do_not_pay_for_the_risk_give_no_bid():

@@ -16,6 +16,7 @@ from cluster.campaign.scan.runs import clean_trials
 from cluster.campaign.scan.triage import Equivalent
 from cluster.campaign.scan.trials import ChildTask, Trial, TrialOutcome
 from cluster.cli.main import main
+from cluster.scenario.load import decode_scenario
 from report.scan import ScanRow, killed_share, scan_page, scan_totals, survivor_lines
 from tests.support.scan import scan_mutant
 
@@ -38,6 +39,13 @@ SAMPLE = {
     ),
 }
 """Three that have to be killed, one that no run can show, one that none executes, one at import, one that cannot be."""
+
+
+def test_no_run_of_a_scan_stops_at_its_failure():
+    """A mutant's trial is judged to its end, as the clean run was."""
+    plans = [decode_scenario(trial.scenario, trial.name) for trial in clean_trials([3], [SCENARIO])]
+
+    assert [plan.run.stop_at_failure for plan in plans] == [False, False]
 
 
 def through(scan):
