@@ -1,7 +1,6 @@
 """A toy actor."""
 
-from validators.actors.calls import Actor
-from validators.actors.orders import require_empty
+from stampede_testbed.plugin.actors import Actor, require_empty
 
 
 class Countdown(Actor):

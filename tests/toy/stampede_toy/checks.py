@@ -1,8 +1,6 @@
 """A toy check."""
 
-from checker.checks.check import Check
-from checker.checks.mirror import SettledBlock
-from checker.results import CheckResult
+from stampede_testbed.plugin.checks import Check, CheckResult, SettledBlock
 
 
 class PairedFires(Check):

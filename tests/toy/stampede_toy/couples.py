@@ -4,20 +4,20 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
-from scheduler import (
+from stampede_testbed.plugin.policies import (
+    Basefees,
     BlockContext,
     BlockPhase,
+    DeferralReason,
     Guarantees,
     Parameters,
     PhaseResult,
     Policy,
     PolicyInBlock,
+    SchedulingContext,
     StateTable,
+    Tally,
 )
-from scheduler.events import DeferralReason
-from scheduler.lifecycle import SchedulingContext
-from scheduler.tally import Tally
-from scheduler.types import Basefees
 
 
 class CouplesConfig(Parameters, frozen=True, array_like=True, forbid_unknown_fields=True):

@@ -3,11 +3,16 @@
 from collections.abc import Iterator
 from typing import Annotated, ClassVar
 
-from faults.injection.context import FaultContext
-from faults.injection.edges import Edge
-from faults.injection.links import all_links, cut_window
-from faults.kinds.base import Family, Windowed
-from faults.kinds.fields import Validator, means
+from stampede_testbed.plugin.faults import (
+    Edge,
+    Family,
+    FaultContext,
+    Validator,
+    Windowed,
+    all_links,
+    cut_window,
+    means,
+)
 
 
 class Mute(Windowed, tag="mute", frozen=True, kw_only=True):

@@ -2,10 +2,18 @@
 
 from typing import ClassVar
 
-from scheduler.lifecycle import SchedulingContext
-from scheduler.policies.policy import BlockContext, Guarantees, Policy, PolicyInBlock
-from scheduler.tally import Tally
-from scheduler.types import Basefees, BlockPhase, Parameters, PhaseResult
+from stampede_testbed.plugin.policies import (
+    Basefees,
+    BlockContext,
+    BlockPhase,
+    Guarantees,
+    Parameters,
+    PhaseResult,
+    Policy,
+    PolicyInBlock,
+    SchedulingContext,
+    Tally,
+)
 
 
 class Prompt(Policy):

@@ -5,9 +5,16 @@ from typing import Annotated
 
 import msgspec
 
-from cluster.scenario.fields import means
-from cluster.workloads.submission import Client, GenesisShare, Site, TimedTransaction, Volume, WorkloadKind
-from validators.execution.blocks import ExecuteActor
+from stampede_testbed.plugin.workloads import (
+    Client,
+    ExecuteActor,
+    GenesisShare,
+    Site,
+    TimedTransaction,
+    Volume,
+    WorkloadKind,
+    means,
+)
 
 
 class Countdowns(WorkloadKind, tag="countdowns", frozen=True, kw_only=True):
