@@ -27,8 +27,11 @@ EXPECTED: Final = "failed as expected"
 EXPECTED_FAILURES: Final = "expected-failures"
 """The name of the result that says whether the named checks failed."""
 
+PLUGINS: Final = "plug-ins"
+"""The name of the result about errors that plug-ins raised inside validators, in runs that had any."""
+
 UNFINISHED: Final = "unfinished"
-"""The verdict of a run that was interrupted before it was judged."""
+"""The verdict of a run that ended before it was judged, by an interrupt or an error of a plug-in."""
 
 OF_EXPECTATIONS: Final = ("storm", "reorg")
 """Checks of safety that are inconclusive only where something did not come that the scenario expects."""

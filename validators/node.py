@@ -9,15 +9,14 @@ final are executed again. A validator whose journal is lost goes on as an observ
 way (`_adopt`): it is written as the base of the log, and the state is reopened from the disk.
 """
 
-import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from pathlib import Path
 from typing import TypeAlias, assert_never, cast
 
 import msgspec
 
+from network.plugin_errors import note_error, place_of
 from network.port import ClientPayload, Delivery, Inbound, Port, TimerDue, WorkDone
 from validators.application import Answers, Application, ExecutionOver, Surroundings
 from validators.consensus.interface import (
@@ -212,11 +211,10 @@ class Validator:
         except DiskError as error:
             self._halt(f"{DISK}: {error}")
         except Exception as error:  # noqa: BLE001 - whatever is wrong with one validator is a finding, not a breakdown
-            frame = traceback.extract_tb(error.__traceback__)[-1]
             self._halt(f"{BROKEN}: {error}")
             # For a reader of this run only: a moved line or a renamed class may change neither log nor digest.
-            place = f"{Path(frame.filename).name}:{frame.lineno}"
-            self._counts.halted += f" ({type(error).__name__} at {place})"
+            self._counts.halted += f" ({place_of(error)})"
+            note_error(error)
 
     # -- start ---------------------------------------------------------------------------------
 

@@ -76,7 +76,7 @@ from checker.checks.work import PricedWork
 from checker.checks.workloads import WorkloadsEffective
 from checker.checks.write_ahead import WriteAhead
 from checker.checks.write_sets import WriteSets
-from checker.results import ExitClass
+from checker.results import PLUGINS, ExitClass
 
 CHECKS: Final[tuple[type[Check], ...]] = (
     Agreement,
@@ -161,8 +161,9 @@ BESIDE_A_RUN: Final[Mapping[str, tuple[ExitClass, str]]] = {
     "determinism": ("determinism", "The same scenario and seed in another process give the same events."),
     "replay": ("determinism", "A recorded run that is repeated gives the events and results of its record."),
     "expected-failures": ("inconclusive", "Every check that the scenario expects to fail has failed."),
+    PLUGINS: ("inconclusive", "No code of a plug-in raises an error inside a validator."),
 }
-"""Results that no check makes, with class and sentence: they compare the run with another, or with its expectations."""
+"""Results that no check makes, with class and sentence: a run beside another, its expectations, its plug-ins."""
 
 
 class DuplicateCheckError(ValueError):

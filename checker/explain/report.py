@@ -18,7 +18,7 @@ from checker.explain.reading import digest_in, events_of
 from checker.explain.same_states import explain_same_states
 from checker.explain.writes import origin_of
 from checker.record.errors import on_one_line
-from checker.results import Evidence
+from checker.results import PLUGINS, Evidence
 from checker.tables import FEE_MARKET_KEY
 from scheduler import Timer, TimerScheduled
 
@@ -58,7 +58,10 @@ def _of_checks(findings: Findings) -> Explanation:
     checks, first = findings.checks, findings.decisive
     if first is None:
         return Explanation(check="", summary="every check passed", evidence={}, also=[])
-    others = [check for check in checks if check.status == first.status and check is not first]
+    # What a plug-in raised is the likely cause of a failure, though it is none itself.
+    others = [
+        check for check in checks if check is not first and (check.status == first.status or check.name == PLUGINS)
+    ]
     evidence = dict(first.evidence)
     key = digest_in(evidence.get("key"))
     notes = [f"{evidence['key']} is {name_key(key)}"] if key else []

@@ -26,6 +26,7 @@ from checker.record.plugins import load_plugins, plugins_of_record
 from checker.record.program import module_process
 from checker.record.request_process import ProcessGoneError, RequestProcess, serve_requests
 from checker.record.run_directory import DamagedRecordError, read_blocks, read_genesis
+from network.plugin_errors import describe_error
 from validators.actors import PROGRAMS
 from validators.execution import Engine, Executed, Genesis
 from validators.execution.blocks import decode_block
@@ -187,7 +188,7 @@ def main(arguments: Sequence[str]) -> int:
 def _explain(error: Exception, height: int) -> str:
     if isinstance(error, DamagedRecordError):
         return str(error)
-    return f"height {height}: {type(error).__name__}: {error}"
+    return f"height {height}: {describe_error(error) or f'{type(error).__name__}: {error}'}"
 
 
 if __name__ == "__main__":

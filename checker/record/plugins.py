@@ -26,8 +26,10 @@ import msgspec
 
 from checker.record.errors import ReportedError
 from checker.record.fingerprint import Code, PluginCode, this_code
+from checker.record.host import refusal_behind
 from checker.record.manifest import SCENARIO
 from checker.record.streams import DamagedRecordError, read_document
+from network.plugin_errors import add_sources, describe_error
 from scheduler.policies import POLICIES, problem_of, register_policy
 from validators.actors.programs import add_actor
 
@@ -57,7 +59,7 @@ EXECUTION: Final[Mapping[str, Adder]] = MappingProxyType({"policies": _add_polic
 
 
 class PluginError(ReportedError):
-    """A plug-in that is not installed, cannot be loaded, or brings a part that is not allowed."""
+    """A plug-in that is not installed, cannot be loaded, brings a part that is not allowed, or raised an error."""
 
 
 class _Named(msgspec.Struct, frozen=True):
@@ -67,6 +69,13 @@ class _Named(msgspec.Struct, frozen=True):
 class _Plugin(NamedTuple):
     code: PluginCode
     entries: "tuple[EntryPoint, ...]"
+
+
+def error_of_plugin(error: BaseException) -> str:
+    """Return the line about an error that code of a plug-in raised; nothing for any other, such as a full disk."""
+    if isinstance(error, PluginError):
+        return str(error)
+    return "" if refusal_behind(error) is not None else describe_error(error)
 
 
 def canonical_names(names: Collection[str]) -> tuple[str, ...]:
@@ -141,6 +150,7 @@ def _plugin_named(name: str) -> _Plugin:
     found = installed[name]
     entries = tuple(_entries_of(found))
     sources = [source for top in sorted({_top_of(entry) for entry in entries}) for source in _sources_of(top)]
+    add_sources(name, sources)
     hasher = hashlib.sha256()
     for relative, path in sources:
         content = path.read_bytes()
@@ -173,7 +183,8 @@ def _load(plugin: str, entry: "EntryPoint") -> object:
         with redirect_stdout(sys.stderr):
             return entry.load()
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a foreign module raises while it is imported
-        raise PluginError(f"{plugin}: {entry.value} cannot be loaded: {type(error).__name__}: {error}") from None
+        said = describe_error(error) or f"{type(error).__name__}: {error}"
+        raise PluginError(f"{plugin}: {entry.value} cannot be loaded: {said}") from None
 
 
 def _top_of(entry: "EntryPoint") -> str:

@@ -8,12 +8,12 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Final, NamedTuple, Protocol, Self
+from typing import Final, Literal, NamedTuple, Protocol, Self
 
 from checker.coverage.collector import RuleHit
 from checker.record.cold_replay import ColdReplay, ColdReplayProcessError, ColdReplayWorker
 from checker.record.host import refusal_behind
-from checker.record.plugins import code_with
+from checker.record.plugins import code_with, error_of_plugin
 from checker.record.request_process import ProcessGoneError
 from checker.results import EXIT_CODES, CheckResult, deciding_check, verdict_of
 from cluster.campaign.results_db import SCRIPT, WORKLOAD, SeedResult
@@ -84,6 +84,8 @@ def run_task(task: Task) -> SeedResult:
         if (refusal := refusal_behind(error)) is not None:
             # Not this seed's result: every other one would meet the same, and this one is run when there is room.
             raise refusal from None
+        if said := error_of_plugin(error):
+            return broken_result(task, said, _milliseconds_since(started), kind="usage")
         name = "" if isinstance(error, RunFailedError) else f"{type(error).__name__}: "
         return broken_result(task, f"the test bed broke: {name}{error}", _milliseconds_since(started))
     return SeedResult(
@@ -122,10 +124,12 @@ def signature_of(checks: Sequence[CheckResult], expected: Collection[str] = ()) 
     return f"{verdict_of([decisive]).name}: {decisive.name}: {line}"
 
 
-def broken_result(task: Task, headline: str, milliseconds: int = 0) -> SeedResult:
-    """Return the result of a task that broke the test bed."""
-    signature = f"environment: {_NUMBER.sub('#', headline)}"
-    result = SeedResult(task.seed, EXIT_CODES["environment"], "environment", signature, headline, "", milliseconds)
+def broken_result(
+    task: Task, headline: str, milliseconds: int = 0, *, kind: Literal["environment", "usage"] = "environment"
+) -> SeedResult:
+    """Return the result of a task that broke the test bed, or that a plug-in of its own broke off."""
+    signature = f"{kind}: {_NUMBER.sub('#', headline)}"
+    result = SeedResult(task.seed, EXIT_CODES[kind], kind, signature, headline, "", milliseconds)
     return result._replace(fingerprint=task.fingerprint)
 
 

@@ -30,6 +30,7 @@ from cluster.cli.options import (
 from cluster.scenario.aliases import report_once
 from network.interrupts import came_of_interrupt
 from network.outcome import RunFailedError
+from network.plugin_errors import describe_error
 
 COMMANDS: Final = {
     "run": ("runs", "run a scenario"),
@@ -192,8 +193,11 @@ def _find_foreign(typed: Sequence[str]) -> str:
 
 
 def _complain_of(error: BaseException, typed: Sequence[str]) -> int:
-    """Say that the file system refused something, or that the error is unforeseen."""
-    refusal = error if isinstance(error, OSError) else refusal_behind(error)
+    """Say that a plug-in raised the error, that the file system refused something, or that it is unforeseen."""
+    refusal = refusal_behind(error)
+    if refusal is None and (said := describe_error(error)):
+        return _complain(f"{said}; repeat with: {command_line(typed)}", EXIT_USAGE)
+    refusal = error if isinstance(error, OSError) else refusal
     if refusal is not None:
         code = EXIT_USAGE if refusal.errno in _BAD_PATHS else EXIT_ENVIRONMENT
         return _complain(f"{refusal.filename or 'input/output'}: {refusal.strerror}", code)

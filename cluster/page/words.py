@@ -24,7 +24,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "determinism": "the test bed itself was not deterministic",
     "environment": "the machine refused something that the run needs",
     "usage": "the input could not be run",
-    UNFINISHED: "the run was interrupted, and no check has judged it",
+    UNFINISHED: "the run did not come to its end, and no check has judged it",
 }
 """Meanings of a verdict in words."""
 

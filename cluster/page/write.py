@@ -18,6 +18,7 @@ from checker.results import CheckResult
 from cluster.page.gather import gather
 from cluster.scenario.model import Scenario
 from network.interrupts import came_of_interrupt
+from network.plugin_errors import describe_error
 from report.page.rows import Columns, RunRows
 
 PAGE: Final = OwnFile(
@@ -86,7 +87,7 @@ def as_extra(path: Path) -> Iterator[None]:
         if came_of_interrupt(error):
             raise
         reason = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
-        said = str(error) if isinstance(error, ReportedError) else f"{path}: {reason}"
+        said = str(error) if isinstance(error, ReportedError) else f"{path}: {describe_error(error) or reason}"
         sys.stderr.write(f"no page: {on_one_line(said)}\n")
 
 

@@ -17,7 +17,7 @@ from checker.record.plugins import code_with
 from cluster.runtime.clients import Clients, ClientStatistics
 from cluster.runtime.data_directory import WATCHED, DataDirectory
 from cluster.runtime.directory_disk import DirectoryDisk
-from cluster.runtime.failures import FailureMonitor
+from cluster.runtime.failures import FailureMonitor, run_kernel
 from cluster.runtime.genesis import ClusterKeys, genesis_of, keys_of
 from cluster.runtime.machines import MachineController, MachineSlot
 from cluster.runtime.observers import ObserverController
@@ -181,7 +181,7 @@ class Cluster:
         self._injector.schedule()
         self._progress.faults_end_us = self._injector.last_edge_us
         clients.schedule(self.submissions)
-        outcome = kernel.run(self._machines.host_all)
+        outcome = run_kernel(kernel, self._machines.host_all)
         if self.data is not None:
             self.data.record_faults(outcome.now_us, self._injector.touched())
         return ClusterRun(

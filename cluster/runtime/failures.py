@@ -1,24 +1,45 @@
-"""The one monitor that ends a run early: two honest replicas differ in a final block or in a root.
+"""The early ends of a run: two honest replicas differ, which one monitor sees, or a plug-in raises an error.
 
-It reads the events of the log alone, so that a repetition of the run in another process ends at the same event. No
-check, plug-in or option takes part. The checks judge the run afterwards; this finds nothing that `equal-roots` or
-`agreement` would pass. Every replica that is not Byzantine counts, the holder of a mutant as well.
+The monitor reads the events of the log alone, so that a repetition of the run in another process ends at the same
+event. No check, plug-in or option takes part in it. The checks judge the run afterwards; this finds nothing that
+`equal-roots` or `agreement` would pass. Every replica that is not Byzantine counts, the holder of a mutant as well.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from typing import Final
 
+from checker.record.plugins import error_of_plugin
 from network.events import Event, Handlers
+from network.kernel import Kernel
+from network.outcome import KernelOutcome, RunFailedError
 from validators.events import BlockExecuted, BlockFinalized, Booted, Entered, SnapshotJoined
 
 AT_FAILURE: Final = "failure"
 """The kernel's reason for the end of a run that this monitor stopped."""
+
+BY_PLUGIN: Final = "plug-in"
+"""The reason for the end of a run in which a plug-in raised an error; the detail says which, and where."""
 
 HEIGHTS_AFTER: Final = 2
 """Final heights that the run goes on for: whether finality goes on is part of the failure's description."""
 
 VIEWS_AFTER: Final = 2
 """Views without a new final height after which the run is over all the same."""
+
+
+def run_kernel(kernel: Kernel, main: Callable[[], Awaitable[None]]) -> KernelOutcome:
+    """Run a kernel to its end; an error of a plug-in's code is an end too, so that the run up to there is kept.
+
+    Raises:
+        RunFailedError: The test bed itself broke.
+    """
+    try:
+        return kernel.run(main)
+    except RunFailedError as error:
+        if not (said := error_of_plugin(error)):
+            raise
+        statistics = kernel.statistics()
+        return KernelOutcome(BY_PLUGIN, said, statistics.now_us, statistics.turns, statistics.steps)
 
 
 class FailureMonitor:

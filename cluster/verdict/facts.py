@@ -19,6 +19,7 @@ from cluster.scenario.sections.replicas import ReplicaSection
 from cluster.verdict.swarm_trials import trials_of
 from cluster.workloads.planned import expected_fires, expected_workloads
 from faults import byzantine_validators
+from network.plugin_errors import describe_error
 from network.topology import MILLION, LinkSpec
 from network.types import MILLISECOND_US
 from validators.consensus.quorum import faults_of, quorum_of
@@ -272,5 +273,5 @@ def read_back_of(run: ClusterRun) -> tuple[list[ReadBack], dict[int, str]]:
                 readback = share_log(readback, readbacks)
                 readbacks.append(take_back(readback, engine, rebuilds)._replace(served=served))
             except Exception as error:  # noqa: BLE001 - whatever is wrong with one validator is a finding, not a breakdown
-                unreadable[slot.node] = f"{type(error).__name__}: {error}"
+                unreadable[slot.node] = describe_error(error) or f"{type(error).__name__}: {error}"
     return readbacks, unreadable

@@ -19,8 +19,10 @@ from checker.coverage.collector import RuleHit
 from checker.record.cold_replay import ColdReplayer, run_cold_replay
 from checker.record.manifest import REOPENED, REPORT
 from checker.record.places import scratch_directory
+from checker.record.plugins import PluginError, error_of_plugin
 from checker.record.run_directory import BRANCHES, RecordWriter
 from checker.results import (
+    PLUGINS,
     UNFINISHED,
     CheckResult,
     judge_expected,
@@ -28,7 +30,7 @@ from checker.results import (
 from cluster.live.progress import LiveProgress
 from cluster.runtime.cluster import Cluster, ClusterRun, RunHooks
 from cluster.runtime.data_directory import DataDirectory
-from cluster.runtime.failures import AT_FAILURE
+from cluster.runtime.failures import AT_FAILURE, BY_PLUGIN
 from cluster.runtime.watchdog import Watchdog
 from cluster.scenario.load import encode_scenario
 from cluster.scenario.model import Scenario
@@ -41,6 +43,7 @@ from faults import FaultEffect
 from network.collector import rare_collections
 from network.events import Event
 from network.interrupts import came_of_interrupt, interrupts_noted
+from network.plugin_errors import take_notes
 from report.words import counted
 from validators.execution import Executed
 from validators.settings import ValidatorFactory
@@ -77,6 +80,7 @@ def run_pipeline(
         KeyboardInterrupt: The run was interrupted. Its message says where the unfinished record is, if one is kept: of
             a run with a run directory.
     """
+    take_notes()
     cluster = Cluster(scenario, seed, factories=factories or {}, data=data)
     monitor = make_monitor(cluster)
     on_event, on_applied = _hooks_of(cluster, monitor, progress, witnesses)
@@ -94,7 +98,10 @@ def run_pipeline(
             return steps.judge(steps.run_into(writer), writer)
     result = _run_and_keep(steps, runs / name, keeps, lambda w, r: _write_verdict(w, r, command, has_page=has_page))
     if result.unfinished:
-        raise KeyboardInterrupt(f"{result.unfinished}; the unfinished record is {result.directory}")
+        kept = f"the unfinished record is {result.directory}"
+        if result.broken_by:
+            raise PluginError(f"{result.headline}; {kept}")
+        raise KeyboardInterrupt(f"{result.unfinished}; {kept}")
     return result
 
 
@@ -186,30 +193,37 @@ class _Steps:
         return run
 
     def judge_or_break_off(self, run: ClusterRun, writer: RecordWriter, *, are_noted: bool) -> PipelineResult:
-        """Check a run that is written; where an interrupt has come or comes, return it unfinished.
+        """Check a run that is written; where an interrupt or an error of a plug-in ends that, return it unfinished.
 
         Args:
             run: The run.
             writer: The record.
             are_noted: Whether interrupts are answered with an unfinished record.
         """
+        broken_by = ""
         try:
             if not self.cluster.is_interrupted:
                 return self.judge(run, writer)
         except BaseException as error:
-            if not are_noted or not came_of_interrupt(error):
+            if came_of_interrupt(error):
+                if not are_noted:
+                    raise
+            elif not (broken_by := error_of_plugin(error)):
                 raise
         at_ms, heights = run.outcome.now_us // 1_000, len(self.monitor.chain)
         said = f"at virtual time {at_ms / 1_000:,.3f} s, {counted(heights, 'heights')}"
-        return replace(self._outcome_of(run, (), writer), unfinished=said)
+        return replace(self._outcome_of(run, (), writer), unfinished=said, broken_by=broken_by)
 
     def judge(self, run: ClusterRun, writer: RecordWriter) -> PipelineResult:
-        """Check a run that is written."""
+        """Check a run that is written; raises PluginError where a plug-in ended it."""
+        if run.outcome.reason == BY_PLUGIN:
+            raise PluginError(run.outcome.detail)
         scenario, data = self.cluster.scenario, self.cluster.data
         checks = self._finish(run, writer.directory)
         if data is not None:
             data.raise_refusal()
             checks = [data.remember(run.outcome.now_us, check) for check in checks]
+        checks += _plugin_errors(take_notes())
         if scenario.expect.fails:
             checks.append(judge_expected(checks, scenario.expect.fails, self.monitor.suite.not_asked))
         result = self._outcome_of(run, checks, writer)
@@ -304,6 +318,14 @@ class _Steps:
             roots=monitor.roots,
             waits=monitor.waits,
         )
+
+
+def _plugin_errors(errors: Sequence[str]) -> Iterator[CheckResult]:
+    """Yield the result about errors that code of plug-ins raised in validators; none of a run without any."""
+    if errors:
+        named = tuple((f"error {number}", error) for number, error in enumerate(errors, 1))
+        more = f" (and {len(errors) - 1:,} more)" if len(errors) > 1 else ""
+        yield CheckResult(PLUGINS, "inconclusive", "inconclusive", f"{errors[0]}{more}", named)
 
 
 def _describe_reopening(data: DataDirectory, effects: Iterable[FaultEffect]) -> str:

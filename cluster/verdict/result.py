@@ -48,7 +48,9 @@ class PipelineResult:
     reopened: str = ""
     not_applicable: tuple[str, ...] = ()
     unfinished: str = ""
-    """Where the run was interrupted before it was judged, the virtual time and the heights that it had come to."""
+    """Where the run ended before it was judged, the virtual time and the heights that it had come to."""
+    broken_by: str = ""
+    """The error of a plug-in that ended an unfinished run; nothing where an interrupt did."""
     not_asked: Mapping[str, str] = field(default_factory=dict)
     not_judged: tuple[str, ...] = ()
     """Checks that could not say anything because a failure ended the run early."""
@@ -73,7 +75,7 @@ class PipelineResult:
     @property
     def _verdict(self) -> Verdict:
         if self.unfinished:
-            return Verdict(UNFINISHED, EXIT_CODES[UNFINISHED])
+            return Verdict(UNFINISHED, EXIT_CODES["usage" if self.broken_by else UNFINISHED])
         return verdict_of(self.checks, self.scenario.expect.fails)
 
     @property
@@ -85,7 +87,7 @@ class PipelineResult:
     def headline(self) -> str:
         """The first thing to know: the failure that decides the verdict, or what was shown."""
         if self.unfinished:
-            return f"interrupted {self.unfinished}"
+            return f"{self.broken_by}, {self.unfinished}" if self.broken_by else f"interrupted {self.unfinished}"
         unjudged = self._unjudged
         if self.verdict == "inconclusive" and not self.chain and (reason := why_no_view_ends(self.scenario)):
             return reason

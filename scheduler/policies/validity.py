@@ -1,6 +1,8 @@
 """The form of a policy, checked before a block opens it: attributes, their types, the answers that need no block."""
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
+from traceback import walk_tb
 from typing import Any
 
 import msgspec
@@ -21,7 +23,9 @@ def problem_of(policy: type[Any], others: Iterable[type[Policy]]) -> str:
     try:
         return next(_problems_of_answers(policy, others), "")
     except Exception as error:  # noqa: BLE001 - whatever the code of another package raises
-        return f"cannot be asked what it is: {type(error).__name__}: {error}"
+        frame, line = list(walk_tb(error.__traceback__))[-1]
+        place = f"{Path(frame.f_code.co_filename).name}:{line}"
+        return f"cannot be asked what it is: {type(error).__name__} at {place}: {error}"
 
 
 def _problems_of_types(policy: type[Any]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import ClassVar, Final, cast
 
 import msgspec
 
+from network.plugin_errors import note_error
 from scheduler import Rejected
 from validators.actors.host import Host, Revert
 from validators.actors.metering import CALL_CYCLES, Meter, OutOfGas
@@ -73,7 +74,8 @@ def call_handler(
         return _failed(Status.REVERTED, str(error), meter)
     except Rejected as error:
         return _failed(Status.REVERTED, error.name, meter)
-    except Exception:  # noqa: BLE001 - a program's bug must not stop a validator, and its text may differ by version
+    except Exception as error:  # noqa: BLE001 - a bug must not stop a validator, and its text may differ by version
+        note_error(error)
         return _failed(Status.FAULT, "", meter)
     if meter.exhausted or host.has_overstepped:
         return _failed(Status.REVERTED, "read-only", meter)

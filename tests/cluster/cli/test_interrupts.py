@@ -109,7 +109,7 @@ def test_explain_says_how_far_an_unfinished_run_came(broken_off, capsys):
 def test_the_page_of_an_unfinished_run_says_so(broken_off):
     page = (broken_off / "report.html").read_text()
 
-    assert "the run was interrupted, and no check has judged it" in page
+    assert "the run did not come to its end, and no check has judged it" in page
     assert ", 3 heights" in page
 
 

@@ -15,6 +15,7 @@ from checker.record.streams import Difference
 from checker.results import CheckResult, ExitClass, deciding_check, verdict_of
 from cluster.cli.options import (
     EXIT_INCONCLUSIVE,
+    EXIT_USAGE,
     Parser,
     command_line,
     describe_command,
@@ -164,10 +165,11 @@ def _print_passed(reader: RecordReader, result: PipelineResult, command: str, *,
 
 
 def _print_unfinished(reader: RecordReader, line: str, *, as_json: bool) -> int:
-    """Say how far an interrupted run came, replica by replica, and return the exit code."""
+    """Say how far an unfinished run came, replica by replica, and return the exit code."""
     manifest, document = reader.manifest, reader.verdict()
     heights = {root.node: root.height for root in reader.roots()}
     repeat = on_one_line(str(document.get("repeat", "")))
+    is_broken = document.get("exit_code") == EXIT_USAGE
     if as_json:
         answer = {"scenario": manifest.scenario, "seed": manifest.seed, "verdict": manifest.verdict, "headline": line}
         print_json({**answer, "repeat": repeat, "heights": {str(node): heights[node] for node in sorted(heights)}})
@@ -176,7 +178,7 @@ def _print_unfinished(reader: RecordReader, line: str, *, as_json: bool) -> int:
             [
                 f"{line}; no check has judged it",
                 *(f"{INDENT}replica {node}: final up to height {heights[node]}" for node in sorted(heights)),
-                f"run it to its end with: {repeat}",
+                f"{'repeat' if is_broken else 'run it to its end'} with: {repeat}",
                 *[f"page {reader.path / REPORT}"] * (reader.path / REPORT).exists(),
             ]
         )
