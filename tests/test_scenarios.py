@@ -2,14 +2,20 @@
 
 import re
 
+import msgspec
 import pytest
 
+from checker.record.streams import read_event_record
 from cluster.authoring.engines_page import VARIANTS
 from cluster.campaign.scan.runs import SMALL, small_settings
+from cluster.scenario.cost import estimate_cost
 from cluster.scenario.load import load_scenario, scenario_paths
 from cluster.scenario.toml_file import read_toml
+from faults.quorums import spells_of
+from network.events import events_of_type
 from tests.frozen import read_frozen
 from tests.support.cluster_runs import check_named, result_of
+from validators.events import BlockFinalized
 
 NAMES = [path.stem for path in scenario_paths()]
 VARIED = [(path.stem, form) for path in scenario_paths() for form in read_toml(path).get("for_engine", {})]
@@ -19,6 +25,14 @@ ONE_BY_ONE = "mailbox-mix"
 SWITCHED_OFF = re.compile(r"([\w-]+) is switched off")
 
 FROZEN = read_frozen()
+
+UNFORESEEN = {
+    "flooded-validators": {"events": "an adversary's flood of messages"},
+    "lying-peers": {"events": "answers that are false, and asked for again"},
+    "lone-torn-nullify": {"events": "the timers of a single validator, with no other one's messages beside them"},
+    "free-timers-stop-the-chain": {"blocks": "the chain stops for good, which is what it shows"},
+}
+"""Figures that no plan tells of, with the reason."""
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -32,6 +46,35 @@ def test_a_scenario_passes(name):
     others = [check.summary for check in result.checks if check.status not in sound and check.name not in fails]
     assert (result.verdict, others) == ("failed as expected" if fails else "passed", [])
     assert result.digest.hex() == FROZEN[name].digest, "a run is not what it was: see tests/frozen"
+    assert misestimated(name, result) == []
+    assert final_without_a_quorum(result) == []
+
+
+def misestimated(name, result):
+    """The figures of a run that `check` has said more than twice too high or too low."""
+    cost, run = estimate_cost(result.scenario), result.figures
+    said = {"blocks": cost.blocks, "events": cost.events}
+    known = UNFORESEEN.get(name, {})
+    return [
+        f"{what}: {count:,}, and there were {run[what]:,}"
+        for what, count in said.items()
+        if what not in known and not run[what] <= 2 * count <= 4 * run[what]
+    ]
+
+
+def final_without_a_quorum(result):
+    """The times at which a block became final although the plan says that there can be none."""
+    scenario = result.scenario
+    settled = [fault for fault in scenario.faults.values() if fault.enabled and fault.anchor is None]
+    spells = [each for each in spells_of(settled, scenario.electorate) if each.is_dark(scenario.electorate.quorum)]
+    found, height = [], 0
+    for event, block in events_of_type(
+        map(read_event_record, map(msgspec.msgpack.decode, result.trace.events())), BlockFinalized
+    ):
+        if block.height > height:
+            height, at_ms = block.height, event.at_us // 1_000
+            found += [at_ms for each in spells if each.share_ppm == 1_000_000 and each.start_ms < at_ms < each.stop_ms]
+    return found
 
 
 @pytest.mark.long

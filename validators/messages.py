@@ -159,6 +159,11 @@ def kinds_of(channels: Sequence[Channel]) -> tuple[str, ...]:
     return tuple(kind for channel in channels for kind in CHANNELS[channel])
 
 
+def touches_consensus(channels: Sequence[Channel]) -> bool:
+    """Return whether a block may need messages of these channels; without channels all are meant."""
+    return not channels or not {"votes", "certificates", "blocks"}.isdisjoint(channels)
+
+
 def kinds_in(engine: str) -> tuple[str, ...]:
     """Return the traced names of the messages of an engine and of this file."""
     return tuple(kind.traced_name for kind in (*ENGINES[engine].messages, *_OWN))

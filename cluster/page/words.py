@@ -12,6 +12,7 @@ from checker.record.errors import on_one_line
 from checker.results import EXPECTED, EXPECTED_FAILURES, UNFINISHED, CheckResult, Evidence
 from cluster.scenario.model import Scenario
 from faults import PHASES, ROLES, kind_of
+from faults.quorums import consequence, joint_consequences
 from report.page.rows import CheckLine, CoverageGrid, FaultRow, Promise, VerdictPane
 from report.words import counted, reasons_in_words
 
@@ -82,6 +83,8 @@ def make_verdict(
         ("ended", str(figures.get("end_detail") or figures.get("end", ""))),
         ("made by", f"code {str(code.get('fingerprint', ''))[:12]}, Python {code.get('python', '')}"),
     ]
+    together = joint_consequences(scenario.faults.values(), scenario.electorate)
+    facts += [("faults together", sentence) for sentence in together]
     typed = {"repeat": str(document.get("repeat", "")), **commands}
     return VerdictPane(
         name=name,
@@ -105,9 +108,8 @@ def make_faults(
             continue
         count = figures.get(f"fault_{name}")
         effect = "it never began" if count is None else counted(count, type(fault).counts or "times")
-        rows.append(
-            FaultRow(name, kind_of(fault), fault.sentence(), effect, fault.targets(), tuple(windows.get(name, ())))
-        )
+        sentence = f"{fault.sentence()} {consequence(fault, scenario.electorate)}".rstrip()
+        rows.append(FaultRow(name, kind_of(fault), sentence, effect, fault.targets(), tuple(windows.get(name, ()))))
     return tuple(rows)
 
 

@@ -28,8 +28,10 @@ from cluster.scenario.sections.replicas import CHUNK_BYTES_MAX, Observer, Valida
 from cluster.workloads.registry import WORKLOADS
 from cluster.workloads.submission import WorkloadKind
 from faults import FAULTS, Fault
+from faults.quorums import Electorate
 from network.latency import Latency
 from network.regions import Region
+from validators.consensus.quorum import quorum_of
 
 
 class ClusterSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -213,6 +215,13 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             return None
         own = self.consensus.longest_chain or LongestChainSection()
         return own.depth(self.faults, self.cluster.validators)
+
+    @property
+    def electorate(self) -> Electorate:
+        """The replicas, and the votes that make a certificate where the engine has certificates."""
+        validators = self.cluster.validators
+        quorum = quorum_of(validators) if self.finality_depth is None else None
+        return Electorate(validators, self.replicas, quorum)
 
     @property
     def stops_at_failure(self) -> bool:

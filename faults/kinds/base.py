@@ -15,7 +15,7 @@ from faults.coverage.required import DEFAULT, Cells
 from faults.injection.context import FaultContext
 from faults.injection.edges import Edge
 from faults.kinds.drawing import Drawn
-from faults.kinds.fields import Milliseconds, Requirement, Start, Stop, means
+from faults.kinds.fields import Link, Milliseconds, Requirement, Start, Stop, means
 from faults.kinds.numbers import validators_of
 from faults.kinds.wording import seconds
 from network.regions import Region
@@ -38,6 +38,34 @@ class Occupied(NamedTuple):
 
     resource: Resource
     state: str
+
+
+FOREVER: Final = 1 << 63
+"""The end in milliseconds of a loss that stays: above every time of a plan."""
+
+
+class Loss(NamedTuple):
+    """A time in which validators are off, or links carry nothing, as the plan states it, in milliseconds.
+
+    Attributes:
+        start_ms: Its beginning.
+        stop_ms: Its end; FOREVER where what is lost does not come back.
+        off: The validators that are off, stand still, or have no vote.
+        links: The directed links that carry nothing.
+        of_leader: Whether all links of the leader of the moment carry nothing.
+        on_ms: For a loss that comes and goes, how long it is there each time; else 0.
+        rest_ms: For a loss that comes and goes, how long it is not there in between; else 0.
+        is_sure: Whether all of it is lost all the time; else the run shows what is lost, and when.
+    """
+
+    start_ms: int
+    stop_ms: int
+    off: tuple[int, ...] = ()
+    links: tuple[Link, ...] = ()
+    of_leader: bool = False
+    on_ms: int = 0
+    rest_ms: int = 0
+    is_sure: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +173,14 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="
         """Return how far ahead of true time the fault puts a clock at most."""
         return 0
 
+    def losses(self, nodes: int) -> Iterable[Loss]:
+        """Return the times in which it takes validators or links away, or may do so."""
+        return ()
+
+    def lost_views_ppm(self, validators: int) -> int:
+        """Return about how many of a million views it costs beside its losses: a guess, for estimates alone."""
+        return 0
+
     def resolved(self, regions: Sequence[Region], validators: int) -> Self:
         """Return the fault with validators by number in the place of regions, and of none where none stands for all.
 
@@ -200,6 +236,10 @@ class Outage(Fault, kw_only=True, frozen=True):
     def span(self) -> tuple[int, int]:
         """Return `at_ms` and `restart_ms`."""
         return self.at_ms, self.restart_ms
+
+    def losses(self, nodes: int) -> Iterable[Loss]:
+        """Return its one loss, of the validators that it names."""
+        return (Loss(*self.span(), off=self.targets()),)
 
     def occupies(self) -> Occupied | None:
         """Return the machine's power."""

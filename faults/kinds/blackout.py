@@ -9,7 +9,7 @@ import msgspec
 from faults.coverage.required import VERIFYING, Cells
 from faults.injection.context import FaultContext
 from faults.injection.edges import Edge, window
-from faults.kinds.base import Outage, Part, Plan
+from faults.kinds.base import Loss, Outage, Part, Plan
 from faults.kinds.drawing import Drawn, Plain, draw_brief_outage, draw_outage
 from faults.kinds.fields import Milliseconds, Requirement, Validator, distinct, means
 from faults.kinds.wording import seconds, who
@@ -72,6 +72,10 @@ class Blackout(Outage, tag="blackout", kw_only=True, frozen=True):
             return f"{off}; at {seconds(self.restart_ms)} they restart from their disks."
         apart = f"they restart in this order, {seconds(self.restart_every_ms)} apart"
         return f"{off}; from {seconds(self.restart_ms)} on {apart}."
+
+    def losses(self, nodes: int) -> Iterator[Loss]:
+        for node, back_ms in self.restarts_ms():
+            yield Loss(self.at_ms, back_ms, off=(node,))
 
     def inject(self, context: FaultContext) -> Iterator[Edge]:
         # A validator that was back before this process began stays on.

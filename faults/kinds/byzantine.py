@@ -8,8 +8,9 @@ from faults.byzantine.catalogue import BehaviourName, behaviours_of, explain_beh
 from faults.coverage.required import VERIFYING, Cells
 from faults.injection.context import FaultContext
 from faults.injection.edges import Edge
-from faults.kinds.base import DOWN, Family, Occupied, Part, Plan, Windowed
+from faults.kinds.base import DOWN, FOREVER, Family, Loss, Occupied, Part, Plan, Windowed
 from faults.kinds.fields import Positive, Requirement, Validator, distinct, known_messages, means
+from network.topology import MILLION
 
 
 class Byzantine(Windowed, tag="byzantine", kw_only=True, frozen=True):
@@ -53,6 +54,15 @@ class Byzantine(Windowed, tag="byzantine", kw_only=True, frozen=True):
     def exceeds_f(self) -> bool:
         """Whether the fault says so."""
         return self.above_f
+
+    def losses(self, nodes: int) -> Iterator[Loss]:
+        # Who forgets its votes may never vote again.
+        stop_ms = FOREVER if self.behaviour == "amnesia" else self.stop_ms
+        yield Loss(self.start_ms, stop_ms, off=self.targets(), is_sure=False)
+
+    def lost_views_ppm(self, validators: int) -> int:
+        """Return half of those that it leads."""
+        return MILLION // (2 * validators)
 
     def check(self, plan: Plan) -> Iterator[Requirement]:
         has_vote = self.validator < plan.validators

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 from faults.injection.context import FaultContext
 from faults.injection.edges import Edge
 from faults.injection.links import all_links, both_ways, clog_window
-from faults.kinds.base import Family, Part, Plan, Windowed
+from faults.kinds.base import Family, Loss, Part, Plan, Windowed
 from faults.kinds.drawing import CHANNELS, Drawn, Plain, draw_window
 from faults.kinds.fields import (
     Link,
@@ -20,7 +20,7 @@ from faults.kinds.fields import (
 )
 from faults.kinds.wording import join, messages, who
 from network.draw import Draw
-from validators.messages import Channel, kinds_of
+from validators.messages import Channel, kinds_of, touches_consensus
 
 
 class Clog(Windowed, tag="clog", kw_only=True, frozen=True):
@@ -66,6 +66,10 @@ class Clog(Windowed, tag="clog", kw_only=True, frozen=True):
         if self.between:
             clogged.append("between " + ", ".join(f"{first}-{second}" for first, second in self.between))
         return f"{self.when()} {messages(self.channels)} {join(clogged)} wait, and arrive in their order at the end."
+
+    def losses(self, nodes: int) -> Iterator[Loss]:
+        if touches_consensus(self.channels):
+            yield Loss(*self.span(), links=self.links(nodes), is_sure=not self.channels)
 
     def inject(self, context: FaultContext) -> Iterator[Edge]:
         kinds, links = kinds_of(self.channels), self.links(context.nodes)

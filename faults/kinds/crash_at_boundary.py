@@ -8,7 +8,7 @@ from faults.coverage.required import Cells
 from faults.injection.context import FaultContext
 from faults.injection.edges import Edge, window
 from faults.injection.power import Watch
-from faults.kinds.base import DOWN, Family, Occupied, Part, Plan, Windowed
+from faults.kinds.base import DOWN, Family, Loss, Occupied, Part, Plan, Windowed
 from faults.kinds.drawing import Drawn, Plain, draw_another, draw_validator, draw_window
 from faults.kinds.fields import Milliseconds, NotNegative, Positive, Requirement, Validator, distinct, means
 from faults.kinds.wording import seconds, who
@@ -79,6 +79,9 @@ class CrashAtBoundary(Windowed, tag="crash-at-boundary", kw_only=True, frozen=Tr
         where = f"validator {self.validator} loses its power {_PLACES[self.boundary]}, {which}"
         with_it = f"; {who(self.also)} with it in the same instant" if self.also else ""
         return f"{self.when()} {where}, and restarts from its disk {seconds(self.restart_after_ms)} later{with_it}."
+
+    def losses(self, nodes: int) -> Iterator[Loss]:
+        yield Loss(*self.span(), off=self.targets(), is_sure=False)
 
     def inject(self, context: FaultContext) -> Iterator[Edge]:
         # One that struck in an earlier process has had its occurrence.

@@ -7,7 +7,7 @@ from faults.coverage.required import MESSAGES, Cells
 from faults.injection.context import FaultContext
 from faults.injection.edges import Edge
 from faults.injection.links import cut_window
-from faults.kinds.base import Family, Part, Plan, Windowed
+from faults.kinds.base import Family, Loss, Part, Plan, Windowed
 from faults.kinds.drawing import Drawn, Plain, draw_in_flight, draw_window
 from faults.kinds.fields import InFlight, Link, Requirement, means, sound_links
 from faults.kinds.wording import IN_FLIGHT
@@ -36,6 +36,9 @@ class Cut(Windowed, tag="cut", kw_only=True, frozen=True):
         arrows = ", ".join(f"{source}->{destination}" for source, destination in self.links)
         fate = f"is lost, that direction only{IN_FLIGHT[self.in_flight]}"
         return f"{self.when()} everything sent on {arrows} {fate}."
+
+    def losses(self, nodes: int) -> Iterator[Loss]:
+        yield Loss(*self.span(), links=self.links)
 
     def inject(self, context: FaultContext) -> Iterator[Edge]:
         yield from cut_window(context, self.span(), self.links, self.in_flight)

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Final
 from faults.coverage.required import VOTING, Cells
 from faults.injection.context import FaultContext
 from faults.injection.edges import Edge
-from faults.kinds.base import Family, Occupied, Part, Plan, Windowed
+from faults.kinds.base import FOREVER, Family, Loss, Occupied, Part, Plan, Windowed
 from faults.kinds.drawing import Drawn, Plain, draw_validator, draw_window
 from faults.kinds.fields import (
     FileGroup,
@@ -49,6 +49,12 @@ class DiskFault(Windowed, kw_only=True, frozen=True):
     def condition(self, used_bytes: int) -> storage.Condition:
         """Return the condition of a medium that holds this much at the start."""
         raise NotImplementedError
+
+    def losses(self, nodes: int) -> Iterator[Loss]:
+        # Who stops over its disk is restarted at the end; a vote that is damaged is given up for good.
+        stop_ms = FOREVER if self.destroys_synced else self.stop_ms
+        if self.restarts_halted or self.destroys_synced:
+            yield Loss(self.start_ms, stop_ms, off=self.targets(), is_sure=False)
 
     def inject(self, context: FaultContext) -> Iterator[Edge]:
         yield from impose_on_media(self, context)

@@ -7,7 +7,7 @@ from faults.coverage.required import CUTS, Cells
 from faults.injection.context import FaultContext
 from faults.injection.edges import Edge
 from faults.injection.links import crossing_links, cut_window
-from faults.kinds.base import Family, Part, Plan, Windowed, moments_of, windows_ms
+from faults.kinds.base import Family, Loss, Part, Plan, Windowed, moments_of, windows_ms
 from faults.kinds.drawing import Drawn, Plain, draw_groups, draw_window
 from faults.kinds.fields import Positive, Requirement, Validator, distinct, means
 from faults.kinds.partition import split
@@ -36,6 +36,10 @@ class Flapping(Windowed, tag="flapping", kw_only=True, frozen=True):
     def describe(self) -> str:
         rhythm = f"for {seconds(self.cut_ms)}, then whole for {seconds(self.open_ms)}, and again"
         return f"{self.when()} all links between {join([braced(group) for group in self.groups])} are cut {rhythm}."
+
+    def losses(self, nodes: int) -> Iterator[Loss]:
+        links = crossing_links(self.groups, nodes)
+        yield Loss(*self.span(), links=links, on_ms=self.cut_ms, rest_ms=self.open_ms)
 
     def inject(self, context: FaultContext) -> Iterator[Edge]:
         links = crossing_links(self.groups, context.nodes)

@@ -7,7 +7,7 @@ from faults.coverage.required import VERIFYING, Cells
 from faults.injection.context import FaultContext
 from faults.injection.edges import Edge, window
 from faults.injection.links import crossing_links, cut
-from faults.kinds.base import Family, Part, Plan, Windowed, moments_of, windows_ms
+from faults.kinds.base import Family, Loss, Part, Plan, Windowed, moments_of, windows_ms
 from faults.kinds.drawing import Drawn, Plain, draw_window
 from faults.kinds.fields import Milliseconds, Requirement, both_or_neither, means
 from faults.kinds.wording import seconds
@@ -37,6 +37,9 @@ class IsolateLeader(Windowed, tag="isolate-leader", kw_only=True, frozen=True):
         rhythm = f" for {seconds(self.cut_ms)}, then free for {seconds(self.open_ms)}, and again"
         isolated = f"the leader of the current view is cut off from all others{rhythm if self.open_ms else ''}"
         return f"{self.when()} {isolated}."
+
+    def losses(self, nodes: int) -> Iterator[Loss]:
+        yield Loss(*self.span(), of_leader=True, on_ms=self.cut_ms, rest_ms=self.open_ms)
 
     def inject(self, context: FaultContext) -> Iterator[Edge]:
         isolation = _Isolation(context)

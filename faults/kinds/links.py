@@ -8,7 +8,7 @@ from faults.coverage.required import MESSAGES, Cells
 from faults.injection.context import FaultContext
 from faults.injection.edges import Edge, window
 from faults.injection.links import all_links, both_ways
-from faults.kinds.base import Family, Part, Plan, Windowed
+from faults.kinds.base import Family, Loss, Part, Plan, Windowed
 from faults.kinds.drawing import CHANNELS, Drawn, Plain, draw_window
 from faults.kinds.fields import (
     Link,
@@ -27,8 +27,9 @@ from faults.kinds.wording import join, seconds, share
 from network.conditions import Condition
 from network.draw import Draw
 from network.latency import Latency
+from network.topology import MILLION
 from network.types import MILLISECOND_US
-from validators.messages import Channel, kinds_of
+from validators.messages import Channel, kinds_of, touches_consensus
 
 
 class Links(Windowed, tag="links", kw_only=True, frozen=True):
@@ -109,6 +110,14 @@ class Links(Windowed, tag="links", kw_only=True, frozen=True):
             yield f"carry {self.bytes_per_second:,} bytes a second"
         if self.queue_max:
             yield f"throw a message out when more than {self.queue_max} are under way"
+
+    def losses(self, nodes: int) -> Iterator[Loss]:
+        if self.loss_ppm == MILLION and touches_consensus(self.channels):
+            yield Loss(*self.span(), links=both_ways(self.between) or all_links(nodes), is_sure=not self.channels)
+
+    def lost_views_ppm(self, validators: int) -> int:
+        """Return the share of messages that are lost."""
+        return min(self.loss_ppm + self.burst_ppm + self.corrupt_ppm, MILLION)
 
     def inject(self, context: FaultContext) -> Iterator[Edge]:
         yield from window(*self.span(), partial(self._degrade, context), partial(context.bus.lift, context.name))

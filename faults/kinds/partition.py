@@ -7,7 +7,7 @@ from faults.coverage.required import CUTS, Cells
 from faults.injection.context import FaultContext
 from faults.injection.edges import Edge
 from faults.injection.links import clog_window, crossing_links, cut_window, rule_window
-from faults.kinds.base import Family, Part, Plan, Windowed
+from faults.kinds.base import Family, Loss, Part, Plan, Windowed
 from faults.kinds.drawing import Drawn, Plain, draw_groups, draw_in_flight, draw_window
 from faults.kinds.fields import InFlight, Milliseconds, Requirement, Validator, distinct, means
 from faults.kinds.wording import IN_FLIGHT, braced, join, seconds
@@ -76,6 +76,10 @@ class Partition(Windowed, tag="partition", kw_only=True, frozen=True):
             case "delayed":
                 fate = f"messages on {links} arrive {seconds(self.delay_ms)} later"
         return f"{self.when()} {fate}."
+
+    def losses(self, nodes: int) -> Iterator[Loss]:
+        if self.manner != "delayed":
+            yield Loss(*self.span(), links=crossing_links(self.groups, nodes, one_way=self.one_way))
 
     def inject(self, context: FaultContext) -> Iterator[Edge]:
         links = crossing_links(self.groups, context.nodes, one_way=self.one_way)

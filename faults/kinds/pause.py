@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from faults.coverage.required import TIMESTAMPS, Cells
 from faults.injection.context import FaultContext
 from faults.injection.edges import Edge, window
-from faults.kinds.base import Family, Occupied, Part, Plan, Windowed, moments_of, windows_ms
+from faults.kinds.base import Family, Loss, Occupied, Part, Plan, Windowed, moments_of, windows_ms
 from faults.kinds.drawing import Drawn, Plain, draw_another, draw_validator, draw_window
 from faults.kinds.fields import Milliseconds, Requirement, Validator, both_or_neither, distinct, means
 from faults.kinds.wording import seconds, who
@@ -46,6 +46,9 @@ class Pause(Windowed, tag="pause", kw_only=True, frozen=True):
             rhythm = f"for {seconds(self.pause_ms)}, then not for {seconds(self.run_ms)}, and again"
             return f"{paused} {rhythm}: all {events} are held back meanwhile, while {clocks} on."
         return f"{paused}: all {events} are held back and delivered at the end, while {clocks} on."
+
+    def losses(self, nodes: int) -> Iterator[Loss]:
+        yield Loss(*self.span(), off=self.targets(), on_ms=self.pause_ms, rest_ms=self.run_ms)
 
     def inject(self, context: FaultContext) -> Iterator[Edge]:
         begin, end = partial(self._pause, context), partial(self._resume, context)

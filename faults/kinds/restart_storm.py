@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, NamedTuple
 from faults.coverage.required import Cells
 from faults.injection.context import FaultContext
 from faults.injection.edges import Edge
-from faults.kinds.base import DOWN, Family, Occupied, Part, Plan, Windowed
+from faults.kinds.base import DOWN, Family, Loss, Occupied, Part, Plan, Windowed
 from faults.kinds.drawing import Drawn, Plain, draw_window
 from faults.kinds.fields import Milliseconds, Positive, Requirement, Validator, distinct, means
 from faults.kinds.wording import seconds, who
@@ -64,6 +64,9 @@ class RestartStorm(Windowed, tag="restart-storm", kw_only=True, frozen=True):
         every, down = (f"{seconds(least)} to {seconds(most)}" for least, most in (self.every_ms, self.down_ms))
         times = f"one every {every}, and restart from their disks {down} later"
         return f"{self.when()} {hit} lose their power {order}, {times}."
+
+    def losses(self, nodes: int) -> Iterator[Loss]:
+        yield Loss(*self.span(), off=self.validators or tuple(range(nodes)), is_sure=False)
 
     def drawn_outages(self, name: str, chance: Chance, nodes: int) -> Iterator[StormOutage]:
         """Yield the outages in the order of the cuts."""

@@ -17,6 +17,7 @@ from faults.kinds.simplex_messages import BLOCK_CERTIFICATES, FINALITY, LAST_VOT
 from faults.kinds.wording import join, ranges, seconds, who
 from network.conditions import MessageRule, RuleAction
 from network.draw import Draw
+from network.topology import MILLION
 from network.types import MILLISECOND_US
 from validators.messages import KINDS_WITHOUT_VIEW
 
@@ -140,6 +141,10 @@ class Rule(Windowed, tag="rule", kw_only=True, frozen=True):
             case "hold":
                 first = f", to {who(self.first_to)} already at {seconds(self.first_ms or 0)}" if self.first_to else ""
                 return f"are held, and released in their order at {seconds(self.released_ms)}{first}"
+
+    def lost_views_ppm(self, validators: int) -> int:
+        """Return one in three: nobody knows which messages a view can do without."""
+        return MILLION // 3
 
     def inject(self, context: FaultContext) -> Iterator[Edge]:
         rule = MessageRule(self.action, self.kinds, self.views, self.heights, self.delay_ms * MILLISECOND_US)

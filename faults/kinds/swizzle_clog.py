@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, NamedTuple
 from faults.injection.context import FaultContext
 from faults.injection.edges import Edge
 from faults.injection.links import all_links, both_ways, clog_window
-from faults.kinds.base import Family, Part, Plan, Windowed
+from faults.kinds.base import Family, Loss, Part, Plan, Windowed
 from faults.kinds.drawing import Drawn, Plain, draw_window
 from faults.kinds.fields import (
     Link,
@@ -21,7 +21,8 @@ from faults.kinds.fields import (
 from faults.kinds.wording import messages, who
 from network.chance import Chance, below
 from network.draw import Draw
-from validators.messages import Channel, kinds_of
+from network.topology import MILLION
+from validators.messages import Channel, kinds_of, touches_consensus
 
 
 class ClogWindow(NamedTuple):
@@ -86,6 +87,17 @@ class SwizzleClog(Windowed, tag="swizzle-clog", kw_only=True, frozen=True):
             if low == high:
                 links = tuple(link for link in all_links(nodes) if low in link)
             yield ClogWindow(part, links, start_ms, stop_ms)
+
+    def losses(self, nodes: int) -> Iterator[Loss]:
+        if touches_consensus(self.channels):
+            # Drawn validators and pairs may be any.
+            is_named = self.validators and not self.pairs
+            links = [link for link in all_links(nodes) if not is_named or set(link) & set(self.validators)]
+            yield Loss(*self.span(), links=tuple(links), is_sure=False)
+
+    def lost_views_ppm(self, validators: int) -> int:
+        """Return one in three: half of all validators are clogged for half of the time."""
+        return MILLION // 3
 
     def inject(self, context: FaultContext) -> Iterator[Edge]:
         for part, links, start_ms, stop_ms in self.windows(context.name, context.chance, context.nodes):

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from faults.injection.context import FaultContext
 from faults.injection.edges import Edge, window
-from faults.kinds.base import Outage, Part
+from faults.kinds.base import FOREVER, Loss, Outage, Part
 from faults.kinds.drawing import Drawn, draw_outage_of_one
 from faults.kinds.fields import Milliseconds, Validator, means
 from faults.kinds.wording import seconds
@@ -27,6 +27,9 @@ class Wipe(Outage, tag="wipe", kw_only=True, frozen=True):
         off = f"At {seconds(self.at_ms)} validator {self.validator} loses its power and its disk"
         on = "it starts on an empty one, and may never vote again in this epoch"
         return f"{off}; at {seconds(self.restart_ms)} {on}."
+
+    def losses(self, nodes: int) -> Iterator[Loss]:
+        yield Loss(self.at_ms, FOREVER, off=self.targets())
 
     def inject(self, context: FaultContext) -> Iterator[Edge]:
         begin, end = partial(self._wipe, context), partial(context.switch_on, self.targets())

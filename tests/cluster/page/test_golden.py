@@ -23,8 +23,11 @@ QUESTIONS = (
 
 ANSWERS = {
     "outage-storm": (
-        "From 8 s to 11 s all links between {0, 1} and {2, 3} are cut. | 8.000 to 11.000 s",
-        "at 80 s they restart from their disks. | 14.000 to 80.000 s | 4 validators that are back",
+        ("From 8 s to 11 s all links between {0, 1} and {2, 3} are cut. ", "no block for 3 s. | 8.000 to 11.000 s"),
+        (
+            "at 80 s they restart",
+            "Nobody is left: no block for 66 s. | 14.000 to 80.000 s | 4 validators that are back",
+        ),
         *[NOTHING_DIFFERS] * 5,
         "repeat with\nrun_cluster.py run outage-storm",
     ),
@@ -45,8 +48,8 @@ ANSWERS = {
         "repeat with\nrun_cluster.py run broken-refund",
     ),
     "one-validator-parts": (
-        "From 1.500 s to 4 s all links between {0, 1} and {2, 3} are cut. | 1.500 to 4.000 s",
-        ("| 36 messages lost, held or delayed", "at 6 s it restarts from its disk. | 4.500 to 6.000 s | 1 restart"),
+        ("From 1.500 s to 4 s all links between", "Neither side has 3 of 4: no block for 2.500 s. | 1.500 to 4.000 s"),
+        ("| 36 messages lost, held or delayed", "enough for a quorum of 3. | 4.500 to 6.000 s | 1 restart"),
         "\nHeight: 3, block",
         "\nvalidator 2 | root 483aa8ea",
         ("\nTimer: ba9b834c", "\naccount 6d089af1", "balance | 100000000000000 | 99999999236800 | 99999999236000"),

@@ -7,17 +7,21 @@ import msgspec
 
 from cluster.authoring.fault_levels import with_faults
 from cluster.cli.options import Parser, add_faults, add_settings, describe_command, parse_seed, print_json, print_lines
-from cluster.scenario.cost import cost_warnings, estimate_cost, refuse_impossible
+from cluster.scenario.cost import cost_warnings, estimate_cost, guesses_of, refuse_impossible
 from cluster.scenario.load import load_scenario
 from cluster.scenario.model import Scenario
 from cluster.verdict.facts import why_no_view_ends
 from faults import kind_of
+from faults.quorums import consequence, joint_consequences
 from report.words import counted
 
 
 @dataclass(frozen=True, slots=True)
 class ExplainedFault:
-    """One fault of a plan: when it is at work, in virtual milliseconds, and what it does, in one sentence."""
+    """One fault of a plan: when it is at work, in virtual milliseconds, and what it does, in one sentence each.
+
+    `quorum` says what it leaves of a quorum, and is empty where it takes no validator and no link away.
+    """
 
     name: str
     kind: str
@@ -26,13 +30,20 @@ class ExplainedFault:
     start_ms: int
     stop_ms: int
     sentence: str
+    quorum: str
 
 
 def explain_plan(scenario: Scenario) -> list[ExplainedFault]:
     """Return what each fault of the scenario does, in the plan's order."""
     return [
         ExplainedFault(
-            name, kind_of(fault), fault.enabled, name in scenario.requires, *fault.bounds(), fault.sentence()
+            name,
+            kind_of(fault),
+            fault.enabled,
+            name in scenario.requires,
+            *fault.bounds(),
+            fault.sentence(),
+            consequence(fault, scenario.electorate),
         )
         for name, fault in scenario.faults.items()
     ]
@@ -56,6 +67,8 @@ def check(options: argparse.Namespace) -> int:
     scenario = with_faults(load_scenario(options.scenario, options.settings), options.faults, options.seed)
     explained, cost = explain_plan(scenario), estimate_cost(scenario)
     refuse_impossible(scenario, cost)
+    joint = list(joint_consequences(scenario.faults.values(), scenario.electorate))
+    guesses = list(guesses_of(scenario))
     unending = why_no_view_ends(scenario)
     warnings = [*cost_warnings(scenario, cost), *[unending] * bool(unending)]
     if options.json:
@@ -63,7 +76,9 @@ def check(options: argparse.Namespace) -> int:
             "scenario": scenario.name,
             "title": scenario.title,
             "faults": [msgspec.to_builtins(each) for each in explained],
+            "joint": joint,
             "cost": cost._asdict(),
+            "guesses": guesses,
             "warnings": warnings,
         }
         print_json(answer)
@@ -71,9 +86,11 @@ def check(options: argparse.Namespace) -> int:
     lines = [f"{scenario.name}: {scenario.title}"]
     for each in explained:
         notes = ["required"] * each.is_required + ["switched off"] * (not each.is_enabled)
-        lines.append(f"  {each.name} ({', '.join([each.kind, *notes])}): {each.sentence}")
+        lines.append(f"  {each.name} ({', '.join([each.kind, *notes])}): {each.sentence} {each.quorum}".rstrip())
+    lines += [f"  all together: {sentence}" for sentence in joint]
     lines += [f"  needs the workload {name} to take effect" for name in scenario.requires if name in scenario.workload]
-    lines += [f"estimate: {cost.describe()}", *(f"warning: {warning}" for warning in warnings)]
+    lines += [f"estimate: {cost.describe()}", *[f"guessed for it: {'; '.join(guesses)}"] * bool(guesses)]
+    lines += [f"warning: {warning}" for warning in warnings]
     counts = ((len(explained), "faults"), (len(scenario.workload), "workloads"))
     found = "plan shows nothing" if unending else "plan ok"
     lines.append(f"{found}: {', '.join(counted(count, what) for count, what in counts)}")
