@@ -94,7 +94,7 @@ class LiveProgress:
             return
         self._replicas = Replicas(scenario)
         self._is_over = False
-        self._estimate = Estimate(scenario.chain.block_interval_ms)
+        self._estimate = Estimate(scenario)
         if self._live is not None:
             self._router = EventRouter(self._replicas.handlers)
             return

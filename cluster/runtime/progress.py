@@ -29,6 +29,9 @@ class Progress:
     blocks_after_drain: int = 0
     events: int = 0
     fault_edge: str = ""
+    scheduled: int = 0
+    """Timers that the final blocks have scheduled, and that are not all of storms."""
+    _counted_height: int = 0
 
     @property
     def stage(self) -> str:
@@ -56,6 +59,10 @@ class Progress:
         """Note the timers that wait after a final block, and the first block that leaves no dead one."""
         summary, height = executed.summary, executed.header.height
         self.waiting_dead, self.waiting_live = summary.waiting_dead, summary.waiting_live
+        # Each replica finalizes each block.
+        if height > self._counted_height:
+            self._counted_height = height
+            self.scheduled += summary.scheduled
         if self.drained_height is None and is_after_faults and summary.waiting_dead == 0:
             self.drained_height = height
             if self.until_drained:

@@ -111,23 +111,39 @@ def test_what_has_no_row_is_summed_up_in_truth():
 
 
 class TestEstimate:
-    """The share of a run that is over, from its plan and the rate of its drain."""
+    """The share of a run that is over, from its plan and what it has come to."""
+
+    CALM = load_scenario("calm", ())
 
     def test_blocks_that_are_missing_count_by_their_interval(self):
         aim = Progress([5, 6], now_us=6_000_000, target_height=12)
 
-        assert Estimate(1_000).progress(aim, 3.0) == (500, 3.0)
+        assert Estimate(self.CALM).progress(aim, 3.0) == (500, 3.0)
 
-    def test_a_drain_goes_on_at_its_rate(self):
-        estimate = Estimate(1_000)
-        aim = Progress([5], now_us=10_000_000, target_height=5, until_drained=True, waiting_dead=900)
-        estimate.progress(aim, 2.0)
-        aim.now_us, aim.waiting_dead = 20_000_000, 300
+    def test_blocks_that_are_missing_keep_the_pace_that_they_had(self):
+        aim = Progress([6], now_us=12_000_000, target_height=9)
 
-        assert estimate.progress(aim, 4.0) == (800, 1.0)
+        assert Estimate(self.CALM).progress(aim, 3.0) == (666, 1.5)
+
+    def test_half_as_many_dead_timers_take_half_as_long(self):
+        estimate = Estimate(load_scenario("outage-storm", ()))
+        edge = {"now_us": 182_000_000, "faults_end_us": 182_000_000, "until_drained": True, "scheduled": 21_600}
+        many, few = (
+            estimate.progress(Progress([52], target_height=53, waiting_dead=dead, **edge), 10.0)[1]
+            for dead in (20_000, 10_000)
+        )
+
+        assert 1.8 < many / few < 3.2
+
+    def test_a_time_without_a_quorum_costs_next_to_nothing(self):
+        """Of the 122 s that are left two minutes are dark: four fifths of the work is done."""
+        estimate = Estimate(load_scenario("outage-storm", ("run.until_drained=false", "workload.storm.enabled=false")))
+        done, _ = estimate.progress(Progress([48], now_us=60_000_000, target_height=40, faults_end_us=182_000_000), 0.5)
+
+        assert done > 800
 
     def test_nothing_is_said_of_the_first_second(self):
-        assert Estimate(1_000).progress(Progress([0], target_height=3), 0.5) == (0, None)
+        assert Estimate(self.CALM).progress(Progress([0], target_height=3), 0.5) == (0, None)
 
 
 @pytest.mark.parametrize("validators", [4, 16, 64])
