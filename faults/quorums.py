@@ -208,7 +208,8 @@ def _state_of_links(spell: Spell, validators: int, quorum: int) -> str:
     if sides:
         return f"{braced(max(sides, key=len))} still has a quorum, {needed}"
     hearing = [node for node, heard in spell.heard.items() if len(heard) >= quorum]
-    return f"{who(hearing)} still hear{'s' * (len(hearing) == 1)} a quorum, {needed}"
+    hears = f"{who(hearing)} still hear{'s' * (len(hearing) == 1)} a quorum, {needed}"
+    return hears if spell.agreeing >= quorum else f"{hears}, but not one that hears back: {_UNKNOWN}"
 
 
 def _length(losses: Iterable[Loss], dark: Sequence[Spell]) -> str:

@@ -1,5 +1,7 @@
 """The cost of a plan, estimated before anything is built."""
 
+from typing import Final
+
 import msgspec
 import pytest
 
@@ -231,3 +233,41 @@ def test_the_time_after_the_last_fault_belongs_to_the_run():
 
     assert late_names(late) == ["late"]
     assert late_names(late, cut) == []
+
+
+BLOCKS: Final = {
+    "outage-storm": 90,
+    "calm": 20,
+    "all-roads": 30,
+    "clock-storm": 34,
+    "deep-reorg": 47,
+    "deep-rewind": 25,
+    "deep-reorg-longest": 80,
+    "hotstuff-halves": 8,
+    "hotstuff-one-ahead": 16,
+    "lossy": 12,
+    "minority-isolated": 40,
+    "mixed-trouble": 30,
+    "restart-storm": 30,
+    "resume-in-waves": 41,
+    "snapshot-join-during-storm": 46,
+}
+"""Final blocks of recorded runs with seed 0; `tests/test_scenarios.py` compares all scenarios with their runs."""
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_blocks_are_foreseen_within_a_factor_of_two(name):
+    _, cost = cost_of(name=name)
+
+    assert BLOCKS[name] / 2 <= cost.blocks <= 2 * BLOCKS[name]
+
+
+@pytest.mark.parametrize(("engine", "blocks"), [("simplex", 32), ("hotstuff", 32), ("longest-chain", 21)])
+@pytest.mark.parametrize("one_way", ["false", "true"])
+def test_a_partition_costs_the_blocks_of_its_time(engine, blocks, one_way):
+    """Their runs make 31, 30 and 21, either way."""
+    span = f"start_ms=30_000, stop_ms=40_000, one_way={one_way}"
+    split = f'faults.split={{kind="partition", groups=[[0, 1], [2, 3]], {span}}}'
+    _, cost = cost_of("run.until_height=1", f"consensus.engine={engine}", split, name="calm")
+
+    assert cost.blocks == blocks
