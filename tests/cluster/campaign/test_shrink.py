@@ -122,6 +122,28 @@ def test_scripted_cases_are_tried_one_by_one():
     assert (cases.first, cases.count) == (5, 1)
 
 
+def test_entries_of_scripts_go_one_by_one():
+    """An entry whose result another one reads goes once its reader is gone."""
+    told = {"at_ms": 3_000, "actor": "desk", "steps": [{"do": "tell", "topic": "it", "data": "x"}]}
+    timer = {"do": "schedule", "name": "t", "delay_slots": 2, "gas_limit": 5_000}
+    entries = [
+        {"at_ms": 1_000, "actor": "desk", "steps": [timer]},
+        {"at_ms": 2_000, "actor": "desk", "steps": [{"do": "cancel", "name": "t"}]},
+        told,
+        {"at_ms": 4_000, "actor": "desk", "steps": [{"do": "compute", "cycles": 9}]},
+    ]
+
+    def holds(scenario):
+        desk = scenario.workload.get("desk")
+        return desk is not None and any(each.at_ms == told["at_ms"] for each in desk.at)
+
+    desk = {"kind": "scripts", "actors": {"desk": 10**14}, "at": entries}
+    scenario = convert_scenario({"name": "told", "title": "x", "workload": {"desk": desk}}, "plan")
+    (left,) = Shrinker(scenario, 0, "it", run=run_by(holds), jobs=1).shrink().scenario.workload["desk"].at
+
+    assert (left.at_ms, len(left.steps)) == (3_000, 1)
+
+
 def test_a_section_back_at_its_default_can_be_reduced_further():
     """The cluster gets smaller only once the network is as by default."""
     seed = next(seed for seed in range(50) if draw_scenario(seed).cluster.validators > 4)

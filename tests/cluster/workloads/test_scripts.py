@@ -245,7 +245,9 @@ class TestOfResults:
 
     def test_an_actor_may_be_handed_a_name(self):
         hand = {"do": "hand", "name": "t", "to": "poor"}
-        convert(entry(timer("t"), hand), entry({"do": "cancel", "name": "noted"}, actor="poor"))
+        reader = entry({"do": "cancel", "name": "noted"}, actor="poor")
+        convert(entry(timer("t"), hand), reader)
+        assert "at[0].steps[0].name: no step before stores 'noted'" in refusal(reader, entry(timer("t"), hand))
 
     def test_an_identifier_needs_no_name(self):
         convert(entry({"do": "cancel", "name": "0x0102"}))
