@@ -1,4 +1,4 @@
-"""What the faults of a plan leave of a quorum, read off the plan alone: who is off, and whom each validator hears.
+"""Quorums that the faults of a plan leave, read off the plan alone: who is off, and whom each validator hears.
 
 Votes are not passed on: in a time in which no validator hears a quorum, itself included, no block becomes final. Drawn
 outages, Byzantine validators, damaged disks and anchors leave open who is lost, or when: then the worst case is told.

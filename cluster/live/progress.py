@@ -14,7 +14,7 @@ from rich.live import Live
 from rich.text import Text
 
 from cluster.live.columns import ColumnLog
-from cluster.live.estimate import Estimate
+from cluster.live.estimate import Aim, Estimate
 from cluster.live.replicas import Replicas
 from cluster.live.screen import LiveFigures, picture
 from cluster.scenario.model import Scenario
@@ -30,17 +30,10 @@ NOTE_SECONDS: Final = 2.0
 """Off a terminal, what follows a run is said once this much time has passed."""
 
 
-class ProgressView(Protocol):
+class ProgressView(Aim, Protocol):
     """The live figures of a run; see cluster.runtime.progress.Progress."""
 
-    finalized_heights: list[int]
-    now_us: int
     healed_us: int | None
-    faults_end_us: int
-    target_height: int
-    drained_height: int | None
-    until_drained: bool
-    waiting_dead: int
 
     @property
     def stage(self) -> str: ...  # noqa: D102

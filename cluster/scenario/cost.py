@@ -7,12 +7,12 @@ for those that its test names (tests/test_scenarios.py). No workload and no edge
 timers is answered at once.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import chain, pairwise
 from typing import Final, NamedTuple
 
 from cluster.scenario.messages import ScenarioError
-from cluster.scenario.model import EngineName, Scenario
+from cluster.scenario.model import Scenario
 from cluster.scenario.sections.longest_chain import LongestChainSection
 from cluster.workloads.kinds.governance import Governance
 from cluster.workloads.submission import Volume
@@ -21,6 +21,7 @@ from faults.kinds.wording import join
 from faults.quorums import Spell, spells_of
 from network.topology import MILLION
 from report.words import counted
+from validators.consensus.registry import ENGINES
 
 SECONDS_WARNED: Final = 600
 """A run that may take longer than this is warned of."""
@@ -33,9 +34,6 @@ MEMORY_WARNED: Final = 8 << 30
 
 MEMORY_MAX: Final = 256 << 30
 """A plan that would need more memory than this, in bytes, is refused."""
-
-_EVENTS_PER_VIEW_AND_PAIR: Final[Mapping[EngineName, int]] = {"simplex": 12, "hotstuff": 6, "longest-chain": 5}
-"""By engine; votes of HotStuff go to the next leader alone, and the longest chain has none."""
 
 _LOST_MOST_PPM: Final = 900_000
 """The most views of a million that an estimate takes for lost: certificates are fetched again and again."""
@@ -89,7 +87,7 @@ def estimate_cost(scenario: Scenario) -> PlanCost:
     """Return the cost of a run of this scenario."""
     replicas, course = scenario.replicas, _course_of(scenario)
     total = _volume_of(scenario, course.end_ms)
-    per_view = _EVENTS_PER_VIEW_AND_PAIR[scenario.consensus.engine]
+    per_view = ENGINES[scenario.consensus.engine].events_per_view
     events = scenario.cluster.validators * replicas * per_view * course.views
     events += replicas * _EVENTS_PER_TRANSACTION * total.transactions
     faults = _enabled(scenario).values()
@@ -275,7 +273,7 @@ def removals_of(scenario: Scenario) -> int:
 
 def microseconds_of_view(scenario: Scenario) -> int:
     """Return what a view costs in real time, about."""
-    per_pair = _EVENTS_PER_VIEW_AND_PAIR[scenario.consensus.engine] * _MICROSECONDS_PER_EVENT
+    per_pair = ENGINES[scenario.consensus.engine].events_per_view * _MICROSECONDS_PER_EVENT
     return scenario.cluster.validators * scenario.replicas * per_pair
 
 

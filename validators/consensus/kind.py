@@ -73,6 +73,7 @@ class EngineKind:
         make: Makes the engine of one life.
         verify_finality: Whether a finality from outside is proved, among a number of validators, by a configuration.
         label: What a message is about.
+        events_per_view: The events of a view for each pair of replicas, about: what a run costs is estimated by it.
         check_seal: Whether the seal of a block from outside is sound, among a number of validators, by a
             configuration. None where the
             engine seals no blocks: then a block with a seal is refused, and none is reported to the engine.
@@ -88,6 +89,7 @@ class EngineKind:
     make: EngineMaker
     verify_finality: Callable[[Scheme, Finality, int, Any], bool]
     label: Callable[[EngineMessage], MessageLabel]
+    events_per_view: int
     check_seal: SealCheck | None = None
     stores_voted: bool = False
     view_word: str = "view"

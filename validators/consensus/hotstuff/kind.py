@@ -71,6 +71,8 @@ HOTSTUFF: Final = EngineKind(
     make=HotStuff,
     verify_finality=verify_commit,
     label=label_of,
+    # Votes go to the next leader alone.
+    events_per_view=6,
     check_seal=check_seal,
     stores_voted=True,
 )

@@ -72,6 +72,8 @@ LONGEST_CHAIN: Final = EngineKind(
     make=LongestChain,
     verify_finality=verify_finality,
     label=label_of,
+    # There are no votes.
+    events_per_view=5,
     check_seal=check_seal,
     view_word="slot",
 )

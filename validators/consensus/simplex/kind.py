@@ -86,4 +86,5 @@ SIMPLEX: Final = EngineKind(
     make=Simplex,
     verify_finality=verify_finality,
     label=label_of,
+    events_per_view=12,
 )
