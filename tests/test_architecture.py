@@ -486,3 +486,73 @@ def test_the_audit_shares_only_tables_with_the_test_bed():
     wrong = [name for name in project if name not in allowed and not name.startswith("checker.checks.audit.")]
     assert wrong == []
     assert len(project) > 20
+
+
+OPENS_ITSELF = {
+    "checker/record/plain_files.py": "the one reader of files that are opened by name",
+    "checker/record/fingerprint.py": "the sources of this program",
+    "checker/record/plugins.py": "the sources of installed plug-ins",
+    "checker/record/program.py": "the version of this program",
+    "checker/record/locks.py": "a folder that this process has made",
+    "cluster/authoring/engines_page.py": "the documents of this project",
+    "cluster/authoring/pages.py": "the documents of this project",
+    "cluster/campaign/results_db.py": "a results file, asked before SQLite opens it",
+    "cluster/campaign/scan/points.py": "the sources of this program",
+    "cluster/cli/commands/runs/docs.py": "the documents of this project",
+    "cluster/cli/standard_streams.py": "standard streams",
+    "cluster/runtime/directory_disk.py": "folders of a disk, to sync their names",
+    "cluster/verdict/determinism.py": "files of a scratch folder of this process",
+    "report/page/render.py": "the assets of pages",
+    "stampede_testbed/_version.py": "the version of this program",
+}
+"""Modules that open files by other means than `checker.record.plain_files`, and which files those are."""
+
+READING_METHODS = ("read_bytes", "read_text")
+OPENING_FUNCTIONS = ("os.open", "os.fdopen", "io.open", "io.open_code", "sqlite3.connect", "tomllib.load", "mmap.mmap")
+
+
+def opens_for_reading(call):
+    """Return whether a call opens a file by its name to read it."""
+    function, name = call.func, ast.unparse(call.func)
+    modes = [
+        each.value for each in [*call.args, *(given.value for given in call.keywords)] if isinstance(each, ast.Constant)
+    ]
+    modes = [mode for mode in modes if isinstance(mode, str) and re.fullmatch(r"[rwxab+t]{1,3}", mode)]
+    if name == "open":
+        return True
+    if isinstance(function, ast.Attribute) and function.attr == "open" and modes:
+        return "r" in modes[0] or "+" in modes[0]
+    return name in OPENING_FUNCTIONS or (isinstance(function, ast.Attribute) and function.attr in READING_METHODS)
+
+
+def opening_calls(source):
+    return [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call) and opens_for_reading(node)]
+
+
+def test_files_are_opened_by_the_reader_that_asks_their_kind_and_size():
+    """A pipe in place of a file hangs any other reader, and a sparse file fills its memory."""
+    found = {
+        path.relative_to(PROJECT_ROOT).as_posix()
+        for package in (*LAYERS, "stampede_testbed")
+        for path in modules_of(package)
+        if opening_calls(path.read_text())
+    }
+
+    assert sorted(found) == sorted(OPENS_ITSELF)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "open(path)",
+        "path.open('rb')",
+        "path.open(mode='r')",
+        "path.open('r+b')",
+        "Path(name).read_text()",
+        "path.read_bytes()",
+        "os.open(path, os.O_RDONLY)",
+        "sqlite3.connect(path)",
+    ],
+)
+def test_every_way_to_open_a_file_is_seen(call):
+    assert opening_calls(call)

@@ -17,6 +17,7 @@ from typing import Final
 
 from checker.record.errors import ReportedError
 from checker.record.host import naming
+from checker.record.plain_files import open_descriptor
 
 HOLDER_BYTES_MAX: Final = 400
 """Bytes of a lock file that are read at most, and written at most."""
@@ -70,8 +71,7 @@ def is_held(directory: Path) -> bool:
 
 def _take(lock: Path, subject: Path, *, waits: bool) -> int:
     while True:
-        # Not through a link, and without waiting at a pipe.
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
+        descriptor = open_descriptor(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, None)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
             if _is_at(descriptor, lock):

@@ -1,12 +1,14 @@
 """The manifest of a run directory: its run, the code that wrote it, and size and SHA-256 of all that it rests on."""
 
 import hashlib
+import os
 from pathlib import Path
-from typing import Annotated, Final
+from typing import IO, Annotated, Final
 
 import msgspec
 
 from checker.record.fingerprint import UNKNOWN, Code, PluginCode
+from checker.record.plain_files import open_plain
 from checker.record.streams import DamagedRecordError, read_document
 
 FORMAT: Final = 2
@@ -82,10 +84,15 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def describe_file(path: Path) -> FileEntry:
-    """Return size and SHA-256 of a file; raises OSError."""
-    hasher, size = hashlib.sha256(), 0
-    with path.open("rb") as opened:
-        while chunk := opened.read(_CHUNK_BYTES):
-            hasher.update(chunk)
-            size += len(chunk)
-    return FileEntry(size, hasher.hexdigest())
+    """Return size and SHA-256 of a file that this program has written; raises OSError."""
+    with open_plain(path, None) as opened:
+        return FileEntry(os.fstat(opened.fileno()).st_size, hash_file(opened))
+
+
+def hash_file(opened: IO[bytes]) -> str:
+    """Return the SHA-256 of an open file in hexadecimal digits, of as many bytes as it has now; raises OSError."""
+    hasher, rest = hashlib.sha256(), os.fstat(opened.fileno()).st_size
+    while chunk := opened.read(min(rest, _CHUNK_BYTES)):
+        hasher.update(chunk)
+        rest -= len(chunk)
+    return hasher.hexdigest()

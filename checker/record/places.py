@@ -20,6 +20,7 @@ from checker.record.errors import ReportedError
 from checker.record.host import make_folder, naming
 from checker.record.locks import held, holds_on, is_held
 from checker.record.manifest import REOPENED, SCENARIO, Manifest, read_manifest
+from checker.record.plain_files import UnsuitableFileError, open_plain
 from checker.record.streams import DamagedRecordError
 
 LOCK: Final = ".stampede.lock"
@@ -105,16 +106,13 @@ def refuse_other_file(path: Path, kind: OwnFile) -> None:
     """Raise ForeignFileError where a path holds anything but a file of this kind: a link, a folder, another's file."""
     if not os.path.lexists(path):
         return
-    with naming(path):
-        # A device is not opened: reading one may wait for ever.
-        is_own = not path.is_symlink() and path.is_file() and _begins_with(path, kind.beginning)
+    try:
+        with naming(path), open_plain(path, None, follows_links=False) as opened:
+            is_own = opened.read(len(kind.beginning)) == kind.beginning
+    except UnsuitableFileError:
+        is_own = False
     if not is_own:
         raise ForeignFileError(f"{path} exists and is no {kind.name}; give another path or remove it")
-
-
-def _begins_with(path: Path, beginning: bytes) -> bool:
-    with path.open("rb") as file:
-        return file.read(len(beginning)) == beginning
 
 
 def put_in_place(source: Path, wanted: Path) -> Path:

@@ -9,6 +9,7 @@ events.msgpack is the run's log byte for byte: its SHA-256 is the run's digest. 
 runs code, one JSON file because it has to fit in memory.
 """
 
+import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -28,14 +29,17 @@ from checker.record.manifest import (
     FileEntry,
     Manifest,
     describe_file,
+    hash_file,
     read_manifest,
 )
 from checker.record.places import RecordExistsError, put_in_place, refuse_foreign, work_directory
 from checker.record.plugins import code_with, plugin_codes
 from checker.record.streams import (
     BLOCK_RECORD_BYTES_MAX,
+    DOCUMENT_BYTES_MAX,
     EVENT_BYTES_MAX,
     NATIVE_TYPES,
+    STREAM_BYTES_MAX,
     BlockRecord,
     BranchRecord,
     DamagedRecordError,
@@ -83,6 +87,9 @@ SUMMARIES: Final = "summaries.msgpack"
 WAITS: Final = "waits.msgpack"
 VERDICT: Final = "verdict.json"
 
+STREAMS: Final = (BLOCKS, EVENTS, ROOTS, BRANCHES, SUMMARIES, WAITS)
+"""Files that are read record by record; every other one is read in one piece."""
+
 REQUIRED_FILES: Final = (SCENARIO, GENESIS, BLOCKS, EVENTS, ROOTS, VERDICT)
 """Every run has these besides its manifest; others, such as a report, may stand beside them."""
 
@@ -113,7 +120,7 @@ class RecordWriter:
         self.directory = self._stay.enter_context(work_directory(self.path.parent, self.path.name))
         self._open_files: dict[str, IO[bytes]] = {}
         self._packer = msgpack.Packer()
-        for name in (BLOCKS, EVENTS, ROOTS, BRANCHES, SUMMARIES, WAITS):
+        for name in STREAMS:
             self._open_files[name] = (self.directory / name).open("wb")
 
     def __enter__(self) -> Self:
@@ -298,11 +305,17 @@ class RecordReader:
                 pass
 
     def _check_file(self, name: str, entry: FileEntry) -> None:
-        actual = _describe_or_refuse(self.path, name)
-        if actual.size != entry.size:
-            raise DamagedRecordError(self.path, name, f"{actual.size:,} bytes instead of {entry.size:,}")
-        if actual.sha256 != entry.sha256:
-            raise DamagedRecordError(self.path, name, f"SHA-256 is {actual.sha256}, the manifest says {entry.sha256}")
+        with open_file(self.path, name, STREAM_BYTES_MAX if name in STREAMS else DOCUMENT_BYTES_MAX) as opened:
+            # First: reading a sparse file takes as long as a full one.
+            size = os.fstat(opened.fileno()).st_size
+            if size != entry.size:
+                raise DamagedRecordError(self.path, name, f"{size:,} bytes instead of {entry.size:,}")
+            try:
+                sha256 = hash_file(opened)
+            except OSError as error:
+                raise DamagedRecordError(self.path, name, f"cannot be read: {error.strerror}") from None
+        if sha256 != entry.sha256:
+            raise DamagedRecordError(self.path, name, f"SHA-256 is {sha256}, the manifest says {entry.sha256}")
 
 
 def read_genesis(path: Path) -> bytes:
@@ -370,12 +383,3 @@ def _convert(path: Path, name: str, offset: int, record: object, *, kind: type[_
         return msgspec.convert(record, kind, builtin_types=NATIVE_TYPES)
     except msgspec.ValidationError as error:
         raise DamagedRecordError(path, f"{name} at byte {offset}", str(error)) from None
-
-
-def _describe_or_refuse(directory: Path, name: str) -> FileEntry:
-    with open_file(directory, name):
-        pass
-    try:
-        return describe_file(directory / name)
-    except OSError as error:
-        raise DamagedRecordError(directory, name, f"cannot be read: {error.strerror}") from None

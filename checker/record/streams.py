@@ -6,6 +6,7 @@ anything but a stream of the expected records raises DamagedRecordError with the
 
 import io
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -15,6 +16,7 @@ import msgpack  # type: ignore[import-untyped]  # it ships no type information
 import msgspec
 
 from checker.record.errors import ReportedError
+from checker.record.plain_files import UnsuitableFileError, open_plain, read_plain
 from network.events import Event, LoggedValues, Value
 
 NATIVE_TYPES: Final = (bytes,)
@@ -26,11 +28,20 @@ BLOCK_RECORD_BYTES_MAX: Final = 16 * 1024 * 1024 + 4_096
 DOCUMENT_BYTES_MAX: Final = 64 * 1024 * 1024
 """Greatest size of a file that is read in one piece: scenario, genesis, verdict."""
 
+STREAM_BYTES_MAX: Final = 64 * 1024 * 1024 * 1024
+"""Greatest size of a file of records: no run writes as much in days."""
+
 EVENT_BYTES_MAX: Final = 1024 * 1024
 """Greatest size of an event's or root's record."""
 
 EVENT_DEPTH_MAX: Final = 4
 """Greatest depth of nested lists in an event's values."""
+
+TIME_LIMIT_US: Final = 1 << 53
+"""No virtual time of a run gets there, in 285 years; below it a trace has nanoseconds, and a page whole numbers."""
+
+NODE_LIMIT: Final = 1 << 20
+"""Every replica's number is below."""
 
 ENDED: Final = "(no more events)"
 """Shown in place of an event after the end of a log."""
@@ -104,24 +115,16 @@ class Difference:
     second: str
 
 
-def open_file(directory: Path, name: str) -> IO[bytes]:
-    """Open a file of a run directory; raises DamagedRecordError if it is missing."""
-    path = directory / name
-    if not path.is_file():
-        raise DamagedRecordError(directory, name, "missing")
-    try:
-        return path.open("rb")
-    except OSError as error:
-        raise DamagedRecordError(directory, name, f"cannot be read: {error.strerror}") from None
+def open_file(directory: Path, name: str, limit: int | None = None) -> IO[bytes]:
+    """Open a file of a run directory; raises DamagedRecordError if it is missing, no plain file, or too long."""
+    with _naming_damage(directory, name):
+        return open_plain(directory / name, limit)
 
 
 def read_document(directory: Path, name: str, limit: int = DOCUMENT_BYTES_MAX) -> bytes:
     """Return the content of a file in a run directory; raises DamagedRecordError where it is missing or too long."""
-    with open_file(directory, name) as opened:
-        content = opened.read(limit + 1)
-    if len(content) > limit:
-        raise DamagedRecordError(directory, name, f"longer than {limit:,} bytes")
-    return content
+    with _naming_damage(directory, name):
+        return read_plain(directory / name, limit)
 
 
 def stream_records(directory: Path, name: str, bytes_max: int) -> Iterator[tuple[int, object]]:
@@ -207,6 +210,19 @@ def unpacker_of(opened: IO[bytes], bytes_max: int) -> msgpack.Unpacker:
         raw=False,
         strict_map_key=True,
     )
+
+
+@contextmanager
+def _naming_damage(directory: Path, name: str) -> Iterator[None]:
+    """Raise DamagedRecordError with the reason why a file of a run directory cannot be read."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise DamagedRecordError(directory, name, "missing") from None
+    except UnsuitableFileError as error:
+        raise DamagedRecordError(directory, name, error.reason) from None
+    except OSError as error:
+        raise DamagedRecordError(directory, name, f"cannot be read: {error.strerror}") from None
 
 
 def _check_values(values: list[object]) -> None:

@@ -21,6 +21,7 @@ from checker.record.errors import ReportedError
 from checker.record.fingerprint import UNKNOWN, is_fingerprint
 from checker.record.host import make_folder
 from checker.record.locks import held
+from checker.record.plain_files import open_plain
 from checker.results import EXIT_CODES
 from faults import Cell
 
@@ -86,6 +87,9 @@ SCRIPT: Final = "script "
 _MAGIC: Final = b"SQLite format 3\x00"
 """The first bytes of every SQLite file."""
 
+
+_BESIDE: Final = ("-journal", "-wal", "-shm")
+"""Ends of the names of the files that SQLite opens beside it."""
 
 _REFUSALS: Final = {sqlite3.SQLITE_FULL: errno.ENOSPC, sqlite3.SQLITE_IOERR: errno.EIO}
 _PRIMARY_CODE: Final = 0xFF
@@ -301,15 +305,18 @@ def _raise_refusal(path: Path, error: Exception) -> None:
 
 
 def _is_there(path: Path) -> bool:
-    """Whether there is a file to go on with; raises DamagedResultsError where SQLite did not write it.
+    """Whether there is a file to go on with; raises DamagedResultsError or UnsuitableFileError where SQLite wrote none.
 
     SQLite itself would begin anew over a short file of anybody's, and wait for ever at a pipe.
     """
-    if "\0" in str(path) or (os.path.lexists(path) and not path.is_file()):
+    if "\0" in str(path) or (os.path.lexists(path) and not path.exists()):
         raise DamagedResultsError(path, "is no file")
+    for beside in (path.with_name(f"{path.name}{ending}") for ending in _BESIDE):
+        if os.path.lexists(beside):
+            open_plain(beside, None, follows_links=False).close()
     if not path.exists():
         return False
-    with path.open("rb") as opened:
+    with open_plain(path, None) as opened:
         if opened.read(len(_MAGIC)) not in {b"", _MAGIC}:
             raise DamagedResultsError(path, "is no results file of a sweep: it is no SQLite database")
     return True

@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from checker.record.plain_files import read_plain
 from cluster.campaign.results_db import SeedResult
 from cluster.campaign.tasks import Task
 from cluster.campaign.workers import Workers
 from cluster.scenario.load import encode_scenario, load_scenario
+from cluster.scenario.toml_file import BYTES_MAX
 
 FOLDER: Final = Path("failing-plans")
 """Where a sweep looks if nothing else is said."""
@@ -28,10 +30,15 @@ class FailingPlan(NamedTuple):
 
 
 def plans_in(folder: Path) -> list[tuple[Path, int]]:
-    """Return the plans of a folder by name, each with its seed; none where there is no folder."""
+    """Return the plans of a folder by name, each with its seed; none where there is no folder.
+
+    Raises:
+        UnsuitableFileError: One is no plain file, or longer than a scenario may be.
+        OSError: The file system refuses.
+    """
     found = []
     for path in sorted(folder.glob("*.toml")):
-        seed = _SEED.search(path.read_text(encoding="utf-8", errors="replace"))
+        seed = _SEED.search(read_plain(path, BYTES_MAX).decode(errors="replace"))
         found.append((path, int(seed.group(1)) if seed else 0))
     return found
 

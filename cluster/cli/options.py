@@ -7,12 +7,15 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NoReturn
 
 import msgspec
 
+from checker.record.plain_files import UnsuitableFileError, read_plain
 from checker.record.program import CHILD_FLAGS, PACKAGE, SCRIPT, program_name
+from cluster.scenario.toml_file import BYTES_MAX
 
 EXIT_USAGE: Final = 2
 EXIT_INCONCLUSIVE: Final = 3
@@ -258,6 +261,9 @@ def shrunk_plan_of(directory: Path, runs: Path) -> Path:
 
 
 def read_shrunk_plan(directory: str, runs: Path) -> str:
-    """Return the smallest plan of a run directory as its file has it; nothing where there is none."""
+    """Return the smallest plan of a run directory as its file has it; nothing where no plan can be read."""
     plan = shrunk_plan_of(Path(directory), runs)
-    return plan.read_text(encoding="utf-8", errors="replace") if directory and plan.is_file() else ""
+    # A result is over by now, and no file beside it may cost it.
+    with suppress(UnsuitableFileError, OSError):
+        return read_plain(plan, BYTES_MAX).decode(errors="replace") if directory else ""
+    return ""

@@ -14,6 +14,7 @@ import msgspec
 from checker.record.cold_replay import load_genesis, replay_heights
 from checker.record.errors import ReportedError
 from checker.record.places import OwnFile
+from checker.record.plain_files import UnsuitableFileError, read_plain
 from checker.record.run_directory import DamagedRecordError, RecordReader
 from checker.tables import TABLE_NAMES, describe_key, describe_value
 from cluster.verdict.replay import naming_changed_code
@@ -160,14 +161,12 @@ def encode_proof(proof: Proof) -> bytes:
 
 def read_proof(path: Path) -> Proof:
     """Read a proof file; raises ProofError where it is not one. Whether it holds is not looked at."""
-    if not path.is_file():
-        raise ProofError(f"{path}: no such proof file")
-    with path.open("rb") as opened:
-        content = opened.read(FILE_BYTES_MAX + 1)
-    if len(content) > FILE_BYTES_MAX:
-        raise ProofError(f"{path}: longer than {FILE_BYTES_MAX:,} bytes")
     try:
-        return decode_proof(content)
+        return decode_proof(read_plain(path, FILE_BYTES_MAX))
+    except FileNotFoundError:
+        raise ProofError(f"{path}: no such proof file") from None
+    except UnsuitableFileError as error:
+        raise ProofError(str(error)) from None
     except ProofError as error:
         raise ProofError(f"{path}: {error}") from None
 

@@ -15,9 +15,13 @@ from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
 from checker.record.errors import on_one_line
+from checker.record.plain_files import UnsuitableFileError, read_plain
 from cluster.page.index import INDEX, find_page, index_of
 
 LOOPBACK: Final = "127.0.0.1"
+
+SERVED_BYTES_MAX: Final = 64 * 1024 * 1024
+"""No page that is sent is longer; those of this program are far below."""
 
 _HOST: Final = re.compile(rf"({re.escape(LOOPBACK)}|localhost)(:[0-9]{{1,5}})?")
 """Names of this host that a request may give, with any port: a tunnel has one of its own."""
@@ -63,7 +67,7 @@ class PageHandler(BaseHTTPRequestHandler):
             return
         try:
             content = page_at(self._runs, self.path)
-        except OSError:
+        except (UnsuitableFileError, OSError):
             content = None
         if content is None:
             self.send_error(HTTPStatus.NOT_FOUND, "no such page")
@@ -79,7 +83,7 @@ class PageHandler(BaseHTTPRequestHandler):
 
 
 def page_at(runs: Path, address: str) -> bytes | None:
-    """Return the page at the path of an address, None where there is none; raises OSError."""
+    """Return the page at the path of an address, None where there is none; raises UnsuitableFileError or OSError."""
     if not address.startswith("/"):
         return None
     path = unquote_to_bytes(re.split("[?#]", address, maxsplit=1)[0])
@@ -87,4 +91,4 @@ def page_at(runs: Path, address: str) -> bytes | None:
     if parts in ([], [INDEX]):
         return index_of(runs)
     page = find_page(runs, *parts)
-    return None if page is None else page.read_bytes()
+    return None if page is None else read_plain(page, SERVED_BYTES_MAX)

@@ -9,12 +9,11 @@ watch, and takes from ``watch-faults`` what the faults of the plan have come to.
 
 import hashlib
 import os
-import stat
-from collections.abc import Iterable, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
@@ -24,7 +23,9 @@ from checker.record.fingerprint import Code
 from checker.record.host import naming
 from checker.record.locks import held
 from checker.record.places import LOCK, work_directory
+from checker.record.plain_files import UnsuitableFileError, open_descriptor, read_plain
 from checker.record.plugins import code_with
+from checker.record.streams import TIME_LIMIT_US
 from checker.results import FORMER_NAMES, CheckResult
 from cluster.runtime.directory_disk import DirectoryDisk, sync_directory
 from cluster.runtime.genesis import genesis_of, keys_of
@@ -34,7 +35,7 @@ from faults import Touched, kind_of
 from network.events import Event, LoggedValues, Value
 from validators.events import BlockFinalized, BlockRolledBack, BlockUndone, Booted, Halted, SnapshotJoined, Voted
 from validators.identity import journal_head
-from validators.storage import FinalizedLog, RecordFile, provision
+from validators.storage import FinalizedLog, Record, RecordFile, provision
 
 FORMAT: Final = 3
 FORMATS_READ: Final = (1, 2, 3)
@@ -43,19 +44,24 @@ FORMATS_READ: Final = (1, 2, 3)
 FORMAT_WHOLE: Final = 3
 """From this format on a directory is made with all its parts; before, files appeared when they were first written."""
 
-WATCHED: Final = tuple(
-    each.kind for each in (Booted, Voted, BlockFinalized, BlockRolledBack, BlockUndone, SnapshotJoined)
-)
+_WATCH_ENTRIES: Final[Mapping[str, Any]] = {
+    each.kind: each for each in (Booted, Voted, BlockFinalized, BlockRolledBack, BlockUndone, SnapshotJoined)
+}
+WATCHED: Final = tuple(_WATCH_ENTRIES)
 _MANIFEST: Final = "stampede.json"
 _MANIFEST_BYTES_MAX: Final = 4_096
 _CODES: Final = "code.jsonl"
 """Which code has written here: a line for each, in the order of the openings."""
 
-_CODES_TAIL_BYTES: Final = 4_096
+_CODES_BYTES_MAX: Final = 16 * 1024 * 1024
+_CODE_BEGINS: Final = b'{"fingerprint":"'
+_ADVICE: Final = "put it back from a copy, or begin anew with another --data-dir; nothing was changed"
 _WATCH: Final = "watch"
 _TOUCHED: Final = "fault"
 _SHOWN: Final = "shown"
 """Entries of the file of faults: what a fault has come to, and a promise that was kept."""
+
+_FAULT_ENTRIES: Final[Mapping[str, Any]] = {_TOUCHED: tuple[str, int, int], _SHOWN: tuple[str]}
 
 
 class DataDirectoryError(ReportedError):
@@ -80,34 +86,66 @@ class WatchEntry(msgspec.Struct, frozen=True, array_like=True):
     Starts, because a kill may come after a block was synced and before it was said: the next life goes on above it.
     """
 
-    at_us: int
+    at_us: Annotated[int, msgspec.Meta(ge=0, lt=TIME_LIMIT_US)]
     kind: str
     values: tuple[Any, ...]
 
 
 class WatchFile:
-    """The votes and blocks that one validator has sent, over all processes."""
+    """The votes and blocks that one validator has sent, over all processes.
 
-    def __init__(self, path: Path) -> None:
+    Args:
+        path: The directory of the watch.
+        schemas: By the kind of an entry, the type of its values.
+
+    Raises:
+        DataDirectoryError: The file is damaged before its end, or holds what is no entry; it stays as it is.
+        UnsuitableFileError: Something in the directory is no plain file, or too long.
+        OSError: The file system refuses.
+    """
+
+    def __init__(self, path: Path, schemas: Mapping[str, Any] = _WATCH_ENTRIES) -> None:
         self._disk = DirectoryDisk(path)
         self._file = RecordFile(self._disk, _WATCH)
-        records, damages = self._file.read()
-        end = records[-1].end if records else 0
-        if damages and damages[0].offset < end:
-            # A torn tail was never synced; what lies before a whole record was, and the checks would miss it.
+        self._is_cut = False
+        try:
+            records, self._end = _read_watch(path, self._file)
+            self.entries = [_read_entry(path, record, schemas) for record in records]
+        except BaseException:
             self._disk.close()
-            raise DataDirectoryError(path, f"what was watched is damaged at byte {damages[0].offset}")
-        self._file.cut(end)
-        self.entries = [msgspec.msgpack.decode(record.payload, type=WatchEntry) for record in records]
+            raise
 
     def add(self, at_us: int, kind: str, values: Sequence[Value]) -> None:
-        """Append an entry and sync it; raises DiskError."""
+        """Append an entry in place of a torn tail, if there is one, and sync it; raises DiskError."""
+        if not self._is_cut:
+            self._file.cut(self._end)
+            self._is_cut = True
         self._file.append(msgspec.msgpack.encode((at_us, kind, values)))
         self._disk.finish_sync(self._disk.begin_sync())
 
     def close(self) -> None:
         """Close the file."""
         self._disk.close()
+
+
+def _read_watch(path: Path, file: RecordFile) -> tuple[list[Record], int]:
+    """Return the records of a watch, and where the last one ends; raises DataDirectoryError."""
+    records, damages = file.read()
+    end = records[-1].end if records else 0
+    # A torn tail was never synced; anything else was, and the checks would miss it.
+    if damages and not (damages[0].offset == end and file.is_torn_from(end)):
+        raise DataDirectoryError(path, f"what was watched is damaged at byte {damages[0].offset}; {_ADVICE}")
+    return records, end
+
+
+def _read_entry(path: Path, record: Record, schemas: Mapping[str, Any]) -> WatchEntry:
+    try:
+        entry = msgspec.msgpack.decode(record.payload, type=WatchEntry)
+        if entry.kind in schemas:
+            msgspec.convert(entry.values, schemas[entry.kind], builtin_types=(bytes,))
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise DataDirectoryError(path, f"what was watched is no entry at byte {record.offset}: {error}") from None
+    return entry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,18 +251,24 @@ def _open(path: Path, scenario: Scenario, manifest: DirectoryManifest) -> DataDi
     with ExitStack() as hold:
         hold.enter_context(held(path / LOCK, path))
         _check_parts(path, found.format, scenario)
-        return _open_held(path, scenario, hold)
+        return _open_held(path, scenario, found.format, hold)
 
 
-def _open_held(path: Path, scenario: Scenario, hold: ExitStack) -> DataDirectory:
+def _open_held(path: Path, scenario: Scenario, made_as: int, hold: ExitStack) -> DataDirectory:
     """Open a directory's files; who has it open gets the hold on it, which stays with the caller if that fails."""
-    written_by = _last_code(path)
+    written_by = _last_code(path, made_as)
     nodes = range(scenario.replicas)
     disks = [DirectoryDisk(path / f"validator-{node}") for node in nodes]
     watches = [WatchFile(path / f"watch-{node}") for node in nodes]
+    heights = list(map(_height, disks))
+    for node, (height, watch) in enumerate(zip(heights, watches, strict=True)):
+        # Each start is watched, and comes before any block.
+        if height and not watch.entries and made_as >= FORMAT_WHOLE:
+            found = f"watch-{node} has no record, and validator-{node} has height {height}"
+            raise DataDirectoryError(path, f"is damaged: {found}; {_ADVICE}")
     times_us = [entry.at_us for watch in watches for entry in watch.entries[-1:]]
     start_us = max(times_us) + scenario.chain.slot_ms * 1_000 if times_us else 0
-    faults = WatchFile(path / "watch-faults")
+    faults = WatchFile(path / "watch-faults", _FAULT_ENTRIES)
     return DataDirectory(
         path=path,
         written_by=written_by,
@@ -236,7 +280,7 @@ def _open_held(path: Path, scenario: Scenario, hold: ExitStack) -> DataDirectory
             FORMER_NAMES.get(entry.values[0], entry.values[0]): None for entry in faults.entries if entry.kind == _SHOWN
         },
         start_us=start_us,
-        height=max(map(_height, disks)),
+        height=max(heights),
         hold=hold.pop_all(),
     )
 
@@ -249,17 +293,13 @@ def _height(disk: DirectoryDisk) -> int:
 def _claim(path: Path, manifest: DirectoryManifest) -> DirectoryManifest:
     """Return a directory's own manifest, which is never written again, if the directory is this run's."""
     try:
-        # Not through a link, and not waiting at a pipe.
-        descriptor = os.open(path / _MANIFEST, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        content = read_plain(path / _MANIFEST, _MANIFEST_BYTES_MAX, follows_links=False)
+        found = msgspec.json.decode(content, type=DirectoryManifest)
     except OSError as error:
         raise DataDirectoryError(path, "is no data directory of this program") from error
-    try:
-        content = os.read(descriptor, _MANIFEST_BYTES_MAX) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
-        found = msgspec.json.decode(content, type=DirectoryManifest)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise DataDirectoryError(path, f"its {_MANIFEST} is not one: {error}") from error
-    finally:
-        os.close(descriptor)
+    except (UnsuitableFileError, msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        reason = error.reason if isinstance(error, UnsuitableFileError) else error
+        raise DataDirectoryError(path, f"its {_MANIFEST} is not one: {reason}") from error
     for name in DirectoryManifest.__struct_fields__:
         ours, theirs = getattr(manifest, name), getattr(found, name)
         is_read = name == "format" and theirs in FORMATS_READ
@@ -284,34 +324,45 @@ def _check_parts(path: Path, made_as: int, scenario: Scenario) -> None:
     watches = [part for part in (*parts[replicas:], "watch-faults") if whole and part not in missing]
     missing += [f"{part}/{_WATCH}" for part in watches if not os.path.lexists(path / part / _WATCH)]
     if missing:
-        advice = "put it back from a copy, or begin anew with another --data-dir; nothing was changed"
-        raise DataDirectoryError(path, f"is damaged: {', '.join(missing)} missing or empty; {advice}")
+        raise DataDirectoryError(path, f"is damaged: {', '.join(missing)} missing or empty; {_ADVICE}")
 
 
-def _last_code(path: Path) -> Code | None:
-    """Return the code that wrote here last; None where nothing tells. Raises OSError."""
+def _last_code(path: Path, made_as: int) -> Code | None:
+    """Return the code that wrote here last; None where a directory of before has no list.
+
+    Raises:
+        DataDirectoryError: The list holds something else than lines of codes, or none.
+        UnsuitableFileError: It is no plain file, or too long.
+        OSError: The file system refuses.
+    """
     try:
-        # Not through a link, and not waiting at a pipe.
-        descriptor = os.open(path / _CODES, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        content = read_plain(path / _CODES, _CODES_BYTES_MAX, follows_links=False)
     except FileNotFoundError:
         return None
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise DataDirectoryError(path, f"its {_CODES} is no file")
-        tail = os.pread(descriptor, _CODES_TAIL_BYTES, max(0, os.fstat(descriptor).st_size - _CODES_TAIL_BYTES))
-    finally:
-        os.close(descriptor)
-    for line in reversed(tail.splitlines()):
-        # A kill may have torn the last line.
-        with suppress(msgspec.MsgspecError, UnicodeError):
-            return Code(**msgspec.json.decode(line, type=dict[Literal["fingerprint", "commit", "python"], str]))
-    return None
+    code, offset = None, 0
+    for line in content.split(b"\n"):
+        try:
+            code = Code(**msgspec.json.decode(line, type=dict[Literal["fingerprint", "commit", "python"], str]))
+        except (msgspec.MsgspecError, UnicodeError):
+            # A kill may have torn a line; a later opening wrote the next one below it.
+            if not _is_beginning_of_line(line.rstrip(b"\0")):
+                raise DataDirectoryError(
+                    path, f"is damaged: {_CODES} at byte {offset} names no code; {_ADVICE}"
+                ) from None
+        offset += len(line) + 1
+    if code is None and made_as >= FORMAT_WHOLE:
+        raise DataDirectoryError(path, f"is damaged: {_CODES} names no code; {_ADVICE}")
+    return code
+
+
+def _is_beginning_of_line(line: bytes) -> bool:
+    return _CODE_BEGINS.startswith(line) or (line.startswith(_CODE_BEGINS) and b"}" not in line)
 
 
 def _add_code(path: Path, code: Code) -> None:
     """Append a line to the list of codes; raises OSError."""
     line = msgspec.json.encode(code._asdict()) + b"\n"
-    descriptor = os.open(path / _CODES, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
+    descriptor = open_descriptor(path / _CODES, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, _CODES_BYTES_MAX)
     try:
         size = os.fstat(descriptor).st_size
         last = os.pread(descriptor, 1, max(0, size - 1))

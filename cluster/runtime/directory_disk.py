@@ -9,9 +9,14 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from checker.record.host import NO_ROOM, naming
+from checker.record.plain_files import open_descriptor
 from validators.storage import DiskError, DiskFullError, DiskReadError, DiskSyncError, DiskWriteError, SyncPoint
+
+FILE_BYTES_MAX: Final = 0x7FFFF000
+"""Greatest size of a file: a system call of Linux reads no more, and a file is read in one."""
 
 
 def sync_directory(path: Path) -> None:
@@ -27,9 +32,13 @@ class DirectoryDisk:
     """See ``validators.storage.Disk``."""
 
     def __init__(self, path: Path) -> None:
-        """Open a directory, make it if it is absent, and sync what is there; raises OSError.
+        """Open a directory, make it if it is absent, and sync what is there.
 
         A link is refused: what it leads to is not this disk's, and repair would cut it.
+
+        Raises:
+            UnsuitableFileError: It holds something else than plain files, or one that is too long.
+            OSError: It is a link or no directory, or the file system refuses.
         """
         self._path = path
         if path.is_symlink():
@@ -39,7 +48,10 @@ class DirectoryDisk:
         path.mkdir(exist_ok=True)
         self.refusal: DiskError | None = None
         """The first thing that the file system refused: the machine's fault, whatever a validator makes of it."""
-        self._files = {each.name: os.open(each, os.O_RDWR | os.O_NOFOLLOW) for each in sorted(path.iterdir())}
+        self._files = {
+            each.name: open_descriptor(each, os.O_RDWR | os.O_NOFOLLOW, FILE_BYTES_MAX)
+            for each in sorted(path.iterdir())
+        }
         with naming(path):
             for descriptor in self._files.values():
                 os.fsync(descriptor)

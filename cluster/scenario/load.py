@@ -137,8 +137,8 @@ def _find(reference: str) -> Path:
         raise ScenarioError(f"{reference[:40]!r}...", "is no scenario's name and no path")
     path = Path(reference)
     if path.suffix == ".toml" or "/" in reference:
-        if not path.is_file():
-            raise ScenarioError(reference, "is a folder, no scenario" if path.is_dir() else "no such scenario file")
+        if not path.exists():
+            raise ScenarioError(reference, "no such scenario file")
         return path
     path = SCENARIO_DIRECTORY / f"{reference}.toml"
     if not path.is_file():

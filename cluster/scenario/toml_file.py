@@ -4,6 +4,8 @@ import tomllib
 from pathlib import Path
 from typing import Any, Final
 
+from checker.record.plain_files import UnsuitableFileError, read_plain
+
 BYTES_MAX: Final = 512 * 1024
 """No scenario is longer."""
 
@@ -17,10 +19,10 @@ class UnreadableError(Exception):
 
 def read_toml(path: Path) -> dict[str, Any]:
     """Return what a TOML file holds; raises UnreadableError, or OSError where the file system refuses."""
-    with path.open("rb") as opened:
-        content = opened.read(BYTES_MAX + 1)
-    if len(content) > BYTES_MAX:
-        raise UnreadableError(f"longer than {BYTES_MAX:,} bytes")
+    try:
+        content = read_plain(path, BYTES_MAX)
+    except UnsuitableFileError as error:
+        raise UnreadableError(error.reason) from None
     try:
         return parse_toml(content.decode())
     except (ValueError, RecursionError) as error:

@@ -26,7 +26,7 @@ from validators.storage.medium import (
     TornWrite,
     Write,
 )
-from validators.storage.records import RecordFile
+from validators.storage.records import Record, RecordFile
 
 __all__ = [
     "JOURNAL_FILES",
@@ -56,6 +56,7 @@ __all__ = [
     "LogContents",
     "Medium",
     "MisdirectedWrite",
+    "Record",
     "RecordFile",
     "SimulatedDisk",
     "StaleRead",

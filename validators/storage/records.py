@@ -111,6 +111,17 @@ class RecordFile:
             offset = following
         return Contents(records, damages)
 
+    def is_torn_from(self, offset: int) -> bool:
+        """Return whether what stands from `offset` on can be an append that was never synced; raises DiskError.
+
+        It is then the beginning of a frame, or the zeros that a file system leaves of bytes that it never wrote.
+        """
+        tail = self._disk.read(self.name, offset)
+        if not tail.strip(b"\0") or (len(tail) < HEAD_BYTES and _MARK.startswith(tail[: len(_MARK)])):
+            return True
+        head = tail[:HEAD_BYTES]
+        return self._is_head(offset, head) and HEAD_BYTES + _body_bytes(head) > len(tail)
+
     def cut(self, offset: int) -> None:
         """Drop everything from `offset` on, durably; raises DiskError."""
         if self._disk.size(self.name) > offset:

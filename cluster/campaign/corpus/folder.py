@@ -19,6 +19,7 @@ import msgspec
 from checker.record.host import make_folder, naming
 from checker.record.locks import held
 from checker.record.places import write_whole
+from checker.record.plain_files import read_plain
 from cluster.campaign.corpus.variation import VARIED
 from cluster.campaign.shrink import COMMENT_CHARACTERS_MAX, plan_file
 from cluster.campaign.shrink_candidates import Plain
@@ -60,6 +61,7 @@ class Corpus:
         plans: The plans by name, oldest first.
 
     Raises:
+        UnsuitableFileError: Its listing is no plain file, or too long.
         ScenarioError: The folder is no corpus, or a plan in it is no scenario.
         InUseError: Another process holds it.
     """
@@ -120,8 +122,7 @@ class Corpus:
                 raise ScenarioError(str(self.folder), f"is no corpus: it has other files and no {LISTING}")
             return _Listing(FORMAT, [], [])
         try:
-            with naming(path), path.open("rb") as opened:
-                listing = msgspec.json.decode(opened.read(LISTING_BYTES_MAX), type=_Listing)
+            listing = msgspec.json.decode(read_plain(path, LISTING_BYTES_MAX), type=_Listing)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             raise ScenarioError(str(path), f"is no listing of a corpus: {error}") from error
         if listing.format != FORMAT:

@@ -18,6 +18,7 @@ from typing import Final, Self
 import msgspec
 
 from checker.record.host import make_folder
+from checker.record.plain_files import read_plain
 from checker.record.program import module_process
 from cluster.campaign.scan.constants import read_sources, readers_of
 from cluster.campaign.scan.points import ScanMutant
@@ -30,6 +31,9 @@ from report.scan import EQUIVALENT, KILLED, NEVER_DIFFERED, NOT_LOADABLE, OPEN, 
 GUARD_S: Final = 120
 GUARD_FACTOR: Final = 20
 """Real seconds without an outcome after which a process is ended, and for each processor second that it may use."""
+
+ROWS_BYTES_MAX: Final = 1 << 28
+"""No file of kept results is longer: a row has some hundred bytes."""
 
 ENDED: Final = "process-ended"
 """Stands for the failed check of a run whose process was ended: no memory, or a computation that nothing interrupts."""
@@ -310,6 +314,6 @@ def _read_rows(file: Path) -> Iterator[ScanRow]:
     """Yield the rows that are kept; a line that was cut by an end in the middle of it counts for nothing."""
     if not file.exists():
         return
-    for line in file.read_bytes().splitlines():
+    for line in read_plain(file, ROWS_BYTES_MAX).splitlines():
         with suppress(msgspec.DecodeError):
             yield msgspec.json.decode(line, type=ScanRow)

@@ -13,10 +13,14 @@ from typing import Final
 import msgspec
 
 from checker.record.errors import ReportedError
+from checker.record.plain_files import UnsuitableFileError, read_plain
 from checker.record.root import PROJECT_ROOT
 from cluster.campaign.scan.points import MutationLibrary, MutationPoint, ScanMutant, read_source, source_files
 
 EQUIVALENTS_FILE: Final = PROJECT_ROOT / "docs" / "mutation-scan-equivalents.toml"
+
+TRIAGE_BYTES_MAX: Final = 16 * 1024 * 1024
+"""No file of entries is longer."""
 
 
 class TriageError(ReportedError):
@@ -92,7 +96,9 @@ def read_triage(path: Path = EQUIVALENTS_FILE) -> Triage:
         TriageError: The file is not there or not of this form.
     """
     try:
-        return msgspec.toml.decode(path.read_bytes(), type=Triage)
+        return msgspec.toml.decode(read_plain(path, TRIAGE_BYTES_MAX), type=Triage)
+    except UnsuitableFileError as error:
+        raise TriageError(str(error)) from None
     except (OSError, msgspec.MsgspecError, UnicodeError) as error:
         raise TriageError(f"{path}: {error}") from error
 

@@ -14,6 +14,7 @@ import pytest
 
 from checker.record.locks import InUseError, held
 from checker.record.places import LOCK, scratch_directory, write_whole
+from checker.record.plain_files import UnsuitableFileError
 from checker.record.root import PROJECT_ROOT
 from checker.record.run_directory import RecordReader, RecordWriter
 from cluster.campaign.results_db import ResultsFile
@@ -259,6 +260,6 @@ class TestLocks:
 
     def test_a_link_in_the_place_of_a_lock_is_not_followed(self, tmp_path):
         (tmp_path / LOCK).symlink_to(tmp_path / "elsewhere")
-        with pytest.raises(OSError, match=LOCK), held(tmp_path / LOCK, tmp_path):
+        with pytest.raises(UnsuitableFileError, match="is a link"), held(tmp_path / LOCK, tmp_path):
             pass
         assert not (tmp_path / "elsewhere").exists()

@@ -305,8 +305,8 @@ class TestHostileFiles:
 
     def test_a_directory_and_a_device_are_no_files(self, tmp_path, capsys):
         """Nothing is read from them."""
-        assert "no such proof file" in refused(capsys, "verify", tmp_path)
-        assert "no such proof file" in refused(capsys, "verify", "/dev/zero")
+        assert "is a folder, and no plain file" in refused(capsys, "verify", tmp_path)
+        assert "is a device, and no plain file" in refused(capsys, "verify", "/dev/zero")
 
     @pytest.mark.parametrize(
         "value",

@@ -7,8 +7,8 @@ from typing import Final
 
 from checker.mutants import CATALOGUE
 from checker.record.fingerprint import this_code
-from checker.record.host import naming
 from checker.record.places import OwnFile, refuse_other_file, write_own
+from checker.record.plain_files import read_plain
 from cluster.campaign.mutant_explanations import EXPLAINED, explain_task
 from cluster.campaign.mutants import (
     KILLED_PERCENT_MIN,
@@ -46,6 +46,9 @@ DEFAULT_SEEDS: Final = range(50)
 
 MATRIX: Final = OwnFile(b"# Mutation testing\n\nThis page is written by `", "page of mutants")
 
+MATRIX_BYTES_MAX: Final = 16 * 1024 * 1024
+"""No page of mutants is longer."""
+
 
 def fill_parser(parser: Parser) -> None:
     """Say what the command takes."""
@@ -78,7 +81,7 @@ def _mutant(name: str) -> str:
 def run_mutants(options: argparse.Namespace) -> int:
     """Search, print the matrix, and return 0 if enough of the catalogue was killed, else 1."""
     if options.out:
-        refuse_other_file(options.out, MATRIX)
+        _read_matrix(options.out)
     fingerprint = this_code().fingerprint
     directory = options.runs / f"mutants-{fingerprint[:6]}"
     mutants = [CATALOGUE[name] for name in dict.fromkeys(options.only)]
@@ -108,10 +111,13 @@ def run_mutants(options: argparse.Namespace) -> int:
 
 def _write_matrix(path: Path, rows: Sequence[MutantRow], seeds: int) -> None:
     """Write the page of the matrix, with the section that it had at its end before."""
+    write_own(path, mutants_page(rows, seeds, _read_matrix(path)).encode(), MATRIX)
+
+
+def _read_matrix(path: Path) -> str:
+    """Return the page that a new one replaces; raises ForeignFileError or UnsuitableFileError where it is none."""
     refuse_other_file(path, MATRIX)
-    with naming(path):
-        before = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
-    write_own(path, mutants_page(rows, seeds, before).encode(), MATRIX)
+    return read_plain(path, MATRIX_BYTES_MAX).decode(errors="replace") if path.exists() else ""
 
 
 def _search(campaign: MutationCampaign, workers: Workers, seeds: int, progress: MutantsProgress) -> None:
