@@ -15,7 +15,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Final, Self, TypeVar
+from typing import IO, Annotated, Any, Final, Self
 
 import msgpack  # type: ignore[import-untyped]  # it ships no type information
 import msgspec
@@ -34,16 +34,33 @@ from checker.record.manifest import (
 )
 from checker.record.places import RecordExistsError, put_in_place, refuse_foreign, work_directory
 from checker.record.plugins import code_with, plugin_codes
+from checker.record.stream_files import (
+    BLOCKS,
+    BRANCHES,
+    EVENTS,
+    GENESIS,
+    ROOTS,
+    STREAMS,
+    SUMMARIES,
+    WAITS,
+    read_blocks,
+    read_branches,
+    read_events,
+    read_final_blocks,
+    read_genesis,
+    read_roots,
+    read_summaries,
+    read_waits,
+)
 from checker.record.streams import (
-    BLOCK_RECORD_BYTES_MAX,
     DOCUMENT_BYTES_MAX,
-    EVENT_BYTES_MAX,
-    NATIVE_TYPES,
     STREAM_BYTES_MAX,
     BlockRecord,
     BranchRecord,
     DamagedRecordError,
     Difference,
+    Node,
+    Number,
     OldestWait,
     RootRecord,
     WaitRecord,
@@ -52,14 +69,22 @@ from checker.record.streams import (
     iterate_events,
     open_file,
     read_document,
-    read_event_record,
-    stream_records,
 )
 from checker.results import FORMER_NAMES, CheckResult
-from network.events import Event
+from network.events import Event, TraceEvent
 from validators.execution import BlockSummary
 
 __all__ = [
+    "BLOCKS",
+    "BRANCHES",
+    "EVENTS",
+    "GENESIS",
+    "REQUIRED_FILES",
+    "ROOTS",
+    "STREAMS",
+    "SUMMARIES",
+    "VERDICT",
+    "WAITS",
     "BlockRecord",
     "BranchRecord",
     "DamagedRecordError",
@@ -74,26 +99,49 @@ __all__ = [
     "iterate_events",
     "read_blocks",
     "read_branches",
+    "read_events",
+    "read_final_blocks",
     "read_genesis",
     "read_manifest",
+    "read_roots",
+    "read_summaries",
+    "read_waits",
 ]
 
-GENESIS: Final = "genesis.msgpack"
-BLOCKS: Final = "blocks.msgpack"
-EVENTS: Final = "events.msgpack"
-ROOTS: Final = "roots.msgpack"
-BRANCHES: Final = "branches.msgpack"
-SUMMARIES: Final = "summaries.msgpack"
-WAITS: Final = "waits.msgpack"
 VERDICT: Final = "verdict.json"
-
-STREAMS: Final = (BLOCKS, EVENTS, ROOTS, BRANCHES, SUMMARIES, WAITS)
-"""Files that are read record by record; every other one is read in one piece."""
 
 REQUIRED_FILES: Final = (SCENARIO, GENESIS, BLOCKS, EVENTS, ROOTS, VERDICT)
 """Every run has these besides its manifest; others, such as a report, may stand beside them."""
 
-_Record = TypeVar("_Record", bound=msgspec.Struct)
+
+class _Replica(msgspec.Struct):
+    node: Node
+    status: str = ""
+    note: str = ""
+
+
+class _Hits(msgspec.Struct):
+    kind: str
+    phase: str
+    role: str
+    hits: Number
+
+
+class _VerdictParts(msgspec.Struct):
+    """The parts of a verdict that are read from a record; others are shown as they are, if at all."""
+
+    checks: list[dict[str, Any]] = []
+    seed: Annotated[int, msgspec.Meta(ge=0)] = 0
+    verdict: str = ""
+    exit_code: int = 0
+    headline: str = ""
+    digest: str = ""
+    repeat: str = ""
+    code: dict[str, str] = {}
+    figures: dict[str, int | str] = {}
+    validators: list[_Replica] = []
+    coverage: list[_Hits] = []
+    reopened: str | bool | None = None
 
 
 class RecordWriter:
@@ -257,9 +305,11 @@ class RecordReader:
         return read_document(self.path, GENESIS)
 
     def verdict(self) -> dict[str, object]:
-        """Return the verdict's JSON object."""
+        """Return the verdict's JSON object, once its parts were found to be of their types."""
+        content = read_document(self.path, VERDICT)
         try:
-            return msgspec.json.decode(read_document(self.path, VERDICT), type=dict[str, object])
+            msgspec.json.decode(content, type=_VerdictParts)
+            return msgspec.json.decode(content, type=dict[str, object])
         except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
             raise DamagedRecordError(self.path, VERDICT, str(error)) from None
 
@@ -294,12 +344,13 @@ class RecordReader:
         if WAITS in self.manifest.files:
             yield from read_waits(self.path)
 
-    def events(self) -> Iterator[Event]:
-        """Yield the run's events in the order of the log."""
-        yield from read_events(self.path)
+    def events(self, types: Collection[type[TraceEvent]] = ()) -> Iterator[Event]:
+        """Yield the run's events in the order of the log; see `read_events`."""
+        yield from read_events(self.path, types)
 
     def read_all(self) -> None:
         """Read every record once, so that a malformed one is refused before any is used."""
+        self.checks()
         for stream in (self.blocks(), self.roots(), self.branches(), self.summaries(), self.waits(), self.events()):
             for _ in stream:
                 pass
@@ -316,70 +367,3 @@ class RecordReader:
                 raise DamagedRecordError(self.path, name, f"cannot be read: {error.strerror}") from None
         if sha256 != entry.sha256:
             raise DamagedRecordError(self.path, name, f"SHA-256 is {sha256}, the manifest says {entry.sha256}")
-
-
-def read_genesis(path: Path) -> bytes:
-    """Return the encoded genesis of a run directory, which may still lack its manifest; raises DamagedRecordError."""
-    return read_document(path, GENESIS)
-
-
-def read_blocks(path: Path) -> Iterator[BlockRecord]:
-    """Yield the finalized blocks of a run directory, which may still lack its manifest, lowest height first.
-
-    Raises:
-        DamagedRecordError: While iterating, at the first record that is not a block of the next height.
-    """
-    stream = stream_records(path, BLOCKS, BLOCK_RECORD_BYTES_MAX)
-    for height, (offset, record) in enumerate(stream, start=1):
-        block = _convert(path, BLOCKS, offset, record, kind=BlockRecord)
-        if block.height != height:
-            raise DamagedRecordError(path, f"{BLOCKS} at byte {offset}", f"height {block.height} instead of {height}")
-        yield block
-
-
-def read_branches(path: Path) -> Iterator[tuple[int, BranchRecord]]:
-    """Yield the executed blocks of a run directory, which may lack its manifest, each with its first byte's offset.
-
-    Raises:
-        DamagedRecordError: While iterating, at the first malformed record.
-    """
-    for offset, record in stream_records(path, BRANCHES, BLOCK_RECORD_BYTES_MAX):
-        yield offset, _convert(path, BRANCHES, offset, record, kind=BranchRecord)
-
-
-def read_roots(path: Path) -> Iterator[RootRecord]:
-    """Yield each validator's finalized blocks of a run directory, which may lack its manifest; see RecordReader."""
-    for offset, record in stream_records(path, ROOTS, EVENT_BYTES_MAX):
-        yield _convert(path, ROOTS, offset, record, kind=RootRecord)
-
-
-def read_summaries(path: Path) -> Iterator[BlockSummary]:
-    """Yield the numbers of the finalized blocks of a run directory, which may lack its manifest; see RecordReader."""
-    for offset, record in stream_records(path, SUMMARIES, EVENT_BYTES_MAX):
-        yield _convert(path, SUMMARIES, offset, record, kind=BlockSummary)
-
-
-def read_waits(path: Path) -> Iterator[WaitRecord]:
-    """Yield the oldest waits of the finalized blocks of a run directory, which may lack its manifest."""
-    for offset, record in stream_records(path, WAITS, EVENT_BYTES_MAX):
-        yield _convert(path, WAITS, offset, record, kind=WaitRecord)
-
-
-def read_events(path: Path) -> Iterator[Event]:
-    """Yield the events of a run directory, which may lack its manifest, in the order of the log.
-
-    Raises:
-        DamagedRecordError: While iterating, at the first record that is not an event.
-    """
-    for offset, record in stream_records(path, EVENTS, EVENT_BYTES_MAX):
-        try:
-            yield read_event_record(record)
-        except ValueError as error:
-            raise DamagedRecordError(path, f"{EVENTS} at byte {offset}", str(error)) from None
-
-
-def _convert(path: Path, name: str, offset: int, record: object, *, kind: type[_Record]) -> _Record:
-    try:
-        return msgspec.convert(record, kind, builtin_types=NATIVE_TYPES)
-    except msgspec.ValidationError as error:
-        raise DamagedRecordError(path, f"{name} at byte {offset}", str(error)) from None

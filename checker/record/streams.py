@@ -40,6 +40,9 @@ EVENT_DEPTH_MAX: Final = 4
 TIME_LIMIT_US: Final = 1 << 53
 """No virtual time of a run gets there, in 285 years; below it a trace has nanoseconds, and a page whole numbers."""
 
+NUMBER_MAX: Final = (1 << 63) - 1
+"""Greatest number of a record: exports write signed ones of 64 bits."""
+
 NODE_LIMIT: Final = 1 << 20
 """Every replica's number is below."""
 
@@ -51,7 +54,9 @@ _PLAIN: Final = frozenset((int, str, bytes, bool, type(None)))
 _SHOWN_BYTES: Final = 32
 
 Digest32 = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
-Height = Annotated[int, msgspec.Meta(ge=1)]
+Height = Annotated[int, msgspec.Meta(ge=1, le=NUMBER_MAX)]
+Number = Annotated[int, msgspec.Meta(ge=0, le=NUMBER_MAX)]
+Node = Annotated[int, msgspec.Meta(ge=0, lt=NODE_LIMIT)]
 
 
 class DamagedRecordError(ReportedError):
@@ -79,7 +84,7 @@ class BranchRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_
 
     parent: Digest32
     digest: Digest32
-    node: Annotated[int, msgspec.Meta(ge=0)]
+    node: Node
     refusal: str
     block: bytes
 
@@ -87,7 +92,7 @@ class BranchRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_
 class RootRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """A block that one validator finalized at a height, with its root."""
 
-    node: Annotated[int, msgspec.Meta(ge=0)]
+    node: Node
     height: Height
     digest: Digest32
     root: Digest32
@@ -96,8 +101,8 @@ class RootRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
 class OldestWait(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """The oldest wait of a class of timers in a block, in the timebase; `cluster.timers.waits` has the classes."""
 
-    tip_class: Annotated[int, msgspec.Meta(ge=0)]
-    wait: Annotated[int, msgspec.Meta(ge=0)]
+    tip_class: Number
+    wait: Number
 
 
 class WaitRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -172,7 +177,9 @@ def read_event_record(record: object) -> Event:
     if type(record) is not list or len(record) < 3:
         raise ValueError("an event is an array of time, node, kind and values")
     at_us, node, kind, *values = record
-    if type(at_us) is not int or type(node) is not int or type(kind) is not str or at_us < 0 or node < -1:
+    if type(at_us) is not int or type(node) is not int or type(kind) is not str:
+        raise ValueError(f"an event begins with time, node and kind, not {at_us!r:.40}, {node!r:.40}, {kind!r:.40}")
+    if not (0 <= at_us < TIME_LIMIT_US and -1 <= node < NODE_LIMIT):
         raise ValueError(f"an event begins with time, node and kind, not {at_us!r:.40}, {node!r:.40}, {kind!r:.40}")
     _check_values(values)
     return Event(at_us, node, LoggedValues(kind, tuple(values)))

@@ -49,7 +49,7 @@ def first_height_of(reader: RecordReader, faults: Mapping[str, Fault]) -> int | 
     byzantine = byzantine_validators(faults)
     roots: dict[bytes, bytes] = {}
     heights = []
-    for event, block in events_of_type(reader.events(), BlockExecuted):
+    for event, block in events_of_type(reader.events([BlockExecuted]), BlockExecuted):
         if event.node in byzantine:
             continue  # it may believe in a root that it has made up
         if roots.setdefault(block.digest, block.root) != block.root:

@@ -14,10 +14,9 @@ from checker.record.cold_replay import open_engine, replay_blocks
 from checker.record.errors import ReportedError, on_one_line
 from checker.record.places import ForeignFileError, OwnFile, refuse_other_file, work_directory
 from checker.record.program import install_command
-from checker.record.run_directory import SUMMARIES, read_blocks, read_events, read_roots, read_summaries
+from checker.record.run_directory import SUMMARIES, read_events, read_final_blocks, read_roots, read_summaries
 from cluster.timers.lives import TimerLives
 from network.events import Event
-from validators.execution.blocks import decode_block
 
 TABLES: Final = ("events", "blocks", "timers", "roots")
 """The names of the tables, a file each."""
@@ -103,8 +102,8 @@ def _events(events: Iterable[Event]) -> Iterator[Row]:
 def _blocks(directory: Path) -> Iterator[Row]:
     has_summaries = (directory / SUMMARIES).exists()
     summaries = read_summaries(directory) if has_summaries else repeat(None)
-    for record, summary in zip(read_blocks(directory), summaries, strict=False):
-        header = decode_block(record.block).header
+    for (record, block), summary in zip(read_final_blocks(directory), summaries, strict=False):
+        header = block.header
         yield {
             "height": record.height,
             "view": header.view,

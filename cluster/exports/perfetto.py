@@ -12,7 +12,7 @@ from typing import Any, Final
 from cluster.exports.protobuf import Field, Fixed64, message
 from cluster.exports.window import EVERYTHING, ExportWindow
 from faults.events import Crashed, FaultEdge, Healed, Restarted
-from network.events import Delivered, Dropped, Event, EventRouter, Lost, Sent
+from network.events import Delivered, Dropped, Event, EventRouter, Handlers, Lost, Sent
 from validators.events import (
     BlockExecuted,
     BlockFinalized,
@@ -91,6 +91,22 @@ class PerfettoTrace:
     _faults: dict[str, int] = field(default_factory=dict)
     _end_us: int = 0
 
+    @property
+    def handlers(self) -> Handlers:
+        """By the type of an event, the function that adds it."""
+        return {
+            Entered: self._enter,
+            Sent: self._send,
+            Delivered: self._deliver,
+            Dropped: self._drop,
+            Lost: self._lose,
+            FaultEdge: self._edge,
+            Healed: self._heal,
+            Crashed: self._crash,
+            Restarted: self._restart,
+            **dict.fromkeys(INSTANTS, self._mark),
+        }
+
     def encode(self, events: Iterable[Event]) -> bytes:
         """Return the trace of a log."""
         for node, name in enumerate(self.replicas):
@@ -98,20 +114,7 @@ class PerfettoTrace:
             for track, title in TRACKS.items():
                 self._describe((node + 1) * 16 + track, title, (node + 1) * 16, is_counter=track in COUNTERS)
         self._describe_process(SUPERVISOR_PROCESS, "faults")
-        router = EventRouter(
-            {
-                Entered: self._enter,
-                Sent: self._send,
-                Delivered: self._deliver,
-                Dropped: self._drop,
-                Lost: self._lose,
-                FaultEdge: self._edge,
-                Healed: self._heal,
-                Crashed: self._crash,
-                Restarted: self._restart,
-                **dict.fromkeys(INSTANTS, self._mark),
-            }
-        )
+        router = EventRouter(self.handlers)
         for event in events:
             if self.window.holds(event.at_us):
                 self._end_us = event.at_us
@@ -123,7 +126,7 @@ class PerfettoTrace:
     def _mark(self, event: Event, body: Any) -> None:  # noqa: ANN401 - of any of the types of INSTANTS
         track, name = INSTANTS[type(body)]
         self._instant(event.at_us, _track(event.node, track), name(body))
-        if type(body) is BlockFinalized and body.height <= len(self.summaries):
+        if type(body) is BlockFinalized and 0 < body.height <= len(self.summaries):
             summary = self.summaries[body.height - 1]
             for counter, value in ((WAITING, summary.waiting_live), (DEAD, summary.waiting_dead)):
                 self._event(event.at_us, (TYPE, COUNT), (TRACK, _track(event.node, counter)), (VALUE, value))

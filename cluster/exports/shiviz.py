@@ -12,12 +12,17 @@ from typing import Final
 from cluster.exports.window import MACHINE_KINDS
 from network.events import Delivered, Event, Sent, read_event
 from network.types import SUPERVISOR
+from validators.events import BlockExecuted
 
 PATTERN: Final = r'(?<host>\S+) "(?<event>[^"]*)" (?<clock>\{.*\})'
 """The regular expression of a line."""
 
 EVENTS_MAX: Final = 500
 """Events of a part: more cannot be read in a picture."""
+
+
+READ: Final = (BlockExecuted, Delivered, Sent)
+"""The types of the events whose values a part and its lines depend on."""
 
 
 def shown(events: Iterable[Event]) -> Iterator[Event]:

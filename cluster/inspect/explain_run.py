@@ -106,7 +106,7 @@ def _of_another_input(explanation: Explanation, reader: RecordReader, log: bytes
     """
     explanation = msgspec.structs.replace(explanation, cause="input")
     pairs = zip(
-        events_of_type(reader.events(), BlockExecuted),
+        events_of_type(reader.events([BlockExecuted]), BlockExecuted),
         events_of_type(iterate_events(log), BlockExecuted),
         strict=False,
     )

@@ -15,7 +15,7 @@ from checker.record.cold_replay import load_genesis, replay_heights
 from checker.record.errors import ReportedError
 from checker.record.places import OwnFile
 from checker.record.plain_files import UnsuitableFileError, read_plain
-from checker.record.run_directory import DamagedRecordError, RecordReader
+from checker.record.run_directory import DamagedRecordError, RecordReader, read_final_blocks
 from checker.tables import TABLE_NAMES, describe_key, describe_value
 from cluster.verdict.replay import naming_changed_code
 from validators.execution import (
@@ -26,7 +26,7 @@ from validators.execution import (
     InvalidGenesisError,
     UnknownParentError,
 )
-from validators.execution.blocks import Uint, decode_block, decode_header, encode_header, header_digest
+from validators.execution.blocks import Uint, decode_header, encode_header, header_digest
 from validators.state import AbsentKey, verify_key
 
 PROOF: Final = OwnFile(b'{\n  "kind": "stampede-proof",', "proof file")
@@ -229,13 +229,7 @@ def _replay_to(reader: RecordReader, height: int) -> Engine:
 def _recorded_header(reader: RecordReader, height: int) -> Header | None:
     if height == 0:
         return _replay_to(reader, 0).finalized
-    for record in reader.blocks():
-        if record.height == height:
-            try:
-                return decode_block(record.block).header
-            except InvalidEncodingError as error:
-                raise DamagedRecordError(reader.path, f"blocks.msgpack at height {height}", str(error)) from None
-    return None
+    return next((block.header for record, block in read_final_blocks(reader.path) if record.height == height), None)
 
 
 def _present_keys(engine: Engine, absent: bytes) -> str:

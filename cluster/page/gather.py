@@ -9,9 +9,9 @@ from checker.explain import Explanation
 from checker.record.run_directory import (
     SUMMARIES,
     WAITS,
-    read_blocks,
     read_branches,
     read_events,
+    read_final_blocks,
     read_roots,
     read_summaries,
     read_waits,
@@ -29,7 +29,7 @@ from cluster.scenario.shape import tag_of
 from network.events import Handlers
 from report.page.rows import Finding, RunRows, StormRows, Timeline
 from validators.consensus.registry import ENGINES
-from validators.execution.blocks import Header, decode_block
+from validators.execution.blocks import Header
 
 REPLICA_COLUMNS: Final = (
     *("node", "status", "height", "finalized_height", "executed", "rolled_back", "undone"),
@@ -60,8 +60,8 @@ def gather(
     Raises:
         DamagedRecordError: A file of the directory cannot be read.
     """
-    chain = [(record.digest, record.root, record.block) for record in read_blocks(directory)]
-    headers = [decode_block(block).header for _, _, block in chain]
+    chain = [(record.digest, record.root, block.header) for record, block in read_final_blocks(directory)]
+    headers = [header for _, _, header in chain]
     blocks = Blocks(record for _, record in read_branches(directory))
     executions, arcs, collector = ExecutionMarks(), ReorgArcs(blocks.numbers), _collector(document, scenario, blocks)
     timeline = _timeline(directory, scenario, collector, executions.handlers, arcs.handlers)
@@ -98,7 +98,8 @@ def _finding(
 
 def _timeline(directory: Path, scenario: Scenario, collector: Collector, *others: Handlers) -> Timeline:
     apart = TimesApart(scenario)
-    timeline = read_log(read_events(directory), collector, *others, apart.handlers)
+    types = dict.fromkeys(kind for handlers in (collector.handlers, apart.handlers, *others) for kind in handlers)
+    timeline = read_log(read_events(directory, types), collector, *others, apart.handlers)
     return timeline._replace(apart=apart.times(timeline.end_us))
 
 

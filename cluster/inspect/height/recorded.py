@@ -8,7 +8,7 @@ from checker.record.cold_replay import load_genesis
 from checker.record.errors import ReportedError
 from checker.record.fingerprint import CodeChangedError
 from checker.record.manifest import SCENARIO
-from checker.record.run_directory import RecordReader, RootRecord
+from checker.record.run_directory import EVENTS, GENESIS, RecordReader, RootRecord
 from checker.record.streams import DamagedRecordError
 from cluster.inspect.execute_again import BlockExecution, ExecutionsOfBlock, execute_alone, execute_in_run, reason_of
 from cluster.inspect.height.names import address_names
@@ -20,6 +20,7 @@ from cluster.scenario.load import decode_scenario
 from cluster.scenario.model import Scenario
 from cluster.verdict.replay import describe_change, is_made_by_this_code, naming_changed_code
 from faults import byzantine_validators
+from validators.execution import Genesis, InvalidGenesisError
 from validators.settings import ValidatorFactory, make_engine
 
 ALONE: Final = "executed again from genesis"
@@ -198,10 +199,12 @@ def read_height(reader: RecordReader, height: int) -> RecordedHeight:
     with naming_changed_code(reader):
         scenario = decode_scenario(reader.scenario(), str(reader.path / SCENARIO))
         genesis = load_genesis(reader.path)
-        tree = RecordedTree(reader, make_engine(genesis, lambda _transaction: False).genesis_digest)
+        tree = RecordedTree(reader, _genesis_digest(reader, genesis))
         blocks, last = _blocks_at(reader, tree, height)
         trace = HeightTrace(height)
         trace.read(reader)
+        roots = roots_at(reader, height)
+        _refuse_foreign(reader, scenario, [*trace.replicas, *(root.node for root in roots)])
     return RecordedHeight(
         reader=reader,
         scenario=scenario,
@@ -209,10 +212,25 @@ def read_height(reader: RecordReader, height: int) -> RecordedHeight:
         last=last,
         blocks=blocks,
         trace=trace,
-        roots=roots_at(reader, height),
+        roots=roots,
         scene=BlockScene(genesis, address_names(scenario)),
         tree=tree,
     )
+
+
+def _genesis_digest(reader: RecordReader, genesis: Genesis) -> bytes:
+    try:
+        return make_engine(genesis, lambda _transaction: False).genesis_digest
+    except InvalidGenesisError as error:
+        raise DamagedRecordError(reader.path, GENESIS, str(error)) from None
+
+
+def _refuse_foreign(reader: RecordReader, scenario: Scenario, nodes: Iterable[int]) -> None:
+    """Raise DamagedRecordError where events or roots are of a replica that the scenario does not have."""
+    last = max(nodes, default=0)
+    if last >= scenario.replicas:
+        found = f"events or roots are of replica {last}; its {SCENARIO} has replicas 0 to {scenario.replicas - 1}"
+        raise DamagedRecordError(reader.path, EVENTS, found)
 
 
 def _blocks_at(reader: RecordReader, tree: RecordedTree, height: int) -> tuple[list[RecordedBlock], int]:

@@ -8,9 +8,9 @@ from itertools import islice
 from checker.checks.work import DIVERGED
 from checker.oracle.branches import OracleBranch
 from checker.record.branches import BranchIndex
-from checker.record.run_directory import BLOCKS, BRANCHES, EVENTS, RecordReader
+from checker.record.run_directory import BLOCKS, BRANCHES, RecordReader
 from checker.record.streams import DamagedRecordError, RootRecord
-from network.events import Event, EventRouter, Handlers, MalformedEventError
+from network.events import Event, EventRouter, Handlers
 from validators.events import (
     BlockExecuted,
     BlockFinalized,
@@ -185,11 +185,8 @@ class HeightTrace:
             CertificateHeld: self._hold,
         }
         router = EventRouter(handlers)
-        try:
-            for event in reader.events():
-                router.route(event)
-        except MalformedEventError as error:
-            raise DamagedRecordError(reader.path, EVENTS, str(error)) from None
+        for event in reader.events(handlers):
+            router.route(event)
 
     def _of(self, event: Event) -> ReplicaAt:
         return self.replicas.setdefault(event.node, ReplicaAt())

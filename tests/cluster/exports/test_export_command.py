@@ -3,13 +3,13 @@
 import json
 import os
 import sys
-from types import ModuleType
 
 import pytest
 
 from cluster.cli.main import main
 from cluster.exports.parquet import tables_of
 from cluster.scenario.load import load_scenario
+from tests.support.arrow import stand_in_for_arrow
 from tests.support.cluster_runs import judge
 from tests.support.protobuf import decode
 
@@ -120,38 +120,7 @@ class TestParquet:
     @pytest.fixture
     def written(self, monkeypatch):
         """The groups of each file, by a library that stands in for pyarrow."""
-        written = {}
-
-        class Table:
-            def __init__(self, rows, schema):
-                self.rows, self.schema = rows, schema
-                for name, kind in schema:
-                    assert kind is str or all(row[name] in kind for row in rows), f"{name} has no room"
-
-            @classmethod
-            def from_pylist(cls, rows, schema):
-                return cls(rows, schema)
-
-        class ParquetWriter:
-            def __init__(self, path, schema):
-                self.name, self.schema = path.name, schema
-                written[self.name] = []
-                path.write_bytes(b"PAR1")
-
-            def write_table(self, table):
-                assert table.schema == self.schema
-                written[self.name].append(len(table.rows))
-
-            def close(self):
-                pass
-
-        arrow, parquet = ModuleType("pyarrow"), ModuleType("pyarrow.parquet")
-        arrow.Table, parquet.ParquetWriter = Table, ParquetWriter
-        arrow.schema, arrow.string = list, lambda: str
-        arrow.int64, arrow.uint64 = lambda: range(-(1 << 63), 1 << 63), lambda: range(1 << 64)
-        monkeypatch.setitem(sys.modules, "pyarrow", arrow)
-        monkeypatch.setitem(sys.modules, "pyarrow.parquet", parquet)
-        return written
+        return stand_in_for_arrow(monkeypatch)
 
     def test_each_is_written_in_groups_of_one_schema(self, recorded, tmp_path, capsys, monkeypatch, written):
         monkeypatch.setattr("cluster.exports.parquet.ROWS_AT_ONCE", 100)

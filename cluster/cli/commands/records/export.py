@@ -8,11 +8,11 @@ from typing import Final
 from checker.record.errors import ReportedError
 from checker.record.manifest import MANIFEST
 from checker.record.places import OwnFile, refuse_other_file, write_own
-from checker.record.run_directory import SUMMARIES, RecordReader, read_events, read_summaries
+from checker.record.run_directory import SUMMARIES, RecordReader, read_summaries
 from cluster.cli.options import Parser, describe_command, print_json, print_lines, print_notes
 from cluster.exports.parquet import refuse_other_tables, write_tables
 from cluster.exports.perfetto import BEGINNING, EVENTS_MAX, PerfettoTrace, names_of
-from cluster.exports.shiviz import PATTERN, lines_of, part_around, shown
+from cluster.exports.shiviz import PATTERN, READ, lines_of, part_around, shown
 from cluster.exports.window import ExportWindow, first_difference_of_roots
 from cluster.scenario.load import decode_scenario
 from cluster.verdict.replay import unfinished_line
@@ -109,13 +109,13 @@ def _write_perfetto(reader: RecordReader, out: Path, window: ExportWindow) -> di
     word = ENGINES[scenario.consensus.engine].view_word
     summaries = list(read_summaries(reader.path)) if has_summaries else []
     trace = PerfettoTrace(names, summaries, window, view_word=word)
-    encoded = trace.encode(read_events(reader.path))
+    encoded = trace.encode(reader.events(trace.handlers))
     write_own(out, encoded, TRACE)
     return {"bytes": len(encoded), f"events_left_out_of_more_than_{EVENTS_MAX}": trace.left_out}
 
 
 def _write_shiviz(reader: RecordReader, out: Path, window: ExportWindow) -> dict[str, int]:
-    events = [event for event in shown(read_events(reader.path)) if window.holds(event.at_us)]
+    events = [event for event in shown(reader.events(READ)) if window.holds(event.at_us)]
     part = part_around(events, first_difference_of_roots(events))
     write_own(out, "".join(f"{line}\n" for line in lines_of(part)).encode(), LOG)
     return {"events": len(part), "events_left_out": len(events) - len(part)}
