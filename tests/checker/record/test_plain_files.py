@@ -80,6 +80,15 @@ def test_a_pipe_that_takes_the_place_meanwhile_is_refused(tmp_path, monkeypatch)
         open_plain(tmp_path / "pipe", None)
 
 
+def test_a_link_that_takes_the_place_meanwhile_is_not_followed(tmp_path, monkeypatch):
+    (tmp_path / "file").write_bytes(b"content")
+    (tmp_path / "link").symlink_to("file")
+    monkeypatch.setattr(Path, "stat", lambda _path, **_: os.stat_result((stat.S_IFREG, *[0] * 9)))
+
+    with pytest.raises(OSError, match="link"):
+        read_plain(tmp_path / "link", 100, follows_links=False)
+
+
 def test_links_are_followed_unless_they_must_not_be(tmp_path):
     (tmp_path / "file").write_bytes(b"content")
     (tmp_path / "link").symlink_to("file")
