@@ -64,8 +64,7 @@ def read_final_blocks(path: Path) -> Iterator[tuple[BlockRecord, Block]]:
     """Yield the finalized blocks of a run directory, lowest height first, each with what its encoding holds.
 
     Raises:
-        DamagedRecordError: While iterating, at the first record that holds no block of its height, or a number above
-            `NUMBER_MAX` in its header.
+        DamagedRecordError: While iterating, at the first record that holds no block of its height.
     """
     for record in read_blocks(path):
         place = f"{BLOCKS} at height {record.height}"
@@ -73,11 +72,8 @@ def read_final_blocks(path: Path) -> Iterator[tuple[BlockRecord, Block]]:
             block = decode_block(record.block)
         except InvalidEncodingError as error:
             raise DamagedRecordError(path, place, f"holds no block: {error}") from None
-        header = block.header
-        if header.height != record.height:
-            raise DamagedRecordError(path, place, f"holds a block of height {header.height}")
-        if max(header.view, header.proposer, header.slot, header.timestamp_ms) > NUMBER_MAX:
-            raise DamagedRecordError(path, place, f"a number in the block's header is above {NUMBER_MAX:,}")
+        if block.header.height != record.height:
+            raise DamagedRecordError(path, place, f"holds a block of height {block.header.height}")
         yield record, block
 
 
