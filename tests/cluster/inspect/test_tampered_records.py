@@ -161,7 +161,7 @@ ALLOWED = {
 
 @pytest.mark.parametrize("what", ALLOWED)
 def test_numbers_at_the_edge_break_no_command(what, run, tmp_path, capsys):
-    """What the schema allows is written or shown, or refused with its place."""
+    """A number that the schema allows is written or shown, or refused with its place."""
     name, change = ALLOWED[what]
     record = tampered(run, tmp_path / "record", name, change)
 
