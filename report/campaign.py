@@ -4,13 +4,14 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, Self, TypeAlias
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from report.layout import natural_width
+from report.layout import VisibleConsole, natural_width
+from report.visible import visible
 
 DRAW_SECONDS = 0.2
 PLAIN_LINE_SECONDS = 2.0
@@ -29,7 +30,7 @@ class CampaignProgress:
     """
 
     def __init__(self, *, header: str = "", is_quiet: bool = False) -> None:
-        self._console = Console(stderr=True, highlight=False)
+        self._console = VisibleConsole(stderr=True)
         self._header = header
         self._is_quiet = is_quiet
         self._started = time.perf_counter()
@@ -53,7 +54,8 @@ class CampaignProgress:
         """Print a line, below the header."""
         if not self._is_quiet:
             header, self._header = self._header, ""
-            self._print(f"{header}\n{line}" if header else line)
+            for each in [*header.splitlines(), line]:
+                self._print(each)
 
     def draw(self, *parts: RenderableType) -> None:
         """Draw the live picture, on a terminal."""
@@ -61,7 +63,7 @@ class CampaignProgress:
             self._live.update(Group(*parts), refresh=True)
 
     def _print(self, line: str) -> None:
-        self._console.print(line, soft_wrap=True, markup=False)
+        self._console.print(visible(line), soft_wrap=True)
 
     def _make_live(self) -> Live:
         return Live(console=self._console, transient=True, auto_refresh=False)
@@ -100,7 +102,7 @@ class SweepProgress(CampaignProgress):
     """
 
     def __init__(self, *, title: str, is_quiet: bool = False) -> None:
-        header = f"{title}\n{'real s':>8}{'seeds':>10}{'of':>10}{'seeds/h':>10}  verdicts"
+        header = f"{visible(title)}\n{'real s':>8}{'seeds':>10}{'of':>10}{'seeds/h':>10}  verdicts"
         super().__init__(header=header, is_quiet=is_quiet)
         self._title = title
         self._next_draw = 0.0
@@ -160,7 +162,9 @@ def group_table(groups: Groups) -> Table:
     table.add_column("such as seed", overflow="fold")
     ranked = sorted(groups.items(), key=lambda item: -len(item[1]))
     for signature, seeds in ranked[:GROUPS_SHOWN]:
-        table.add_row(f"{len(seeds):,}", Text(signature), ", ".join(str(seed) for _, seed in seeds[:SEEDS_SHOWN]))
+        table.add_row(
+            f"{len(seeds):,}", Text(visible(signature)), ", ".join(str(seed) for _, seed in seeds[:SEEDS_SHOWN])
+        )
     if len(ranked) > GROUPS_SHOWN:
         table.add_row("", f"and {len(ranked) - GROUPS_SHOWN} more signatures", "")
     return table

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from report.layout import fitting_columns, output_console
+from report.visible import visible
 from report.words import reasons_in_words
 
 ROOT_DIGITS_SHOWN: Final = 10
@@ -93,7 +94,7 @@ def check_table(checks: Sequence[CheckRow], not_asked: Mapping[str, str] = Mappi
     table.add_column("what was seen", overflow="fold")
     for check in checks:
         style = _STATUS_STYLE.get(check.status, "")
-        table.add_row(check.name, Text(check.status, style=style), Text(check.summary))
+        table.add_row(check.name, Text(check.status, style=style), Text(visible(check.summary)))
     return table
 
 

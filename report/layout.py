@@ -5,10 +5,13 @@ A terminal has its own width, or the one that COLUMNS says; where output is pipe
 """
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+
+from report.visible import visible_lines
 
 PIPED_WIDTH: Final = 160
 """Columns of a table that goes into a file or a pipe."""
@@ -19,12 +22,24 @@ _FRAME: Final = 1
 _PER_COLUMN: Final = 3
 
 
+class VisibleConsole(Console):
+    """A console of rich that styles, marks up and links nothing of its own accord, and shows codes in every text."""
+
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - as rich takes them
+        super().__init__(highlight=False, markup=False, emoji=False, **settings)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Yield the pieces of a picture; what is no command of rich itself is shown by its code."""
+        for piece in super().render(renderable, options):
+            yield piece if piece.control else piece._replace(text=visible_lines(piece.text))
+
+
 def output_console() -> Console:
     """Return the console for standard output, as wide as what is printed may be."""
-    console = Console(highlight=False)
+    console = VisibleConsole()
     if console.is_terminal or "COLUMNS" in os.environ:
         return console
-    return Console(highlight=False, width=PIPED_WIDTH)
+    return VisibleConsole(width=PIPED_WIDTH)
 
 
 def fitting_columns(columns: Mapping[str, Sequence[str]], width: int, drop: Sequence[str]) -> list[str]:

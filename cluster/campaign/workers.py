@@ -27,6 +27,7 @@ from checker.record.program import CHILD_FLAGS
 from cluster.campaign.results_db import SeedResult
 from cluster.campaign.tasks import Task, broken_result, run_task
 from network.interrupts import interrupts_held
+from report.visible import guard_standard_error
 
 TASKS_PER_JOB: Final = 2
 """Tasks that wait for each worker; few, so that a campaign that is told to end does."""
@@ -140,6 +141,7 @@ def _start_worker(lifeline: Connection) -> None:
     """Make this process a worker, which sees which code is run before that can change."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _break_off)
+    guard_standard_error()
     parent = parent_process()
     assert parent is not None, "a worker has a parent"
     waiting = [parent.sentinel, lifeline]

@@ -7,6 +7,7 @@ from typing import Final
 
 from checker.record.places import OwnFile, write_own
 from cluster.campaign.results_db import SeedResult
+from report.visible import visible, visible_lines
 
 JUNIT: Final = OwnFile(
     b"<?xml version='1.0' encoding='utf-8'?>\n<!-- seeds of a Stampede sweep -->\n", "JUnit file of a sweep"
@@ -22,15 +23,17 @@ def write_junit(path: Path, name: str, results: Iterable[SeedResult], repeat_of:
     """
     rows = list(results)
     failed = sum(bool(row.exit_code) for row in rows)
-    suite = ET.Element("testsuite", name=name, tests=str(len(rows)), failures=str(failed), errors="0", skipped="0")
+    suite = ET.Element(
+        "testsuite", name=visible(name), tests=str(len(rows)), failures=str(failed), errors="0", skipped="0"
+    )
     suite.set("time", f"{sum(row.milliseconds for row in rows) / 1_000:.3f}")
     for row in rows:
-        case = ET.SubElement(suite, "testcase", classname=name, name=f"seed {row.seed}")
+        case = ET.SubElement(suite, "testcase", classname=visible(name), name=f"seed {row.seed}")
         case.set("time", f"{row.milliseconds / 1_000:.3f}")
         if row.exit_code:
-            failure = ET.SubElement(case, "failure", type=row.verdict, message=_printable(row.headline))
+            failure = ET.SubElement(case, "failure", type=visible(row.verdict), message=visible(row.headline))
             page = f"\nrun directory: {row.directory}" if row.directory else ""
-            failure.text = _printable(f"{row.headline}\nrepeat with: {repeat_of(row)}{page}")
+            failure.text = visible_lines(f"{row.headline}\nrepeat with: {repeat_of(row)}{page}")
     write_own(path, JUNIT.beginning + ET.tostring(suite, encoding="utf-8"), JUNIT)
 
 
@@ -42,9 +45,4 @@ def annotation_of(name: str, result: SeedResult, command: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _printable(text: str) -> str:
-    """Return text that XML can hold: other control characters have no place in it."""
-    return "".join(character if character.isprintable() or character == "\n" else "?" for character in text)
+    return visible_lines(text).replace("%", "%25").replace("\n", "%0A")

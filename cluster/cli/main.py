@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final, NoReturn
 
-from checker.record.errors import ReportedError, on_one_line
+from checker.record.errors import ReportedError
 from checker.record.host import refusal_behind
 from checker.record.program import VERSION, program_name
 from cluster.cli.options import (
@@ -26,11 +26,13 @@ from cluster.cli.options import (
     Parser,
     command_line,
     is_utf8,
+    print_notes,
 )
 from cluster.scenario.aliases import report_once
 from network.interrupts import came_of_interrupt
 from network.outcome import RunFailedError
 from network.plugin_errors import describe_error
+from report.visible import visible
 
 COMMANDS: Final = {
     "run": ("runs", "run a scenario"),
@@ -206,9 +208,9 @@ def _complain_of(error: BaseException, typed: Sequence[str]) -> int:
 
 
 def _complain(message: str, code: int) -> int:
-    line = on_one_line(message)
+    line = visible(" ".join(message.split()))
     cut = f"{line[:MESSAGE_CHARACTERS_MAX]}..." if len(line) > MESSAGE_CHARACTERS_MAX else line
-    sys.stderr.write(f"{program_name()}: {cut}\n")
+    print_notes([f"{program_name()}: {cut}"])
     return code
 
 

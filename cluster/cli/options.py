@@ -16,6 +16,7 @@ import msgspec
 from checker.record.plain_files import UnsuitableFileError, read_plain
 from checker.record.program import CHILD_FLAGS, PACKAGE, SCRIPT, program_name
 from cluster.scenario.toml_file import BYTES_MAX
+from report.visible import visible
 
 EXIT_USAGE: Final = 2
 EXIT_INCONCLUSIVE: Final = 3
@@ -132,19 +133,23 @@ def add_jobs(parser: Parser) -> None:
 
 
 def print_json(answer: object) -> None:
-    """Print the one JSON object of a command, in ASCII: an encoding that lacks a character would break it."""
-    text = msgspec.json.encode(answer).decode()
-    sys.stdout.write(re.sub(r"[^\0-\x7f]", lambda found: json.dumps(found[0])[1:-1], text) + "\n")
+    """Print the one JSON object of a command."""
+    print_encoded_json(msgspec.json.encode(answer) + b"\n")
+
+
+def print_encoded_json(encoded: bytes) -> None:
+    """Print JSON in ASCII without controls, which the stream would show by codes that JSON lacks."""
+    sys.stdout.write(re.sub(r"[^\n -~]", lambda found: json.dumps(found[0])[1:-1], encoded.decode()))
 
 
 def print_lines(lines: Sequence[str]) -> None:
-    """Print lines."""
-    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    """Print lines; the end of a line within one is shown by its code."""
+    sys.stdout.write("".join(f"{visible(line)}\n" for line in lines))
 
 
 def print_notes(lines: Sequence[str]) -> None:
     """Print lines that are no result, on standard error."""
-    sys.stderr.write("".join(f"{line}\n" for line in lines))
+    sys.stderr.write("".join(f"{visible(line)}\n" for line in lines))
 
 
 def parse_runs(text: str) -> Path:

@@ -3,7 +3,8 @@
 A reader may leave before the end (`| head -3`), and a stream may be closed from the start (`>&-`). Python raises at
 some later write, rich answers a closed pipe with exit code 1, which means safety here, and a closed stream is None. So
 the three descriptors are made whole before anything else: output without a reader is dropped, and the command goes on
-to its own exit code. Where standard output cannot take what is said, for want of room, that is the environment.
+to its own exit code. Where standard output cannot take what is said, for want of room, that is the environment. No text
+speaks to the terminal: what is not printable is shown by its code (report/visible.py).
 """
 
 import io
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 from checker.record.program import program_name
 from cluster.cli.options import EXIT_ENVIRONMENT
+from report.visible import VisibleStream
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -73,7 +75,5 @@ def _open_closed_descriptors() -> None:
 def _text(raw: _Writer, before: TextIO | None) -> TextIO:
     is_lines = raw.fileno() == _STDERR or raw.isatty()
     encoding = "utf-8" if before is None else before.encoding
-    # What the encoding lacks is shown by its code: no arrow and no name of a file costs a verdict.
-    return io.TextIOWrapper(
-        io.BufferedWriter(raw), encoding=encoding, errors="backslashreplace", line_buffering=is_lines
-    )
+    # What the encoding lacks is shown by its code too: no arrow and no name of a file costs a verdict.
+    return VisibleStream(io.BufferedWriter(raw), encoding=encoding, errors="backslashreplace", line_buffering=is_lines)

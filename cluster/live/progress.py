@@ -19,6 +19,8 @@ from cluster.live.replicas import Replicas
 from cluster.live.screen import LiveFigures, picture
 from cluster.scenario.model import Scenario
 from network.events import Event, EventRouter
+from report.layout import VisibleConsole
+from report.visible import visible
 
 DRAW_SECONDS: Final = 0.25
 """A picture is drawn this often at most."""
@@ -45,7 +47,7 @@ class LiveProgress:
     """Shows a run while it goes on, unless it is quiet."""
 
     def __init__(self, *, title: str, is_quiet: bool = False, console: Console | None = None) -> None:
-        self._console = console or Console(stderr=True, highlight=False)
+        self._console = console or VisibleConsole(stderr=True)
         self._title = title
         self._is_quiet = is_quiet
         self._live: Live | None = None
@@ -164,4 +166,4 @@ class LiveProgress:
         return picture(moment, self._replicas, lines=self._console.height)
 
     def _print(self, line: str) -> None:
-        self._console.print(line, soft_wrap=True, markup=False)
+        self._console.print(visible(line), soft_wrap=True)

@@ -29,6 +29,7 @@ from checker.results import CheckResult
 from cluster.runtime.cluster import Cluster
 from cluster.scenario.load import decode_scenario, encode_scenario
 from cluster.verdict.result import PipelineResult
+from report.visible import guard_standard_error
 from report.words import counted
 
 REPEAT_HASH_SEED: Final = 4_021
@@ -140,6 +141,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--shuffle", type=int, default=STOCK_SHUFFLE)
     options = parser.parse_args(arguments)
+    guard_standard_error()
     if options.shuffle != STOCK_SHUFFLE and not seed_shuffle(options.shuffle):
         sys.stderr.write("this trio has no scheduler seed: the repeat uses its stock shuffle\n")
     scenario = decode_scenario(options.scenario.read_bytes(), str(options.scenario))

@@ -2,7 +2,6 @@
 
 import argparse
 import hashlib
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -257,7 +256,7 @@ def _say_outdated(tally: SweepTally, path: Path) -> None:
     """Say before the first run why it takes as long as a new sweep; standard output is the verdict's."""
     count = sum(tally.outdated.values())
     codes = " and ".join(map(show_fingerprint, tally.outdated))
-    sys.stderr.write(f"{path}: judged by {codes}, and judged again: {counted(count, 'seeds')}\n")
+    print_notes([f"{path}: judged by {codes}, and judged again: {counted(count, 'seeds')}"])
 
 
 def _describe_interrupt(results: ResultsFile, options: argparse.Namespace, plugins: tuple[str, ...]) -> str:

@@ -1,7 +1,6 @@
 """The command `run`: a scenario or a drawn one, once, judged and recorded."""
 
 import argparse
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from cluster.cli.options import (
     parse_seed,
     print_json,
     print_lines,
+    print_notes,
     run_command,
 )
 from cluster.live.progress import LiveProgress
@@ -66,12 +66,12 @@ def run(options: argparse.Namespace) -> int:
     else:
         scenario = with_faults(load_scenario(options.scenario, options.settings), options.faults, options.seed)
     for warning in () if options.json else cost_warnings(scenario, estimate_cost(scenario)):
-        sys.stderr.write(f"{scenario.name}: {warning}\n")
+        print_notes([f"{scenario.name}: {warning}"])
     if options.data_dir is None:
         return _run_on(None, scenario, options)
     if options.check_determinism:
         reason = "--check-determinism and --data-dir exclude each other: real disks outlive a run"
-        sys.stderr.write(f"{program_name()}: {reason}\n")
+        print_notes([f"{program_name()}: {reason}"])
         return EXIT_USAGE
     data = open_data_directory(options.data_dir, scenario, options.seed)
     try:

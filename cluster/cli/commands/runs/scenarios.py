@@ -11,7 +11,15 @@ import tomli_w
 from cluster.authoring.pages import scenario_groups
 from cluster.authoring.schema import scenario_schema
 from cluster.cli.listing import name_lines
-from cluster.cli.options import DEFAULT_SCENARIO, Parser, add_settings, describe_command, print_json, print_lines
+from cluster.cli.options import (
+    DEFAULT_SCENARIO,
+    Parser,
+    add_settings,
+    describe_command,
+    print_encoded_json,
+    print_json,
+    print_lines,
+)
 from cluster.scenario.load import encode_scenario, load_scenario, scenario_paths
 from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import Scenario
@@ -73,9 +81,11 @@ def _show(options: argparse.Namespace) -> int:
         raise ScenarioError("scenarios show", "needs the name of a scenario, such as lossy")
     encoded = encode_scenario(load_scenario(options.name, options.settings))
     if options.json:
-        sys.stdout.write(encoded.decode())
+        print_encoded_json(encoded)
     else:
-        sys.stdout.write(tomli_w.dumps(_without_none(json.loads(encoded))))
+        text = tomli_w.dumps(_without_none(json.loads(encoded)))
+        # The codes of the stream are not TOML's.
+        sys.stdout.write("".join(it if it.isprintable() or it == "\n" else f"\\U{ord(it):08x}" for it in text))
     return 0
 
 
