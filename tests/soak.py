@@ -1,14 +1,16 @@
 """The long campaign of `make soak`: every scenario for many seeds, forks of every depth, the swarm for many more seeds.
 
-`python -m tests.soak [--parts NAME,...] [--seeds A..B] [--swarm A..B] [--depths A..B] [--jobs N]` exits 0 only if every
-run ended well. The parts are `scenarios`; `modes`, the runs of `tests.support.replica_modes` with an observer of each
-mode; `policies`, every scenario that loads under `bias-auction` and `aptos`, at seed 0; `pairs`, one policy after
-another inside a reorg, every pair that may be; `engines`, every scenario on each engine; `documents`, every
-command of the tutorial and of README; `reorgs`; `properties`, the property tests with ten times the examples, other
-ones each time; `swarm`.
+`python -m tests.soak [--parts NAME,...] [--seeds A..B] [--swarm A..B] [--depths A..B] [--hardening COUNT[:SEED]]
+[--jobs N]` exits 0 only if every run ended well. The parts are `scenarios`; `modes`, the runs of
+`tests.support.replica_modes` with an observer of each mode; `policies`, every scenario that loads under `bias-auction`
+and `aptos`, at seed 0; `pairs`, one policy after another inside a reorg, every pair that may be; `engines`, every
+scenario on each engine; `documents`, every command of the tutorial and of README; `reorgs`; `properties`, the property
+tests with ten times the examples, other ones each time; `hardening`, hostile files and records against every command
+(tests/hardening), other ones each time unless a seed is given; `swarm`.
 """
 
 import argparse
+import os
 import subprocess
 import sys
 import time
@@ -24,12 +26,24 @@ from checker.record.root import PROJECT_ROOT
 from cluster.authoring.engines_page import VARIANTS, read_page, settings_for
 from cluster.authoring.policies_page import PROMISES, verdicts
 from cluster.scenario.load import scenario_paths
+from tests.hardening.campaign import run_campaign
 from tests.support.activation_pairs import PAIRS, settings_of
 from tests.support.properties import SOAK
 from tests.support.replica_modes import IN_EVERY_MODE, RUNS
 from tests.support.walk import make_clone, make_environment, walk
 
-PARTS = ("scenarios", "modes", "policies", "pairs", "engines", "documents", "reorgs", "properties", "swarm")
+PARTS = (
+    "scenarios",
+    "modes",
+    "policies",
+    "pairs",
+    "engines",
+    "documents",
+    "reorgs",
+    "properties",
+    "hardening",
+    "swarm",
+)
 
 
 class Finished(NamedTuple):
@@ -155,6 +169,21 @@ def run_properties(jobs: int) -> tuple[bool, str]:
     return code == 0, f"properties: pytest ended with {code}"
 
 
+def run_hardening(count: int, seed: int, jobs: int) -> Iterator[tuple[bool, str]]:
+    """Meet every command with hostile files and records; yield each flaw, and at last how many there are."""
+    found = 0
+    for flaw in run_campaign(count, seed, jobs):
+        found += 1
+        yield False, f"hardening: {flaw}"
+    yield True, f"hardening: {count:,} cases of seed {seed} have {found} flaws"
+
+
+def parse_hardening(text: str) -> tuple[int, int]:
+    """Return the number of cases and the seed that `COUNT:SEED` names; without a seed one of this hour."""
+    count, _, seed = text.partition(":")
+    return int(count), int(seed or int.from_bytes(os.urandom(4), "big"))
+
+
 def parse_seeds(text: str) -> range:
     """Return the seeds that `A..B` names, both ends included."""
     first, _, last = text.partition("..")
@@ -168,6 +197,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--seeds", type=parse_seeds, default=range(20))
     parser.add_argument("--swarm", type=parse_seeds, default=range(2_000))
     parser.add_argument("--depths", default="1..64")
+    parser.add_argument("--hardening", type=parse_hardening, default="4000", metavar="COUNT[:SEED]")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args(arguments)
     if unknown := [part for part in options.parts if part not in PARTS]:
@@ -186,6 +216,10 @@ def main(arguments: Sequence[str]) -> int:
         holds, line = run_properties(options.jobs)
         failed += not holds
         print(line, flush=True)
+    if "hardening" in options.parts:
+        for is_right, line in run_hardening(*options.hardening, options.jobs):
+            failed += not is_right
+            print(line, flush=True)
     if "swarm" in options.parts:
         wrong, line = sweep_swarm(options.swarm, options.jobs)
         failed += wrong

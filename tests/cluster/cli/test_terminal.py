@@ -22,8 +22,8 @@ from cluster.cli.standard_streams import run_on_standard_streams
 from cluster.scenario.load import encode_scenario, load_scenario
 from report.layout import VisibleConsole
 from report.visible import VisibleStream, visible
-from tests.support.layers import LAYERS
 from tests.support.hostile_records import HOSTILE, change_document, records_of, seal, with_text, write_records
+from tests.support.layers import LAYERS
 
 SHORT = "run.until_height=3"
 
@@ -252,7 +252,7 @@ def test_a_results_file_says_nothing_to_the_terminal(tmp_path, typed):
     with ResultsFile(path, encode_scenario(load_scenario("calm", [SHORT])).decode()) as file:
         file.add(result._replace(cells=((HOSTILE, "quiet", "leader", 1),)))
     printed = typed(
-        *("sweep", "calm", "--set", SHORT, "--seeds", "0", "--jobs", "1", "--annotate"),
+        *("sweep", "calm", "--set", SHORT, "--seeds", "0..1", "--jobs", "1", "--annotate"),
         *("--runs", tmp_path, "--results", path, "--junit", tmp_path / "out.xml"),
     )
 
