@@ -24,6 +24,7 @@ from checker.checks.check import Check
 from checker.checks.cold_replay import EqualColdReplay
 from checker.checks.deposits import QueueDeposits
 from checker.checks.derived import DerivedState
+from checker.checks.differential import EqualDifferential
 from checker.checks.equal_roots import EqualRoots
 from checker.checks.expectations import (
     ExpectedAnswers,
@@ -45,7 +46,6 @@ from checker.checks.liveness import FinalityRegained
 from checker.checks.messages import MessageDelivery
 from checker.checks.once import DoneOnce
 from checker.checks.oracle import EqualOracle
-from checker.checks.parts.parts import Parts
 from checker.checks.phases import PhaseLedger
 from checker.checks.proofs import Proofs
 from checker.checks.refusals import Refusals
@@ -111,6 +111,7 @@ CHECKS: Final[tuple[type[Check], ...]] = (
     BiasAccounts,
     StateTriggers,
     EqualOracle,
+    EqualDifferential,
     StormDrained,
     Reorganizations,
     Leaders,
@@ -132,7 +133,6 @@ CHECKS: Final[tuple[type[Check], ...]] = (
     PricedWork,
     FinalDisks,
     Repairs,
-    Parts,
     ExpectedArrival,
     ExpectedCounts,
     ExpectedLimits,

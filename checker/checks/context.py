@@ -3,7 +3,7 @@
 Plain data from the room that runs a scenario, so that no check knows a scenario, a cluster or a file of either.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from checker.checks.audit.plan import TestBedPlan
 from checker.checks.observations import NO_DISK_FAULTS, ChainRules, DiskFaults, FaultOutcome, IdleMutant, ReadBack
-from checker.checks.parts.trial import Trial
 from checker.checks.planned import NOT_PLANNED, PlannedRun
 from checker.record.cold_replay import ColdReplay
 from checker.record.final_blocks import FinalChain
@@ -198,7 +197,7 @@ class RunContext:
         sample_pools: Looks into the mempools of the honest validators.
         submissions: Returns the transactions that clients hand in, encoded, by digest.
         test_bed: The part of the scenario that the test bed follows, None in a test that does not look at it.
-        trials: What this run tries of a validator's parts, beside the specimens of every run.
+        differential: Yields the differences of a differential chain, empty texts included; None where the run has none.
         watched: Returns the context in which a count has to grow, or the process ends with this name: what is wrong
             with a part may have it compute for ever.
         earlier_height: Up to here the chain was made by another process, and is read from its disks.
@@ -225,7 +224,7 @@ class RunContext:
     sample_pools: Callable[[], Sample] = lambda: Sample(0, ())
     submissions: Callable[[], Mapping[bytes, bytes]] = dict
     test_bed: TestBedPlan | None = None
-    trials: Sequence[Trial] = ()
+    differential: Callable[[], Iterator[str]] | None = None
     watched: Callable[[Callable[[], int], str], AbstractContextManager[object]] = lambda _count, _what: nullcontext()
     earlier_height: int = 0
     is_reopened: bool = False

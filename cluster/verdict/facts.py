@@ -1,5 +1,6 @@
 """The facts of a cluster that its checks may use, as the plain data of `checker.checks.context`."""
 
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import msgspec
@@ -11,14 +12,15 @@ from checker.checks.planned import PlannedFault, PlannedRun
 from checker.checks.readback import read_back, share_log, take_back
 from checker.checks.rules.registry import RULES
 from checker.coverage.situations import FaultTime, Situations
+from cluster.differential.chain import judge_chain
 from cluster.runtime.cluster import Cluster, ClusterRun
 from cluster.runtime.replicas import section_of, settings_of, topology_of
 from cluster.runtime.watchdog import Watchdog
 from cluster.scenario.model import Scenario
 from cluster.scenario.sections.replicas import ReplicaSection
-from cluster.verdict.swarm_trials import trials_of
 from cluster.workloads.planned import expected_fires, expected_workloads
 from faults import byzantine_validators
+from network.draw import SWARM
 from network.plugin_errors import describe_error
 from network.topology import MILLION, LinkSpec
 from network.types import MILLISECOND_US
@@ -37,6 +39,10 @@ BEST_DRAWS: Final = (0, MAX_U64 >> 1)
 
 PAYLOAD_BYTES_MAX: Final = 2 * BLOCK_BYTES_MAX
 """The bus drops what is longer than two blocks of the greatest size."""
+
+
+CHAINS_EVERY: Final = 4
+"""One seed of the swarm in so many has a differential chain: a mistake in a rule shows in many of them."""
 
 
 def context_of(cluster: Cluster) -> RunContext:
@@ -62,11 +68,18 @@ def context_of(cluster: Cluster) -> RunContext:
         sample_pools=lambda: cluster.sample,
         submissions=lambda: {timed.digest: timed.encoded for timed in cluster.submissions},
         test_bed=_test_bed_of(cluster),
-        trials=trials_of(scenario, cluster.seed),
+        differential=_differential_chain(scenario, cluster.seed),
         watched=lambda count, what: Watchdog(count, f"{scenario.name} seed {cluster.seed}: {what}"),
         earlier_height=0 if data is None else data.height,
         is_reopened=data is not None and data.start_us > 0,
     )
+
+
+def _differential_chain(scenario: Scenario, seed: int) -> Callable[[], Iterator[str]] | None:
+    """Return the differential chain that is judged beside a run: one seed of the swarm in a few has one."""
+    if scenario.name != SWARM or seed % CHAINS_EVERY:
+        return None
+    return lambda: judge_chain(seed // CHAINS_EVERY)
 
 
 def _test_bed_of(cluster: Cluster) -> TestBedPlan:

@@ -4,12 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from checker.checks.parts.trial import Turn
 from checker.checks.planned import PlannedRun
 from checker.checks.rules.engine_traffic import EngineTraffic
 from network.events import Handlers
 from scheduler import Reach, RefusalCell, RuleCell
-from validators.consensus.interface import EngineConfig, Finality, Record
+from validators.consensus.interface import Finality, Record
 from validators.events import Voted
 
 
@@ -87,9 +86,6 @@ class EngineRules:
         read_cells: Returns the handlers that note the cells of a run.
         find_answer_fault: Returns why a validator with this journal, above its floor, may not send a message, or an
             empty string.
-        trials: Trials of parts that only this engine has.
-        alone: Configurations of engines that are tried without blocks: a block comes each 150 ms, and a message takes
-            25 ms at most.
     """
 
     name: str
@@ -118,5 +114,3 @@ class EngineRules:
     refusals: type[RefusalCell] | None = None
     read_cells: Callable[[Reach], Handlers] = lambda _reach: {}
     find_answer_fault: Callable[[Sequence[Record], Any], str] = lambda _journal, _message: ""
-    trials: Sequence[Turn] = ()
-    alone: Sequence[EngineConfig] = ()

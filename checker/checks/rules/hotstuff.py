@@ -11,13 +11,9 @@ from typing import Any, Final
 import msgspec
 
 from checker.checks.observations import short
-from checker.checks.parts.trial import Turn
 from checker.checks.rules.engine_rules import EngineRules, Proposed, Said, Signed
 from checker.checks.rules.hotstuff_cells import read_hotstuff_cells
 from checker.checks.rules.hotstuff_traffic import HOTSTUFF_TRAFFIC
-from checker.checks.rules.hotstuff_trials import try_commits, try_locks, try_seals, try_waits
-from network.types import MILLISECOND_US
-from validators.consensus.hotstuff.config import HotStuffConfig, Profile
 from validators.consensus.hotstuff.finality import Commit
 from validators.consensus.hotstuff.journal import CastVote, HotStuffRecord, Lock
 from validators.consensus.hotstuff.kind import HOTSTUFF, VOTE_WORD
@@ -276,15 +272,6 @@ def _accepts_block(vote: Voted) -> bool:
     return vote.vote == "vote"
 
 
-def _alone(profile: Profile) -> HotStuffConfig:
-    return HotStuffConfig(
-        profile=profile,
-        view_timeout_us=1_000 * MILLISECOND_US,
-        view_timeout_max_us=4_000 * MILLISECOND_US,
-        view_retention=4,
-    )
-
-
 HOTSTUFF_RULES: Final = EngineRules(
     name=HOTSTUFF.name,
     finality="commit",
@@ -306,6 +293,4 @@ HOTSTUFF_RULES: Final = EngineRules(
     cells=HotStuffRule,
     refusals=HotStuffRefusal,
     read_cells=read_hotstuff_cells,
-    trials=(Turn(try_waits), Turn(try_seals), Turn(try_commits), Turn(try_locks)),
-    alone=(_alone("three-chain"), _alone("two-chain")),
 )

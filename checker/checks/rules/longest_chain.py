@@ -11,13 +11,10 @@ from typing import Final
 import msgspec
 
 from checker.checks.observations import short
-from checker.checks.parts.trial import Turn
 from checker.checks.planned import PlannedRun
 from checker.checks.rules.engine_rules import EngineRules, Said, Signed
 from checker.checks.rules.longest_chain_cells import LongestChainCells
 from checker.checks.rules.longest_chain_traffic import LONGEST_CHAIN_TRAFFIC
-from checker.checks.rules.longest_chain_trials import try_burials, try_heads, try_trust
-from network.types import MILLISECOND_US
 from validators.consensus.interface import Finality
 from validators.consensus.longest_chain import Announcement, Burial, LongestChainConfig, SealedHeader
 from validators.consensus.longest_chain.kind import LONGEST_CHAIN
@@ -158,14 +155,4 @@ LONGEST_CHAIN_RULES: Final = EngineRules(
     cells=LongestChainRule,
     refusals=LongestChainRefusal,
     read_cells=lambda reach: LongestChainCells(reach).handlers,
-    trials=(Turn(try_burials), Turn(try_heads), Turn(try_trust)),
-    alone=(
-        LongestChainConfig(
-            slot_us=250 * MILLISECOND_US,
-            # Half of the validators alone cannot come so far while they are cut off.
-            finality_depth=14,
-            fetch_timeout_us=60 * MILLISECOND_US,
-            view_retention=4,
-        ),
-    ),
 )

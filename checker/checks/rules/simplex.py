@@ -7,22 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from checker.checks.observations import short
-from checker.checks.parts.trial import Turn
 from checker.checks.planned import PlannedRun
 from checker.checks.rules.engine_rules import EngineRules, Proposed, Said, Signed
-from checker.checks.rules.simplex_ancestries import try_ancestries, try_uses
 from checker.checks.rules.simplex_cells import SimplexCells
-from checker.checks.rules.simplex_restarts import try_guards, try_restored_rounds
 from checker.checks.rules.simplex_traffic import SIMPLEX_TRAFFIC
-from checker.checks.rules.simplex_trials import (
-    try_certifications,
-    try_kept_certificates,
-    try_kept_votes,
-    try_requests,
-    try_served_certificates,
-    try_silence,
-)
-from network.types import MILLISECOND_US
 from validators.consensus.interface import Finality
 from validators.consensus.signing import signed_bytes
 from validators.consensus.simplex import (
@@ -302,26 +290,4 @@ SIMPLEX_RULES: Final = EngineRules(
     cells=SimplexRule,
     refusals=SimplexRefusal,
     read_cells=lambda reach: SimplexCells(reach).handlers,
-    trials=(
-        Turn(try_silence, every=2),
-        Turn(try_kept_votes, every=2),
-        Turn(try_served_certificates),
-        Turn(try_certifications),
-        Turn(try_requests, every=2),
-        Turn(try_guards),
-        Turn(try_restored_rounds),
-        Turn(try_ancestries),
-        Turn(try_uses),
-        Turn(try_kept_certificates, every=2),
-    ),
-    alone=(
-        SimplexConfig(
-            leader_timeout_us=500 * MILLISECOND_US,
-            certification_timeout_us=1_000 * MILLISECOND_US,
-            timeout_retry_us=1_000 * MILLISECOND_US,
-            fetch_timeout_us=60 * MILLISECOND_US,
-            skip_timeout_us=3_000 * MILLISECOND_US,
-            view_retention=4,
-        ),
-    ),
 )

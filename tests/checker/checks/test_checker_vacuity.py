@@ -167,7 +167,7 @@ SILENT = (
     "once",
     "timer-lengths",
     "work",
-    "parts",
+    "oracle/differential",
     "mutants-effective",
 )
 """Checks without a result where nothing happened: no block used or moved anything, there was no timer, lane or message,

@@ -170,7 +170,7 @@ def test_a_mutant_is_killed_by_a_check_that_names_what_is_wrong(name):
     assert KILLED[name] in CATALOGUE[name].kills
 
 
-SCARCE = ("storm", "reorg", "leaders", "inclusion", "parts", "expected-limits")
+SCARCE = ("storm", "reorg", "leaders", "inclusion", "oracle/differential", "expected-limits")
 """Checks that ask for an expectation or look at no validator of the run, or that no mutant is first killed by."""
 
 ALWAYS = (*(name for name in fallible(CHECKS) if name not in SCARCE), "faults-effective", "determinism")

@@ -1,19 +1,15 @@
 """The seam of consensus engines: a registry by name, and a foreign engine behind it."""
 
-import dataclasses
 from typing import get_args, get_type_hints
 
 import msgspec
 import pytest
 
-from checker.checks.parts.parts import LONG_TRIALS, TRIALS
-from checker.checks.parts.trial import draws_of
 from checker.checks.rules.registry import RULES
 from cluster.scenario.load import load_scenario
 from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import ConsensusSection
 from faults import Byzantine, PlanError, check_plan
-from network.chance import Chance
 from tests.support.cluster_runs import judge
 from tests.support.examples import run_example
 from validators.consensus.registry import ENGINES
@@ -54,18 +50,6 @@ def test_the_example_of_the_page_passes_every_check_that_applies(sequencer):
     assert dict.fromkeys(found.values()) == {"passed": None}, sequencer.headline
     assert {"agreement", "equal-roots", "write-ahead", "vote-rules", "leaders", "finality-regained"} <= set(found)
     assert sequencer.chain[-1].header.height >= 12
-
-
-@pytest.mark.parametrize("turn", [*TRIALS, *LONG_TRIALS])
-def test_every_specimen_can_do_with_an_engine_that_has_none(monkeypatch, turn):
-    """Whichever the seeds deal to a run: that is another one when there is one more."""
-    monkeypatch.setitem(ENGINES, "sequencer", ENGINES["simplex"])
-    monkeypatch.setitem(RULES, "sequencer", dataclasses.replace(RULES["simplex"], alone=(), trials=()))
-
-    asked = list(turn.trial(draws_of(Chance(0), turn.trial.__name__)))
-
-    assert asked
-    assert [what for what, holds in asked if not holds] == []
 
 
 def test_the_verdict_names_the_checks_that_do_not_apply_to_the_engine(sequencer):

@@ -1,1 +1,0 @@
-"""Specimens of mempools, of gossip, and of the intake of messages."""

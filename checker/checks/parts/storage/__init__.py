@@ -1,1 +1,0 @@
-"""Specimens of what is on a disk, and of starts from it."""

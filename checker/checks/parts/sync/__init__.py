@@ -1,1 +1,0 @@
-"""Specimens of what replicas give each other: blocks, goals over them, and snapshots."""

@@ -1,0 +1,93 @@
+"""Each part of a validator does what its document says, by draws: one property for each part, a room for each room."""
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import strategies as st
+
+from checker.checks.rules.registry import RULES
+from tests.properties.draws import drawn, seeded
+from tests.properties.engines.hotstuff import check_commits, check_locks, check_seals, check_waits
+from tests.properties.engines.longest_chain import check_burials, check_heads, check_trust
+from tests.properties.engines.simplex import (
+    check_certifications,
+    check_kept_certificates,
+    check_kept_votes,
+    check_requests,
+    check_served_certificates,
+    check_silence,
+)
+from tests.properties.engines.simplex_ancestries import check_ancestries, check_uses
+from tests.properties.engines.simplex_restarts import check_guards, check_restored_rounds
+from tests.properties.engines.stub_agreement import stub_agreement
+from tests.properties.execution.block_trees import check_block_trees
+from tests.properties.execution.books import check_books
+from tests.properties.execution.choices import check_choices
+from tests.properties.execution.guaranteed import check_guarantees
+from tests.properties.execution.headers import check_headers
+from tests.properties.execution.lanes import check_lanes
+from tests.properties.execution.timer_tables import check_timer_tables
+from tests.properties.execution.updates import check_updates
+from tests.properties.execution.waiting import check_waiting
+from tests.properties.execution.waiting_lists import check_waiting_lists
+from tests.properties.mempool.gossips import check_gossip
+from tests.properties.mempool.intakes import check_intake
+from tests.properties.mempool.pools import check_pools
+from tests.properties.state.databases import check_states
+from tests.properties.state.state_roots import check_state_roots
+from tests.properties.storage.barriers import check_barriers
+from tests.properties.storage.journals import check_journals
+from tests.properties.storage.reopened_logs import check_reopened_logs
+from tests.properties.storage.stored_files import check_files
+from tests.properties.sync.exchanges import check_exchanges
+from tests.properties.sync.finality import check_finality
+from tests.properties.sync.followed import check_followed_blocks
+from tests.properties.sync.followed_goals import check_followed_goals
+from tests.properties.sync.snapshot_joins import check_snapshot_joins
+from tests.properties.sync.snapshot_servers import check_serving
+from tests.support.properties import examples
+from validators.consensus.registry import ENGINES
+
+SHORT = (
+    *(check_waiting, check_guarantees, check_headers, check_lanes, check_choices, check_timer_tables, check_updates),
+    *(check_block_trees, check_intake, check_pools, check_states, check_barriers, check_journals, check_files),
+    *(check_reopened_logs, check_followed_blocks, check_finality, check_followed_goals, check_serving),
+    *(check_silence, check_kept_votes, check_served_certificates, check_certifications, check_requests),
+    *(check_guards, check_restored_rounds, check_ancestries, check_uses, check_kept_certificates),
+    *(check_waits, check_seals, check_commits, check_locks, check_burials, check_heads, check_trust),
+)
+"""Properties of a few hundred draws: they shrink."""
+
+LONG = (check_waiting_lists, check_books, check_state_roots, check_exchanges, check_gossip, check_snapshot_joins)
+"""Properties of so many draws that a seed stands for them all."""
+
+SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
+
+
+def name_of(check):
+    return check.__name__
+
+
+def judge(check, draw):
+    for fault, holds in check(draw):
+        assert holds, fault
+
+
+@pytest.mark.parametrize("check", SHORT, ids=name_of)
+@examples(100, suppress_health_check=SLOW)
+@given(data=st.data())
+def test_a_part_does_what_its_document_says(check, data):
+    judge(check, data.draw(drawn()))
+
+
+@pytest.mark.parametrize("check", LONG, ids=name_of)
+@examples(40)
+@given(data=st.data())
+def test_a_part_of_many_draws_does_what_its_document_says(check, data):
+    judge(check, data.draw(seeded(check.__name__)))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@examples(25)
+@given(data=st.data())
+def test_engines_agree_on_names_of_blocks(engine, data):
+    judge(stub_agreement(ENGINES[engine], RULES[engine]), data.draw(seeded(engine)))
