@@ -50,15 +50,18 @@ from validators.consensus.registry import ENGINES
 SHORT = (
     *(check_waiting, check_guarantees, check_headers, check_lanes, check_choices, check_timer_tables, check_updates),
     *(check_block_trees, check_intake, check_pools, check_states, check_barriers, check_journals, check_files),
-    *(check_reopened_logs, check_followed_blocks, check_finality, check_followed_goals, check_serving),
+    *(check_reopened_logs, check_followed_blocks, check_finality, check_serving),
     *(check_silence, check_kept_votes, check_served_certificates, check_certifications, check_requests),
     *(check_guards, check_restored_rounds, check_ancestries, check_uses, check_kept_certificates),
     *(check_waits, check_seals, check_commits, check_locks, check_burials, check_heads, check_trust),
 )
 """Properties of a few hundred draws: they shrink."""
 
-LONG = (check_waiting_lists, check_books, check_state_roots, check_exchanges, check_gossip, check_snapshot_joins)
-"""Properties of so many draws that a seed stands for them all."""
+LONG = (
+    *(check_waiting_lists, check_books, check_state_roots, check_exchanges, check_followed_goals, check_gossip),
+    *(check_snapshot_joins,),
+)
+"""Properties of so many draws, or of draws so even, that a seed stands for them all."""
 
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 
