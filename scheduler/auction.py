@@ -259,8 +259,9 @@ class Auction:
     def _settle(self, timer: Timer, gas_limit: int, priority: int) -> int | None:
         """Fire a timer and return the cycles that it used; None if its payer cannot, or could not, cover it."""
         required = self._required(timer, priority)
-        if min(self.balances[timer.fee_payer], self.tally.ledger.balance(timer.fee_payer)) >= required:
-            used = self.tally.fire(self._as_read(timer), required, priority)
+        available = self.tally.ledger.balance(timer.fee_payer)
+        if min(self.balances[timer.fee_payer], available) >= required:
+            used = self.tally.fire(self._as_read(timer), required, priority, available=available)
             assert used <= gas_limit, "the gate is the gas limit"
             self.gone.append(timer)
             self.priorities.append(priority)
@@ -268,7 +269,7 @@ class Auction:
             return used
         if self.balances[timer.fee_payer] >= required:
             self.tally.reached.append(PhaseRule.INSOLVENT_AT_TURN)
-        elif self.tally.ledger.balance(timer.fee_payer) >= required:
+        elif available >= required:
             self.tally.reached.append(LaneRule.FUNDS_TOO_LATE)
         if self.tally.can_remove:
             self._destroy(timer)

@@ -99,12 +99,21 @@ class Tally:
         self.leave(timer, Exit.OVERDUE)
         self.events.append(TimerCancelledForDelay(timer.timer_id, payer, delays, penalty))
 
-    def fire(self, timer: Timer, required: int, priority: int = 0, *, payment: int | None = None) -> int:
+    def fire(
+        self,
+        timer: Timer,
+        required: int,
+        priority: int = 0,
+        *,
+        payment: int | None = None,
+        available: int | None = None,
+    ) -> int:
         """Settle a timer whose payer has `required`; return the cycles that it used.
 
-        With a `payment`, which stands in the place of the tip, `required` was charged before.
+        With a `payment`, which stands in the place of the tip, `required` was charged before. `available` is the
+        payer's balance, where the caller has asked for it.
         """
-        if required and payment is None and self.ledger.balance(timer.fee_payer) == required:
+        if available == required:
             self.reached.append(PhaseRule.FIRED_ON_EXACT_BALANCE)
         # Before anything is charged, and after its solvency was decided without it (Q-54).
         self.release(timer)

@@ -6,7 +6,7 @@ fires, so that no handler of this phase can change who is on the list.
 """
 
 from collections.abc import Sequence
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from scheduler.events import DeferralReason
 from scheduler.lifecycle import is_expired
@@ -15,9 +15,6 @@ from scheduler.rules import PhaseRule
 from scheduler.settlement import classify, max_cost
 from scheduler.tally import Tally
 from scheduler.types import BlockPhase, Parameters, PhaseResult, Timer
-
-LOOKED_AT: Final = 16
-"""So many timers behind the one that does not fit are compared with the room, for a rule cell."""
 
 
 class Fifo(Policy):
@@ -68,8 +65,6 @@ class FifoInBlock(PolicyInBlock):
             tally.destroy(timer, max_cost(timer, config, basefees), available[timer.fee_payer])
         attempted, unpaid = _fire(tally, classes.candidates)
         held = classes.candidates[attempted:]
-        if _would_fit(tally, held[1 : 1 + LOOKED_AT]):
-            tally.reached.append(PhaseRule.FIRST_BLOCKS_REST)
         _report(tally, held, classes.over_cap)
         left = classes.dead[len(dead) :]
         insolvent = [timer for timer in left if not is_expired(timer, block.moment.now)] + unpaid
@@ -97,7 +92,7 @@ def _fire(tally: Tally, candidates: Sequence[Timer]) -> tuple[int, list[Timer]]:
         # Asked anew: an earlier fire of this block may have spent it.
         available = tally.ledger.balance(timer.fee_payer)
         if available >= required:
-            tally.fire(timer, required)
+            tally.fire(timer, required, available=available)
         elif tally.can_remove:
             tally.reached.append(PhaseRule.INSOLVENT_AT_TURN)
             tally.destroy(timer, required, available)
@@ -106,14 +101,13 @@ def _fire(tally: Tally, candidates: Sequence[Timer]) -> tuple[int, list[Timer]]:
     return attempted, unpaid
 
 
-def _would_fit(tally: Tally, held: Sequence[Timer]) -> bool:
-    """Say whether a timer that was held back would fit by itself."""
-    room = tally.config.lane_budget - tally.lane_cycles
-    return any(timer.gas_limit <= room for timer in held)
-
-
 def _report(tally: Tally, held: Sequence[Timer], over_cap: Sequence[Timer]) -> None:
-    first = newly_due(tally, held, DeferralReason.LANE_FULL) + newly_due(tally, over_cap, DeferralReason.OVER_CAP)
+    first = newly_due(tally, held, DeferralReason.LANE_FULL)
+    room = 0 if tally.config.execution_lane_paused else tally.config.lane_budget - tally.lane_cycles
+    # The first of all does not fit; of the timers behind it, only the newly due are at hand here.
+    if any(timer.gas_limit <= room for timer, _ in first):
+        tally.reached.append(PhaseRule.FIRST_BLOCKS_REST)
+    first += newly_due(tally, over_cap, DeferralReason.OVER_CAP)
     # Two lists, each latest first: events go into receipts in waiting order.
     first.sort(key=_place)
     counts = ((DeferralReason.LANE_FULL, len(held)), (DeferralReason.OVER_CAP, len(over_cap)))

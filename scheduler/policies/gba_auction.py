@@ -321,12 +321,13 @@ class GbaAuctionInBlock(PolicyInBlock):
         timer, tip = contender.timer, contender.tip
         required = self._required(timer, tip)
         # Asked anew: an earlier fire of this block may have spent it.
-        if self.block.ledger.balance(timer.fee_payer) < required:
+        available = self.block.ledger.balance(timer.fee_payer)
+        if available < required:
             waiting.reasons[timer.timer_id] = DeferralReason.FUNDS
             tally.reached.append(AuctionRule.FUNDS_SPENT)
             return False
         reverted = tally.reverted
-        used = tally.fire(timer, required, tip)
+        used = tally.fire(timer, required, tip, available=available)
         lateness = self.block.moment.now - timer.due
         waiting.fired[timer.timer_id] = timer.actor, ActorTally(1, int(tally.reverted == reverted), tip, lateness, used)
         return True
