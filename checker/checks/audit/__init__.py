@@ -6,7 +6,6 @@ a mistake would have to be made twice. Shared are only the tables of quantiles.
 
 `plan` is the plan as plain data, `draws` the run's chance, `steps` what each fault has to do and when, `conditions`
 what becomes of a message, `traffic` follows every message, `machines` power, pauses, work, clocks and disks, `clients`
-what is handed in; `following` follows all of it and `audit` is the check. The `specimens` alone import what they judge:
-they try the instruments of the test bed on examples of their own, because a log does not show what a fault makes of
-bytes, and few runs have a fault in all its forms.
+what is handed in; `following` follows all of it and `audit` is the check. A log does not show the bytes that a disk
+fault changes, and few runs have a fault in all its forms: property tests of the test bed see these (tests/properties).
 """

@@ -4,7 +4,6 @@ The other checks believe the test bed: that a cut was a cut, a crash a crash and
 """
 
 from checker.checks.audit.following import FollowedRun
-from checker.checks.audit.specimens import find_faults
 from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.results import CheckResult
@@ -23,7 +22,6 @@ class Audit(Check):
         super().__init__(run)
         plan = run.test_bed
         is_asked = plan is not None and plan.is_whole
-        self._seed = 0 if plan is None else plan.seed
         self._followed = FollowedRun(plan, self.tally.fail) if plan is not None and is_asked else None
 
     @property
@@ -39,8 +37,5 @@ class Audit(Check):
         """Return the result."""
         assert self._followed is not None, "a check that is not asked has no end"
         done = self._followed.finish()
-        # Behind the run's own: what went wrong there is what a reader asks about.
-        for fault in find_faults(self._seed):
-            self.tally.fail(f"tried on a specimen, an instrument is wrong: {fault}")
         self.tally.compared += done.compared
         return self.tally.result(done.told)

@@ -3,9 +3,7 @@
 import msgspec
 import pytest
 
-from checker.checks.audit import rehearsal_specimens
 from checker.checks.audit.plan import TestBedPlan
-from checker.checks.audit.rehearsal_specimens import PLAN, rehearse
 from cluster.runtime.cluster import Cluster
 from cluster.scenario.load import load_scenario
 from cluster.verdict import facts
@@ -13,11 +11,13 @@ from faults.events import TransactionSubmitted
 from faults.kinds.base import EVERYTHING
 from faults.kinds.registry import FAULTS
 from network.events import Delivered, Dropped, Event
+from tests.support import injector_self_test
 from tests.support.audited import follow
+from tests.support.injector_self_test import PLAN, find_deviations
 
 KINDS = {kind.__struct_config__.tag: kind for kind in FAULTS.kinds()}
-REHEARSED = dict.fromkeys(fault.__struct_config__.tag for fault in PLAN.values())
-PAIRS = [(name, part) for name in REHEARSED for part in KINDS[name].reaches if name != "pause"]
+PLANNED = dict.fromkeys(fault.__struct_config__.tag for fault in PLAN.values())
+PAIRS = [(name, part) for name in PLANNED for part in KINDS[name].reaches if name != "pause"]
 """Kinds and what they reach. A pause that nobody expects contradicts nothing."""
 
 WINDOW = "start_ms=300, stop_ms=2_500"
@@ -29,7 +29,7 @@ OF_VALIDATORS = {
     "disk-full": f"validator=1, {WINDOW}",
     "byzantine": f'validator=1, behaviour="amnesia", every_ms=900, {WINDOW}',
 }
-"""Kinds that have no meaning on the stage of a rehearsal, with their keys."""
+"""Kinds that have no meaning without a validator, with their keys."""
 
 SHORT = ("run.until_height=6", "run.time_limit_ms=20_000")
 CRASH = 'crash={kind="crash", validator=1, at_ms=1_234, restart_ms=2_500}'
@@ -46,7 +46,7 @@ def foreign(monkeypatch):
             told = {name: reaches[fault["kind"]] for name, fault in strange.items()}
             return TestBedPlan(**{**given, "faults": {**faults, **others}, "reaches": told})
 
-        for module in (rehearsal_specimens, facts):
+        for module in (injector_self_test, facts):
             monkeypatch.setattr(module, "TestBedPlan", plan_with)
 
     return estrange
@@ -78,11 +78,11 @@ def followed(faults, change=unchanged, *settings):
 class TestReaches:
     """Each kind of this package, audited as if it were a plug-in's, by the parts that it says it reaches."""
 
-    @pytest.mark.parametrize("name", REHEARSED)
+    @pytest.mark.parametrize("name", PLANNED)
     def test_a_kind_touches_no_more_than_it_says(self, name, foreign):
         foreign({name: KINDS[name].reaches})
 
-        assert [fault for seed in range(0, 25, 5) for fault in rehearse(seed)] == []
+        assert [found for seed in range(0, 25, 5) for found in find_deviations(seed)] == []
 
     @pytest.mark.parametrize("name", OF_VALIDATORS)
     def test_nor_does_a_kind_that_needs_a_validator(self, name, foreign):
@@ -96,12 +96,12 @@ class TestReaches:
     def test_a_kind_that_says_too_little_is_found(self, name, part, foreign):
         foreign({name: [each for each in KINDS[name].reaches if each != part]})
 
-        assert any(fault for seed in range(0, 25, 5) for fault in rehearse(seed))
+        assert any(find_deviations(seed) for seed in range(0, 25, 5))
 
     def test_a_plan_of_nothing_but_foreign_kinds_is_audited(self, foreign):
-        foreign(dict.fromkeys(REHEARSED, EVERYTHING))
+        foreign(dict.fromkeys(PLANNED, EVERYTHING))
 
-        assert list(rehearse(0)) == []
+        assert find_deviations(0) == []
 
 
 class TestTheRest:

@@ -183,10 +183,15 @@ def test_a_silent_leader_holds_back_its_block_and_its_vote_for_it_alone():
     assert len(tampered(adversary, adversary.votes.notarize(others))) == 1
 
 
-def test_a_stale_vote_stands_in_the_place_of_the_new_one():
-    adversary = adversary_with("stale-votes")
+@pytest.mark.parametrize(("every", "views"), [(1, [1, 1, 2, 3, 4]), (2, [1, 2, 2, 4, 4])])
+def test_a_stale_vote_stands_in_the_place_of_the_new_one(every, views):
+    """Each stale vote counts once a receiver."""
+    adversary = adversary_with("stale-votes", every=every)
+    said = [tampered(adversary, adversary.votes.nullify(view)) for view in range(1, 6)]
 
-    assert [tampered(adversary, adversary.votes.nullify(view))[0][1].view for view in (3, 4, 5)] == [3, 3, 4]
+    assert [[vote.view for _, vote in each] for each in said] == [[view] for view in views]
+    stale = sum(view != told for told, view in enumerate(views, start=1))
+    assert adversary.count("it") == stale * len(OTHERS)
 
 
 @pytest.mark.parametrize("what", forms_of(SIMPLEX.name, "mutate-votes"))
@@ -203,10 +208,13 @@ def test_a_mutated_vote_differs_in_one_thing_and_is_signed(what):
 
 
 def test_old_messages_go_along_with_a_vote():
+    """The new vote leaves first; each old vote that goes along counts once a receiver."""
     adversary = adversary_with("replay")
-    tampered(adversary, adversary.votes.nullify(1))
+    said = [[vote.view for _, vote in tampered(adversary, adversary.votes.nullify(view))] for view in range(1, 6)]
 
-    assert len(tampered(adversary, adversary.votes.nullify(2))) > 1
+    assert [views[0] for views in said] == [1, 2, 3, 4, 5]
+    assert all(view < views[0] for views in said for view in views[1:])
+    assert 0 < sum(len(views) - 1 for views in said) * len(OTHERS) == adversary.count("it")
 
 
 @pytest.mark.parametrize(

@@ -16,30 +16,6 @@ def sync(disk):
     disk.finish_sync(disk.begin_sync())
 
 
-def test_a_crash_loses_exactly_what_no_finished_sync_covered():
-    """Bytes synced stay, bytes appended after the sync began go."""
-    disk = SimulatedDisk()
-    disk.append("journal", b"kept")
-    point = disk.begin_sync()
-    disk.append("journal", b"late")
-    disk.finish_sync(point)
-
-    assert disk.lose_unsynced() == 4
-    assert disk.read("journal") == b"kept"
-    assert disk.is_synced
-
-
-def test_a_sync_that_was_under_way_at_the_crash_saves_nothing():
-    """Only a finished sync counts."""
-    disk = SimulatedDisk()
-    disk.append("journal", b"gone")
-    disk.begin_sync()
-
-    disk.lose_unsynced()
-
-    assert disk.read("journal") == b""
-
-
 def test_a_revoked_handle_writes_nothing_and_refuses_to_read():
     """Writes of a dying validator have no effect."""
     disk = SimulatedDisk()
@@ -56,18 +32,6 @@ def test_a_revoked_handle_writes_nothing_and_refuses_to_read():
     assert not disk.is_synced
     with pytest.raises(DiskRevokedError):
         handle.read("journal")
-
-
-def test_an_overwrite_and_a_truncate_are_durable_when_they_return():
-    """Repair at a start needs no sync."""
-    disk = SimulatedDisk()
-    disk.append("journal-a", b"damaged and torn")
-    disk.overwrite("journal-a", 0, b"mended!")
-    disk.truncate("journal-a", 7)
-
-    assert disk.lose_unsynced() == 0
-    assert disk.read("journal-a") == b"mended!"
-    assert (disk.size("journal-a"), disk.synced_bytes("journal-a")) == (7, 7)
 
 
 class TestBarrier:

@@ -51,35 +51,7 @@ def disk_with(condition, seed=0, **files):
     return disk
 
 
-def differing_bits(first, second):
-    return sum((one ^ other).bit_count() for one, other in zip(first, second, strict=True))
-
-
 class TestBitRot:
-    def test_one_bit_of_a_sector_is_flipped_and_stays_so(self):
-        """Also after the fault is over; what was written is still known to the disk itself."""
-        data = bytes(range(256)) * 8
-        disk = disk_with(BitFlip(ALWAYS), blocks=data)
-
-        read = disk.read("blocks")
-        assert disk.read("blocks") == read
-        disk.medium.lift("bad")
-
-        assert differing_bits(read, data) == 4
-        assert disk.read("blocks") == read
-        assert disk.pristine().read("blocks") == data
-        assert disk.medium.touched("bad") == 4
-
-    def test_overwriting_heals_what_it_covers(self):
-        """A repaired place reads as written."""
-        data = bytes(1_024)
-        disk = disk_with(BitFlip(ALWAYS), blocks=data)
-        disk.read("blocks")
-        disk.medium.lift("bad")
-        disk.overwrite("blocks", 0, bytes(512))
-
-        assert differing_bits(disk.read("blocks"), data) == 1
-
     def test_only_named_files_are_hit(self):
         """`files` names groups."""
         disk = disk_with(BitFlip(ALWAYS, ("blocks",)), blocks=b"x" * 9)
@@ -216,32 +188,6 @@ class TestErrors:
         assert disk.read("blocks") == b"12345678ab"
         disk.medium.lift("bad")
         assert disk.append("blocks", b"more") == 10
-
-
-class TestTornWrites:
-    def test_a_crash_leaves_parts_of_what_was_not_synced(self):
-        """Prefixes and subsets of sectors, and never anything else."""
-        tail = bytes(range(1, 251)) * 10
-        kinds = set()
-        for seed in range(20):
-            disk = disk_with(TornWrite(), seed=seed, blocks=b"synced")
-            disk.append("blocks", tail)
-            disk.lose_unsynced()
-            kept = disk.read("blocks")
-            assert kept.startswith(b"synced")
-            assert all(byte in {0, expected} for byte, expected in zip(kept[6:], tail, strict=False))
-            kinds.add("prefix" if tail.startswith(kept[6:]) else "subset")
-        assert kinds == {"prefix", "subset"}
-
-    def test_what_is_left_is_durable(self):
-        """A second crash takes nothing more."""
-        disk = disk_with(TornWrite(), seed=3)
-        disk.append("blocks", bytes(5_000))
-        disk.lose_unsynced()
-        size = disk.size("blocks")
-
-        assert disk.lose_unsynced() == 0
-        assert disk.size("blocks") == size
 
 
 def test_a_wiped_disk_is_empty_and_sound():

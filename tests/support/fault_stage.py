@@ -1,6 +1,6 @@
-"""A stage for rehearsals: machines with ports, clocks and disks of their own, which act to no purpose but to be hit.
+"""Machines with ports, clocks and disks, without validators, for the self-test of the fault injector.
 
-They are hosted as a cluster hosts its own (docs/design.md, Restart), and the trace has everything that happens to them.
+The stage hosts them as a cluster hosts its own (docs/design.md, Restart), and the trace has all that happens to them.
 """
 
 from collections.abc import Callable, Sequence
@@ -52,7 +52,7 @@ class StageMachine:
 
 
 class Stage:
-    """The machines of a rehearsal; what faults ask of it is `faults.injection.power.Power`.
+    """The machines of a self-test; it is the `faults.injection.power.Power` of the injector.
 
     Args:
         votes: Kinds of messages that begin to leave behind the boundary `after-send`.
@@ -67,7 +67,7 @@ class Stage:
         self.machines: Final = [StageMachine(node, SimulatedDisk(node, chance)) for node in range(nodes)]
 
     async def host_all(self) -> None:
-        """Be the home of all machines until the rehearsal is over."""
+        """Host all machines until the run ends."""
         async with trio.open_nursery() as nursery:
             for machine in self.machines:
                 self._switch_on(machine)
