@@ -4,8 +4,9 @@
 [--jobs N]` exits 0 only if every run ended well. The parts are `scenarios`; `modes`, the runs of
 `tests.support.replica_modes` with an observer of each mode; `policies`, every scenario that loads under `bias-auction`
 and `aptos`, at seed 0; `pairs`, one policy after another inside a reorg, every pair that may be; `engines`, every
-scenario on each engine; `documents`, every command of the tutorial and of README; `reorgs`; `properties`, the property
-tests with ten times the examples, other ones each time; `hardening`, hostile files and records against every command
+scenario on each engine; `documents`, every command of the tutorial and of README; `reorgs`; `marked`, the tests
+that are marked `soak`, which `make test` leaves out; `properties`, the property tests with ten times the examples,
+other ones each time; `hardening`, hostile files and records against every command
 (tests/hardening), other ones each time unless a seed is given; `swarm`.
 """
 
@@ -40,6 +41,7 @@ PARTS = (
     "engines",
     "documents",
     "reorgs",
+    "marked",
     "properties",
     "hardening",
     "swarm",
@@ -161,12 +163,16 @@ def run_reorgs(depths: str, timebase: str) -> tuple[bool, str]:
     return done.returncode == 0, f"reorgs, {setting}: {lines[-1]}"
 
 
-def run_properties(jobs: int) -> tuple[bool, str]:
-    """Run the property tests on examples of this hour; return whether all hold, and what pytest says."""
+PYTEST = {"marked": ("-m", "soak"), "properties": ("-m", "hypothesis", f"--hypothesis-profile={SOAK}")}
+"""The parts that are tests: which, and under which profile. Properties are drawn from examples of this hour."""
+
+
+def run_tests(part: str, jobs: int) -> tuple[bool, str]:
+    """Run a part that is tests; return whether all hold, and what pytest says."""
     # Its output is shown as it comes: a find states the @example to write down.
-    command = [sys.executable, "-m", "pytest", "-n", str(jobs), "-m", "hypothesis", f"--hypothesis-profile={SOAK}"]
+    command = [sys.executable, "-m", "pytest", "-n", str(jobs), "--dist", "worksteal", *PYTEST[part]]
     code = subprocess.run(command, cwd=PROJECT_ROOT, check=False).returncode
-    return code == 0, f"properties: pytest ended with {code}"
+    return code == 0, f"{part}: pytest ended with {code}"
 
 
 def run_hardening(count: int, seed: int, jobs: int) -> Iterator[tuple[bool, str]]:
@@ -212,8 +218,8 @@ def main(arguments: Sequence[str]) -> int:
             for is_equal, line in pool.map(run_reorgs, [options.depths] * 2, ["slot", "height"]):
                 failed += not is_equal
                 print(line, flush=True)
-    if "properties" in options.parts:
-        holds, line = run_properties(options.jobs)
+    for part in filter(options.parts.__contains__, PYTEST):
+        holds, line = run_tests(part, options.jobs)
         failed += not holds
         print(line, flush=True)
     if "hardening" in options.parts:
