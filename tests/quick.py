@@ -51,7 +51,18 @@ def main() -> int:
     options = parser.parse_args()
     chosen = choose_tests(changed_files(options.since))
     print(f"{' '.join(chosen)}\n{LEFT_OUT}", flush=True)
-    command = [sys.executable, "-m", "pytest", "-n", "logical", "--dist", "worksteal", "-m", "not long and not soak", *chosen]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-n",
+        "logical",
+        "--dist",
+        "worksteal",
+        "-m",
+        "not long and not soak",
+        *chosen,
+    ]
     return subprocess.run(command, cwd=PROJECT_ROOT, check=False).returncode
 
 

@@ -13,7 +13,9 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import Final
 
 from checker.coverage.registry import CELLS
+from cluster.campaign.results_db import SeedResult
 from cluster.campaign.tasks import run_task
+from cluster.verdict.result import PipelineResult
 from scheduler import SWARM, UNPROMISED
 from scheduler.rules import RefusalCell
 from tests.frozen import FROZEN_FILE, read_frozen, seed_of, task_of
@@ -36,10 +38,14 @@ def read_witnesses() -> dict[str, str]:
     return found
 
 
-def cells_of_run(name: str) -> frozenset[str]:
-    """Return the cells that a run reaches."""
-    result = run_task(task_of(name, seed_of(name, read_frozen())))
+def cells_of(result: SeedResult | PipelineResult) -> frozenset[str]:
+    """Return the cells that a run reached."""
     return frozenset(hit.cell for hit in result.rules if hit.cell in CELLS and hit.hits)
+
+
+def cells_of_run(name: str) -> frozenset[str]:
+    """Return the cells that the run of a name reaches."""
+    return cells_of(run_task(task_of(name, seed_of(name, read_frozen()))))
 
 
 def lacking(witnesses: Mapping[str, str]) -> list[str]:

@@ -1,19 +1,20 @@
 """Digests that no change of layout, words or seams may move, and what produces them again.
 
-`digests.json` holds the digest and what failed of every shipped scenario (small size, seed 0), of the first swarm
-seeds, and of a run that kills each mutant: the first of a campaign, or a quicker one. `python -m tests.frozen
-[NAME ...]` compares.
+`digests.json` holds the digest and what failed of every shipped scenario (small size, seed 0) and of the first swarm
+seeds. Of each mutant it holds a check and a seed that kill it: the first of a campaign, or a quicker one.
+`python -m tests.frozen [NAME ...]` compares.
 """
 
 import json
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from checker.mutants import CATALOGUE
+from checker.mutants import CATALOGUE, Mutant
 from cluster.campaign.mutants import campaign_scenario, needs_repeat
 from cluster.campaign.scan.runs import small_settings
 from cluster.campaign.tasks import Task, run_task
 from cluster.scenario.load import encode_scenario, load_scenario, scenario_paths
+from cluster.scenario.model import Scenario
 from cluster.swarm.generator import draw_scenario
 
 FROZEN_FILE: Final = Path(__file__).with_name("digests.json")
@@ -29,10 +30,24 @@ class Frozen(NamedTuple):
     failed: str
     seed: int = 0
 
+    def __str__(self) -> str:
+        return f"{self.digest[:16]} {self.verdict}{f' ({self.failed})' if self.failed else ''} seed {self.seed}"
 
-def read_frozen() -> dict[str, Frozen]:
+
+class Killed(NamedTuple):
+    """A seed, and the first failed check of those that the mutant names; empty where it survives."""
+
+    check: str
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{f'killed by {self.check}' if self.check else 'survives'} seed {self.seed}"
+
+
+def read_frozen() -> dict[str, Frozen | Killed]:
     """Return the frozen runs by name: a scenario's, `swarm-SEED`, or `mutant-NAME`."""
-    return {name: Frozen(*row) for name, row in json.loads(FROZEN_FILE.read_text()).items()}
+    rows = json.loads(FROZEN_FILE.read_text())
+    return {name: (Killed if name.startswith("mutant-") else Frozen)(*row) for name, row in rows.items()}
 
 
 def names_of_all() -> list[str]:
@@ -41,23 +56,36 @@ def names_of_all() -> list[str]:
     return [*scenarios, *(f"swarm-{seed}" for seed in SWARM_SEEDS), *(f"mutant-{name}" for name in CATALOGUE)]
 
 
-def task_of(name: str, seed: int) -> Task:
-    """Return the run of a name; a mutant's is that of its campaign for the seed."""
+def scenario_of(name: str, seed: int) -> Scenario:
+    """Return the scenario of a name; a mutant's is that of its campaign for the seed."""
     if name.startswith("swarm-"):
-        return Task(encode_scenario(draw_scenario(seed)), seed)
-    if name.startswith("mutant-"):
-        mutant = CATALOGUE[name.removeprefix("mutant-")]
-        return Task(encode_scenario(campaign_scenario(mutant, seed)), seed, is_thorough=needs_repeat(mutant))
-    return Task(encode_scenario(load_scenario(name, small_settings(name))), seed)
+        return draw_scenario(seed)
+    if mutant := mutant_of(name):
+        return campaign_scenario(mutant, seed)
+    return load_scenario(name, small_settings(name))
 
 
-def measure(name: str, seed: int) -> Frozen:
+def mutant_of(name: str) -> Mutant | None:
+    """Return the mutant of `mutant-NAME`; None for other runs."""
+    return CATALOGUE[name.removeprefix("mutant-")] if name.startswith("mutant-") else None
+
+
+def task_of(name: str, seed: int) -> Task:
+    """Return the run of a name."""
+    mutant = mutant_of(name)
+    is_thorough = mutant is not None and needs_repeat(mutant)
+    return Task(encode_scenario(scenario_of(name, seed)), seed, is_thorough=is_thorough)
+
+
+def measure(name: str, seed: int) -> Frozen | Killed:
     """Return how a run ends now."""
     result = run_task(task_of(name, seed))
+    if mutant := mutant_of(name):
+        return Killed(next((check for check in result.failed.split() if check in mutant.kills), ""), seed)
     return Frozen(result.digest, result.verdict, result.failed, seed)
 
 
-def seed_of(name: str, frozen: dict[str, Frozen]) -> int:
+def seed_of(name: str, frozen: dict[str, Frozen | Killed]) -> int:
     """Return the seed that a name is run with: the swarm's own, the one that killed a mutant, 0 for a scenario."""
     if name.startswith("swarm-"):
         return int(name.removeprefix("swarm-"))

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 
 from faults.nearest import did_you_mean
-from tests.frozen import FROZEN_FILE, Frozen, measure, names_of_all, read_frozen, seed_of
+from tests.frozen import FROZEN_FILE, Frozen, Killed, measure, names_of_all, read_frozen, seed_of
 
 
 def main() -> int:
@@ -44,7 +44,7 @@ def main() -> int:
     return 1 if differing and not options.write else 0
 
 
-def compare(pool: ProcessPoolExecutor, names: Sequence[str], frozen: dict[str, Frozen]) -> int:
+def compare(pool: ProcessPoolExecutor, names: Sequence[str], frozen: dict[str, Frozen | Killed]) -> int:
     """Print how each run ends, put it among the frozen ones, and return how many differ or are refused."""
     differing = 0
     seeds = [seed_of(name, frozen) for name in names]
@@ -54,24 +54,19 @@ def compare(pool: ProcessPoolExecutor, names: Sequence[str], frozen: dict[str, F
         if isinstance(now, str):
             print(f"REFUSED {name} {now}", flush=True)
             continue
-        print(f"{'same   ' if now == before else 'DIFFERS'} {name} {describe(now)}", flush=True)
+        print(f"{'same   ' if now == before else 'DIFFERS'} {name} {now}", flush=True)
         if now != before and before is not None:
-            print(f"     was {name} {describe(before)}", flush=True)
+            print(f"     was {name} {before}", flush=True)
         frozen[name] = now
     return differing
 
 
-def attempt(name: str, seed: int) -> Frozen | str:
+def attempt(name: str, seed: int) -> Frozen | Killed | str:
     """Return how a run ends, or why there is none: an error that cannot be pickled would break the pool."""
     try:
         return measure(name, seed)
     except Exception as error:  # noqa: BLE001 - whatever it is, the others are still to be run
         return f"{type(error).__name__}: {error}"
-
-
-def describe(run: Frozen) -> str:
-    """Return a run in one line."""
-    return f"{run.digest[:16]} {run.verdict}{f' ({run.failed})' if run.failed else ''} seed {run.seed}"
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from cluster.campaign.mutants import campaign_task
 from cluster.campaign.tasks import Task
 from cluster.scenario.load import encode_scenario, load_scenario
 from tests.frozen import read_frozen
+from tests.support.keystones import rest_in_soak
 
 SAMPLE = (
     "tie-break-by-identifier",
@@ -50,7 +51,7 @@ def test_an_explanation_names_what_the_catalogue_says(name):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", KILLED_BY_SWARM)
+@pytest.mark.parametrize("name", rest_in_soak(KILLED_BY_SWARM, KILLED_BY_SWARM[:1]))
 def test_the_run_that_killed_a_mutant_is_explained(name):
     seed = read_frozen()[f"mutant-{name}"].seed
 

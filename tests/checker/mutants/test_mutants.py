@@ -17,6 +17,7 @@ from cluster.swarm.generator import draw_scenario
 from scheduler.policies import fifo
 from tests.frozen import measure, read_frozen
 from tests.support.cluster_runs import result_of
+from tests.support.keystones import rest_in_soak
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
@@ -184,21 +185,6 @@ def test_every_check_is_named_first_by_a_mutant():
     assert [name for name in ALWAYS if name not in first] == []
 
 
-VARYING = ("order-of-a-set", "wall-clock-in-a-block")
-"""Mutants whose mistake is that no two runs are the same."""
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", CATALOGUE)
-def test_a_mutant_is_killed_as_in_the_frozen_campaign(name):
-    """The run that killed it, once more: the same digest, the same failed checks."""
-    frozen = read_frozen()[f"mutant-{name}"]
-
-    now = measure(f"mutant-{name}", frozen.seed)
-
-    assert now._replace(digest=frozen.digest if name in VARYING else now.digest) == frozen
-
-
 SHORT = ("run.until_height=5", "run.time_limit_ms=40_000")
 LANE = (
     'chain.policy="eip1559"',
@@ -231,6 +217,43 @@ def test_a_mutant_is_found_by_its_check_before_all_others(name):
 
     assert [each.name for each in result.checks if each.status != "passed"][:1] == [check]
     assert CATALOGUE[name].kills[0] == check
+
+
+FROZEN = read_frozen()
+BY_SHORT_RUNS = (*KILLED.values(), *(check for check, _, _ in FIRST.values()))
+"""Checks that fail in the short runs above."""
+
+
+def chosen():
+    """Return mutants whose campaigns show a check, a cause or an area that no short run above shows, in their order."""
+    shown = {*BY_SHORT_RUNS}
+    for each in MUTANTS:
+        shows = {FROZEN[f"mutant-{each.name}"].check, each.cause, each.area}
+        if not shows <= shown:
+            shown |= shows
+            yield each.name
+
+
+CHOSEN = [*chosen()]
+
+
+def test_the_chosen_mutants_are_few_and_of_each_check_cause_and_area():
+    campaigns = [CATALOGUE[name] for name in CHOSEN]
+    tried = {*BY_SHORT_RUNS, *(FROZEN[f"mutant-{name}"].check for name in CHOSEN)}
+
+    assert len(CHOSEN) <= 40
+    assert [each.name for each in MUTANTS if FROZEN[f"mutant-{each.name}"].check not in tried] == []
+    assert {each.cause for each in campaigns} == {each.cause for each in MUTANTS}
+    assert {each.area for each in campaigns} == {each.area for each in MUTANTS}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", rest_in_soak(CATALOGUE, CHOSEN))
+def test_a_mutant_is_killed_as_in_the_frozen_campaign(name):
+    """The run that killed it, once more: the same check of those that it names is the first that fails."""
+    row = f"mutant-{name}"
+
+    assert measure(row, FROZEN[row].seed) == FROZEN[row]
 
 
 def test_a_mutant_stands_in_the_recorded_scenario_alone():
