@@ -3,13 +3,13 @@
 import pytest
 
 from cluster.swarm.combinations import TINY_LIMITS
-from cluster.swarm.generator import draw_scenario
 from cluster.swarm.life import AGENT_CYCLES, FEED_AGENT_CYCLES
 from cluster.workloads.edges.queue import QUEUE_CASES
+from tests.support.drawn import Drawn, draw_once
 
-LANE = [draw_scenario(seed, ["chain.policy=eip1559"]) for seed in range(120)]
-BIAS = [draw_scenario(seed, ["chain.policy=bias-auction"]) for seed in range(40)]
-GBA = [draw_scenario(seed, ["chain.policy=gba-auction"]) for seed in range(60)]
+LANE = Drawn(range(120), "chain.policy=eip1559")
+BIAS = Drawn(range(40), "chain.policy=bias-auction")
+GBA = Drawn(range(60), "chain.policy=gba-auction")
 NAMES = (
     "forced-timers",
     "extreme-gas-limits",
@@ -67,14 +67,14 @@ def test_some_heartbeats_have_just_the_cycles_of_a_beat_or_one_less():
 
 
 def test_a_seed_with_a_script_has_no_combination():
-    scripted = [drawn for drawn in map(draw_scenario, range(120)) if "after the prefix" in drawn.title]
+    scripted = [drawn for drawn in Drawn(range(120)) if "after the prefix" in drawn.title]
 
     assert scripted
     assert [scenario.title for scenario in scripted if {*NAMES} & {*scenario.workload}] == []
 
 
 def test_some_entries_of_a_queue_run_out_of_gas_at_a_cell():
-    drawn = [draw_scenario(seed, ["chain.policy=aptos"]) for seed in range(120)]
+    drawn = Drawn(range(120), "chain.policy=aptos")
     short = having(drawn, "insufficient-gas")
 
     assert 15 <= len(short) <= 45
@@ -84,7 +84,7 @@ def test_some_entries_of_a_queue_run_out_of_gas_at_a_cell():
 
 
 def test_most_queues_refuse_calls_of_every_kind():
-    drawn = [draw_scenario(seed, ["chain.policy=aptos"]) for seed in range(60)]
+    drawn = Drawn(range(60), "chain.policy=aptos")
     edges = [scenario.workload["queue-refusals"] for scenario in having(drawn, "queue-refusals")]
 
     assert len(edges) > 25
@@ -118,7 +118,7 @@ def test_beggars_bid_what_they_have_or_lack_a_unit():
 
 
 def test_other_beggars_can_pay_for_cycles_and_not_for_cells():
-    drawn = [draw_scenario(seed, ["chain.policy=fifo"]) for seed in range(120)]
+    drawn = Drawn(range(120), "chain.policy=fifo")
     beggars = [(each.workload["underfunded"], each.chain) for each in having(drawn, "underfunded")]
 
     assert len(beggars) > 20
@@ -149,7 +149,7 @@ def test_under_each_policy_with_agents_some_read_a_price_feed(drawn):
 
 
 def test_without_agents_no_feed_is_read():
-    drawn = [draw_scenario(seed, [f"chain.policy={policy}"]) for policy in ("fifo", "aptos") for seed in range(40)]
+    drawn = [draw_once(seed, f"chain.policy={policy}") for policy in ("fifo", "aptos") for seed in range(40)]
 
     assert [scenario.title for scenario in drawn if any(feed for _, feed in agents_of(scenario))] == []
     assert having(drawn, "foreign-reads") == []

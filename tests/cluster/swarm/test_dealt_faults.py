@@ -6,15 +6,15 @@ import pytest
 from cluster.swarm.byzantine import draw_byzantine
 from cluster.swarm.engines.registry import DRAWN_ENGINES, draw_engine_hand
 from cluster.swarm.fault_sequences import draw_fault_sequence
-from cluster.swarm.generator import draw_scenario
 from cluster.swarm.variations import VARIED
 from faults import check_plan, kind_of
 from faults.byzantine.catalogue import behaviours_of
 from faults.kinds.registry import FAULTS, decode_fault
 from network.draw import Draw
+from tests.support.drawn import Drawn
 
 ENGINES = tuple(DRAWN_ENGINES.values())
-DRAWN = [draw_scenario(seed) for seed in range(640)]
+DRAWN = Drawn(range(640))
 
 NOT_VARIED = {
     "blackout.regions": "names validators in another way",

@@ -4,29 +4,32 @@ import pytest
 
 from checker.coverage.events import DiskCells
 from cluster.runtime.cluster import Cluster, RunHooks
-from cluster.swarm.generator import draw_scenario
 from cluster.swarm.pace import sooner
 from faults.kinds.disk import DiskFull, IoErrorFault
 from faults.kinds.drawing import FAULTS_UNTIL_MS
 from network.events import Event
+from tests.support.drawn import Drawn, draw_once
 from validators.events import Halted
 
 SEEDS = range(40)
-DRAWN = [draw_scenario(seed) for seed in SEEDS]
-REFUSALS = [scenario.faults["disk-refusals"] for scenario in DRAWN if "disk-refusals" in scenario.faults]
+DRAWN = Drawn(SEEDS)
+
+
+def refusals():
+    return [scenario.faults["disk-refusals"] for scenario in DRAWN if "disk-refusals" in scenario.faults]
 
 
 def test_one_seed_in_four_has_a_disk_that_refuses():
-    assert len(REFUSALS) >= len(SEEDS) // 4
+    assert len(refusals()) >= len(SEEDS) // 4
 
 
 def test_every_operation_is_refused_on_the_files_that_it_is_about():
-    errors = [fault for fault in REFUSALS if isinstance(fault, IoErrorFault)]
+    errors = [fault for fault in refusals() if isinstance(fault, IoErrorFault)]
 
     assert {name for fault in errors if fault.write_ppm for name in fault.files} == {"operations", "blocks", "journal"}
     assert {fault.files[0] for fault in errors if fault.read_ppm} >= {"operations", "blocks"}
     assert any(fault.sync_ppm for fault in errors)
-    assert any(isinstance(fault, DiskFull) for fault in REFUSALS)
+    assert any(isinstance(fault, DiskFull) for fault in refusals())
 
 
 def test_every_kind_of_write_is_refused_alone():
@@ -38,7 +41,7 @@ def test_every_kind_of_write_is_refused_alone():
 
 def test_the_finalized_log_is_refused_until_the_faults_end():
     """It is written only when a block is final."""
-    errors = [fault for fault in REFUSALS if isinstance(fault, IoErrorFault) and fault.write_ppm]
+    errors = [fault for fault in refusals() if isinstance(fault, IoErrorFault) and fault.write_ppm]
     ends_ms = {fault.stop_ms for fault in errors if fault.files == ("operations",)}
 
     assert ends_ms == {sooner({"stop_ms": FAULTS_UNTIL_MS})["stop_ms"]}
@@ -71,6 +74,6 @@ def test_a_start_is_refused_what_it_cuts_and_what_it_reads(seed, reason):
     """Each takes what stood on the disk before: a torn tail of blocks, and a snapshot that was joined from."""
     halts = []
     hooks = RunHooks(on_event=lambda event: halts.append(event.body) if isinstance(event.body, Halted) else None)
-    Cluster(draw_scenario(seed), seed, factories={}, hooks=hooks).run()
+    Cluster(draw_once(seed), seed, factories={}, hooks=hooks).run()
 
     assert f"disk: {reason}: input/output error" in [halt.reason for halt in halts]

@@ -4,10 +4,10 @@ import pytest
 
 from cluster.scenario.load import encode_scenario
 from cluster.swarm.engines.registry import DRAWN_ENGINES
-from cluster.swarm.generator import draw_scenario
 from cluster.swarm.prefixes.registry import draw_prefix
 from faults.byzantine.catalogue import behaviours_of
 from network.draw import Draw
+from tests.support.drawn import Drawn, draw_once
 from validators.consensus.registry import ENGINES
 
 SEEDS = range(120)
@@ -15,7 +15,7 @@ OTHERS = [name for name in ENGINES if name != "simplex"]
 
 
 def drawn_with(engine, seeds=SEEDS):
-    return [draw_scenario(seed, [f"consensus.engine={engine}"]) for seed in seeds]
+    return Drawn(seeds, f"consensus.engine={engine}")
 
 
 def faults_of(engine, key):
@@ -31,7 +31,7 @@ def test_every_engine_can_be_drawn():
 def test_any_forty_seeds_have_each_engine_at_its_share():
     """A mistake in one engine's code has so many seeds to show in, wherever a sweep begins."""
     for first in (0, 340, 1_960):
-        drawn = [draw_scenario(seed).consensus.engine for seed in range(first, first + 40)]
+        drawn = [draw_once(seed).consensus.engine for seed in range(first, first + 40)]
         assert {name: drawn.count(name) for name in ENGINES} == {"simplex": 18, "hotstuff": 12, "longest-chain": 10}
 
 
@@ -45,8 +45,8 @@ def test_a_stated_engine_is_that_of_every_seed(engine):
 
 def test_a_seed_that_draws_an_engine_is_as_if_it_were_stated():
     for seed in range(60):
-        drawn = draw_scenario(seed)
-        assert draw_scenario(seed, [f"consensus.engine={drawn.consensus.engine}"]) == drawn
+        drawn = draw_once(seed)
+        assert draw_once(seed, f"consensus.engine={drawn.consensus.engine}") == drawn
 
 
 @pytest.mark.parametrize("engine", OTHERS)

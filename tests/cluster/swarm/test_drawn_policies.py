@@ -3,13 +3,13 @@
 import msgspec
 import pytest
 
-from cluster.swarm.generator import draw_scenario
 from cluster.swarm.policies.aptos import fit_to_queue
 from cluster.swarm.policies.bias_auction import BIDS, fit_to_bias
 from cluster.swarm.policies.gba_auction import fit_to_auction
 from cluster.swarm.policies.registry import DECK, DRAWN_POLICIES
 from network.draw import Draw
 from scheduler import POLICIES
+from tests.support.drawn import Drawn, draw_once
 
 SEEDS = range(400)
 STORM = {
@@ -43,8 +43,8 @@ def chain_of(limit=2_000_000, **parameters):
 
 @pytest.mark.parametrize("name", DRAWN_POLICIES)
 def test_each_is_drawn_often_with_every_parameter_off_its_default(name):
-    chains = [chain for chain in (draw_scenario(seed).chain for seed in SEEDS) if chain.policy == name]
-    more = [draw_scenario(seed, [f"chain.policy={name}"]).chain for seed in range(60)]
+    chains = [chain for chain in (draw_once(seed).chain for seed in SEEDS) if chain.policy == name]
+    more = [draw_once(seed, f"chain.policy={name}").chain for seed in range(60)]
     defaults = msgspec.structs.asdict(POLICIES[name].config_type())
     stated = [each for chain in (*chains, *more) for each in chain.policy_parameters.items()]
     changed = {key for key, value in stated if msgspec.json.encode(defaults[key]) != msgspec.json.encode(value)}
@@ -55,14 +55,14 @@ def test_each_is_drawn_often_with_every_parameter_off_its_default(name):
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_stated_policy_is_that_of_every_seed(name):
-    drawn = [draw_scenario(seed, [f'chain.policy="{name}"']) for seed in range(30)]
+    drawn = Drawn(range(30), f'chain.policy="{name}"')
 
     assert {scenario.chain.policy for scenario in drawn} == {name}
     assert len({str(scenario.chain) for scenario in drawn}) == len(drawn)
 
 
 def test_few_seeds_of_a_policy_have_every_value_of_a_choice():
-    chains = [chain for chain in (draw_scenario(seed).chain for seed in range(200, 240)) if chain.policy == "aptos"]
+    chains = [chain for chain in (draw_once(seed).chain for seed in range(200, 240)) if chain.policy == "aptos"]
     choices = {
         key: {chain.policy_parameters[key] for chain in chains} for key in ("expiry", "position", "charge", "expiry_by")
     }
@@ -148,7 +148,7 @@ class TestUnderTheQueue:
         assert (storm["payer"], storm["unfunded_actors"]) == ("actor", 0)
 
     def test_most_queues_have_a_council_and_some_are_shut_down(self):
-        drawn = [draw_scenario(seed, ["chain.policy=aptos"]).workload for seed in range(60)]
+        drawn = [draw_once(seed, "chain.policy=aptos").workload for seed in range(60)]
         councils = [workload["governance"] for workload in drawn if "governance" in workload]
         told = [getattr(action, "action", "") for council in councils for action in council.actions]
 

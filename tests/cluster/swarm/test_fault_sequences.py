@@ -2,11 +2,11 @@
 
 from cluster.swarm.engines.simplex import DRAWN_SIMPLEX
 from cluster.swarm.fault_sequences import draw_fault_sequence, draw_own
-from cluster.swarm.generator import draw_scenario
 from faults import check_plan
 from faults.kinds.registry import decode_fault
 from network.draw import Draw
 from tests.support.cluster_runs import result_of
+from tests.support.drawn import draw_once
 
 SEEDS = range(300)
 SLOW_JOIN = (
@@ -74,7 +74,7 @@ def test_a_sequence_is_a_sound_plan_in_every_cluster():
 
 
 def test_a_sequence_is_over_before_the_run_is_judged():
-    faults = (fault for seed in SEEDS for fault in draw_scenario(seed).faults.values())
+    faults = (fault for seed in SEEDS for fault in draw_once(seed).faults.values())
 
     assert max(fault.span()[1] for fault in faults) <= 22_000
 

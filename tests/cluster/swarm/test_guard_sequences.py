@@ -10,11 +10,11 @@ from cluster.scenario.load import load_scenario
 from cluster.swarm.engines.longest_chain import DRAWN_LONGEST_CHAIN, LOTTERY_SLOT_MS
 from cluster.swarm.engines.simplex import DRAWN_SIMPLEX
 from cluster.swarm.fault_sequences import draw_fault_sequence
-from cluster.swarm.generator import draw_scenario
 from cluster.swarm.sequences.turns import joined_in_turn
 from faults.kinds.registry import decode_fault
 from network.draw import Draw
 from tests.support.cluster_runs import judge_in_process
+from tests.support.drawn import draw_once
 
 SEEDS = range(600)
 VALIDATORS = 4
@@ -113,6 +113,6 @@ def test_a_lottery_leads_some_longest_chains_and_leaves_slots_empty():
 
 
 def test_some_subscriptions_are_left_with_just_their_price():
-    drawn = [draw_scenario(seed).workload for seed in range(100)]
+    drawn = [draw_once(seed).workload for seed in range(100)]
 
     assert sum("exact-price" in workload for workload in drawn) >= 4

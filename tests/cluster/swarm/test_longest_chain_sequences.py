@@ -6,12 +6,12 @@ import pytest
 from checker.coverage.registry import CELLS
 from cluster.scenario.load import convert_scenario, load_scenario
 from cluster.swarm.engines.longest_chain import DRAWN_LONGEST_CHAIN as ENGINE
-from cluster.swarm.generator import draw_scenario
 from cluster.swarm.sequences.longest_chain import LATER_LONGEST_CHAIN_SEQUENCES, LONGEST_CHAIN_SEQUENCES
 from faults import check_plan
 from faults.kinds.registry import decode_fault
 from network.draw import Draw
 from tests.support.cluster_runs import judge_in_process
+from tests.support.drawn import draw_once
 
 VALIDATORS = 4
 STATED = ("consensus.engine=longest-chain",)
@@ -66,7 +66,7 @@ def test_runs_with_a_sequence_reach_what_it_is_drawn_for(name, cells):
 
 
 def test_the_sequences_have_their_turn_in_the_seeds_of_the_engine():
-    drawn = [draw_scenario(seed, STATED).faults for seed in range(60)]
+    drawn = [draw_once(seed, *STATED).faults for seed in range(60)]
 
     for name in ("early-slots", "isolated", "forged-heads", "first-branches"):
         assert sum(name in faults for faults in drawn) >= 2, name

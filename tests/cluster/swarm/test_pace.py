@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster.swarm.generator import draw_scenario
 from cluster.swarm.pace import KEPT_MS, TIMES, sooner
 from cluster.swarm.prefixes.registry import AFTER_PREFIX
 from faults.kinds.drawing import FAULTS_FROM_MS
+from tests.support.drawn import Drawn
 
 MOMENTS = st.integers(0, 24_000)
 
@@ -35,7 +35,7 @@ def test_just_behind_its_anchor_a_fault_keeps_its_time():
 
 
 def test_drawn_faults_are_over_in_twelve_seconds():
-    drawn = [scenario for scenario in map(draw_scenario, range(120)) if AFTER_PREFIX not in scenario.title]
+    drawn = [scenario for scenario in Drawn(range(120)) if AFTER_PREFIX not in scenario.title]
     ends = [
         getattr(fault, key) or 0
         for scenario in drawn

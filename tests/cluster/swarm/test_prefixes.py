@@ -10,7 +10,6 @@ from cluster.swarm.anchors import KINDS
 from cluster.swarm.engines.registry import DRAWN_ENGINES, draw_engine_hand
 from cluster.swarm.fault_sequences import draw_fault_sequence
 from cluster.swarm.faults import is_just_away
-from cluster.swarm.generator import draw_scenario
 from cluster.swarm.prefixes.registry import PREFIXES, draw_prefix, script_of
 from faults import kind_of
 from faults.anchors.anchor import Anchor
@@ -19,6 +18,7 @@ from faults.anchors.watch import AnchorWatch
 from faults.kinds.registry import decode_fault
 from network.draw import Draw
 from network.events import EventRouter
+from tests.support.drawn import draw_once
 
 SEEDS = range(120)
 
@@ -29,7 +29,7 @@ def anchored_in(scenario):
 
 def arrival_of(seed):
     """Return the moment at which the script of a seed arrives, None for a seed without one."""
-    draw, scenario = Draw(seed), draw_scenario(seed)
+    draw, scenario = Draw(seed), draw_once(seed)
     name = draw_prefix(draw, DRAWN_ENGINES[scenario.consensus.engine].without_prefixes)
     return msgspec.convert(PREFIXES[name](draw, scenario.cluster.validators).arrival, Anchor) if name else None
 
@@ -42,7 +42,7 @@ def first_seed_of(prefix):
 
     Other faults may be idle by chance.
     """
-    begun = (draw_scenario(seed) for seed in range(2_000) if draw_prefix(Draw(seed)) == prefix)
+    begun = (draw_once(seed) for seed in range(2_000) if draw_prefix(Draw(seed)) == prefix)
     return next(
         int(re.findall(r"\d+", scenario.title)[0])
         for scenario in begun
@@ -64,7 +64,7 @@ def test_one_seed_in_seven_begins_with_a_prefix_and_each_is_drawn():
 
 def test_seeds_without_a_prefix_keep_the_sequence_that_they_draw():
     for seed in SEEDS:
-        scenario, draw = draw_scenario(seed), Draw(seed)
+        scenario, draw = draw_once(seed), Draw(seed)
         if draw_prefix(draw) or anchored_in(scenario):
             continue
         engine = DRAWN_ENGINES[scenario.consensus.engine]
@@ -79,23 +79,23 @@ def test_seeds_without_a_prefix_keep_the_sequence_that_they_draw():
 
 def test_the_script_of_a_drawn_scenario_is_known_with_its_moment():
     for seed in SEEDS:
-        script = script_of(draw_scenario(seed), seed)
+        script = script_of(draw_once(seed), seed)
         assert (None if script is None else script.arrival) == arrival_of(seed), f"seed {seed}"
 
-    varied = msgspec.structs.replace(draw_scenario(21), name="varied")
-    assert (script_of(draw_scenario(21), 21) is None, script_of(varied, 21)) == (False, None)
+    varied = msgspec.structs.replace(draw_once(21), name="varied")
+    assert (script_of(draw_once(21), 21) is None, script_of(varied, 21)) == (False, None)
 
 
 def test_what_is_drawn_after_a_prefix_counts_from_its_arrival():
     for seed in SEEDS:
         if (arrival := arrival_of(seed)) is not None:
-            faults = draw_scenario(seed).faults
+            faults = draw_once(seed).faults
             drawn = {name: each for name, each in faults.items() if not name.startswith("script-")}
             assert [name for name, each in drawn.items() if each.anchor != arrival] == []
 
 
 def test_a_run_that_gets_elsewhere_than_its_script_is_no_less_conclusive():
-    assert [seed for seed in SEEDS if draw_scenario(seed).expect.arrival is not None] == []
+    assert [seed for seed in SEEDS if draw_once(seed).expect.arrival is not None] == []
 
 
 def test_some_crashes_partitions_and_pauses_of_other_seeds_are_anchored():
@@ -104,7 +104,7 @@ def test_some_crashes_partitions_and_pauses_of_other_seeds_are_anchored():
         kind_of(scenario.faults[name])
         for seed in range(1_000)
         if not draw_prefix(Draw(seed))
-        for scenario in [draw_scenario(seed)]
+        for scenario in [draw_once(seed)]
         for name in anchored_in(scenario)
     ]
 
@@ -113,7 +113,7 @@ def test_some_crashes_partitions_and_pauses_of_other_seeds_are_anchored():
 
 @pytest.mark.parametrize("prefix", PREFIXES)
 def test_a_script_gets_to_its_state(prefix):
-    scenario = draw_scenario(seed := first_seed_of(prefix))
+    scenario = draw_once(seed := first_seed_of(prefix))
     came = []
     watch = AnchorWatch({prefix: arrival_of(seed)}, came.append)
     router = EventRouter(watch.handlers)

@@ -1,13 +1,9 @@
 """Drawn scenarios: a function of the seed, each another mixture, and none of them a false alarm."""
 
-import os
 from collections import Counter
 
 import msgspec
-import pytest
 
-from cluster.campaign.results_db import ResultsFile
-from cluster.campaign.sweep import sweep
 from cluster.cli.commands.campaigns.shrink import write_scenario_file
 from cluster.scenario.load import encode_scenario, load_scenario
 from cluster.swarm.faults import FAULTS_UNTIL_MS
@@ -18,33 +14,12 @@ from cluster.workloads.kinds.edge_cases import CASES
 from faults import byzantine_validators, kind_of
 from network.draw import Draw
 from scheduler import LaneConfig, TimerConfig
-from tests.frozen import SWARM_SEEDS, read_frozen
+from tests.support.drawn import Drawn
 from validators.settings import Costs
 
-CLEAN_SEEDS = SWARM_SEEDS
-FROZEN = read_frozen()
-DRAWN = [draw_scenario(seed) for seed in range(200)]
-MORE = [draw_scenario(seed) for seed in range(200, 640)]
+DRAWN = Drawn(range(200))
+MORE = Drawn(range(200, 640))
 """Seeds for what only one policy draws, and that seldom."""
-
-
-@pytest.mark.long
-def test_no_drawn_scenario_is_a_false_alarm(tmp_path):
-    """The checks of a campaign are worth something only if they are silent where nothing is wrong."""
-    with ResultsFile(tmp_path / "swarm.sqlite", "swarm") as results:
-        tally = sweep(
-            lambda seed: encode_scenario(draw_scenario(seed)),
-            CLEAN_SEEDS,
-            results=results,
-            runs=tmp_path,
-            jobs=min(os.cpu_count() or 1, 4),
-            on_result=lambda *_: None,
-        )
-        digests = {result.seed: result.digest for result in results.results()}
-
-    assert {name: [each.seed for each in group] for name, group in tally.groups.items()} == {}
-    assert tally.verdicts == {"passed": len(CLEAN_SEEDS)}
-    assert [seed for seed in SWARM_SEEDS if digests[seed] != FROZEN[f"swarm-{seed}"].digest] == []
 
 
 def test_without_a_lane_budget_no_block_is_too_long_to_be_certified():

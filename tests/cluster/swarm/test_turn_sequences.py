@@ -9,9 +9,9 @@ from cluster.swarm.engines.hotstuff import DRAWN_HOTSTUFF
 from cluster.swarm.engines.longest_chain import DRAWN_LONGEST_CHAIN
 from cluster.swarm.engines.simplex import DRAWN_SIMPLEX
 from cluster.swarm.fault_sequences import draw_fault_sequence
-from cluster.swarm.generator import draw_scenario
 from network.draw import Draw
 from tests.support.cluster_runs import judge_in_process
+from tests.support.drawn import Drawn
 
 SEEDS = range(400)
 
@@ -65,7 +65,7 @@ def test_as_many_leaders_are_silent_as_the_cluster_can_bear():
 
 def test_some_clients_hand_their_payments_in_again():
     """To another validator, and round to the first one."""
-    scenarios = [draw_scenario(seed) for seed in range(100)]
+    scenarios = Drawn(range(100))
     payments = [scenario.workload["transfers"] for scenario in scenarios if "transfers" in scenario.workload]
 
     assert {each.copies for each in payments} == {1, 2, 8}

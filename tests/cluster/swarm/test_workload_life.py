@@ -4,9 +4,9 @@ import pytest
 
 from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.scenario.load import convert_scenario
-from cluster.swarm.generator import draw_scenario
 from cluster.swarm.life import AGENT_CYCLES, NEEDS, ceiling_of, exact_cost, mend, opening_price
 from cluster.workloads.effects import WorkloadEffects
+from tests.support.drawn import Drawn
 
 SHAPES = {
     "heartbeats": {"actors": 2},
@@ -77,7 +77,7 @@ class TestMending:
 
 def test_no_drawn_workload_is_dead_by_arithmetic():
     wrong = []
-    for scenario in map(draw_scenario, range(200)):
+    for scenario in Drawn(range(200)):
         chain, lane = scenario.chain, scenario.chain.lane
         # Scheduled transactions have no lane: they take from their block.
         room = chain.block_cycles if chain.policy == "aptos" else chain.timers.lane_timer_cycles
