@@ -22,7 +22,7 @@ from checker.explain.reading import (
     timer_of,
     timers_in,
 )
-from checker.mutants.mutant import Cause
+from checker.results import Cause
 from checker.tables import (
     BUCKET,
     BUCKET_ENTRY,

@@ -7,8 +7,7 @@ import msgspec
 
 from checker.explain.divergence import Divergence
 from checker.explain.executions import Executions, Outcome
-from checker.mutants.mutant import Cause
-from checker.results import CheckResult, Evidence, deciding_check
+from checker.results import Cause, CheckResult, Evidence, deciding_check
 from network.events import Event
 from scheduler import Timebase
 

@@ -16,9 +16,8 @@ from checker.explain.executions import RefusedLog
 from checker.explain.explanation import Explanation, Findings, SideReport
 from checker.explain.formatting import name_key
 from checker.explain.reading import digest_in
-from checker.mutants.mutant import Cause
 from checker.record.errors import on_one_line
-from checker.results import CheckResult, Evidence
+from checker.results import Cause, CheckResult, Evidence
 
 _OF_MEMORY: Final[Mapping[str, Cause]] = {
     "live-values": "clean-up",

@@ -17,10 +17,8 @@ from functools import wraps
 from types import FunctionType, ModuleType, TracebackType
 from typing import Any, Final, Literal, TypeAlias
 
+from checker.results import Cause
 from validators.settings import ValidatorFactory
-
-Cause: TypeAlias = Literal["input", "order", "execution", "hashing", "clean-up"]
-"""The cause of a difference between states, in one word (docs/explain.md)."""
 
 Area: TypeAlias = Literal["scheduler", "execution", "state", "consensus", "storage", "network", "test-bed"]
 """The part of a validator that a mutant is in, or the test bed."""

@@ -417,6 +417,15 @@ def test_the_help_imports_nothing_that_only_runs_need():
     assert not imported & {"trio", "rich", "networkx", "msgpack", "nacl", "faults", "validators"}
 
 
+def test_a_run_its_page_and_its_explanation_load_no_mutants():
+    """The catalogue is an eighth of a second of each process that ends a run."""
+    script = "import sys, cluster.verdict.pipeline, cluster.page.write, report.page.render; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], cwd=PROJECT_ROOT, capture_output=True, text=True, check=True)
+
+    assert "checker.explain" in done.stdout.split()
+    assert [name for name in done.stdout.split() if name.startswith(("checker.mutants", "cluster.swarm"))] == []
+
+
 def test_a_run_loads_what_its_end_needs_at_its_end(tmp_path):
     """They were an eighth of the time to its first event."""
     script = (
