@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from checker.record.root import PROJECT_ROOT
+from tests.support.keystones import rest_in_soak
 from tests.support.walk import (
     BROKEN,
     MENDED,
@@ -25,7 +26,7 @@ from tests.support.wheel import build_wheel
 PYTHONS = (sys.executable, *map(str, sorted(PROJECT_ROOT.glob(".venv-3.*/bin/python"))))
 """This Python, and each other one that `tools/other_pythons.sh` has set up; it names those that the machine lacks."""
 
-WALKED = ((PYTHONS[0], "wheel"), (PYTHONS[1 % len(PYTHONS)], "clone"))
+WALKED = {"wheel": PYTHONS[0], "clone": PYTHONS[1 % len(PYTHONS)]}
 """Where a reader goes through both pages, and with which Python."""
 
 
@@ -70,10 +71,10 @@ def test_the_line_that_readme_scans_is_that_of_the_tutorial():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("python", "name"), WALKED, ids=["wheel", "clone"])
-def test_a_reader_of_both_pages_sees_what_they_say(python, name, tmp_path, wheel):
+@pytest.mark.parametrize("name", rest_in_soak(WALKED, ["wheel"]))
+def test_a_reader_of_both_pages_sees_what_they_say(name, tmp_path, wheel):
     """The runs of the tutorial lie beside those of README, and none is in the other's way."""
-    place = place_of(name, tmp_path, python, wheel)
+    place = place_of(name, tmp_path, WALKED[name], wheel)
     said = walk(place)
     runs = place.folder / "runs"
 

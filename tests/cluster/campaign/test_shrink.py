@@ -260,6 +260,7 @@ def test_a_long_name_is_cut_and_not_what_tells_it_apart():
     assert convert_scenario({"name": names[0], "title": ""}, "again").name == names[0]
 
 
+@pytest.mark.soak
 def test_a_killed_shrink_leaves_the_smallest_scenario_so_far(runs, tmp_path):
     out = tmp_path / "out.toml"
     command = [sys.executable, "run_cluster.py", "shrink", str(runs[1]), "--jobs", "1", "--out", str(out)]

@@ -12,6 +12,7 @@ from cluster.swarm.sequences.simplex import LATER_SIMPLEX_SEQUENCES, SIMPLEX_SEQ
 from faults.kinds.registry import decode_fault
 from network.draw import Draw
 from tests.support.cluster_runs import judge_in_process
+from tests.support.keystones import rest_in_soak
 
 VALIDATORS = 4
 
@@ -38,14 +39,15 @@ def cells_of(sequence, engine):
     return {label for label in CELLS if reached.get(label)}
 
 
-@pytest.mark.parametrize(
-    ("name", "cells"),
-    [
-        ("late-leaving", {"left-by-leader-nullify"}),
-        ("lone-certification", {"certificate-requested", "certificate-served"}),
-        ("no-news", {"certificate-requested-again"}),
-    ],
+REACHED = (
+    ("late-leaving", {"left-by-leader-nullify"}),
+    ("lone-certification", {"certificate-requested", "certificate-served"}),
+    ("no-news", {"certificate-requested-again"}),
 )
+"""What each sequence is drawn for."""
+
+
+@pytest.mark.parametrize(("name", "cells"), rest_in_soak(REACHED, REACHED[:1]))
 def test_a_sequence_of_simplex_reaches_what_it_is_for(name, cells):
     assert cells - cells_of(drawn_with(name, (*SIMPLEX_SEQUENCES, *LATER_SIMPLEX_SEQUENCES)), DRAWN_SIMPLEX) == set()
 

@@ -21,6 +21,7 @@ from scheduler import (
     TimerTriggered,
 )
 from tests.support.cluster_runs import check_named, judge, result_of
+from tests.support.keystones import rest_in_soak
 from validators.actors import Emitted
 
 REFUSED = "refused"
@@ -207,7 +208,7 @@ def settings_for(name, policy):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", SHOWN_BY)
+@pytest.mark.parametrize("name", rest_in_soak(SHOWN_BY, ["watch-at-its-expiry"]))
 def test_the_oracle_judges_a_case_under_every_policy(name):
     """It passes where the case can be shown; elsewhere nothing fails, and the run says that it shows less."""
     results = {policy: result_of(name, *settings_for(name, policy)) for policy in POLICIES}

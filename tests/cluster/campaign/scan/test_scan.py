@@ -94,6 +94,7 @@ class TestSmallScan:
         assert "TypeError" in rows["not-loadable"].headline
 
 
+@pytest.mark.soak
 def test_results_are_kept_and_equivalents_not_tried(tmp_path):
     first, second = SAMPLE["killed-order"], SAMPLE["equivalent"]
     with MutationScan([first], TRIALS, directory=tmp_path, jobs=1) as scan:
