@@ -16,7 +16,7 @@ from validators.consensus.registry import ENGINES
 COMMAND = re.compile(r"run_cluster\.py (?:[a-z]+ )?([a-z][\w-]+)")
 
 
-def test_keystones_have_every_policy_engine_workload_fault_and_replica_mode():
+def test_keystones_are_of_every_kind_of_policy_engine_fault_and_mode():
     scenarios = [load_scenario(name) for name in KEYSTONES]
     policies = {scenario.chain.policy for scenario in scenarios}
     engines = {scenario.consensus.engine for scenario in scenarios}

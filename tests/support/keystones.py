@@ -8,7 +8,7 @@ import pytest
 KEYSTONES: Final = (
     *("activation-pairs", "activation-reorg", "all-roads", "aptos-boundaries", "aptos-storm", "auction-agents"),
     *("auction-readings", "auction-rollover", "bids-after-outage", "bids-come-back", "bit-rot", "broken-refund"),
-    *("calm", "cancel-at-the-fire", "certified-split", "deep-reorg-hotstuff", "deep-reorg-longest", "deferred-calls"),
+    *("calm", "cancel-at-the-fire", "certified-split", "deep-reorg-hotstuff", "deferred-calls"),
     *("disk-full", "f-plus-one-equivocate", "flapping-leader", "forged-snapshots", "hotstuff-refusals", "intro-page"),
     *("k-too-small", "lone-torn-nullify", "longest-chain-joiners", "lossy", "mailbox-mix", "mixed-trouble"),
     *("outage-storm", "restart-storm", "rolling-restart", "services", "short-penalty", "state-triggers"),

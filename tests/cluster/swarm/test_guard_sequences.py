@@ -56,7 +56,7 @@ REACHED = (
     ("forger-", {"snapshot-forged", "snapshot-joined"}),
     ("notarized-and-nullified", {"two-certificates", "nullify-repeated-twice"}),
 )
-"""What each sequence is drawn for."""
+"""Sequences, each with the rule cells that it is drawn for."""
 
 
 @pytest.mark.parametrize(("name", "cells"), rest_in_soak(REACHED, REACHED[:1]))

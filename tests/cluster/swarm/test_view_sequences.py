@@ -44,7 +44,7 @@ REACHED = (
     ("lone-certification", {"certificate-requested", "certificate-served"}),
     ("no-news", {"certificate-requested-again"}),
 )
-"""What each sequence is drawn for."""
+"""Sequences, each with the rule cells that it is drawn for."""
 
 
 @pytest.mark.parametrize(("name", "cells"), rest_in_soak(REACHED, REACHED[:1]))
