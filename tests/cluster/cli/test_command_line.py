@@ -249,7 +249,7 @@ def test_a_bad_scenario_is_one_clear_line_and_nothing_is_written(what, tmp_path)
     [
         (("run", "no-such"), "no such scenario; `run_cluster.py scenarios` lists all, or give a path"),
         (("run", "./no-such.toml"), "no such scenario file"),
-        (("run", "/"), "is a folder, no scenario"),
+        (("run", "/"), "/: is a folder, and no plain file"),
         (("run", "calm", "--seed", "-1"), "--seed"),
         (("run", "calm", "--seed", "x"), "--seed"),
         (("run", "calm", "--set", "run"), "must read key=value"),

@@ -145,17 +145,17 @@ def test_a_mutant_that_breaks_the_test_bed_is_a_crash():
 
 def test_a_mutant_without_a_result_is_kept_for_the_next_round(tmp_path, monkeypatch):
     monkeypatch.setattr(campaign, "ROUNDS", (1,))
-    trials = list(clean_trials([], [SCENARIO, "two-views-a-leader"]))
+    trials = list(clean_trials([], [SCENARIO, "lane-at-its-floor"]))
     with MutationScan([SAMPLE["killed-order"], SAMPLE["equivalent"]], trials, directory=tmp_path, jobs=1) as scan:
         probed = list(through(scan))
 
-    assert probed == [[SCENARIO], ["two-views-a-leader"]]
+    assert probed == [[SCENARIO], ["lane-at-its-floor"]]
     assert [(row.status, row.tried) for row in scan.rows.values()] == [("killed", 1), ("survived", 2)]
 
 
 def test_a_mutant_that_was_tried_often_enough_has_survived(tmp_path, monkeypatch):
     monkeypatch.setattr(campaign, "ROUNDS", (1,))
-    trials = list(clean_trials([], [SCENARIO, "two-views-a-leader"]))
+    trials = list(clean_trials([], [SCENARIO, "lane-at-its-floor"]))
     with MutationScan([SAMPLE["equivalent"]], trials, directory=tmp_path, jobs=1, tries=1) as scan:
         probed = list(through(scan))
 
