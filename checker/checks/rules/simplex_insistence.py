@@ -33,6 +33,7 @@ from network.types import Micros, NodeId
 from validators.events import (
     Booted,
     CertificateHeld,
+    DamageFound,
     Entered,
     Halted,
     MessageRefused,
@@ -94,6 +95,7 @@ class Insistence(Check):
         self._turns = 0
         self._grounds = Grounds(run, self.tally)
         self._notarized: dict[NodeId, tuple[int, bytes]] = {}
+        self._with_lost_blocks: dict[NodeId, None] = {}
 
     @property
     def handlers(self) -> Handlers:
@@ -113,6 +115,7 @@ class Insistence(Check):
             Uncertified: self._grounds.uncertified,
             MessageRefused: self.refused,
             ClockSet: self.clock_set,
+            DamageFound: self.damage_found,
         }
 
     def not_asked(self) -> str:
@@ -220,6 +223,11 @@ class Insistence(Check):
         if clock.ppm < 0:
             self._slow[clock.machine] = None
 
+    def damage_found(self, event: Event, damage: DamageFound) -> None:
+        """Note a replica whose disk has lost blocks: it asks for these from the next validator on, whoever led."""
+        if damage.file == "blocks":
+            self._with_lost_blocks[event.node] = None
+
     def finish(self) -> CheckResult:
         """Return the result."""
         self._end_lives()
@@ -303,7 +311,7 @@ class Insistence(Check):
     def _compare_first_for_block(self, node: NodeId, life: _Life, digest: object, peer: NodeId) -> None:
         """Compare the first peer asked for the last notarized block with its leader; a child may want another block."""
         view, notarized = self._notarized.get(node, (0, b""))
-        if digest == notarized and node not in self._slowed:
+        if digest == notarized and node not in self._slowed and node not in self._with_lost_blocks:
             validators = self.run.validators
             leader, following = view % validators, (node + 1) % validators
             expected = leader if leader != node else following

@@ -8,7 +8,7 @@ from faults.events import ClockSet, Crashed
 from network.events import Event, Sent, TimerElapsed
 from network.types import SUPERVISOR
 from tests.support.checks import finish, make_run, show
-from validators.events import Booted, CertificateHeld, Entered, MessageRefused, Reported, Voted
+from validators.events import Booted, CertificateHeld, DamageFound, Entered, MessageRefused, Reported, Voted
 from validators.sync.snapshots import ATTEMPTS
 
 SECOND = 1_000_000
@@ -131,6 +131,19 @@ class TestTurns:
             at(0.5, CertificateHeld(certificate, 6, b"block", (1, 2, 3))),
             elapse(1, "fetch", b"block", asked=SECOND // 10),
             send(1, "BlockRequest", peer),
+            at(2, Entered(6, 2)),
+        )
+
+        assert judge(*events, until=3).status == status
+
+    @pytest.mark.parametrize(("file", "status"), [("blocks", "passed"), ("operations-a", "failed")])
+    def test_a_block_that_a_disk_lost_is_asked_of_the_next(self, file, status):
+        """Nobody can tell whether a notarized block is one that the disk has lost; found by the swarm (seed 410618)."""
+        events = (
+            at(0.4, DamageFound(file, 7, "damaged record")),
+            at(0.5, CertificateHeld("notarization", 6, b"block", (1, 2, 3))),
+            elapse(1, "fetch", b"block", asked=SECOND // 10),
+            send(1, "BlockRequest", 1),
             at(2, Entered(6, 2)),
         )
 
