@@ -122,7 +122,7 @@ class SimulatedDisk:
         if file is None:
             return b""
         end = len(file.data) if length is None else min(offset + length, len(file.data))
-        return self.medium.view(name, file, offset, end)
+        return self.medium.view(self._files, name, offset, end)
 
     def overwrite(self, name: str, offset: int, data: bytes) -> None:
         """See `Disk.overwrite`."""

@@ -191,13 +191,14 @@ class Medium:
 
     # -- what reads back wrong -----------------------------------------------------------------
 
-    def view(self, name: str, file: File, offset: int, end: int) -> bytes:
-        """Return the bytes that a read shows."""
+    def view(self, files: Mapping[str, File], name: str, offset: int, end: int) -> bytes:
+        """Return the bytes of one of a disk's files that a read shows."""
+        file = files[name]
         ageing = [each for each in self._active.values() if isinstance(each.condition, BitFlip | StaleRead)]
         for active in ageing:
             if _is_about(active.condition, name):
                 for sector in range(offset // SECTOR_BYTES, -(-min(end, file.synced_bytes) // SECTOR_BYTES)):
-                    self._age(active, name, file, sector)
+                    self._age(active, files, name, sector)
         data = bytearray(file.data.read(offset, end))
         scars = self._scars.get(name)
         if scars:
@@ -246,8 +247,9 @@ class Medium:
 
     # -- scars ---------------------------------------------------------------------------------
 
-    def _age(self, active: _Active, name: str, file: File, sector: int) -> None:
+    def _age(self, active: _Active, files: Mapping[str, File], name: str, sector: int) -> None:
         """Perhaps give one sector a scar; a sector that has one keeps it."""
+        file = files[name]
         subject = f"{name}/{sector}"
         condition = active.condition
         assert isinstance(condition, BitFlip | StaleRead), "only these two come with reading"
@@ -266,7 +268,8 @@ class Medium:
         # What the last sync wrote shows that all before it was durable: lost in both copies, that would be a torn tail.
         is_tail = stop > _last_synced(file)
         hits_both = isinstance(condition, BitFlip) and condition.both_copies and not is_tail
-        if worse != content and self._scar(name, sector, worse, hits_both=hits_both):
+        if worse != content and (hits_both or self._may_scar(files, name, sector)):
+            self._scar(name, sector, worse)
             active.count += 1
 
     def _misdirect(self, active: _Active, files: dict[str, File], name: str, *, offset: int, data: bytes) -> None:
@@ -284,28 +287,34 @@ class Medium:
         first, last = offset // SECTOR_BYTES, (offset + len(data) - 1) // SECTOR_BYTES
         own = [(name, sector) for sector in range(first, last + 1)]
         # All or none of it: half a misdirected write would be a lost one, which is another fault.
-        if not all(self._may_scar(*each) for each in (*own, (victim, place))):
+        if not all(self._may_scar(files, *each) for each in (*own, (victim, place))):
             return
         for _, sector in own:
             start = sector * SECTOR_BYTES
-            content = self.view(name, files[name], start, start + SECTOR_BYTES)
+            content = self.view(files, name, start, start + SECTOR_BYTES)
             kept = max(offset - start, 0)
             self._scar(name, sector, content[:kept] + bytes(len(content) - kept))
-        landed = self.view(victim, files[victim], place * SECTOR_BYTES, (place + 1) * SECTOR_BYTES)
-        self._scar(victim, place, data[:SECTOR_BYTES] + landed[len(data) :])
+        landed = self.view(files, victim, place * SECTOR_BYTES, (place + 1) * SECTOR_BYTES)
+        # Asked again: the place may be in the other copy of a journal, beside what this copy has just lost.
+        if self._may_scar(files, victim, place):
+            self._scar(victim, place, data[:SECTOR_BYTES] + landed[len(data) :])
         active.count += 1
 
-    def _scar(self, name: str, sector: int, content: bytes, *, hits_both: bool = False) -> bool:
-        if not hits_both and not self._may_scar(name, sector):
-            return False
+    def _scar(self, name: str, sector: int, content: bytes) -> None:
         self._scars.setdefault(name, {})[sector] = content
-        return True
 
-    def _may_scar(self, name: str, sector: int) -> bool:
-        """Return whether the place is not in a journal copy, or the other copy is sound around it."""
+    def _may_scar(self, files: Mapping[str, File], name: str, sector: int) -> bool:
+        """Return whether the place is not in a journal copy, or the other copy holds it and is sound around it."""
+        other = _OTHER_COPY.get(name)
+        if other is None:
+            return True
+        # Cut by a start whose rewriting the disk refused, the other copy holds nothing, and this one is the only one.
+        stop = min((sector + 1) * SECTOR_BYTES, files[name].synced_bytes)
+        if other not in files or len(files[other].data) < stop:
+            return False
         # More than the longest record on either side: one record must never be damaged in both copies.
         guard = GUARD_BYTES // SECTOR_BYTES
-        return all(abs(other - sector) > guard for other in self._scars.get(_OTHER_COPY.get(name, ""), {}))
+        return all(abs(place - sector) > guard for place in self._scars.get(other, {}))
 
     def _hits(self, active: _Active, purpose: str, ppm: int, subject: str) -> bool:
         if not ppm:

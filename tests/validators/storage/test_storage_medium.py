@@ -260,6 +260,22 @@ def test_a_vote_that_both_copies_may_lose_is_missed(seed):
     assert found == votes
 
 
+@pytest.mark.parametrize("condition", [BitFlip(ALWAYS), StaleRead(ALWAYS)], ids=["rot", "stale reads"])
+def test_the_only_copy_is_spared_while_the_other_one_is_cut(condition):
+    """A start cuts a copy to write it anew, and the disk may refuse that; found by the swarm (seed 410845)."""
+    first, second = JOURNAL_FILES
+    disk = disk_with(None, **{name: b"x" * 900 for name in JOURNAL_FILES})
+    for name in JOURNAL_FILES:
+        disk.append(name, b"y" * 900)
+    sync(disk)
+    disk.truncate(first, 0)
+    disk.medium.impose("bad", condition)
+
+    assert disk.read(second) == b"x" * 900 + b"y" * 900
+    disk.overwrite(first, 0, b"x" * 900 + b"y" * 900)
+    assert disk.read(second) != b"x" * 900 + b"y" * 900
+
+
 def test_without_the_guard_both_copies_could_be_hit(monkeypatch):
     """The rule that is tested above is not vacuous."""
     monkeypatch.setattr("validators.storage.medium.Medium._may_scar", lambda *_: True)
