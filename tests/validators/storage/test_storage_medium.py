@@ -264,7 +264,7 @@ def test_a_vote_that_both_copies_may_lose_is_missed(seed):
 def test_the_only_copy_is_spared_while_the_other_one_is_cut(condition):
     """A start cuts a copy to write it anew, and the disk may refuse that; found by the swarm (seed 410845)."""
     first, second = JOURNAL_FILES
-    disk = disk_with(None, **{name: b"x" * 900 for name in JOURNAL_FILES})
+    disk = disk_with(None, **dict.fromkeys(JOURNAL_FILES, b"x" * 900))
     for name in JOURNAL_FILES:
         disk.append(name, b"y" * 900)
     sync(disk)
