@@ -260,6 +260,8 @@ def _limit() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES_MAX, ADDRESSES_MAX))
     resource.setrlimit(resource.RLIMIT_FSIZE, (BYTES_MAX, BYTES_MAX))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    # A campaign in the background of a shell ignores Ctrl-C, and so would its commands.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _end(words: Sequence[str], folder: Path, limit_s: float) -> Ended:
