@@ -15,8 +15,8 @@ from checker.record.host import NO_ROOM, naming
 from checker.record.plain_files import open_descriptor
 from validators.storage import DiskError, DiskFullError, DiskReadError, DiskSyncError, DiskWriteError, SyncPoint
 
-FILE_BYTES_MAX: Final = 0x7FFFF000
-"""Greatest size of a file: a system call of Linux reads no more, and a file is read in one."""
+FILE_BYTES_MAX: Final = 512 * 1024 * 1024
+"""Greatest size of a file, which is read in one: a command takes at most 1 GiB of memory for what a folder holds."""
 
 
 def sync_directory(path: Path) -> None:
