@@ -152,8 +152,9 @@ class DurableView:
             held.clear()
         news = [copy.news() for copy in self._copies]
         heads, carried = zip(*map(_read_head, news), strict=True)
-        # A crash in the middle of a pruning leaves one copy whole; the newer one counts.
-        newest = max(range(len(heads)), key=lambda place: _generation_of(heads[place]))
+        # A crash in the middle of a pruning leaves one copy whole; the newer one counts. Of one generation the longer copy
+        # counts: a start may have come to a part of the other one before the disk refused its repair.
+        newest = max(range(len(heads)), key=lambda place: (_generation_of(heads[place]), len(news[place])))
         head = heads[newest]
         self._reported = self._copies[newest]
         if head is None or self._observes not in {None, head.observes} or (is_start and head.observes):

@@ -7,9 +7,11 @@ import pytest
 from nacl.signing import SigningKey
 
 from checker.checks.vote_rules import VoteRules
+from cluster.swarm.generator import draw_scenario
 from network.events import Event
 from tests.support.checks import make_run, show
 from tests.support.cluster_runs import check_named, result_of
+from tests.support.cluster_runs import judge as judge_run
 from validators.consensus.signing import signed_bytes
 from validators.consensus.simplex import (
     Certification,
@@ -274,6 +276,13 @@ class TestPruning:
 
     def test_a_pruning_that_a_stale_read_hides_from_the_start_is_given_up(self):
         result = result_of(str(Path(__file__).with_name("given-up-pruning.toml")), seed=456)
+
+        assert check_named(result, "vote-rules").status == "passed"
+
+    @pytest.mark.parametrize("seed", [411042, 411101])
+    def test_a_repair_that_the_disk_refuses_half_way_loses_nothing(self, seed):
+        """One copy has a part of its entries again, and the other one all; found by the swarm."""
+        result = judge_run(draw_scenario(seed), seed=seed)
 
         assert check_named(result, "vote-rules").status == "passed"
 
