@@ -152,8 +152,8 @@ class DurableView:
             held.clear()
         news = [copy.news() for copy in self._copies]
         heads, carried = zip(*map(_read_head, news), strict=True)
-        # A crash in the middle of a pruning leaves one copy whole; the newer one counts. Of one generation the longer copy
-        # counts: a start may have come to a part of the other one before the disk refused its repair.
+        # A crash in the middle of a pruning leaves one copy whole; the newer one counts. Of one generation the longer
+        # copy counts: a start may have repaired a part of the other one before the disk refused the rest.
         newest = max(range(len(heads)), key=lambda place: (_generation_of(heads[place]), len(news[place])))
         head = heads[newest]
         self._reported = self._copies[newest]
