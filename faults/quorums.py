@@ -108,7 +108,7 @@ def _spell(start_ms: int, stop_ms: int, present: Sequence[Loss], validators: int
 
 
 def joint_consequences(faults: Iterable[Fault], electorate: Electorate) -> Iterator[str]:
-    """Yield a sentence for each time without a block that several faults make together, and none of them alone."""
+    """Yield a sentence for each time without a block that only several faults together make."""
     alone: list[Spell] = []
     together: list[Loss] = []
     for fault in (each for each in faults if each.enabled):
@@ -209,7 +209,7 @@ def _state_of_links(spell: Spell, validators: int, quorum: int) -> str:
         return f"{braced(max(sides, key=len))} still has a quorum, {needed}"
     hearing = [node for node, heard in spell.heard.items() if len(heard) >= quorum]
     hears = f"{who(hearing)} still hear{'s' * (len(hearing) == 1)} a quorum, {needed}"
-    return hears if spell.agreeing >= quorum else f"{hears}, but not one that hears back: {_UNKNOWN}"
+    return hears if spell.agreeing >= quorum else f"{hears}, but no quorum hears them: {_UNKNOWN}"
 
 
 def _length(losses: Iterable[Loss], dark: Sequence[Spell]) -> str:

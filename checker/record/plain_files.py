@@ -24,7 +24,7 @@ _KINDS: Final = (
 
 
 class UnsuitableFileError(ReportedError):
-    """A name that stands for no regular file, or for one that is too long: `path` and `reason`."""
+    """A name of no regular file, or of a file that is too long: `path` and `reason`."""
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(f"{path}: {reason}")

@@ -37,7 +37,7 @@ class DirectoryDisk:
         A link is refused: what it leads to is not this disk's, and repair would cut it.
 
         Raises:
-            UnsuitableFileError: It holds something else than plain files, or one that is too long.
+            UnsuitableFileError: The directory holds something else than plain files, or a file that is too long.
             OSError: It is a link or no directory, or the file system refuses.
         """
         self._path = path

@@ -43,7 +43,7 @@ def fault_of(**fault):
         (
             FOUR,
             {"kind": "partition", "groups": [[0, 1], [2, 3]], "one_way": True},
-            f"Validators 0 and 1 still hear a quorum, 3 of 4, but not one that hears back: {OPEN}.",
+            f"Validators 0 and 1 still hear a quorum, 3 of 4, but no quorum hears them: {OPEN}.",
         ),
         (FOUR, {"kind": "cut", "links": [[0, 1]]}, "Validators 0, 1, 2 and 3 still hear a quorum, 3 of 4."),
         (
