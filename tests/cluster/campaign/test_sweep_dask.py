@@ -7,7 +7,7 @@ import struct
 import subprocess
 import sys
 import threading
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 import pytest
 from distributed import LocalCluster
@@ -106,9 +106,13 @@ def test_what_answers_and_is_no_scheduler_is_told_in_one_line(said, tmp_path, ca
     monkeypatch.setattr("cluster.campaign.dask_workers.CONNECT_SECONDS", 2)
     with socket.create_server(("127.0.0.1", 0)) as server:
         accepted = []
-        threading.Thread(target=answer_all, args=(server, said, accepted), daemon=True).start()
+        answering = threading.Thread(target=answer_all, args=(server, said, accepted))
+        answering.start()
         address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
         code = main(["sweep", "calm", "--seeds", "1", "--dask", address, "--runs", str(tmp_path)])
+        # Ends the thread's `accept`, which a mere close would not, and with it every connection.
+        server.shutdown(socket.SHUT_RDWR)
+        answering.join()
 
     error = capfd.readouterr().err
     assert (code, error.count("\n")) == (6, 1), error
@@ -117,11 +121,12 @@ def test_what_answers_and_is_no_scheduler_is_told_in_one_line(said, tmp_path, ca
 
 
 def answer_all(server, said, accepted):
-    """Accept whoever comes, and say the same to each."""
-    with suppress(OSError):
+    """Accept whoever comes, say the same to each, and close every connection where the server is shut down."""
+    with ExitStack() as connections, suppress(OSError):
         while True:
-            accepted.append(server.accept()[0])
-            accepted[-1].sendall(said)
+            connection = connections.enter_context(server.accept()[0])
+            accepted.append(connection.getpeername())
+            connection.sendall(said)
 
 
 @pytest.mark.parametrize("address", ["", " ", "tcp://\x1b[2J:1"])
