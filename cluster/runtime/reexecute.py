@@ -2,11 +2,12 @@
 
 A crash between the sync of a finalized block and its application leaves it on the disk: the restarted validator has it
 in its state, and never applies it again. As a rule another validator does. Where none has, the block is executed here
-from what the disk holds, by the code of the disk's validator, so that the checks see every height.
+from what the disks hold, by the code of the validator whose log it is, so that the checks see every height.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from typing import Final
 
 from validators.execution import Executed, Genesis
 from validators.execution.blocks import decode_sealed
@@ -28,15 +29,19 @@ def reexecute(
 ) -> list[Executed]:
     """Return the blocks of the heights ``above`` + 1 to ``up_to``, executed anew on the state that a log gives.
 
-    The first disk that has them all is taken, with its validator's own parts: what that has made final, its own code
-    can execute, right or wrong. Raises ReexecutionError if none has.
+    The first log that leads there is taken, with its validator's own parts: what that has made final, its own code
+    can execute, right or wrong. A block that its disk has lost since is read from another disk. Raises
+    ReexecutionError if no log leads there, or no disk has a block.
     """
     reason = ""
-    for disk, factory in disks:
+    sources = tuple(disks)
+    blocks = _Blocks([disk for disk, _ in sources])
+    for place, (disk, factory) in enumerate(sources):
         executed: list[Executed] = []
+        find = partial(blocks.find, place)
         try:
             with factory.around():
-                executed += _blocks_of(genesis, disk, factory, above=above, up_to=up_to)
+                executed += _blocks_of(genesis, disk, factory, find, above=above, up_to=up_to)
         except Exception as error:  # noqa: BLE001 - whatever is wrong with one validator's code, the next one is asked
             reason = f": {error}"
         if len(executed) == up_to - above:
@@ -44,22 +49,45 @@ def reexecute(
     raise ReexecutionError(above + 1, reason)
 
 
+class _Blocks:
+    """The blocks of several disks; a file is read when it is first asked for a block."""
+
+    def __init__(self, disks: Sequence[Disk]) -> None:
+        self._files: Final[list[BlockFile]] = [BlockFile(disk) for disk in disks]
+        self._is_read: Final = [False] * len(disks)
+
+    def find(self, place: int, digest: bytes) -> bytes | None:
+        """Return a block's bytes from the disk at a place, else from the next one that has it, else None."""
+        for other in (place, *range(len(self._files))):
+            if not self._is_read[other]:
+                self._files[other].load()
+                self._is_read[other] = True
+            encoded = self._files[other].get(digest)
+            if encoded is not None:
+                return encoded
+        return None
+
+
 def _blocks_of(
-    genesis: Genesis, disk: Disk, factory: ValidatorFactory, *, above: int, up_to: int
+    genesis: Genesis,
+    disk: Disk,
+    factory: ValidatorFactory,
+    find: Callable[[bytes], bytes | None],
+    *,
+    above: int,
+    up_to: int,
 ) -> Iterator[Executed]:
-    """Yield as many of the blocks as the disk holds, above genesis or the snapshot that its state begins with."""
+    """Yield as many of the blocks as the disk's log leads to, above genesis or the snapshot that it begins with."""
     contents = FinalizedLog(disk).read()
     base_height = 0 if contents.base is None else contents.base.height
     known = above - base_height
     heights = [entry.height for entry in contents.entries[:1]]
     if known < 0 or heights != [base_height + 1]:
         return
-    blocks = BlockFile(disk)
-    blocks.load()
     # The transactions of final blocks were verified by those who voted for them.
     engine = engine_at(contents, known, partial(factory.engine, genesis, lambda _transaction: True))
     for entry in contents.entries[known : up_to - base_height]:
-        encoded = blocks.get(entry.digest)
+        encoded = find(entry.digest)
         if encoded is None:
             return
         executed = engine.execute(decode_sealed(encoded).block)

@@ -90,6 +90,20 @@ def test_a_disk_that_lacks_a_block_leaves_it_to_the_next(history):
         reexecute(run.genesis, [poor], 2, HEIGHTS)
 
 
+def test_a_block_that_the_disk_of_the_log_has_lost_is_read_from_another(history):
+    """A start may cut it where bits rot, and no other log may be as long yet; found by the swarm (seed 412214)."""
+    run, applied = history
+    has_log, has_blocks = run.slots[2].disk.pristine(), run.slots[1].disk.pristine()
+    has_log.truncate("blocks", 0)
+    log = FinalizedLog(has_blocks)
+    log.recover()
+    log.keep(2)
+
+    reported = reexecute(run.genesis, [(has_log, ValidatorFactory()), (has_blocks, ValidatorFactory())], 2, HEIGHTS)
+
+    assert [each.digest for each in reported] == [each.digest for each in applied[2:HEIGHTS]]
+
+
 def test_what_one_validators_code_cannot_execute_is_left_to_the_next(history):
     """And with none that can, its reason is reported."""
     run, applied = history
