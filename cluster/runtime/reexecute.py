@@ -58,7 +58,8 @@ class _Blocks:
 
     def find(self, place: int, digest: bytes) -> bytes | None:
         """Return a block's bytes from the disk at a place, else from the next one that has it, else None."""
-        for other in (place, *range(len(self._files))):
+        order: list[int] = [place, *range(len(self._files))]
+        for other in order:
             if not self._is_read[other]:
                 self._files[other].load()
                 self._is_read[other] = True
