@@ -3,6 +3,7 @@
 import ast
 import re
 import subprocess
+from functools import cache
 from graphlib import TopologicalSorter
 
 import hypothesis
@@ -22,10 +23,16 @@ def modules_of(package):
     return sorted((PROJECT_ROOT / package).rglob("*.py"))
 
 
+@cache
+def nodes_of(path):
+    """Return all nodes of a file's syntax tree, outer ones first."""
+    return tuple(ast.walk(ast.parse(path.read_text())))
+
+
 def imports_of(path):
     """Return the names of all modules that a file imports."""
     found = []
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
@@ -195,7 +202,7 @@ def test_consensus_critical_code_iterates_over_no_set_and_holds_no_float(package
     """Sets have no order that input fixes; floats round."""
     wrong = []
     for path in modules_of(package):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes_of(path):
             is_float = isinstance(node, ast.Constant) and isinstance(node.value, float)
             is_division = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)
             is_set_loop = isinstance(node, ast.For | ast.comprehension) and isinstance(node.iter, ast.Set | ast.SetComp)
@@ -333,7 +340,7 @@ POSITIONAL_ALLOWED = {
 def functions_of_the_product():
     """Yield place and node of every function outside the tests."""
     for path in [*all_modules(), *modules_of("benchmarks"), *modules_of("stampede_testbed")]:
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes_of(path):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 yield f"{relative(path)}: {node.name}", node
 
@@ -371,7 +378,7 @@ def openings_of(path):
     """Return the beginnings of docstrings in a file that ask for their noun, those of constants and fields included."""
     texts = [
         node.value.value.strip()
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes_of(path)
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
     ]
     return [f"{relative(path)}: {text[:40]}" for text in texts if re.match(r"(What|Who|Whoever|Whose|How)\b", text)]
@@ -390,7 +397,7 @@ def test_names_of_tests_are_under_70_characters():
     names = [
         f"{relative(path)}: {node.name}"
         for path in modules_of("tests")
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes_of(path)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")
     ]
 
@@ -438,7 +445,7 @@ def file_of(module):
 def files_imported(path):
     """Return the files of the project that a file imports: of `from package import module` the module."""
     found = []
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes_of(path):
         if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
             inner = [file_of(f"{node.module}.{alias.name}") for alias in node.names]
             found += [file_of(node.module)] if None in inner else inner
