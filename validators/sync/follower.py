@@ -100,7 +100,12 @@ Step = Fetch | Execute | Settled
 
 
 class Follower:
-    """One validator's unfinalized blocks and the goals over them."""
+    """One validator's unfinalized blocks and the goals over them.
+
+    Attributes:
+        engine: The validator's execution engine.
+        has_branches: Whether consensus has asked to adopt a block, so that a view may have any number of blocks.
+    """
 
     def __init__(
         self,
@@ -122,6 +127,7 @@ class Follower:
         self._peer_bytes: dict[NodeId, int] = {}
         self._invalid: dict[bytes, str] = {}
         self._goals: dict[tuple[Purpose, int, bytes], Goal] = {}
+        self.has_branches = False
         self._running: dict[bytes, bool] = {}
         self._is_advancing = False
         self._is_paused = False
@@ -164,6 +170,7 @@ class Follower:
     def want(self, goal: Goal) -> None:
         """Take on a goal; of one purpose and view the first stands."""
         self._goals.setdefault(goal.key, goal)
+        self.has_branches |= goal.purpose is Purpose.ADOPT
         self.advance()
 
     def abandon(self, is_moot: Callable[[Goal], bool]) -> list[Goal]:

@@ -14,7 +14,7 @@ from validators.settings import Costs
 from validators.state import mmr_root
 from validators.storage import BlockFile, SimulatedDisk
 from validators.sync.block_exchange import BlockExchange
-from validators.sync.follower import Follower
+from validators.sync.follower import Follower, Goal, Purpose
 from validators.sync.seals import STRAY_SEAL, Seals
 from validators.sync.serving import TOO_MANY, UNDER_WAY, Serving
 
@@ -56,7 +56,7 @@ def chain():
 class Keeper:
     """A validator that has finalized and stored a whole chain."""
 
-    def __init__(self, chain):
+    def __init__(self, chain, request=None):
         self.wire = Wire()
         self.disk = SimulatedDisk()
         self.repaired = []
@@ -64,7 +64,7 @@ class Keeper:
         for executed in chain.blocks:
             header = executed.header
             self.blocks.append(height=header.height, digest=executed.digest, block=encode_block(executed.block))
-        follower = Follower(chain.engines[0], execute=None, request=None, settle=None, find_fault=None)
+        self.follower = Follower(chain.engines[0], execute=None, request=request, settle=None, find_fault=None)
         self.refused = []
         self.serving = Serving(
             self.wire,
@@ -75,7 +75,7 @@ class Keeper:
         self.exchange = BlockExchange(
             self.wire,
             message_codec(SIMPLEX),
-            follower,
+            self.follower,
             self.blocks,
             settings=SETTINGS,
             serving=self.serving,
@@ -255,3 +255,14 @@ def ahead_of(chain):
     tip = chain.blocks[-1]
     header = replace(tip.header, height=HEIGHTS + 1, parent=tip.digest, tx_root=mmr_root(()))
     return Block(header, ())
+
+
+@pytest.mark.parametrize(("purpose", "sizes"), [(Purpose.CERTIFY, 1), (Purpose.ADOPT, 0)])
+def test_blocks_asked_for_are_bounded_where_a_view_has_one_block(purpose, sizes):
+    """A leader of a slot can seal any number of branches, and all are fetched; found by the swarm (seed 412812)."""
+    chain = run_chain()
+    keeper = Keeper(chain, request=lambda digest, _goal: keeper.exchange.request(digest, None))
+    for digest in (b"a" * 32, b"b" * 32):
+        keeper.follower.want(Goal(purpose, 1, digest))
+
+    assert len(keeper.exchange.derived(1).sizes) == sizes
