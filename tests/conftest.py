@@ -2,7 +2,10 @@
 
 import signal
 
+import pytest
+
 from tests.support.properties import register_profiles
+from tests.support.wheel import build_wheel
 
 register_profiles()
 
@@ -11,6 +14,12 @@ def pytest_configure():
     """Let Ctrl-C interrupt again: what starts the tests in the background may pass on that it is ignored."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory):
+    """The wheel of the sources as they are, built once in a process."""
+    return build_wheel(tmp_path_factory.mktemp("wheel"))
 
 
 def pytest_collection_modifyitems(config, items):

@@ -198,7 +198,12 @@ class MachineController:
 
     def forget_votes(self, node: int) -> None:
         """Give ``node``, which is off, a new journal: it will not know what it has said."""
-        self._begin_journal(node, self.disk(node))
+        disk = self.disk(node)
+        medium = disk.medium
+        # An adversary gets its new journal whatever its disk refuses to a validator.
+        disk.medium = medium.at_rest()
+        self._begin_journal(node, disk)
+        disk.medium = medium
 
     def disk(self, node: int) -> SimulatedDisk:
         """Return the disk of ``node``, which is a simulated one."""

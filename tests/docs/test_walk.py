@@ -21,18 +21,12 @@ from tests.support.walk import (
     take,
     walk,
 )
-from tests.support.wheel import build_wheel
 
 PYTHONS = (sys.executable, *map(str, sorted(PROJECT_ROOT.glob(".venv-3.*/bin/python"))))
 """This Python, and each other one that `tools/other_pythons.sh` has set up; it names those that the machine lacks."""
 
 WALKED = {"wheel": PYTHONS[0], "clone": PYTHONS[1 % len(PYTHONS)]}
 """Where a reader goes through both pages, and with which Python."""
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    return build_wheel(tmp_path_factory.mktemp("wheel"))
 
 
 def place_of(name, folder, python, wheel):
@@ -84,6 +78,7 @@ def test_a_reader_of_both_pages_sees_what_they_say(name, tmp_path, wheel):
     assert (runs / "tutorial" / "calm-0-shrunk.toml").is_file()
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("python", PYTHONS[2:], ids=lambda python: python.split("/")[-3])
 def test_the_tutorial_holds_on_every_python(python, tmp_path, wheel):
     place = make_environment(tmp_path, python, wheel)

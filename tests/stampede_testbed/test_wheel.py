@@ -12,14 +12,9 @@ from checker.record.fingerprint import this_code
 from checker.record.program import VERSION
 from checker.record.root import PROJECT_ROOT
 from cluster.cli.main import main
-from tests.support.wheel import add_strangers, build_wheel, install_wheel, run_installed
+from tests.support.wheel import add_strangers, install_wheel, run_installed
 
 SHORT = ("--set", "run.until_height=3")
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    return build_wheel(tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 from checker.record.root import PROJECT_ROOT
 from cluster.cli.main import COMMANDS, load_command
 from cluster.cli.options import Parser
-from tests.support.wheel import build_wheel, install_wheel, run_installed
+from tests.support.wheel import install_wheel, run_installed
 
 NAMED = re.compile(
     r"(?:docs|scenarios|requirements|tests|benchmarks|tools|examples)/[\w./-]*\w|\b(?:README|CONTRIBUTING|CHANGELOG)\b"
@@ -19,11 +19,6 @@ NAMED = re.compile(
 """A file of the project, as a message may name it."""
 
 OF_THE_READER = ("tests/...",)
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    return build_wheel(tmp_path_factory.mktemp("wheel"))
 
 
 def files_in(wheel):

@@ -154,6 +154,16 @@ def test_votes_forgotten_over_restarts_are_survived():
     assert result.figures["fault_forgets"] == 7
 
 
+def test_votes_are_forgotten_on_a_disk_that_refuses_reads():
+    """The test bed gives the new journal: the faults are the validator's; found by the swarm (seed 413595)."""
+    refused = 'validator=1, read_ppm=1_000_000, files=["journal"], start_ms=2_000, stop_ms=5_000'
+    refusals = f'faults.refusals={{kind="io-error", {refused}}}'
+    result = short_run(lie("forgets", 1, "amnesia", "every_ms=1_100"), refusals, 'requires=["forgets"]')
+
+    assert result.verdict == "passed", result.headline
+    assert result.figures["fault_forgets"] == 7
+
+
 def test_evidence_is_counted_and_names_nobody_honest():
     result = short_run(lie("contrary", 1, "nullify-and-finalize"), 'requires=["contrary"]')
 
