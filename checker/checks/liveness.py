@@ -90,10 +90,9 @@ class FinalityRegained(Check):
         """Take a view from a vote too: an earlier process may have entered it."""
         self._view = max(self._view, vote.view)
 
-    def boot(self, event: Event, boot: Booted) -> None:
+    def boot(self, _event: Event, boot: Booted) -> None:
         """Take a restarted validator's block that it had no time to announce."""
         self._height = max(self._height, boot.finalized_height)
-        self._stopped.pop(event.node, None)
 
     def finalized(self, event: Event, block: BlockFinalized) -> None:
         """Note the first new block of each validator."""
@@ -130,7 +129,8 @@ class FinalityRegained(Check):
         self._set_up(crashed.machine, is_up=False)
 
     def restarted(self, _event: Event, restarted: Restarted) -> None:
-        """The supervisor gave a validator its power back."""
+        """The supervisor gave a validator its power back, also one that had stopped over its disk."""
+        self._stopped.pop(restarted.machine, None)
         self._set_up(restarted.machine, is_up=True)
 
     def healed(self, event: Event, _healed: Healed) -> None:

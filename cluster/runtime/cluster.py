@@ -2,8 +2,8 @@
 
 This is where the parts meet; no rule of any of them is repeated here. The run is over when no fault is at work any more
 and every validator has finalized the height that the scenario asks for (with ``until_drained``: a few blocks beyond the
-one without dead timers), or when the kernel ends it: step limit, time limit, deadlock. No wait is for one that halted.
-After a failure it is over sooner; see cluster.runtime.failures.
+one without dead timers), or when the kernel ends it: step limit, time limit, deadlock. A validator that has halted is
+not waited for until it is restarted. After a failure it is over sooner; see cluster.runtime.failures.
 """
 
 from collections import deque
@@ -36,7 +36,7 @@ from cluster.workloads.planned import transactions_of
 from cluster.workloads.submission import TimedTransaction
 from faults import Adversary, Cell, FaultEffect, Injector
 from faults.coverage.engine_phases import PhaseStatus
-from faults.events import FaultEdge, Healed
+from faults.events import FaultEdge, Healed, Restarted
 from network.bus import Bus
 from network.chance import Chance
 from network.events import Event, EventRouter, Handlers
@@ -245,6 +245,7 @@ class Cluster:
             Booted: self._note_boot,
             Healed: self._note_healed,
             Halted: self._note_halted,
+            Restarted: self._note_restart,
             FaultEdge: self._note_edge,
         }
         self._injector.watch_phases(lambda node, status: self.hooks.on_leave(kernel.now_us, node, status))
@@ -349,8 +350,11 @@ class Cluster:
             self._reorganizing[event.node] = None
             self.hooks.on_reorg(self._machines.slots[event.node], validator.engine)
 
+    def _note_restart(self, _event: Event, restarted: Restarted) -> None:
+        # From here on, not from the end of its recovery: the run waits for what it makes of its disk.
+        self._progress.halted.pop(restarted.machine, None)
+
     def _note_boot(self, event: Event, booted: Booted) -> None:
-        self._progress.halted.pop(event.node, None)
         if event.node not in self._adversaries:
             self._report_unreported(event.node, booted.finalized_height)
 

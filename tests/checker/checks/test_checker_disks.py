@@ -1,5 +1,6 @@
 """Losses that disk faults may cause, and those that fail a run: observers, stops, damage, and states from snapshots."""
 
+import pytest
 from msgspec.structs import replace
 
 from network.events import Event
@@ -114,14 +115,17 @@ class TestStops:
 
         assert_only(history.judge(), "finality-regained", "validator 3 halted: stopped for another reason")
 
-    def test_a_validator_restarted_after_its_stop_has_to_follow_again(self):
-        """The operator mended the disk: it is live, and finality is asked of it."""
+    @pytest.mark.parametrize("is_recovered", [True, False])
+    def test_a_validator_restarted_after_its_stop_has_to_follow_again(self, is_recovered):
+        """The operator mended the disk: it is live from its start on, and its votes are not lost to the disk."""
         history = write_history()
         end_for(history, 3)
         history.disk_faulted = (3,)
         history.run_reason = "time-limit"
         history.add(3, "halted", "disk: journal: write failed")
-        history.add(3, "boot", 1, 4, 3, history.blocks[3].root)
+        history.add(-1, "restart", 3)
+        if is_recovered:
+            history.add(3, "boot", 1, 4, 3, history.blocks[3].root)
 
         assert_only(history.judge(), "finality-regained", "validator 3 finalized nothing new")
 

@@ -7,13 +7,14 @@ import pytest
 from checker.mutants import CATALOGUE
 from cluster.campaign.mutants import campaign_scenario
 from cluster.campaign.scan.runs import clean_trials
-from cluster.runtime.cluster import Cluster
+from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.runtime.failures import FailureMonitor
 from cluster.scenario.load import decode_scenario, encode_scenario, load_scenario
+from cluster.swarm.generator import draw_scenario
 from cluster.verdict.determinism import REPEAT_DELIVERY
 from network.events import Event, EventRouter
 from tests.support.cluster_runs import judge
-from validators.events import BlockExecuted, BlockFinalized, Booted, Entered, SnapshotJoined
+from validators.events import BlockExecuted, BlockFinalized, Booted, Entered, Halted, SnapshotJoined
 
 A, B = b"a" * 32, b"b" * 32
 MUTANT = ("mutants.tip-burned=[1]", "run.until_height=12")
@@ -139,3 +140,16 @@ def test_campaigns_of_mutants_run_to_the_end():
     assert not campaign_scenario(CATALOGUE["tip-burned"], 1).stops_at_failure
     for trial in clean_trials([0], ["calm"]):
         assert not decode_scenario(trial.scenario, trial.name).stops_at_failure
+
+
+def test_a_run_waits_for_a_validator_that_was_restarted_after_its_stop():
+    """It recovers slowly there, while the others come to their goal; found by the swarm (seed 413749)."""
+    seen = []
+
+    def look(event):
+        if event.node == 3 and type(event.body) in {Booted, Halted}:
+            seen.append(type(event.body))
+
+    Cluster(draw_scenario(413749), 413749, hooks=RunHooks(on_event=look)).run()
+
+    assert seen == [Booted, Halted, Booted]
