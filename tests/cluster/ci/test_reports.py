@@ -14,6 +14,7 @@ from cluster.ci.failing_plans import plans_in
 from cluster.ci.reports import annotation_of, write_junit
 from cluster.cli import main as command_line
 from cluster.cli.main import main
+from tests.support.keystones import rest_in_soak
 
 PASSED = SeedResult(3, 0, "passed", "", "fine", "", 1_500)
 FAILED = SeedResult(4, 1, "safety", "s", "roots: 5 % differ\x1b <here>\n& there", "", 250, "runs/x-4")
@@ -83,7 +84,7 @@ class TestWorkflow:
             options = command_line._parser(arguments).parse_args(arguments)
             assert options.junit.suffix == ".xml"
 
-    @pytest.mark.parametrize("place", range(3))
+    @pytest.mark.parametrize("place", rest_in_soak(range(3), [0]))
     def test_its_commands_leave_what_it_keeps(self, place, tmp_path, monkeypatch, capsys):
         """Each with its first seed alone, in an empty folder, as on a machine of its own."""
         monkeypatch.chdir(tmp_path)

@@ -10,20 +10,16 @@ from pathlib import Path
 import pytest
 
 from checker.record.root import PROJECT_ROOT
+from tests.support.commands import run_command
 
 SMALL = ("--set", "run.until_height=3")
-
-
-def stampede(*arguments, cwd=PROJECT_ROOT, script="run_cluster.py"):
-    command = [sys.executable, str(PROJECT_ROOT / script), *arguments]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
     """Return a run directory of a short calm run, and what the run printed."""
     runs = tmp_path_factory.mktemp("runs")
-    done = stampede("run", "calm", *SMALL, "--json", "--runs", str(runs))
+    done = run_command("run", "calm", *SMALL, "--json", "--runs", str(runs))
     return Path(json.loads(done.stdout)["directory"]), done
 
 
@@ -42,7 +38,7 @@ def test_json_is_one_object_and_nothing_else(recorded):
 
 def test_a_run_prints_its_tables_and_verdict(tmp_path):
     """A person sees validators, checks, verdict, digest and where the record is."""
-    done = stampede("run", "calm", *SMALL, "--runs", str(tmp_path))
+    done = run_command("run", "calm", *SMALL, "--runs", str(tmp_path))
 
     assert done.returncode == 0, done.stderr
     for expected in ("validators", "state root", "checks", "cold-replay", "passed:", "digest", "run directory"):
@@ -52,7 +48,7 @@ def test_a_run_prints_its_tables_and_verdict(tmp_path):
 def test_a_run_that_is_not_passed_prints_the_command_that_repeats_it(tmp_path):
     """Exit 3, and the settings stand in the command."""
     setting = "faults.split.enabled=false"
-    done = stampede("run", "partition-heal", *SMALL, "--set", setting, "--seed", "5", "--runs", str(tmp_path))
+    done = run_command("run", "partition-heal", *SMALL, "--set", setting, "--seed", "5", "--runs", str(tmp_path))
 
     assert done.returncode == 3
     assert f"run partition-heal --seed 5 --set run.until_height=3 --set {setting}" in done.stdout
@@ -62,7 +58,7 @@ def test_a_run_writes_a_directory_that_replays_to_the_same_digest(recorded):
     """The record alone is enough."""
     directory, _ = recorded
 
-    done = stampede("replay", str(directory), "--json")
+    done = run_command("replay", str(directory), "--json")
 
     answer = json.loads(done.stdout)
     assert done.returncode == 0, done.stderr
@@ -72,7 +68,7 @@ def test_a_run_writes_a_directory_that_replays_to_the_same_digest(recorded):
 
 def test_check_determinism_adds_its_check(tmp_path):
     """Two processes, one digest."""
-    done = stampede("run", "calm", *SMALL, "--check-determinism", "--json", "--runs", str(tmp_path))
+    done = run_command("run", "calm", *SMALL, "--check-determinism", "--json", "--runs", str(tmp_path))
 
     checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
     assert done.returncode == 0, done.stderr
@@ -81,17 +77,17 @@ def test_check_determinism_adds_its_check(tmp_path):
 
 def test_scenarios_are_listed_with_their_titles():
     """Names to type, and the default marked."""
-    done = stampede("scenarios")
+    done = run_command("scenarios")
 
     assert done.returncode == 0
     assert "outage-storm" in done.stdout
     assert "(default)" in done.stdout
-    assert {"name", "title", "faults"} <= json.loads(stampede("scenarios", "--json").stdout)["scenarios"][0].keys()
+    assert {"name", "title", "faults"} <= json.loads(run_command("scenarios", "--json").stdout)["scenarios"][0].keys()
 
 
 def test_check_explains_each_fault_in_a_sentence():
     """A sentence has the kind, the target, the start and the end; nothing is run."""
-    done = stampede("check", "outage-storm", "--set", "faults.split.enabled=false")
+    done = run_command("check", "outage-storm", "--set", "faults.split.enabled=false")
 
     assert (done.returncode, done.stderr) == (0, "")
     assert "split (partition, required, switched off): From 40 s to 50 s all links between {0, 1}" in done.stdout
@@ -100,7 +96,7 @@ def test_check_explains_each_fault_in_a_sentence():
 
 def test_check_answers_in_json():
     """One object: each fault with its kind, its span and its sentence."""
-    done = stampede("check", "lossy", "--json")
+    done = run_command("check", "lossy", "--json")
 
     answer = json.loads(done.stdout)
     (fault,) = answer["faults"]
@@ -128,7 +124,7 @@ def test_check_answers_in_json():
 )
 def test_check_refuses_a_plan_that_cannot_be_meant(setting, rule):
     """Exit 2, one line, the key and the rule."""
-    done = stampede("check", "lossy", "--set", setting)
+    done = run_command("check", "lossy", "--set", setting)
 
     assert (done.returncode, done.stdout) == (2, "")
     assert len(done.stderr.splitlines()) == 1
@@ -234,7 +230,7 @@ def test_a_bad_scenario_is_one_clear_line_and_nothing_is_written(what, tmp_path)
     header, body = ("", text) if text.startswith("requires") else (text, "")
     path.write_text(f'name = "bad"\ntitle = "bad"\n{body}\n{header}\n')
 
-    done = stampede("run", str(path), "--runs", str(tmp_path / "runs"))
+    done = run_command("run", str(path), "--runs", str(tmp_path / "runs"))
 
     assert done.returncode == 2
     assert done.stdout == ""
@@ -268,7 +264,7 @@ def test_a_bad_scenario_is_one_clear_line_and_nothing_is_written(what, tmp_path)
 )
 def test_bad_arguments_are_one_clear_line(arguments, expected, tmp_path):
     """Exit 2, no traceback, nothing written."""
-    done = stampede(*arguments, cwd=tmp_path)
+    done = run_command(*arguments, cwd=tmp_path)
 
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1, done.stderr
@@ -290,7 +286,7 @@ def test_a_damaged_run_directory_is_refused_with_the_file(name, recorded, tmp_pa
             content[len(content) // 2] ^= 1
         (copy / path.name).write_bytes(content)
 
-    done = stampede("replay", str(copy))
+    done = run_command("replay", str(copy))
 
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1, done.stderr
@@ -302,7 +298,7 @@ def test_a_place_that_is_not_ours_is_not_overwritten(tmp_path):
     (tmp_path / "calm-0").mkdir()
     (tmp_path / "calm-0" / "precious.txt").write_text("keep")
 
-    done = stampede("run", "calm", "--runs", str(tmp_path))
+    done = run_command("run", "calm", "--runs", str(tmp_path))
 
     assert done.returncode == 2
     assert "holds no run" in done.stderr
@@ -350,7 +346,7 @@ def test_a_record_whose_chain_is_not_its_events_is_refused(name, recorded, tmp_p
     manifest["files"][name] = {"size": 0, "sha256": hashlib.sha256(b"").hexdigest()}
     (copy / "manifest.json").write_text(json.dumps(manifest))
 
-    done = stampede("replay", str(copy))
+    done = run_command("replay", str(copy))
 
     assert done.returncode == 2
     assert name in done.stderr

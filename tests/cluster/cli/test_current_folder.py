@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from checker.record.root import PROJECT_ROOT
+from tests.support.keystones import rest_in_soak
 from tests.support.layers import LAYERS
 
 HOSTILE = "import os, sys\nos.write(2, f'RAN {__name__}\\n'.encode())\nsys.exit('not ours')\n"
@@ -22,6 +23,8 @@ COMMANDS = {
     "shrink": ("shrink", "runs/calm-0", "--jobs", "1", "--limit", "1"),
 }
 """A sweep's seed 0 is replayed and repeated in processes of its worker."""
+
+MODULES = ("-m stampede_testbed", "-mstampede_testbed", "-m stampede_testbed.__main__")
 
 
 def run(folder, *command):
@@ -47,21 +50,19 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("flags", [(), ("-E",)])
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("flags", rest_in_soak(["", "-E"], [""]))
+@pytest.mark.parametrize("command", rest_in_soak(COMMANDS, ["sweep", "shrink"]))
 def test_no_process_of_a_command_runs_what_is_in_the_current_folder(folder, command, flags):
     """Also where the interpreter ignores its environment."""
-    done = run(folder, *flags, str(PROJECT_ROOT / "run_cluster.py"), *COMMANDS[command])
+    done = run(folder, *flags.split(), str(PROJECT_ROOT / "run_cluster.py"), *COMMANDS[command])
 
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(
-    "module", [("-m", "stampede_testbed"), ("-mstampede_testbed",), ("-m", "stampede_testbed.__main__")]
-)
+@pytest.mark.parametrize("module", rest_in_soak(MODULES, MODULES[:1]))
 def test_the_module_runs_nothing_of_the_current_folder(folder, module):
     """Python puts it first on the path, and imports the package's parts before its main module."""
-    done = run(folder, *module, "scenarios", "--json")
+    done = run(folder, *module.split(), "scenarios", "--json")
 
     assert json.loads(done.stdout)["scenarios"], done.stderr
 

@@ -20,9 +20,11 @@ from cluster.campaign.tasks import Task, run_task
 from cluster.runtime.directory_disk import DirectoryDisk
 from cluster.scenario.load import encode_scenario, load_scenario
 from network.outcome import RunFailedError
+from tests.support.keystones import rest_in_soak
 from validators.storage import DiskFullError, DiskSyncError
 
 CALM = ("calm", "--set", "run.until_height=6")
+MAKERS = ("export perfetto", "export shiviz", "prove 1 burned")
 FULL = OSError(errno.ENOSPC, "No space left on device")
 
 
@@ -50,7 +52,7 @@ def assert_one_line(done, path):
     assert done.stderr.endswith(": File too large\n")
 
 
-@pytest.mark.parametrize("blocks", [1, 4, 20])
+@pytest.mark.parametrize("blocks", rest_in_soak([1, 4, 20], [4]))
 def test_a_data_directory_without_room_is_gone_on_with_when_there_is_some(tmp_path, blocks):
     """A refusal of the disk is no validator's failure, for any file and at any height."""
     arguments = ("run", *CALM, "--data-dir", "data", "--json")
@@ -138,11 +140,11 @@ def test_a_file_is_written_whole_or_not(tmp_path, monkeypatch):
     assert [each.name for each in tmp_path.iterdir()] == ["shrunk.toml"]
 
 
-@pytest.mark.parametrize("command", [("export", "perfetto"), ("export", "shiviz"), ("prove", "1", "burned")])
+@pytest.mark.parametrize("command", rest_in_soak(MAKERS, ["export perfetto"]))
 def test_what_is_made_of_a_record_is_written_whole_or_not(tmp_path, command):
     """A file of before stays, and a new one is not begun."""
     stampede(tmp_path, "run", *CALM)
-    name, *arguments = command
+    name, *arguments = command.split()
     stampede(tmp_path, name, "runs/calm-0", *arguments, "--out", "old")
     before = (tmp_path / "old").read_bytes()
     refused = [stampede(tmp_path, name, "runs/calm-0", *arguments, "--out", out, blocks=1) for out in ("new", "old")]

@@ -9,6 +9,7 @@ import pytest
 
 from cluster.cli.main import main
 from cluster.page.index import index_of
+from tests.support.keystones import rest_in_soak
 
 FAILING = ("broken-refund", "--set", "expect.fails=[]")
 SAFETY = 1
@@ -63,7 +64,7 @@ def test_a_run_says_its_verdict_whatever_the_folder_holds(what, runs, capsys):
     assert b"broken-refund, seed 0" in index_of(runs)
 
 
-@pytest.mark.parametrize("what", ENTRIES)
+@pytest.mark.parametrize("what", rest_in_soak(ENTRIES, ["somebody's own list"]))
 @pytest.mark.parametrize("form", ["--quiet", "--json"])
 def test_a_sweep_says_its_verdict_whatever_the_folder_holds(what, form, runs, capsys):
     ENTRIES[what](runs)

@@ -16,6 +16,7 @@ from checker.checks.suite import Suite
 from checker.record.root import PROJECT_ROOT
 from checker.record.run_directory import RecordReader
 from cluster.cli.main import main
+from tests.support.keystones import rest_in_soak
 
 ANSWER_SECONDS = 8
 """An answer takes a fraction of a second on a machine that is not busy with other tests."""
@@ -61,7 +62,10 @@ def unfinished(tmp_path):
 
 @pytest.mark.parametrize(
     ("number", "everybody"),
-    [(signal.SIGINT, True), (signal.SIGINT, False), (signal.SIGTERM, False), (signal.SIGHUP, True)],
+    rest_in_soak(
+        [(signal.SIGINT, True), (signal.SIGINT, False), (signal.SIGTERM, False), (signal.SIGHUP, True)],
+        [(signal.SIGINT, True), (signal.SIGTERM, False)],
+    ),
 )
 def test_a_run_says_what_it_kept(tmp_path, number, everybody):
     """From a terminal, which interrupts all processes, or from another process; told to end, or its terminal closed."""
@@ -170,7 +174,8 @@ def test_a_run_that_goes_on_says_so_when_it_is_interrupted(tmp_path, capsys, mon
 
 
 @pytest.mark.parametrize(
-    ("number", "everybody"), [(signal.SIGINT, True), (signal.SIGINT, False), (signal.SIGHUP, True)]
+    ("number", "everybody"),
+    rest_in_soak([(signal.SIGINT, True), (signal.SIGINT, False), (signal.SIGHUP, True)], [(signal.SIGINT, True)]),
 )
 def test_a_sweep_says_what_it_kept_and_how_to_go_on(tmp_path, number, everybody):
     """Its workers end with it, in the midst of a seed."""

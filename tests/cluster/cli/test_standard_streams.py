@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from checker.record.root import PROJECT_ROOT
+from tests.support.keystones import rest_in_soak
 
 INCONCLUSIVE = ("run", "partition-heal", "--set", "run.until_height=3", "--set", "faults.split.enabled=false")
 
@@ -36,7 +37,7 @@ def without_reader():
     return writing
 
 
-@pytest.mark.parametrize("what", COMMANDS)
+@pytest.mark.parametrize("what", rest_in_soak(COMMANDS, ["an inconclusive run as JSON", "a list"]))
 def test_a_reader_that_left_changes_no_exit_code(tmp_path, what):
     """As with `| head -0`; nothing is said of it on standard error."""
     arguments, code = COMMANDS[what]
@@ -47,7 +48,7 @@ def test_a_reader_that_left_changes_no_exit_code(tmp_path, what):
     assert "pipe" not in done.stderr
 
 
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("closed", rest_in_soak(["<&-", ">&-", "2>&-", "<&- >&- 2>&-"], ["<&- >&- 2>&-"]))
 @pytest.mark.parametrize("what", ["an inconclusive run", "bad input"])
 def test_a_closed_stream_changes_no_exit_code(tmp_path, what, closed):
     """The others say what they have to say; a file of the run does not take the closed one's place."""
@@ -79,7 +80,9 @@ ARROW = "é → \U0001f600"
 """Letters that few encodings have all of."""
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "ascii:strict", "latin-1", "ascii:surrogateescape"])
+@pytest.mark.parametrize(
+    "encoding", rest_in_soak(["ascii", "ascii:strict", "latin-1", "ascii:surrogateescape"], ["ascii"])
+)
 def test_a_letter_that_the_encoding_lacks_is_shown_by_its_code(tmp_path, monkeypatch, encoding):
     """On both streams; a JSON object stays one."""
     monkeypatch.setenv("PYTHONIOENCODING", encoding)
@@ -94,7 +97,7 @@ def test_a_letter_that_the_encoding_lacks_is_shown_by_its_code(tmp_path, monkeyp
     assert "\\u2192 \\U0001f600 json.toml: is there already" in made[2].stderr
 
 
-@pytest.mark.parametrize("place", ["folder", "argument", "runs", "link", "TMPDIR"])
+@pytest.mark.parametrize("place", rest_in_soak(["folder", "argument", "runs", "link", "TMPDIR"], ["argument", "runs"]))
 def test_what_is_no_utf8_is_told_before_anything_is_run(tmp_path, place, monkeypatch):
     """No record and no JSON object can hold it, and a verdict would be lost when all is over."""
     foreign = tmp_path / os.fsdecode(b"\xff")

@@ -1,14 +1,11 @@
 """A corpus: plans that reached something unseen are kept, varied, and found again; the same ones on any worker."""
 
 import json
-import subprocess
-import sys
 from functools import cache
 
 import pytest
 
 from checker.record.fingerprint import this_code
-from checker.record.root import PROJECT_ROOT
 from cluster.campaign.corpus.folder import LISTING, Corpus, NewPlan, failed_plan
 from cluster.campaign.corpus.rounds import ROUND_SEEDS, CorpusPlans, is_varied
 from cluster.campaign.corpus.variation import ENTRIES_MAX, VARIED, vary
@@ -18,6 +15,7 @@ from cluster.cli.main import main
 from cluster.scenario.load import decode_scenario, encode_scenario, load_scenario
 from cluster.scenario.messages import ScenarioError
 from cluster.swarm.generator import draw_scenario
+from tests.support.commands import run_command
 
 PASSED = SeedResult(1, 0, "passed", "", "all is well", "ab", 5, fingerprint=this_code().fingerprint)
 FAILED = PASSED._replace(exit_code=1, verdict="safety", signature="safety: roots: height #")
@@ -198,10 +196,7 @@ class TestFolder:
         (path,) = (tmp_path / "corpus").glob("*.toml")
         path.write_text("name = 3", encoding="utf-8")
 
-        command = [sys.executable, "run_cluster.py", "sweep", "--swarm", "--corpus", str(tmp_path / "corpus")]
-        done = subprocess.run(
-            [*command, "--runs", str(tmp_path)], cwd=PROJECT_ROOT, capture_output=True, text=True, check=False
-        )
+        done = run_command("sweep", "--swarm", "--corpus", tmp_path / "corpus", "--runs", tmp_path)
         assert (done.returncode, done.stderr.count("\n")) == (2, 1)
         assert path.name in done.stderr
 
@@ -217,6 +212,7 @@ class TestSweep:
         listings = [(tmp_path / each / "corpus" / LISTING).read_bytes() for each in "ab"]
         assert listings[0] == listings[1]
 
+    @pytest.mark.soak
     def test_half_of_the_seeds_stay_purely_drawn(self, tmp_path):
         """And all of the first round, for there is nothing to vary."""
         scenarios = sweep_with(tmp_path / "corpus", self.SEEDS, Workers())
@@ -224,6 +220,7 @@ class TestSweep:
         varied = [seed for seed, scenario in scenarios.items() if scenario != drawn(seed)]
         assert varied == [seed for seed in self.SEEDS if is_varied(seed) and seed >= ROUND_SEEDS]
 
+    @pytest.mark.soak
     def test_one_seed_in_twenty_is_repeated_drawn_and_varied_in_turn(self, tmp_path):
         workers = Workers()
         sweep_with(tmp_path / "corpus", range(ROUND_SEEDS * 4), workers)
