@@ -5,6 +5,7 @@ import pytest
 from checker.record.cold_replay import ColdReplayWorker
 from cluster.reorgs import ROADS, measure_depths, plan_reorgs, roads
 from cluster.reorgs.roads import ReplayProcess
+from tests.support.keystones import rest_in_soak
 from validators.execution import Engine
 from validators.state import Database
 
@@ -30,7 +31,7 @@ def assert_road_differs(result, road, words):
 
 
 @pytest.mark.parametrize("policy", ["fifo", "eip1559"])
-@pytest.mark.parametrize("depth", [1, 2, 3, 8, 33, 64])
+@pytest.mark.parametrize("depth", rest_in_soak([1, 2, 3, 8, 33, 64], [1, 3, 8]))
 def test_all_roads_end_in_one_state(process, policy, depth):
     result = measure(process, policy, depth)
 

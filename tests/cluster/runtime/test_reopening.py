@@ -23,6 +23,7 @@ from network.events import events_of_type
 from network.outcome import RunFailedError
 from tests.support.checks import finish, make_run
 from tests.support.cluster_runs import check_named, judge
+from tests.support.keystones import rest_in_soak
 
 CRASH = 'faults.it={kind="crash", validator=1, at_ms=6_300, restart_ms=9_000}'
 PARTITION = 'faults.it={kind="partition", groups=[[0, 1], [2, 3]], start_ms=3_000, stop_ms=12_000}'
@@ -87,7 +88,7 @@ def moments(events, expected, node):
     return [event.at_us // 1_000 for event, body in events_of_type(events, expected) if body.machine == node]
 
 
-@pytest.mark.parametrize("until", [3, 14])
+@pytest.mark.parametrize("until", rest_in_soak([3, 14], [3]))
 def test_a_finished_run_is_reopened_again_and_again(tmp_path, run_on, until):
     """The views of earlier processes do not count against the later ones: the 2nd, 3rd, 4th and 10th time."""
     scenario = load_scenario("calm", (f"run.until_height={until}",))
@@ -145,7 +146,10 @@ def test_a_fault_without_a_record_of_its_effect_is_inconclusive(tmp_path, run_on
 
 @pytest.mark.parametrize(
     ("fault", "killed_us"),
-    [(each, 7_500_000) for each in (CRASH, PARTITION, BLACKOUT, STORM, FLAPPING, DRIFT)] + [(CRASH, 2_500_000)],
+    rest_in_soak(
+        [(each, 7_500_000) for each in (CRASH, PARTITION, BLACKOUT, STORM, FLAPPING, DRIFT)] + [(CRASH, 2_500_000)],
+        [(PARTITION, 7_500_000), (CRASH, 2_500_000)],
+    ),
 )
 def test_a_fault_is_gone_on_with_where_the_process_ended(tmp_path, run_on, fault, killed_us):
     """In its midst it resumes for its rest, before its start it happens as planned; then it is done earlier."""
