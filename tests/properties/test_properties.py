@@ -32,7 +32,6 @@ from tests.properties.execution.waiting_lists import check_waiting_lists
 from tests.properties.mempool.gossips import check_gossip
 from tests.properties.mempool.intakes import check_intake
 from tests.properties.mempool.pools import check_pools
-from tests.properties.state.databases import check_states
 from tests.properties.state.state_roots import check_state_roots
 from tests.properties.storage.barriers import check_barriers
 from tests.properties.storage.journals import check_journals
@@ -49,7 +48,7 @@ from validators.consensus.registry import ENGINES
 
 SHORT = (
     *(check_waiting, check_guarantees, check_headers, check_lanes, check_choices, check_timer_tables, check_updates),
-    *(check_block_trees, check_intake, check_pools, check_states, check_barriers, check_journals, check_files),
+    *(check_block_trees, check_intake, check_pools, check_barriers, check_journals, check_files),
     *(check_reopened_logs, check_followed_blocks, check_finality, check_serving),
     *(check_silence, check_kept_votes, check_served_certificates, check_certifications, check_requests),
     *(check_guards, check_restored_rounds, check_ancestries, check_uses, check_kept_certificates),

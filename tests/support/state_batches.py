@@ -2,7 +2,6 @@
 
 from hypothesis import strategies as st
 
-from tests.support.state_model import plain_roots
 from validators.state import Batch, Database
 
 KEYS = [bytes([n]) * 32 for n in range(6)]
@@ -23,13 +22,3 @@ def fork(
         batch.write(key, value)
     batch.merkleize(metadata)
     return batch
-
-
-def canonical_plainly(operations: list[bytes], floor: int) -> bytes:
-    """The canonical root restated from the log alone: no index and no increment."""
-    active: dict[bytes, int] = {}
-    for location, operation in enumerate(operations):
-        # The latest commit is active like the latest update of a live key.
-        active[b"" if operation[0] == 0xD3 else operation[1:33]] = location
-    live = [location for location in active.values() if operations[location][0] != 0xD1]
-    return plain_roots(operations, floor, live)[1]

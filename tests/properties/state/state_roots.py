@@ -1,28 +1,26 @@
 """A state at the ends of chunks: chains of pending batches, rewinds, prunings and starts, by a plain log.
 
-`databases` compares a state with another one of the same code, which has every mistake too. Here a list and two dicts
-say which operations a batch makes, and the oracle what their root is. The logs begin with some hundred operations and
-a floor that no run leads to, so that a few batches cross the end of a chunk, which in a run is one block of hundreds.
+A list and two dicts say which operations a batch makes, and the oracle what their root is. The logs begin with some
+hundred operations and a floor that no run leads to, so that a few batches cross the end of a chunk, which in a run is
+one block of hundreds.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from checker.oracle.from_scratch import canonical_root_of
 from network.memo import Memo
 from tests.properties.draws import Asked, Draw
 from tests.properties.state.log_forms import check_log_forms
 from tests.properties.state.reference_log import CHUNK, DIGEST, FORMS, ReferenceLog, Writes, draw_log
+from tests.properties.state.refused_batches import ask_lost, ask_open
 from tests.properties.state.state_proofs import ask_proofs, ask_snapshot, is_refused, open_log, open_snapshot
 from validators.state import (
-    BadKey,
-    BadValue,
     Batch,
     Database,
     DeadBranch,
     Grown,
-    NotMerkleized,
     NotRetained,
     PrunedLocation,
     SealedBatch,
@@ -30,6 +28,7 @@ from validators.state import (
     StaleBatch,
     grow_tree,
     growing_with,
+    verify_root,
 )
 
 _STEPS: Final = 16
@@ -92,6 +91,10 @@ class _Handle:
     is_asked: bool = False
 
 
+_Open: TypeAlias = tuple[Batch, _Handle | None, ReferenceLog]
+"""A batch without a root, what it stands on, and the log before it."""
+
+
 class _Story:
     """A state, and what it has to be.
 
@@ -103,6 +106,7 @@ class _Story:
         base: The snapshot that the last start has begun with, `base_size` the length of its log.
         handles: The batches that were made last.
         foreign: A batch of an earlier life.
+        left: A batch that stays open while others are applied, given up and taken back.
         is_asked: Whether roots are asked for already: the bitmap is not made before.
         is_due: Whether the root is asked for behind this step.
     """
@@ -123,6 +127,7 @@ class _Story:
         self.base_size = self.start = self.retained = 0
         self.handles: list[_Handle] = []
         self.foreign: Batch | None = None
+        self.left: _Open | None = None
         self.is_asked, self.is_due = draw(2) == 0, False
         self._grow = growing_with(Memo[Grown](_KNOWN)) if draw(2) else grow_tree
         self.database.grow_by(self._grow)
@@ -158,6 +163,8 @@ class _Story:
             )
         if self.is_asked and (self.is_due or self._is_due(plain)):
             yield from self._ask_root(database.canonical_root, plain)
+            holds = verify_root(database.prove_root(), plain.root, database.root)
+            yield "the root over the operations is another one", holds
             if self.draw(4) == 0 or (plain.size + 1) % CHUNK <= 1:
                 yield from self.audit()
             if plain.size % CHUNK == 0:
@@ -184,26 +191,39 @@ class _Story:
         draw = self.draw
         parents = [None, *(handle for handle in self.handles if self._is_alive(handle))]
         parent = parents[-1] if draw(2) else parents[draw(len(parents))]
+        if self.left is not None and draw(4) == 0:
+            self.left[0].drop()
+            yield from ask_lost(self.database, self.left[0], self.keys[0])
+            self.left = None
+        self.left = self.left or self._open(parent)
         for _ in range(1 + draw(_CHAIN_MAX)):
-            base = self.tip if parent is None else parent.state
-            batch = self.database.batch(None if parent is None else parent.batch)
-            keeps_unchanged, metadata = draw(6) == 0, self.form.value(draw(256)) if draw(5) == 0 else None
-            writes = self._draw_writes(base)
-            state = base.after(writes, metadata, keeps_unchanged=keeps_unchanged)
-            yield from self._write(batch, writes, base)
-            root = batch.merkleize(metadata, keep_unchanged=keeps_unchanged)
-            yield "a batch has another root than it has returned", root == batch.root
-            if draw(4) == 0:
-                # The same once more, whose nodes are known already.
-                twin = self.database.batch(None if parent is None else parent.batch)
-                yield from self._write(twin, writes, base)
-                again = twin.merkleize(metadata, keep_unchanged=keeps_unchanged)
-                yield "a batch has another root than the same one before", again == root
-            parent = _Handle(batch, parent, base, state)
-            self.handles = [*self.handles[1 - _HANDLES :], parent]
-            yield from self._ask_batch(parent)
-            changed = base.changed_by(writes, keeps_unchanged=keeps_unchanged)
-            yield "a batch names other changes than it makes", dict(batch.changes) == changed
+            yield from self._seal(*self._open(parent))
+            parent = self.handles[-1]
+
+    def _open(self, parent: _Handle | None) -> _Open:
+        if parent is None:
+            return self.database.batch(), None, self.tip
+        return self.database.batch(parent.batch), parent, parent.state
+
+    def _seal(self, batch: Batch, parent: _Handle | None, base: ReferenceLog) -> Asked:
+        """Write a batch, and ask for its root."""
+        draw = self.draw
+        keeps_unchanged, metadata = draw(6) == 0, self.form.value(draw(256)) if draw(5) == 0 else None
+        writes = self._draw_writes(base)
+        state = base.after(writes, metadata, keeps_unchanged=keeps_unchanged)
+        yield from self._write(batch, writes, base)
+        root = batch.merkleize(metadata, keep_unchanged=keeps_unchanged)
+        yield "a batch has another root than it has returned", root == batch.root
+        if draw(4) == 0:
+            # The same once more, whose nodes are known already.
+            twin = self._open(parent)[0]
+            yield from self._write(twin, writes, base)
+            again = twin.merkleize(metadata, keep_unchanged=keeps_unchanged)
+            yield "a batch has another root than the same one before", again == root
+        self.handles = [*self.handles[1 - _HANDLES :], _Handle(batch, parent, base, state)]
+        yield from self._ask_batch(self.handles[-1])
+        changed = base.changed_by(writes, keeps_unchanged=keeps_unchanged)
+        yield "a batch names other changes than it makes", dict(batch.changes) == changed
 
     def _write(self, batch: Batch, writes: Writes, base: ReferenceLog) -> Asked:
         for key, value in writes.items():
@@ -233,10 +253,7 @@ class _Story:
 
     def _ask_batch(self, handle: _Handle) -> Asked:
         batch, base, state = handle.batch, handle.base, handle.state
-        yield (
-            "a batch makes other operations than its writes",
-            list(batch.operations) == state.log[base.size :],
-        )
+        yield "a batch makes other operations than its writes", list(batch.operations) == state.log[base.size :]
         yield (
             "size, floor or live keys after a batch are others than its operations make",
             (batch.size, batch.floor, batch.active) == (state.size, state.floor, len(state.places)),
@@ -277,6 +294,7 @@ class _Story:
             self.tips.append(each.state)
         self.retained = min(self.retained + len(chain), self.retain)
         yield "other operations are appended than batches have", list(appended) == self.tip.log[before.size :]
+        yield "a state has another root than its last batch", self.database.root == batch.root
         yield "a batch is applied twice", is_refused(StaleBatch, self.database.apply, batch)
         if (before.size // CHUNK, before.floor // CHUNK) != (self.tip.size // CHUNK, self.tip.floor // CHUNK):
             # Back over the end of a chunk, or the chunk that is inactive now is forgotten, as far as it may be.
@@ -326,7 +344,7 @@ class _Story:
             self.database = open_log(self.tip.log[self.base_size :], self.form, self.retain, self.base)
         self.database.grow_by(self._grow)
         self.start = 0 if self.base is None else self.base.start
-        self.tips, self.handles, self.retained = [self.tip], [], 0
+        self.tips, self.handles, self.left, self.retained = [self.tip], [], None, 0
         yield "a life begins with batches to take back", self.database.retained == 0
 
     def drop(self) -> Asked:
@@ -342,13 +360,7 @@ class _Story:
         handle.batch.drop()
         handle.how = "dropped"
         if child is not None:
-            key = self.keys[0]
-            yield (
-                "a batch goes on that stands on a dropped one",
-                is_refused(DeadBranch, child.get, key)
-                and is_refused(DeadBranch, child.write, key, None)
-                and is_refused(DeadBranch, child.merkleize),
-            )
+            yield from ask_lost(self.database, child, self.keys[0])
         yield from self.refuse()
 
     def refuse(self) -> Asked:
@@ -360,34 +372,25 @@ class _Story:
                 yield from self._ask_batch(handle)
                 yield "a batch is written that has its root", is_refused(SealedBatch, batch.write, key, None)
                 continue
-            yield "a batch is applied whose branch is lost", is_refused(StaleBatch, database.apply, batch)
-            yield (
-                "a batch goes on whose branch is lost",
-                is_refused(DeadBranch, batch.get, key)
-                and is_refused(DeadBranch, batch.write, key, None)
-                and is_refused(DeadBranch, database.batch, batch)
-                and is_refused(DeadBranch, batch.merkleize)
-                and (handle.is_asked or is_refused(DeadBranch, getattr, batch, "canonical_root")),
-            )
-        batch = database.batch()
-        results = ("root", "canonical_root", "size", "floor", "active", "operations", "changes")
-        yield (
-            "a batch has a result before its root",
-            all(is_refused(NotMerkleized, getattr, batch, name) for name in results)
-            and is_refused(NotMerkleized, database.batch, batch),
-        )
-        yield "a batch is applied before its root", is_refused(NotMerkleized, database.apply, batch)
-        yield (
-            "a key of another length is taken",
-            is_refused(BadKey, database.get, key[1:])
-            and is_refused(BadKey, batch.get, key[1:])
-            and is_refused(BadKey, batch.write, key[1:], None),
-        )
-        if self.form.is_bare:
-            yield "a value of another length is taken", is_refused(BadValue, batch.write, key, key[1:])
+            yield from ask_lost(database, batch, key)
+            is_refusing = handle.is_asked or is_refused(DeadBranch, getattr, batch, "canonical_root")
+            yield "a batch is hashed whose branch is lost", is_refusing
+        yield from self._ask_left()
+        yield from ask_open(database, key, self.form)
         if self.foreign is not None:
             yield "a batch of another life is applied", is_refused(StaleBatch, database.apply, self.foreign)
             yield "a batch goes on from another life", is_refused(StaleBatch, database.batch, self.foreign)
+
+    def _ask_left(self) -> Asked:
+        """Ask the batch that was left open to go on, where its branch is alive."""
+        if self.left is None:
+            return
+        batch, parent, base = self.left
+        if base is self.tip or (parent is not None and self._is_alive(parent)):
+            self.left = None
+            yield from self._seal(batch, parent, base)
+        else:
+            yield from ask_lost(self.database, batch, self.keys[0])
 
     def prove(self) -> Asked:
         """Ask for proofs."""

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from checker.oracle.from_scratch import canonical_root_of
 from tests.support.properties import examples
-from tests.support.state_batches import canonical_plainly, commit, fork
+from tests.support.state_batches import commit, fork
 from validators.state import CorruptLog, Database, DeadBranch, ForgedSnapshot, Snapshot, verify_key, verify_operation
 
 MANY_KEYS = [sha256(b"%d" % number).digest() for number in range(160)]
@@ -116,7 +117,7 @@ class TestRestored:
         copy = restore(original)
         whole = list(original.operations()) + list(commit(copy, {MANY_KEYS[3]: b"x"}).operations)
 
-        assert canonical_plainly(whole, copy.floor) == copy.canonical_root
+        assert canonical_root_of(whole, copy.floor) == copy.canonical_root
 
 
 class TestTaken:
