@@ -1,11 +1,8 @@
-"""Helpers shared by the tests of the state database: keys, strategies and one-line batches."""
-
-from hypothesis import strategies as st
+"""Helpers shared by the tests of the state database: keys and one-line batches."""
 
 from validators.state import Batch, Database
 
 KEYS = [bytes([n]) * 32 for n in range(6)]
-WRITES = st.dictionaries(st.sampled_from(KEYS), st.none() | st.sampled_from([b"", b"one", b"two" * 100]), max_size=5)
 
 
 def commit(database: Database, writes: dict[bytes, bytes | None], metadata: bytes | None = None) -> Batch:

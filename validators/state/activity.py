@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 
 from validators.state.mmr import count_inactive_peaks, fold_root, peak_heights
 from validators.state.tip import Tip
-from validators.state.tree import DIGEST_BYTES, Levels, node_position, pack_node, pack_position
+from validators.state.tree import DIGEST_BYTES, Levels, pack_node, pack_position
 
 CHUNK_BYTES: Final = 32
 """Length of a chunk."""
@@ -356,7 +356,7 @@ def grafted_peaks(tip: Tip, read: RowReader) -> tuple[list[bytes], int]:
         if height >= GRAFT_HEIGHT:
             grafted = read(height - GRAFT_HEIGHT + GRAFTS)((tip.size >> height) - 1)
             full += 1
-        assert grafted is not None, f"the grafted peak at {node_position(height, (tip.size >> height) - 1)} is missing"
+        assert grafted is not None, f"the grafted peak of height {height} is missing"
         peaks.append(grafted)
     return peaks, min(count_inactive_peaks(tip.size, tip.floor), full)
 

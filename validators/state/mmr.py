@@ -8,47 +8,11 @@ The functions take the peaks (tallest first) and the number of leaves and keep n
 more of its parent than those two values, at most 64 digests, whatever the size of the range below.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 
 POSITION_BYTES = 8
 """Positions and counts are hashed as big-endian integers of this many bytes."""
-
-
-def node_count(leaf_count: int) -> int:
-    """Return the number of nodes of a range with `leaf_count` leaves, which is also the next leaf's position."""
-    return 2 * leaf_count - leaf_count.bit_count()
-
-
-def append_leaves(peaks: list[bytes], leaf_count: int, elements: Iterable[bytes]) -> list[bytes]:
-    """Append leaves and return the new nodes in the order of their positions.
-
-    Args:
-        peaks: Peaks of the range, tallest first; changed in place to the peaks afterwards.
-        leaf_count: Leaves of the range before the call.
-        elements: The leaves' contents, oldest first.
-
-    Returns:
-        Digests of all new nodes, leaves and parents; the first one's position is `node_count(leaf_count)`.
-    """
-    nodes: list[bytes] = []
-    push = nodes.append
-    position = node_count(leaf_count)
-    leaf = leaf_count
-    for element in elements:
-        digest = sha256(position.to_bytes(8, "big") + element).digest()
-        push(digest)
-        position += 1
-        carry = leaf
-        # Each trailing one-bit of the leaf's number is a peak of the same height as the node at hand: they merge.
-        while carry & 1:
-            digest = sha256(position.to_bytes(8, "big") + peaks.pop() + digest).digest()
-            push(digest)
-            position += 1
-            carry >>= 1
-        peaks.append(digest)
-        leaf += 1
-    return nodes
 
 
 def peak_heights(leaf_count: int) -> list[int]:

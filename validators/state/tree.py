@@ -1,10 +1,9 @@
 """The range of mmr.py, hashed one height at a time and stored by height.
 
 Nodes of a height are numbered from 0: node j of height h stands over leaves j << h to (j + 1) << h and has the position
-(j + 1) * 2**(h + 1) - 2 - popcount(j). What `append_leaves` does leaf by leaf is done here for a whole batch and one
-height after the other, with iterators in place of loops, which halves the work around each hash; the plain function is
-the oracle of the tests. Digests of a height stand side by side in one bytearray: 32 bytes a node instead of 73, and
-cutting either end costs next to nothing.
+(j + 1) * 2**(h + 1) - 2 - popcount(j). A whole batch is hashed one height after the other, with iterators in place of
+loops, which halves the work around each hash. Digests of a height stand side by side in one bytearray: 32 bytes a node
+instead of 73, and cutting either end costs next to nothing.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,11 +28,6 @@ Grown: TypeAlias = tuple[tuple[bytes, ...], Sequence[bytes]]
 
 GrowTree: TypeAlias = Callable[[Sequence[bytes], int, Sequence[bytes]], Grown]
 """Appends leaves to a range: `grow_tree`, or a function that may know the result."""
-
-
-def node_position(height: int, index: int) -> int:
-    """Return the position of node `index` among those of a height, both from 0."""
-    return ((index + 1) << (height + 1)) - 2 - index.bit_count()
 
 
 def hash_leaves(first: int, elements: Sequence[bytes]) -> list[bytes]:

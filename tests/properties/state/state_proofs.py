@@ -184,6 +184,7 @@ def _forge(snapshot: Snapshot, root: bytes, draw: Draw) -> Iterator[_Forgery]:
         yield _Forgery("floor", replace(snapshot, floor=floor + shift), root)
         yield _Forgery("size", replace(snapshot, size=size + shift), root)
         yield _Forgery("start", replace(snapshot, start=start + shift * CHUNK), root)
+    yield _Forgery("size", replace(snapshot, size=size ^ 1 << draw(62)), root)
     yield _Forgery("root", snapshot, _spoil(root, draw))
     yield _Forgery("inner root", replace(snapshot, root=_spoil(snapshot.root, draw)), root)
     yield _Forgery("witness", replace(snapshot, witness=_spoil(snapshot.witness, draw)), root)
@@ -193,7 +194,8 @@ def _forge(snapshot: Snapshot, root: bytes, draw: Draw) -> Iterator[_Forgery]:
     yield _Forgery("bitmap", replace(snapshot, witness=witness), sha256(snapshot.root + witness).digest())
     place = draw(len(operations))
     spoilt = (*operations[:place], _spoil(operations[place], draw), *operations[place + 1 :])
-    for other in (operations[1:], operations[:-1], (*operations, operations[-1]), spoilt):
+    cut = (*operations[:place], operations[place][:-1], *operations[place + 1 :])
+    for other in (operations[1:], operations[:-1], (*operations, operations[-1]), spoilt, cut):
         yield _Forgery("operations", replace(snapshot, operations=other), root)
     peaks = snapshot.peaks
     for false in ((*peaks, bytes(DIGEST)), peaks[1:], (b"", *peaks[1:]), tuple(_spoil(each, draw) for each in peaks)):

@@ -176,6 +176,8 @@ class _Story:
         """Ask whether all that the state has in memory is that of its operations."""
         audit = self.database.audit()
         yield "a state in memory is not that of its log", not audit.deviations
+        found, expected = (dict(audit.values), list(audit.operations)), (self.tip.values, self.tip.log[self.start :])
+        yield "an audit has other values or operations than the log", found == expected
         yield from self._ask_root(audit.canonical_root, self.tip)
 
     def _is_due(self, plain: ReferenceLog) -> bool:

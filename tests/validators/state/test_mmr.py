@@ -1,20 +1,11 @@
 """The Merkle mountain range: published roots, and its shape."""
 
 from hashlib import sha256
-from itertools import accumulate
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from checker.record.root import PROJECT_ROOT
-from validators.state.mmr import (
-    append_leaves,
-    count_inactive_peaks,
-    fold_root,
-    node_count,
-    peak_heights,
-)
+from validators.state.mmr import fold_root
 from validators.state.roots import mmr_root
 
 VECTORS = (PROJECT_ROOT / "tests" / "vectors" / "qmdb.txt").read_text()
@@ -50,22 +41,6 @@ def test_the_published_roots_aggregate_to_the_published_hash():
     assert sha256(b"".join(len(root).to_bytes(8, "little") + root for root in roots)).hexdigest() == AGGREGATE
 
 
-@given(st.integers(0, 300), st.integers(0, 300))
-def test_a_range_grown_in_two_steps_is_the_range_grown_in_one(first, second):
-    """Peaks and nodes do not tell how the leaves were grouped."""
-    peaks: list[bytes] = []
-    whole: list[bytes] = []
-    items = [b"%d" % i for i in range(first + second)]
-    nodes = append_leaves(peaks, 0, items[:first])
-    nodes += append_leaves(peaks, first, items[first:])
-
-    assert nodes == append_leaves(whole, 0, items)
-    assert peaks == whole
-    assert node_count(first + second) == len(nodes)
-    ends = accumulate((2 << height) - 1 for height in peak_heights(first + second))
-    assert peaks == [nodes[end - 1] for end in ends]
-
-
 def test_three_leaves_are_hashed_with_their_positions():
     """Leaves at 0, 1 and 3, their parent at 2, two peaks."""
     place = [position.to_bytes(8, "big") for position in range(4)]
@@ -86,16 +61,7 @@ def test_three_leaves_are_hashed_with_their_positions():
 )
 def test_inactive_peaks_fold_forward_and_are_counted_in_the_root(inactive, fold):
     """The oldest peaks become one, the rest folds from the newest; a count of zero is not hashed."""
-    peaks: list[bytes] = []
-    append_leaves(peaks, 0, elements(7))
+    peaks = elements(3)
     count = inactive.to_bytes(8, "big") if inactive else b""
 
     assert digest((7).to_bytes(8, "big"), count, fold(*peaks)) == fold_root(peaks, 7, inactive)
-
-
-@given(st.integers(0, 2000), st.integers(0, 2000))
-def test_a_peak_is_inactive_when_all_its_leaves_are_below_the_floor(leaves, floor):
-    """The count is that of a walk over the peaks with explicit ranges."""
-    ends = [sum(1 << height for height in peak_heights(leaves)[: i + 1]) for i in range(leaves.bit_count())]
-
-    assert len([end for end in ends if end <= floor]) == count_inactive_peaks(leaves, floor)

@@ -3,10 +3,7 @@
 from hashlib import sha256
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tests.support.properties import examples
 from tests.support.state_batches import commit
 from validators.state import Database, Rebuilds, audit
 
@@ -107,26 +104,6 @@ def test_one_change_is_found_in_its_structure_and_at_its_place(structure, tamper
 
     assert [(deviation.structure, deviation.place) for deviation in found] == [(structure, place)]
     assert found[0].kept != found[0].expected
-
-
-@examples(15)
-@given(st.lists(st.dictionaries(st.sampled_from(KEYS), st.none() | st.just(b"x"), max_size=60), max_size=3), st.data())
-def test_a_database_that_nobody_touched_has_nothing_wrong(history, data):
-    """Whole, pruned, rewound or restored, whatever was applied; and the log alone leads to its root and values."""
-    database = settled(pruned=data.draw(st.booleans()), retain=2)
-    for writes in history:
-        commit(database, writes)
-    if data.draw(st.booleans()):
-        database.rewind(min(2, database.retained))
-    if data.draw(st.booleans()):
-        database = Database.from_snapshot(database.snapshot(), database.canonical_root)
-
-    audit = database.audit()
-
-    assert audit.deviations == ()
-    assert audit.canonical_root == database.canonical_root
-    assert (dict(audit.values), audit.operations) == (dict(database.items()), database.operations(database.start))
-    assert all(audit.compared[structure] > 0 for structure in ("operation-log", "bitmap", "indexes"))
 
 
 def test_a_bitmap_that_was_never_made_is_not_compared():

@@ -3,15 +3,11 @@
 from hashlib import sha256
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from checker.oracle.from_scratch import canonical_root_of
 from tests.support.state_batches import commit, fork
 from tests.support.state_vectors import VECTORS, published_batches, section
 from validators.state import BadValue, Database, DeadBranch, NotMerkleized, qmdb_root
-from validators.state.mmr import append_leaves
-from validators.state.tree import grow_tree, node_position
 
 FIXED_AGGREGATE = "8ce052fef8ce8e4d817a2961144cf3a28aec4bd6eb75d32b013499116a6981da"
 MANY_KEYS = [sha256(b"%d" % number).digest() for number in range(300)]
@@ -142,23 +138,3 @@ class TestRequests:
             commit(silent, writes)
 
         assert (asked.root, asked.operations()) == (silent.root, silent.operations())
-
-
-@given(st.integers(0, 600), st.integers(0, 600))
-def test_a_tree_grown_height_by_height_is_the_one_grown_leaf_by_leaf(first, second):
-    """The fast way to hash agrees with the plain one, node by node."""
-    items = [b"%d" % number for number in range(first + second)]
-    peaks: list[bytes] = []
-    append_leaves(peaks, 0, items[:first])
-    before = tuple(peaks)
-    nodes = append_leaves(peaks, first, items[first:])
-    start = 2 * first - first.bit_count()
-
-    grown, rows = grow_tree(before, first, items[first:])
-
-    assert tuple(peaks) == grown
-    assert len(nodes) * 32 == sum(map(len, rows))
-    for height, row in enumerate(rows):
-        for number in range(len(row) // 32):
-            position = node_position(height, (first >> height) + number)
-            assert nodes[position - start] == row[32 * number : 32 * number + 32]

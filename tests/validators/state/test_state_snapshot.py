@@ -4,18 +4,12 @@ from hashlib import sha256
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from checker.oracle.from_scratch import canonical_root_of
-from tests.support.properties import examples
 from tests.support.state_batches import commit, fork
 from validators.state import CorruptLog, Database, DeadBranch, ForgedSnapshot, Snapshot, verify_key, verify_operation
 
 MANY_KEYS = [sha256(b"%d" % number).digest() for number in range(160)]
-MANY_WRITES = st.dictionaries(st.sampled_from(MANY_KEYS), st.none() | st.binary(min_size=1, max_size=3), max_size=60)
-HISTORIES = st.lists(MANY_WRITES, max_size=6)
-FIELDS = ("size", "start", "floor", "root", "witness", "peaks", "operations")
 
 
 def settled(rounds: int, *, encoding="variable", retain: int = 0) -> Database:
@@ -47,26 +41,6 @@ def observe(database: Database) -> tuple[object, ...]:
 
 
 class TestRestored:
-    @examples(30)
-    @given(HISTORIES, st.integers(0, 25), HISTORIES, st.booleans())
-    def test_a_copy_goes_on_as_the_original_does(self, history, rounds, later, pruned):
-        """After any history the same batches lead to the same roots, operations and proofs."""
-        original = settled(rounds)
-        for writes in history:
-            commit(original, writes)
-        if pruned:
-            original.prune()
-
-        copy = Database.from_snapshot(sent(original.snapshot()), original.canonical_root)
-
-        assert copy.start == original.floor // 256 * 256
-        assert observe(copy) == observe(original)
-        for writes in later:
-            for database in (original, copy):
-                commit(database, writes)
-            assert copy.canonical_root == original.canonical_root
-        assert observe(copy)[1:] == observe(original)[1:]
-
     @pytest.mark.parametrize("encoding", ["fixed", "variable"])
     def test_a_copy_forks_rewinds_and_prunes_as_the_original_does(self, encoding):
         """Two branches, the loser's tip taken back to, and the floor's chunk forgotten."""
@@ -152,52 +126,7 @@ class TestTaken:
         assert snapshot.operations == database.operations(snapshot.start)
 
 
-def forged(snapshot: Snapshot, field: str, draw) -> Snapshot:
-    """The snapshot with one bit of a part flipped, one byte or entry cut off or added, or two neighbours exchanged."""
-    value = getattr(snapshot, field)
-    if isinstance(value, int):
-        changed = value ^ 1 << draw(st.integers(0, 12))
-    elif isinstance(value, bytes):
-        changed = alter(value, draw)
-    else:
-        changed = alter_entries(value, draw)
-    return msgspec.structs.replace(snapshot, **{field: changed})
-
-
-def alter(data: bytes, draw) -> bytes:
-    place = draw(st.integers(0, 8 * len(data) - 1))
-    flipped = (int.from_bytes(data, "big") ^ 1 << place).to_bytes(len(data), "big")
-    return draw(st.sampled_from([flipped, data[:-1], data + b"\0", b""]))
-
-
-def alter_entries(entries: tuple[bytes, ...], draw) -> tuple[bytes, ...]:
-    extra = (*entries, entries[-1] if entries else bytes(32))
-    if not entries:
-        return extra
-    place = draw(st.integers(0, len(entries) - 1))
-    altered = (*entries[:place], alter(entries[place], draw), *entries[place + 1 :])
-    swapped = (*entries[:-2], *reversed(entries[-2:]))
-    choices = [altered, altered, altered, entries[1:], entries[:-1], extra, ()]
-    return draw(st.sampled_from(choices + [swapped] * (swapped != entries)))
-
-
 class TestForged:
-    @pytest.mark.parametrize("field", FIELDS)
-    def test_any_change_of_a_part_is_refused(self, field):
-        """One bit, one byte or entry less or more, or another order; nothing else than the refusal comes of it."""
-        database = settled(22)
-        snapshot, root = database.snapshot(), database.canonical_root
-        assert len(snapshot.peaks) > 1
-
-        @examples(60)
-        @given(st.data())
-        def attempt(data):
-            wrong = forged(snapshot, field, data.draw)
-            with pytest.raises(ForgedSnapshot, match=r"^(operations|peaks|witness|bitmap|floor|truncated): "):
-                Database.from_snapshot(wrong, root)
-
-        attempt()
-
     def test_a_snapshot_of_another_state_is_refused(self):
         """It is genuine, but not what was asked for."""
         database = settled(9)
@@ -272,27 +201,6 @@ class TestForged:
 
 
 class TestRebuild:
-    @examples(20)
-    @given(HISTORIES, st.integers(0, 25), st.booleans(), MANY_WRITES)
-    def test_every_index_comes_back_from_the_kept_operations(self, history, rounds, pruned, later):
-        """Pending batches and what a rewind needs outlive it."""
-        database = settled(rounds, retain=2)
-        for writes in history:
-            commit(database, writes)
-        if pruned:
-            database.prune()
-        pending = fork(database, None, later)
-        before, root = observe(database), pending.canonical_root
-        database.rebuild()
-
-        assert before == observe(database)
-        database.apply(pending)
-        assert root == database.canonical_root
-        database.rebuild()
-        assert root == database.canonical_root
-        database.rewind(1)
-        assert before == observe(database)
-
     def test_indexes_that_went_wrong_are_made_anew(self):
         """Nothing of them is read."""
         database = settled(12)
