@@ -1,46 +1,10 @@
-"""The calendar queue against a sorted list, at its edges and over random lives."""
-
-import hashlib
+"""The calendar queue at its edges."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from scheduler import CalendarProfile, CalendarQueue, Tier
-from scheduler.height_tree import EMPTY
-from tests.support.properties import examples
 
 INTRO = CalendarProfile(256, 360, 13)
-SIZES = ((4, 3, 2), (8, 3, 2), (3, 8, 1), (1, 1, 0), (5, 5, 0), (64, 2, 1))
-PROFILES = tuple(CalendarProfile(*sizes) for sizes in SIZES)
-
-
-def plain_root(heights, records):
-    """Return the root of the overflow tree by its definition in docs/state.md, from a list."""
-    if len(heights) == 1:
-        (height,) = heights
-        return hashlib.sha256(b"\x00" + height.to_bytes(8, "big") + records[height]).digest()
-    bit = next(bit for bit in range(64) if len({height >> (63 - bit) & 1 for height in heights}) == 2)
-    low = [height for height in heights if not height >> (63 - bit) & 1]
-    high = [height for height in heights if height >> (63 - bit) & 1]
-    return hashlib.sha256(b"\x01" + bytes([bit]) + plain_root(low, records) + plain_root(high, records)).digest()
-
-
-def assert_is_as_of_a_list(queue, records):
-    """Compare a queue with one made from nothing but the heights."""
-    profile, now = queue.profile, queue.now
-    tiers = {height: profile.tier_of(height, now, is_queued=is_queued) for height, (_, is_queued) in records.items()}
-    assert sorted(queue.heights()) == sorted(records)
-    epochs: dict[int, int] = {}
-    for height, tier in tiers.items():
-        if tier is Tier.EPOCH:
-            epochs[profile.epoch_of(height)] = epochs.get(profile.epoch_of(height), 0) + 1
-    assert queue.epochs == epochs
-    beyond = sorted(height for height, tier in tiers.items() if tier is Tier.OVERFLOW)
-    assert list(queue.overflow) == beyond
-    assert len(queue.overflow) == len(beyond)
-    if beyond:
-        assert queue.overflow.root() == plain_root(beyond, {height: record for height, (record, _) in records.items()})
 
 
 def queue_with(profile, now, *heights):
@@ -139,66 +103,3 @@ class TestTiers:
         assert sorted(queue.heights()) == [5, 500, 50_000]
         assert queue.overflow.root() == root
         assert sorted(fork.heights()) == [50_000, 60_000]
-
-
-OPERATIONS = st.lists(
-    st.tuples(
-        st.sampled_from(("put", "put", "put", "drop", "step", "jump", "fork", "resize")),
-        st.integers(0, 40),
-        st.binary(max_size=2),
-    ),
-    max_size=60,
-)
-
-
-@examples(300)
-@given(st.sampled_from(PROFILES), st.integers(0, 50), OPERATIONS)
-def test_the_queue_equals_a_sorted_list(profile, now, operations):
-    """Through scheduling, cancelling, advancing and jumping, with forks left behind, the due are those of a list."""
-    queue, records, left = CalendarQueue(profile, now), {}, []
-    for operation, number, record in operations:
-        if operation == "put":
-            height = queue.now + 1 + number
-            # A height that has a bucket keeps its flag; one that was made in range of a longer ring is not queued.
-            is_queued = records[height][1] if height in records else profile.is_queued(height, queue.now)
-            queue.put(height, record, is_queued=is_queued)
-            records[height] = record, is_queued
-        elif operation == "drop" and records:
-            height = sorted(records)[number % len(records)]
-            queue.drop(height)
-            del records[height]
-        elif operation in ("step", "jump"):
-            target = queue.now + (number % 3 if operation == "step" else number)
-            advance = queue.advance(target)
-            assert advance.due == sorted(height for height in records if height <= target)
-            records = {height: record for height, record in records.items() if height > target}
-        elif operation == "resize":
-            profile = PROFILES[number % len(PROFILES)]
-            now, queue = queue.now, CalendarQueue(profile, queue.now)
-            for height, (known, is_queued) in records.items():
-                queue.put(height, known, is_queued=is_queued)
-        elif operation == "fork":
-            left.append((queue, dict(records)))
-            queue = queue.fork()
-        assert_is_as_of_a_list(queue, records)
-    for branch, known in left:
-        assert_is_as_of_a_list(branch, known)
-
-
-@examples(100)
-@given(
-    st.dictionaries(st.integers(0, 2**63 - 1), st.binary(max_size=3), min_size=1, max_size=30),
-    st.randoms(use_true_random=False),
-)
-def test_the_root_does_not_depend_on_the_way_to_it(records, shuffle):
-    """Whatever was put in and taken out in between, and in whatever order, the same heights have the same root."""
-    tree, order = EMPTY, list(records)
-    shuffle.shuffle(order)
-    for height in order:
-        tree = tree.put(height ^ 1, b"gone").put(height, b"old").put(height, records[height])
-    for height in order:
-        other = height ^ 1
-        tree = tree.put(other, records[other]) if other in records else tree.drop(other)
-
-    assert list(tree) == sorted(records)
-    assert tree.root() == plain_root(sorted(records), records)

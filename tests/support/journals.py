@@ -6,10 +6,7 @@ from validators.storage import JOURNAL_FILES, Journal, JournalHead, provision
 
 HEAD = JournalHead(chain_id="calm", validator=0, public_key=b"k" * 32, epoch=0)
 
-
 OLD = [b"one" * 9, b"two", b"three" * 30]
-
-
 KEPT = [b"four", b"five" * 50]
 
 
@@ -47,12 +44,12 @@ def sync(disk):
     disk.finish_sync(disk.begin_sync())
 
 
-def written(disk):
-    """Provision a journal with the artifacts `OLD` and `KEPT`, all durable, and return it."""
-    provision(disk, HEAD)
+def written(disk, artifacts=(*OLD, *KEPT), head=HEAD):
+    """Provision a journal with some artifacts, all durable, and return it."""
+    provision(disk, head)
     journal = Journal(disk)
     journal.recover(HEAD)
-    for artifact in [*OLD, *KEPT]:
+    for artifact in artifacts:
         journal.append(artifact)
         sync(disk)
     return journal

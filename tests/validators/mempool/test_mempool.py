@@ -2,9 +2,6 @@
 
 from dataclasses import replace
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from validators.execution.blocks import Transaction, Transfer, encode_transaction, transaction_digest
 from validators.mempool.pool import Arrivals, Mempool, Pooled
 
@@ -84,18 +81,6 @@ def test_a_finalized_nonce_makes_the_earlier_ones_void():
 
     assert offered(pool) == [(1, 3)]
     assert pooled(1, 1).digest not in pool
-
-
-@given(order=st.permutations([(sender, nonce) for sender in (1, 2, 3) for nonce in range(3)]))
-def test_the_order_offered_does_not_depend_on_the_order_of_arrival(order):
-    """Two validators with the same transactions offer the same order."""
-    pool, straight = make_pool(), make_pool()
-    for sender, nonce in order:
-        pool.add(pooled(sender, nonce, tip=sender % 2))
-    for sender, nonce in sorted(order):
-        straight.add(pooled(sender, nonce, tip=sender % 2))
-
-    assert offered(pool) == offered(straight)
 
 
 def test_what_waits_of_a_span_of_arrivals_comes_in_their_order():

@@ -1,8 +1,6 @@
 """The simulated disk and the write-ahead barrier."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from validators.storage import (
     Barrier,
@@ -89,33 +87,3 @@ class TestBarrier:
         barrier.finish(syncs.pop())
 
         assert done == ["first begins", "first ends", "second", "third"]
-
-    @given(steps=st.lists(st.sampled_from(["append", "then", "finish"]), max_size=40))
-    def test_every_action_is_durable_when_it_runs_and_in_order(self, steps):
-        """Whatever the interleaving, a crash at an action loses nothing the action relies on."""
-        disk, done, syncs = SimulatedDisk(), [], []
-        barrier = Barrier(disk, syncs.append)
-        handed = 0
-
-        def act(number, size):
-            assert sum(length for _, length in disk.begin_sync().lengths) >= size
-            done.append(number)
-            assert disk_synced_bytes(disk) >= size
-
-        for step in steps:
-            if step == "append":
-                disk.append("journal", b"x")
-            elif step == "then":
-                size = disk.appended_bytes
-                barrier.then(lambda number=handed, size=size: act(number, size))
-                handed += 1
-            elif syncs:
-                barrier.finish(syncs.pop(0))
-        while syncs:
-            barrier.finish(syncs.pop(0))
-
-        assert done == list(range(handed))
-
-
-def disk_synced_bytes(disk):
-    return sum(file.synced_bytes for file in disk._files.values())

@@ -4,8 +4,6 @@ from types import SimpleNamespace
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.support.checker_chain import HEIGHTS, run_chain
 from tests.support.simplex_bench import KeyedHashScheme, finalization
@@ -427,14 +425,6 @@ class TestSource:
         assert [header for header, _, _ in joiner.joined] == [chain.blocks[2].header]
         engine.finalize(chain.blocks[-1].digest)
         assert engine.database.canonical_root == chain.blocks[-1].header.state_root
-
-
-@given(operations=st.lists(st.binary(max_size=50)), chunk_bytes=st.integers(1, 120))
-def test_pieces_add_up_and_stop_at_their_size(operations, chunk_bytes):
-    """All operations in order, none empty, and without its last operation no piece has reached its size."""
-    pieces = list(cut_operations(operations, chunk_bytes))
-    assert [operation for piece in pieces for operation in piece] == operations
-    assert all(piece and sum(map(len, piece[:-1])) < chunk_bytes for piece in pieces)
 
 
 def test_settings_of_this_test_are_those_of_a_validator():
