@@ -76,6 +76,18 @@ class StubPort:
         self.traced.append(body)
 
 
+class DecodingPort(StubPort):
+    """Notes each message with its receiver, decoded: what a peer reads of it."""
+
+    def __init__(self, codec: Codec[Message]) -> None:
+        super().__init__()
+        self._codec = codec
+
+    def send(self, destination: int, payload: object, label: Label) -> None:
+        """Note a message to one."""
+        self.sent.append((destination, self._codec.decode(payload)))
+
+
 def settings_of(node: int, validators: int, consensus: object = None) -> ValidatorSettings:
     """Return the settings of a replica; `consensus` has of its engine what the part asks for."""
     return ValidatorSettings(

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 from msgspec.structs import replace
 
+from tests.properties.stub_port import DecodingPort
 from tests.support.checker_chain import HEIGHTS, run_chain
 from validators.consensus.interface import BlockArrived, MessageCheck
 from validators.consensus.simplex.kind import SIMPLEX
@@ -23,31 +24,6 @@ SETTINGS = SimpleNamespace(
 )
 
 
-class Wire:
-    """A port that notes what is sent and which timers are armed."""
-
-    def __init__(self):
-        self.sent = []
-        self.timers = {}
-        self.works = []
-        self.spent_us = 0
-
-    def send(self, destination, payload, label):
-        self.sent.append((destination, message_codec(SIMPLEX).decode(payload)))
-
-    def work(self, cost_us, token):
-        self.works.append((cost_us, token))
-
-    def spend(self, cost_us):
-        self.spent_us += cost_us
-
-    def set_timer(self, key, after_us):
-        self.timers[key] = after_us
-
-    def cancel_timer(self, key):
-        self.timers.pop(key, None)
-
-
 @pytest.fixture(scope="module")
 def chain():
     return run_chain()
@@ -57,7 +33,7 @@ class Keeper:
     """A validator that has finalized and stored a whole chain."""
 
     def __init__(self, chain, request=None):
-        self.wire = Wire()
+        self.wire = DecodingPort(message_codec(SIMPLEX))
         self.disk = SimulatedDisk()
         self.repaired = []
         self.blocks = BlockFile(self.disk)

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
+from tests.properties.stub_port import DecodingPort
 from tests.support.checker_chain import HEIGHTS, run_chain
 from tests.support.simplex_bench import KeyedHashScheme, finalization
 from validators.actors import PROGRAMS
@@ -36,32 +37,6 @@ SETTINGS = SimpleNamespace(
 )
 
 
-class Wire:
-    """A validator's port: notes what is sent, and does all work at once, later."""
-
-    def __init__(self):
-        self.sent = []
-        self.works = []
-        self.timers = {}
-        self.spent_us = 0
-
-    def send(self, destination, payload, label):
-        self.sent.append((destination, message_codec(SIMPLEX).decode(payload)))
-
-    def work(self, cost_us, token):
-        assert cost_us > 0
-        self.works.append(token)
-
-    def spend(self, cost_us):
-        self.spent_us += cost_us
-
-    def set_timer(self, key, after_us):
-        self.timers[key] = after_us
-
-    def cancel_timer(self, key):
-        self.timers.pop(key, None)
-
-
 @pytest.fixture(scope="module")
 def chain():
     return run_chain()
@@ -77,7 +52,7 @@ class Source:
     """An honest server of one engine's state."""
 
     def __init__(self, engine, certificate=None, *, is_sure=True):
-        self.wire = Wire()
+        self.wire = DecodingPort(message_codec(SIMPLEX))
         self.refused = []
         self.serving = Serving(
             self.wire,
@@ -95,7 +70,9 @@ class Source:
         else:
             self.source.serve(0, request)
         while self.wire.works:
-            self.serving.send(self.wire.works.pop(0))
+            cost_us, token = self.wire.works.pop(0)
+            assert cost_us > 0
+            self.serving.send(token)
         return self.wire.sent.pop(0)[1] if self.wire.sent else None
 
 
@@ -103,7 +80,7 @@ class Joiner:
     """A validator at genesis that wants a snapshot, and what came of it."""
 
     def __init__(self, chain):
-        self.wire = Wire()
+        self.wire = DecodingPort(message_codec(SIMPLEX))
         self.engine = Engine(chain.genesis, programs=PROGRAMS, verify_transaction=TransactionVerifier())
         self.joined = []
         self.given_up = 0
@@ -134,7 +111,8 @@ class Joiner:
                 elif answer is not None:
                     self.join.take_chunk(peer, answer)
             elif self.wire.works:
-                token = self.wire.works.pop(0)
+                cost_us, token = self.wire.works.pop(0)
+                assert cost_us > 0
                 assert isinstance(token, Checked)
                 self.join.check(token)
             else:
@@ -363,8 +341,8 @@ class TestSource:
         source = Source(chain.engines[0])
         for peer in (1, 1, 1, 2):
             source.source.offer(peer, SnapshotRequest(0))
-        assert [token.peer for token in source.wire.works] == [1, 2]
-        assert all(isinstance(token, Answer) for token in source.wire.works)
+        assert [token.peer for _, token in source.wire.works] == [1, 2]
+        assert all(isinstance(token, Answer) for _, token in source.wire.works)
         assert source.refused == [UNDER_WAY, UNDER_WAY]
 
     def test_what_is_served_follows_from_its_outline(self, chain):
