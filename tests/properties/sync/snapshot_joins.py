@@ -12,9 +12,9 @@ from typing import Any, Final, cast
 
 from network.types import Label
 from tests.properties.draws import Asked, Draw
+from tests.properties.stub_port import SAME
 from tests.properties.sync.snapshot_forgeries import UNANSWERED, Peer, Served, draw_forger
 from tests.properties.sync.snapshot_stage import (
-    PLAIN,
     Act,
     AheadEngine,
     Certificate,
@@ -112,7 +112,7 @@ class _Joiner:
         self._is_checking = False
         self.port = port = NotingPort()
         self.join = SnapshotJoin(
-            *(port.port, PLAIN, cast("Any", self._engine), self._settings),
+            *(port.port, SAME, cast("Any", self._engine), self._settings),
             scheme=cast("Any", SimpleNamespace(verified=draw(9))),
             joined=lambda header, snapshot, finality: port.acts.append(("joined", header, snapshot, finality)),
             give_up=lambda: port.acts.append(("give up",)),
@@ -132,7 +132,7 @@ class _Joiner:
     def serve(self) -> Generator[tuple[str, bool], None, Served]:
         """Ask a server for all that there is, and return what it has to serve."""
         settings, state, port = _settings_of(self._draw), self._state, NotingPort()
-        serving = Serving(port.port, PLAIN, answers_per_second=1, refuse=port.refuse)
+        serving = Serving(port.port, SAME, answers_per_second=1, refuse=port.refuse)
         source = SnapshotSource(AheadEngine(state).engine, settings, serving, finality=lambda: state.certificate)
         pieces = pieces_of(state.snapshot.operations, settings.snapshot_chunk_bytes)
         chunks = [SnapshotChunk(digest_of(state.header), index, piece) for index, piece in enumerate(pieces)]

@@ -9,8 +9,8 @@ from typing import Any, Final, cast
 
 from network.types import Label
 from tests.properties.draws import Asked, Draw
+from tests.properties.stub_port import SAME
 from tests.properties.sync.snapshot_stage import (
-    PLAIN,
     Act,
     AheadEngine,
     Certificate,
@@ -73,7 +73,7 @@ class _Server:
     def __init__(self, limit: int) -> None:
         self.plain = _Plain(limit)
         self.port = NotingPort()
-        self.serving = Serving(self.port.port, PLAIN, answers_per_second=limit, refuse=self.port.refuse)
+        self.serving = Serving(self.port.port, SAME, answers_per_second=limit, refuse=self.port.refuse)
 
     def go_on(self, draw: Draw) -> Asked:
         """Have an answer leave whose work is done, or the second end."""

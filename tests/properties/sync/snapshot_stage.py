@@ -6,18 +6,16 @@ Certificates say themselves what they are worth.
 
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
-from types import SimpleNamespace
 from typing import Final, NamedTuple, TypeAlias, cast
 
 import msgspec
 
-from network.codec import Codec
 from network.port import Port
 from network.types import Label
 from tests.properties.draws import Draw
 from validators.execution import Engine
 from validators.execution.blocks import Header, encode_header
-from validators.messages import Message, SnapshotOffer
+from validators.messages import SnapshotOffer
 from validators.state import Database, Snapshot
 from validators.state.operations import choose_codec
 
@@ -26,9 +24,6 @@ Act: TypeAlias = tuple[object, ...]
 
 Pieces: TypeAlias = Sequence[tuple[bytes, ...]]
 """The operations of a snapshot as they travel."""
-
-PLAIN: Final = cast("Codec[Message]", SimpleNamespace(encode=lambda message: message))
-"""A codec under which a message travels as it is."""
 
 CHUNK_BITS: Final = 256
 """A snapshot starts at a multiple of so many operations."""
