@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from tests.support.checker_chain import HEIGHTS, run_chain
+from tests.support.journals import HEAD
 from tests.support.simplex_bench import (
     CONFIG,
     GENESIS,
@@ -36,14 +37,11 @@ from validators.storage import (
     FinalizedEntry,
     FinalizedLog,
     Journal,
-    JournalHead,
     SimulatedDisk,
     provision,
 )
 from validators.storage.medium import Medium
 from validators.storage.records import TORN
-
-HEAD = JournalHead(chain_id="calm", validator=0, public_key=b"k" * 32, epoch=0)
 
 
 class Notes:

@@ -22,6 +22,7 @@ from cluster.runtime.directory_disk import DirectoryDisk
 from cluster.scenario.load import load_scenario
 from cluster.verdict.pipeline import run_pipeline
 from tests.support.cluster_runs import check_named
+from tests.support.journals import HEAD, sync
 from validators.execution import InvalidBlockError
 from validators.storage import (
     BlockFile,
@@ -30,17 +31,11 @@ from validators.storage import (
     DiskWriteError,
     FinalizedLog,
     Journal,
-    JournalHead,
     SimulatedDisk,
     provision,
 )
 
-HEAD = JournalHead(chain_id="calm", validator=0, public_key=b"k" * 32, epoch=0)
 VALIDATORS = range(4)
-
-
-def sync(disk):
-    disk.finish_sync(disk.begin_sync())
 
 
 class TestDirectoryDisk:

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from scheduler import unheard
+from tests.properties.stub_port import SAME, StubPort
 from tests.support.chain_harness import SENDERS, pay
 from tests.support.checker_chain import Wallet
 from validators.execution.blocks import Transfer, encode_transaction, transaction_digest
@@ -16,21 +17,12 @@ from validators.messages import TRANSACTION_BYTES_MAX, TRANSACTIONS_PER_GOSSIP
 from validators.settings import Costs
 
 
-class RecordingPort:
-    """Keeps what is sent to each peer, message by message."""
-
-    def __init__(self):
-        self.sent = {}
-        self.worked_us = []
-
-    def set_timer(self, key, after_us):
-        """Take a timer, which the test lets run out by itself."""
-
-    def work(self, cost_us, _over):
-        self.worked_us.append(cost_us)
-
-    def send(self, peer, message, label):
-        self.sent.setdefault(peer, []).append(message.transactions)
+def sent_by(port):
+    """Return the transactions of each message, by the peer that it went to."""
+    sent = {}
+    for peer, message, _ in port.sent:
+        sent.setdefault(peer, []).append(message.transactions)
+    return sent
 
 
 def make_pooled(nonce, padding=0):
@@ -39,11 +31,10 @@ def make_pooled(nonce, padding=0):
 
 
 def make_gossip(validators, waiting, reach=unheard, verifier=None):
-    port = RecordingPort()
+    port = StubPort()
     costs = Costs(verify_signature_us=60)
     settings = SimpleNamespace(node=0, validators=validators, is_validator=True, regossip_us=1, costs=costs)
-    codec = SimpleNamespace(encode=lambda message: message)
-    gossip = Gossip(port, codec, verifier, settings, refuse=None, next_nonce=lambda _key: 0, reach=reach)
+    gossip = Gossip(port, SAME, verifier, settings, refuse=None, next_nonce=lambda _key: 0, reach=reach)
     for pooled in waiting:
         gossip.pool(Verified(pooled))
     return gossip, port
@@ -65,7 +56,7 @@ def test_each_peer_gets_all_that_waits_within_a_round(validators, parts):
     repeat(gossip, parts * (validators - 1))
 
     for peer in range(1, validators):
-        assert [each for part in port.sent[peer] for each in part] == [pooled.encoded for pooled in waiting]
+        assert [each for part in sent_by(port)[peer] for each in part] == [pooled.encoded for pooled in waiting]
 
 
 def test_what_does_not_fit_beside_another_follows_it():
@@ -75,7 +66,7 @@ def test_what_does_not_fit_beside_another_follows_it():
 
     repeat(gossip, 3)
 
-    assert port.sent[1] == [(waiting[0].encoded,), (waiting[1].encoded,), (waiting[0].encoded,)]
+    assert sent_by(port)[1] == [(waiting[0].encoded,), (waiting[1].encoded,), (waiting[0].encoded,)]
 
 
 def test_what_comes_during_a_round_waits_for_the_next_one():
@@ -87,8 +78,8 @@ def test_what_comes_during_a_round_waits_for_the_next_one():
     gossip.pool(Verified(waiting[-1]))
     repeat(gossip, 2)
 
-    assert port.sent[1][1] == (waiting[-2].encoded,)
-    assert port.sent[1][2][0] == waiting[0].encoded
+    assert sent_by(port)[1][1] == (waiting[-2].encoded,)
+    assert sent_by(port)[1][2][0] == waiting[0].encoded
 
 
 def test_nothing_is_sent_where_nothing_waits():
@@ -99,7 +90,7 @@ def test_nothing_is_sent_where_nothing_waits():
     gossip.pool(Verified(make_pooled(0)))
     gossip.regossip()
 
-    assert list(port.sent) == [1]
+    assert list(sent_by(port)) == [1]
 
 
 def test_a_part_that_leaves_others_for_the_next_one_is_noted():
@@ -135,4 +126,4 @@ def test_a_signature_that_the_pool_has_paid_for_is_not_billed_again():
     verifier(first)
     verifier(second)
 
-    assert (port.worked_us, verifier.take_unpaid(), verifier.take_unpaid()) == ([60], 1, 0)
+    assert ([cost_us for cost_us, _ in port.works], verifier.take_unpaid(), verifier.take_unpaid()) == ([60], 1, 0)

@@ -1,6 +1,7 @@
 """Pruning of the vote journal: what is needed stays, wherever a crash or damage comes, and its length stays flat."""
 
 import pytest
+from msgspec.structs import replace
 
 from cluster.runtime.cluster import Cluster
 from cluster.runtime.directory_disk import DirectoryDisk
@@ -32,7 +33,7 @@ from validators.consensus.interface import Started
 from validators.consensus.simplex import Finalization, Simplex, artifact_view, decode_artifact, encode_artifact
 from validators.consensus.simplex.kind import SIMPLEX
 from validators.pruning import JournalPruner, PruneDue
-from validators.storage import JOURNAL_FILES, Journal, JournalHead, JournalLostError, SimulatedDisk, provision
+from validators.storage import JOURNAL_FILES, Journal, JournalLostError, SimulatedDisk, provision
 
 DISKS = ["simulated", "directory"]
 
@@ -174,7 +175,7 @@ class TestJournal:
         disk = SimulatedDisk()
         pruned(disk)
         doubtful = disk.read(JOURNAL_FILES[1])
-        provision(disk, JournalHead(chain_id="calm", validator=0, public_key=b"k" * 32, epoch=0, observes="lost"))
+        provision(disk, replace(HEAD, observes="lost"))
         disk.truncate(JOURNAL_FILES[1], 0)
         disk.overwrite(JOURNAL_FILES[1], 0, doubtful)
 

@@ -10,10 +10,6 @@ from validators.storage import (
 )
 
 
-def sync(disk):
-    disk.finish_sync(disk.begin_sync())
-
-
 def test_a_revoked_handle_writes_nothing_and_refuses_to_read():
     """Writes of a dying validator have no effect."""
     disk = SimulatedDisk()

@@ -2,12 +2,9 @@
 
 import pytest
 
+from tests.support.journals import sync
 from validators.storage import BlockFile, FinalizedEntry, FinalizedLog, SimulatedDisk
 from validators.storage.records import RecordFile
-
-
-def sync(disk):
-    disk.finish_sync(disk.begin_sync())
 
 
 def flip(disk, name, offset):

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from network.chance import Chance
+from tests.support.journals import HEAD, sync
 from validators.storage import (
     JOURNAL_FILES,
     BitFlip,
@@ -18,7 +19,6 @@ from validators.storage import (
     FullDisk,
     IoErrors,
     Journal,
-    JournalHead,
     JournalLostError,
     MisdirectedWrite,
     SimulatedDisk,
@@ -33,11 +33,6 @@ WRITES = {
     "overwrite": lambda disk: disk.overwrite("blocks", 0, b"x"),
     "truncate": lambda disk: disk.truncate("blocks", 0),
 }
-HEAD = JournalHead(chain_id="calm", validator=0, public_key=b"k" * 32, epoch=0)
-
-
-def sync(disk):
-    disk.finish_sync(disk.begin_sync())
 
 
 def disk_with(condition, seed=0, **files):
