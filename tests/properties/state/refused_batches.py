@@ -1,11 +1,13 @@
-"""What no batch may do: on a branch that is lost, before its root, and with keys and values of another length."""
+"""Acts that no batch may do: on a branch that is lost, before its root, and with keys and values of another length."""
+
+from typing import Final
 
 from tests.properties.draws import Asked
 from tests.properties.state.reference_log import Form
 from tests.properties.state.state_proofs import is_refused
 from validators.state import BadKey, BadValue, Batch, Database, DeadBranch, NotMerkleized, StaleBatch
 
-_RESULTS = ("root", "canonical_root", "size", "floor", "active", "operations", "changes")
+_RESULTS: Final = ("root", "canonical_root", "size", "floor", "active", "operations", "changes")
 
 
 def ask_lost(database: Database, batch: Batch, key: bytes) -> Asked:
