@@ -6,6 +6,7 @@ from cluster.live.progress import LiveProgress
 from cluster.scenario.load import load_scenario
 from cluster.verdict.pipeline import run_pipeline
 from tests.support.activation_pairs import PAIRS, settings_of
+from tests.support.keystones import rest_in_soak
 from tests.support.replica_modes import MODES
 
 AUCTION = 'chain.policy="gba-auction"'
@@ -37,12 +38,13 @@ def test_a_storm_drains_while_live_timers_fire_with_few_asks():
     assert dict(result.rules)["unpayable-unasked"]
 
 
-@pytest.mark.parametrize(("before", "after"), PAIRS)
+@pytest.mark.parametrize(("before", "after"), rest_in_soak(PAIRS, PAIRS[::5]))
 def test_a_pair_of_policies_across_a_reorg_passes(before, after):
     """The scenario itself has one pair, and activation-reorg another."""
     assert_passed(run("activation-pairs", *settings_of(before, after)))
 
 
+@pytest.mark.soak
 def test_weights_are_the_same_in_every_replica_mode():
     """Through the reorg that takes epochs back, each mode does what it is about."""
     result = run("auction-rollover", *(f"observers.{name}={mode}" for name, mode in MODES.items()))

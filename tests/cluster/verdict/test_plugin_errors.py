@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from checker.record.root import PROJECT_ROOT
+from tests.support.keystones import rest_in_soak
 from tests.support.plugins import toy_path, write_distribution
 
 CRACKED = """
@@ -199,7 +200,7 @@ def test_an_error_that_ends_a_run_is_told_with_its_place(kind, stampede, tmp_pat
     assert said.replace("'", "&#39;") in (tmp_path / record / "report.html").read_text()
 
 
-@pytest.mark.parametrize("kind", GOES_ON)
+@pytest.mark.parametrize("kind", rest_in_soak(GOES_ON, ["policy"]))
 def test_an_error_in_validators_is_told_with_its_place(kind, stampede, tmp_path):
     setting, said, exit_code = GOES_ON[kind]
     said = line_of(kind, said)
@@ -230,7 +231,7 @@ def test_a_page_that_a_plugin_keeps_from_being_made_says_where(stampede):
     assert f": {line_of('sentence', COMES_TO_NO_RUN['sentence'][-1])}\n" in done.stderr
 
 
-@pytest.mark.parametrize("kind", ["fault", "finish", "actor"])
+@pytest.mark.parametrize("kind", rest_in_soak(["fault", "finish", "actor"], ["actor"]))
 def test_a_worker_of_a_sweep_tells_it_as_well(kind, stampede):
     setting, said, exit_code = GOES_ON[kind] if kind in GOES_ON else (*BREAKS_OFF[kind], 2)
     done = stampede("sweep", "cracks.toml", "--set", setting, "--seeds", "1..2", "--jobs", "2", "--json")
