@@ -8,7 +8,7 @@ import argparse
 import errno
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -34,34 +34,38 @@ from network.outcome import RunFailedError
 from network.plugin_errors import describe_error
 from report.visible import visible
 
+_RUNS: Final = "cluster.cli.commands.runs"
+_CAMPAIGNS: Final = "cluster.cli.commands.campaigns"
+_RECORDS: Final = "cluster.cli.commands.records"
+
 COMMANDS: Final = {
-    "run": ("runs", "run a scenario"),
-    "replay": ("records", "run a recorded run again"),
-    "sweep": ("campaigns", "run a scenario for many seeds; go on where a killed sweep stopped"),
-    "shrink": ("campaigns", "make a run that went wrong smaller, as long as it goes wrong in the same way"),
-    "explain": ("records", "say why a recorded run went wrong: where, in which group, by which write, from what cause"),
-    "show": ("records", "show what a block of a recorded run did: transactions, timers, charges, events"),
-    "diff": ("records", "say where two recorded runs differ first, or one and the nearest that passes"),
-    "mutants": ("campaigns", "run known bugs one by one and say which check kills each, after how many seeds"),
-    "scan": ("campaigns", "change the code in places that nobody chose, and say what no check notices"),
-    "faults": ("runs", "list the kinds of faults with their parameters"),
-    "workloads": ("runs", "list the kinds of workloads with their parameters"),
-    "checks": ("runs", "list the checks with what each demands of a run"),
-    "check": ("runs", "say in plain words what a scenario's faults do and what it costs; refuse an invalid plan"),
-    "scenarios": ("runs", "list the scenarios, show one resolved, print the schema of scenario files"),
-    "docs": ("runs", "list the pages of the documents, or print one"),
-    "new": ("runs", "write a commented scenario file to begin with"),
-    "completion": ("runs", "print a script that lets a shell complete commands, options and scenarios"),
+    "run": (_RUNS, "run a scenario"),
+    "replay": (_RECORDS, "run a recorded run again"),
+    "sweep": (_CAMPAIGNS, "run a scenario for many seeds; go on where a killed sweep stopped"),
+    "shrink": (_CAMPAIGNS, "make a run that went wrong smaller, as long as it goes wrong in the same way"),
+    "explain": (_RECORDS, "say why a recorded run went wrong: where, in which group, by which write, from what cause"),
+    "show": (_RECORDS, "show what a block of a recorded run did: transactions, timers, charges, events"),
+    "diff": (_RECORDS, "say where two recorded runs differ first, or one and the nearest that passes"),
+    "mutants": (_CAMPAIGNS, "run known bugs one by one and say which check kills each, after how many seeds"),
+    "scan": (_CAMPAIGNS, "change the code in places that nobody chose, and say what no check notices"),
+    "faults": (_RUNS, "list the kinds of faults with their parameters"),
+    "workloads": (_RUNS, "list the kinds of workloads with their parameters"),
+    "checks": (_RUNS, "list the checks with what each demands of a run"),
+    "check": (_RUNS, "say in plain words what a scenario's faults do and what it costs; refuse an invalid plan"),
+    "scenarios": (_RUNS, "list the scenarios, show one resolved, print the schema of scenario files"),
+    "docs": (_RUNS, "list the pages of the documents, or print one"),
+    "new": (_RUNS, "write a commented scenario file to begin with"),
+    "completion": (_RUNS, "print a script that lets a shell complete commands, options and scenarios"),
     "reorgs": (
-        "runs",
+        _RUNS,
         "abandon branches of many depths without a network, and compare the state at the end of every road",
     ),
-    "export": ("records", "write a recorded run for Perfetto, ShiViz or notebooks"),
-    "serve": ("records", "show the pages of runs in a browser, on this machine only"),
-    "prove": ("records", "write a proof file for a key of a recorded run's state"),
-    "verify": ("records", "check a proof file"),
+    "export": (_RECORDS, "write a recorded run for Perfetto, ShiViz or notebooks"),
+    "serve": (_RECORDS, "show the pages of runs in a browser, on this machine only"),
+    "prove": (_RECORDS, "write a proof file for a key of a recorded run's state"),
+    "verify": (_RECORDS, "check a proof file"),
 }
-"""Every command with its room in `commands` and its line in the help, in its order; each is a module of its name.
+"""Every command with the package of its module, which has its name, and its line in the help, in the help's order.
 
 A module is imported when its command is typed: all of them with what they need take three quarters of a second.
 """
@@ -140,10 +144,15 @@ def main(arguments: Sequence[str]) -> int:
         return _answer_interrupt(error, options) if came_of_interrupt(error) else _complain_of(error, typed)
 
 
+def add_commands(commands: Mapping[str, tuple[str, str]]) -> None:
+    """Add the commands of a tool to those of this process, each with the package of its module and its summary."""
+    COMMANDS.update(commands)
+
+
 def load_command(typed: Sequence[str]) -> ModuleType | None:
     """Import the command of a command line and return its module; None where it has none, as with `--help`."""
     name = _name_of(typed)
-    return import_module(f"cluster.cli.commands.{COMMANDS[name][0]}.{name}") if name in COMMANDS else None
+    return import_module(f"{COMMANDS[name][0]}.{name}") if name in COMMANDS else None
 
 
 def _name_of(typed: Sequence[str]) -> str:

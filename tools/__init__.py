@@ -1,0 +1,1 @@
+"""Tools that keep the test bed honest; no part of the wheel. Nothing of the product imports them."""
