@@ -46,7 +46,7 @@ soak: .venv/.dev ## run every scenario for many seeds, forks of every depth, all
 	$(BIN)/python -m tests.soak
 
 scan: .venv/.dev ## run the mutation scan of a week: 400 mutants in at most six hours, into docs/mutation-scan.md
-	$(BIN)/python run_cluster.py scan --sample 400 --budget-s 21600 --out docs/mutation-scan.md
+	$(BIN)/python -m tools.mutation scan --sample 400 --budget-s 21600 --out docs/mutation-scan.md
 
 format: .venv/.dev ## format the code
 	$(BIN)/ruff format .

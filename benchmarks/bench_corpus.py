@@ -23,10 +23,10 @@ from checker.mutants import CATALOGUE, Mutant
 from checker.record.fingerprint import this_code
 from cluster.campaign.corpus.folder import Corpus
 from cluster.campaign.corpus.rounds import is_varied
-from cluster.campaign.mutants import MutantSearch, MutationCampaign, campaign_task, varied_task
 from cluster.campaign.tasks import Task
 from cluster.campaign.workers import Workers
 from cluster.cli.options import parse_jobs, parse_seeds
+from tools.mutation.campaign import MutantSearch, MutationCampaign, campaign_task, varied_task
 
 LATE_SEED: Final = 5
 """Mutants that the plain swarm kills after this seed leave room for a corpus to be better."""

@@ -495,7 +495,7 @@ OPENS_ITSELF = {
     "cluster/authoring/engines_page.py": "the documents of this project",
     "cluster/authoring/pages.py": "the documents of this project",
     "cluster/campaign/results_db.py": "a results file, asked before SQLite opens it",
-    "cluster/campaign/scan/points.py": "the sources of this program",
+    "tools/mutation/scan/points.py": "the sources of this program",
     "cluster/cli/commands/runs/docs.py": "the documents of this project",
     "cluster/cli/standard_streams.py": "standard streams",
     "cluster/runtime/directory_disk.py": "folders of a disk, to sync their names",

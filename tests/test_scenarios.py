@@ -11,7 +11,7 @@ import pytest
 
 from checker.record.streams import read_event_record
 from cluster.authoring.engines_page import VARIANTS
-from cluster.campaign.scan.runs import SMALL, small_settings
+from cluster.authoring.small_sizes import SMALL, small_settings
 from cluster.scenario.cost import estimate_cost
 from cluster.scenario.load import load_scenario, scenario_paths
 from cluster.scenario.toml_file import read_toml

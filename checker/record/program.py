@@ -23,14 +23,24 @@ COMMAND: Final = "stampede"
 PACKAGE: Final = "stampede_testbed"
 """The package that provides that command."""
 
+MUTATION_TOOL: Final = "python -m tools.mutation"
+"""The command in a clone that has the catalogue of mutants, and the commands of mutation testing besides."""
+
 CHILD_FLAGS: Final = ("-P",)
 """Flags of the interpreter in every child process: the current folder is not searched for modules."""
 
 
 def program_name() -> str:
     """Return the name of the command that this process runs."""
+    if is_mutation_tool():
+        return MUTATION_TOOL
     started = Path(sys.argv[0])
     return COMMAND if started.name == COMMAND or started.parent.name == PACKAGE else SCRIPT
+
+
+def is_mutation_tool() -> bool:
+    """Return whether this process runs the mutation tool."""
+    return Path(sys.argv[0]).resolve() == PROJECT_ROOT / "tools" / "mutation" / "__main__.py"
 
 
 def install_command(extra: str) -> str:

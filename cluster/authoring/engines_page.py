@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias, get_args
 
 from checker.record.root import PROJECT_ROOT
-from cluster.campaign.scan.runs import small_settings
+from cluster.authoring.small_sizes import small_settings
 from cluster.campaign.tasks import Task
 from cluster.campaign.workers import Workers
 from cluster.scenario.load import SCENARIO_DIRECTORY, encode_scenario, load_scenario, scenario_paths

@@ -17,7 +17,7 @@ from typing import Final, NoReturn
 
 from checker.record.errors import ReportedError
 from checker.record.host import refusal_behind
-from checker.record.program import VERSION, program_name
+from checker.record.program import COMMAND, IS_INSTALLED, MUTATION_TOOL, VERSION, program_name
 from cluster.cli.options import (
     DEFAULT_SCENARIO,
     EXIT_ENVIRONMENT,
@@ -28,7 +28,6 @@ from cluster.cli.options import (
     is_utf8,
     print_notes,
 )
-from cluster.scenario.aliases import report_once
 from network.interrupts import came_of_interrupt
 from network.outcome import RunFailedError
 from network.plugin_errors import describe_error
@@ -46,8 +45,6 @@ COMMANDS: Final = {
     "explain": (_RECORDS, "say why a recorded run went wrong: where, in which group, by which write, from what cause"),
     "show": (_RECORDS, "show what a block of a recorded run did: transactions, timers, charges, events"),
     "diff": (_RECORDS, "say where two recorded runs differ first, or one and the nearest that passes"),
-    "mutants": (_CAMPAIGNS, "run known bugs one by one and say which check kills each, after how many seeds"),
-    "scan": (_CAMPAIGNS, "change the code in places that nobody chose, and say what no check notices"),
     "faults": (_RUNS, "list the kinds of faults with their parameters"),
     "workloads": (_RUNS, "list the kinds of workloads with their parameters"),
     "checks": (_RUNS, "list the checks with what each demands of a run"),
@@ -70,8 +67,8 @@ COMMANDS: Final = {
 A module is imported when its command is typed: all of them with what they need take three quarters of a second.
 """
 
-FORMER_COMMANDS: Final = {"teeth": "mutants"}
-"""Commands under the names that they had, for one release."""
+MOVED_COMMANDS: Final = {"mutants": "mutants", "teeth": "mutants", "scan": "scan"}
+"""Commands that are the mutation tool's now, with their names there; for one release they say so here."""
 
 MESSAGE_CHARACTERS_MAX: Final = 2_000
 """The longest error line: a file cannot make it longer."""
@@ -97,9 +94,7 @@ _EPILOG: Final = """examples:
   run_cluster.py explain runs/broken-refund-0        why it went wrong: place, sides, key, timer, write, cause
   run_cluster.py show runs/calm-0 12                 what a block did: transactions, timers, charges, events
   run_cluster.py diff runs/calm-0 runs/calm-1        where two recorded runs part
-  run_cluster.py mutants --only tip-burned           run a known bug, and see which check kills it
   run_cluster.py export runs/calm-0 perfetto         runs/calm-0.pftrace, to be opened in Perfetto
-  run_cluster.py scan --sample 50                    change the code at random, and list what no check notices
   run_cluster.py reorgs --depths 1..8 --policy all   abandon branches of many depths, compare every road's state
   run_cluster.py run calm --faults heavy --seed 3    any scenario under drawn faults
   run_cluster.py scenarios                           list what can be run
@@ -125,9 +120,9 @@ class _Version(argparse.Action):
 
 def main(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code."""
-    typed = current_names(arguments) or ["run", DEFAULT_SCENARIO]
-    if foreign := _find_foreign(typed):
-        return _complain(f"{foreign} is no UTF-8, as what is recorded and printed has to be", EXIT_USAGE)
+    typed = list(arguments) or ["run", DEFAULT_SCENARIO]
+    if refusal := _find_foreign(typed) or _find_moved(typed):
+        return _complain(refusal, EXIT_USAGE)
     try:
         options = _parser(typed).parse_args(typed)
     except ReportedError as error:
@@ -156,18 +151,18 @@ def load_command(typed: Sequence[str]) -> ModuleType | None:
 
 
 def _name_of(typed: Sequence[str]) -> str:
-    first = next((word for word in typed if not word.startswith("-")), "" if typed else "run")
-    return FORMER_COMMANDS.get(first, first)
+    return next((word for word in typed if not word.startswith("-")), "" if typed else "run")
 
 
-def current_names(arguments: Sequence[str]) -> list[str]:
-    """Return a command line with the command's current name, and say so where it was another one."""
-    first, *others = arguments or [""]
-    now = FORMER_COMMANDS.get(first)
-    if now is None:
-        return list(arguments)
-    report_once(f"command {first} is now called {now}; the next release will not know the old name")
-    return [now, *others]
+def _find_moved(typed: Sequence[str]) -> str:
+    """Return the sentence that says where a command went; nothing for any other command."""
+    name = _name_of(typed)
+    if name in COMMANDS or name not in MOVED_COMMANDS:
+        return ""
+    if IS_INSTALLED:
+        run = f"{COMMAND} run SCENARIO --set mutants.NAME=[0,1,2,3]"
+        return f"{name} is a tool of the repository now, and no part of this package; {run} runs a known bug"
+    return f"{name} is a tool now: {MUTATION_TOOL} {MOVED_COMMANDS[name]}"
 
 
 def _answer_interrupt(error: BaseException, options: argparse.Namespace) -> int:
@@ -195,12 +190,13 @@ def _describe_interrupt(said: str, options: argparse.Namespace) -> str:
 
 
 def _find_foreign(typed: Sequence[str]) -> str:
-    """Return the first text that no record can hold, with its name."""
+    """Return the sentence that refuses the first text that no record can hold; nothing where there is none."""
     named = [("TMPDIR", os.environ.get("TMPDIR", "")), ("the interpreter", sys.executable)]
     with suppress(FileNotFoundError):
         named.append(("the current folder", str(Path.cwd())))
     named += [("argument", word) for word in typed]
-    return next((f"{name} {text!r}" for name, text in named if not is_utf8(text)), "")
+    foreign = next((f"{name} {text!r}" for name, text in named if not is_utf8(text)), "")
+    return f"{foreign} is no UTF-8, as what is recorded and printed has to be" if foreign else ""
 
 
 def _complain_of(error: BaseException, typed: Sequence[str]) -> int:

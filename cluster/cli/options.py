@@ -14,7 +14,7 @@ from typing import Final, NoReturn
 import msgspec
 
 from checker.record.plain_files import UnsuitableFileError, read_plain
-from checker.record.program import CHILD_FLAGS, PACKAGE, SCRIPT, program_name
+from checker.record.program import CHILD_FLAGS, MUTATION_TOOL, PACKAGE, SCRIPT, is_mutation_tool, program_name
 from cluster.scenario.toml_file import BYTES_MAX
 from report.visible import visible
 
@@ -224,6 +224,8 @@ def parse_jobs(text: str) -> int:
 
 def command_line(arguments: Sequence[str]) -> str:
     """Return what to paste into a shell to give these arguments to this program."""
+    if is_mutation_tool():
+        return shlex.join([sys.executable, *MUTATION_TOOL.split()[1:], *arguments])
     script = Path(sys.argv[0] or SCRIPT)
     if script.parent.name == PACKAGE:
         return shlex.join([sys.executable, *CHILD_FLAGS, "-m", PACKAGE, *arguments])

@@ -89,7 +89,6 @@ def make_template(place: Path, *, is_whole: bool = True) -> Path:
     plan = f'name = "plan"\ntitle = "Nothing goes wrong."\n[run]\nuntil_height = {SHORT[-1]}\n'
     for name in ("plan.toml", "plans/plan.toml"):
         (place / name).write_text(plan)
-    shutil.copyfile(PROJECT_ROOT / "docs" / "mutation-scan-equivalents.toml", place / "equivalents.toml")
     for seed, name in enumerate(("record", "other") if is_whole else ("record",)):
         setting = ("--set", f"{SHORT[:-1]}3", "--seed", str(seed))
         _run(["run", "broken-refund", *setting, "--quiet", "--runs", "made"], place)

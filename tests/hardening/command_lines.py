@@ -18,11 +18,11 @@ SCENARIO_TEXTS = {"run scenario", "sweep scenario", "check scenario", "scenarios
 OTHER_TEXTS = {
     *("run --set", "sweep --set", "check --set", "scenarios --set", "reorgs --set"),
     *("faults name", "faults --plugin", "workloads name", "workloads --plugin", "checks name", "checks --plugin"),
-    *("docs name", "new name", "prove key", "scan --operators"),
+    *("docs name", "new name", "prove key"),
 }
 """Texts that name no file."""
 
-READ_ONLY = {"scenario", "name", "directory", "first", "second", "file", "--failing", "--equivalents", "--run"}
+READ_ONLY = {"scenario", "name", "directory", "first", "second", "file", "--failing", "--run"}
 """Arguments at which a command reads; only the page of a run is written there."""
 
 SHORT = "run.until_height=2"
@@ -51,18 +51,6 @@ LINES: Mapping[str, Mapping[str, str | None]] = {
     "explain": {"directory": "record"},
     "show": {"directory": "record", "height": "2"},
     "diff": {"first": "record", "second": "other", "--no-verify": None},
-    "mutants": {"--only": "tip-burned", "--seeds": "0", "--jobs": "1", "--runs": "runs", "--out": "mutants.md"},
-    "scan": {
-        "--sample": "1",
-        "--seeds": "0",
-        "--tries": "1",
-        "--scenarios": "calm",
-        "--budget-s": "1",
-        "--jobs": "1",
-        "--runs": "runs",
-        "--out": "scan.md",
-        "--equivalents": "equivalents.toml",
-    },
     "check": {"scenario": "plan.toml"},
     "scenarios": {"what": "show", "name": "plan.toml"},
     "new": {"name": "my-plan", "--out": "new.toml"},

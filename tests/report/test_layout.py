@@ -10,7 +10,7 @@ from report import campaign as live
 from report.campaign import SweepCounts, SweepProgress, coverage_table
 from report.console import ValidatorRow, validator_table
 from report.layout import fitting_columns, natural_width
-from report.mutants import MutantRow, MutantsProgress, mutants_table
+from tools.mutation.report import MutantRow, MutantsProgress, mutants_table
 
 ROW = ValidatorRow(
     node=1,

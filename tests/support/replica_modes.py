@@ -1,6 +1,6 @@
 """An observer in each of the replica modes, and the runs of two policies that have to pass with all of them."""
 
-from cluster.campaign.scan.runs import small_settings
+from cluster.authoring.small_sizes import small_settings
 
 MODES = {
     "plain": '{kind="finalized-only"}',

@@ -1,6 +1,6 @@
 """Mutants of a scan as a test states them: a source, and its text before and after."""
 
-from cluster.campaign.scan.points import MutationPoint, ScanMutant, read_source
+from tools.mutation.scan.points import MutationPoint, ScanMutant, read_source
 
 
 def scan_mutant(file, before, after, occurrence=0):

@@ -15,11 +15,11 @@ from stampede_testbed._command import main
 
 COMMANDS: Final = {
     "mutants": (
-        "cluster.cli.commands.campaigns",
+        "tools.mutation.commands",
         "run known bugs one by one and say which check kills each, after how many seeds",
     ),
     "scan": (
-        "cluster.cli.commands.campaigns",
+        "tools.mutation.commands",
         "change the code in places that nobody chose, and say what no check notices",
     ),
 }

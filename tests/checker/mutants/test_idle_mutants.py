@@ -4,10 +4,10 @@ import pytest
 
 from checker.mutants import CATALOGUE
 from checker.mutants.mutant import Swaps
-from cluster.campaign.mutants import MutantSearch
 from cluster.campaign.tasks import Task, run_task
 from cluster.scenario.load import encode_scenario, load_scenario
 from tests.support.cluster_runs import result_of
+from tools.mutation.campaign import MutantSearch
 
 SHORT = ("run.until_height=4", "run.time_limit_ms=15_000")
 LANE = "price-left-out-of-priority"

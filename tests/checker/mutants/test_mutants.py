@@ -9,7 +9,6 @@ from checker.checks import CHECKS, fallible
 from checker.mutants import CATALOGUE, MUTANTS
 from checker.mutants.clocks import AHEAD
 from checker.mutants.mutant import MissingTargetError, mutant, original, validator_with
-from cluster.campaign.mutants import TO_THE_END, campaign_scenario
 from cluster.runtime.cluster import Cluster
 from cluster.scenario.load import load_scenario
 from cluster.scenario.messages import ScenarioError
@@ -18,6 +17,7 @@ from scheduler.policies import fifo
 from tests.frozen import measure, read_frozen
 from tests.support.cluster_runs import result_of
 from tests.support.keystones import rest_in_soak
+from tools.mutation.campaign import TO_THE_END, campaign_scenario
 
 
 @pytest.mark.parametrize("name", CATALOGUE)

@@ -13,6 +13,7 @@ from cluster.cli.main import MESSAGE_CHARACTERS_MAX, main
 from cluster.scenario.load import encode_scenario, load_scenario
 from cluster.scenario.toml_file import BYTES_MAX, DOTS_MAX
 from tests.support.cluster_runs import result_of
+from tests.support.mutation import tool_main
 
 HEAD = 'name = "x"\ntitle = "t"\n'
 SHORT = "run.until_height=3"
@@ -79,7 +80,7 @@ def test_a_place_for_a_late_file_is_refused_before_any_run(option, place, tmp_pa
     (tmp_path / "file").touch()
 
     with pytest.raises(SystemExit) as left:
-        main([*option, place])
+        tool_main([*option, place])
     assert left.value.code == 2
     assert "no file can be written there" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["file"]

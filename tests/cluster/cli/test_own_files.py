@@ -9,8 +9,8 @@ import pytest
 
 from checker.record.places import ForeignFileError, OwnFile, write_own
 from cluster.ci.reports import JUNIT
-from cluster.cli.main import main
 from tests.support.cluster_runs import result_of
+from tests.support.mutation import tool_main
 
 SHORT = ("--set", "run.until_height=3", "--seeds", "1", "--jobs", "1", "--quiet")
 
@@ -26,7 +26,7 @@ COMMANDS = {
     "new": lambda runs: ("new", "mine", "--out"),
     "results": lambda runs: ("sweep", "calm", *SHORT, "--results"),
 }
-"""By a name: a command that writes a file, up to the option that names it."""
+"""By a name: a command, of the mutation tool too, that writes a file, up to the option that names it."""
 
 OBSTACLES = {
     "file": lambda path: path.write_text("mine"),
@@ -70,7 +70,7 @@ def test_what_is_not_of_its_kind_stays_and_is_told_before_anything_is_run(
     OBSTACLES[obstacle](path)
     before = state_of(folder)
 
-    assert main([*map(str, COMMANDS[command](runs)), str(path)]) == 2
+    assert tool_main([*map(str, COMMANDS[command](runs)), str(path)]) == 2
     said = capsys.readouterr()
     assert (said.out, said.err.count("\n")) == ("", 1), said
     assert str(path) in said.err
@@ -84,7 +84,7 @@ def test_a_place_below_a_file_is_one_clear_line(command, runs, tmp_path, monkeyp
     (tmp_path / "file").write_text("mine")
     for place in ("file/x.toml", "file/y/x.toml"):
         try:
-            code = main([*map(str, COMMANDS[command](runs)), place])
+            code = tool_main([*map(str, COMMANDS[command](runs)), place])
         except SystemExit as leaving:
             code = leaving.code
         said = capsys.readouterr()
@@ -109,7 +109,7 @@ def test_a_junit_file_is_written_again_and_without_room_names_itself(tmp_path, m
     """Its sweep has said its verdict by then."""
     monkeypatch.chdir(tmp_path)
     command = ["sweep", "calm", *SHORT, "--junit", "out.xml"]
-    assert main(command) == main(command) == 0
+    assert tool_main(command) == tool_main(command) == 0
     before = (tmp_path / "out.xml").read_bytes()
     assert before.startswith(JUNIT.beginning)
     assert ET.fromstring(before).get("tests") == "1"
@@ -122,7 +122,7 @@ def test_a_junit_file_is_written_again_and_without_room_names_itself(tmp_path, m
         return write_bytes(path, content)
 
     monkeypatch.setattr(Path, "write_bytes", refuse)
-    assert main(command) == 6
+    assert tool_main(command) == 6
     said = capsys.readouterr()
     assert said.out == "passed: 1 seed: 1 passed\n"
     assert said.err.endswith(": out.xml: No space left on device\n")

@@ -10,14 +10,15 @@ from checker.record.manifest import MANIFEST, hash_file
 from checker.record.run_directory import EVENTS, VERDICT, RecordReader, RecordWriter
 from cluster.campaign.corpus.folder import LISTING, Corpus
 from cluster.campaign.results_db import ResultsFile
-from cluster.campaign.scan.campaign import MutationScan
-from cluster.campaign.scan.triage import read_triage
 from cluster.ci.failing_plans import plans_in
-from cluster.cli.commands.campaigns.mutants import _read_matrix
 from cluster.cli.main import main
 from cluster.cli.options import read_shrunk_plan
 from cluster.page.serving import page_at
+from tests.support.mutation import tool_main
 from tests.support.records import finished
+from tools.mutation.commands.mutants import _read_matrix
+from tools.mutation.scan.campaign import MutationScan
+from tools.mutation.scan.triage import read_triage
 
 TERABYTE = 1 << 40
 
@@ -73,7 +74,7 @@ def test_it_is_bad_input_for_who_reads_it(what, reason, tmp_path):
 def test_a_command_says_so_of_a_file_that_it_is_given(command, reason, tmp_path, capsys):
     KINDS[reason](tmp_path / "file.toml")
 
-    assert main([*command, str(tmp_path / "file.toml")]) == 2
+    assert tool_main([*command, str(tmp_path / "file.toml")]) == 2
     assert reason in capsys.readouterr().err
 
 

@@ -5,8 +5,6 @@ import json
 import pytest
 
 from checker.mutants import CATALOGUE
-from cluster.campaign.mutants import campaign_scenario
-from cluster.campaign.scan.runs import clean_trials
 from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.runtime.failures import FailureMonitor
 from cluster.scenario.load import decode_scenario, encode_scenario, load_scenario
@@ -14,6 +12,8 @@ from cluster.swarm.generator import draw_scenario
 from cluster.verdict.determinism import REPEAT_DELIVERY
 from network.events import Event, EventRouter
 from tests.support.cluster_runs import judge
+from tools.mutation.campaign import campaign_scenario
+from tools.mutation.scan.runs import clean_trials
 from validators.events import BlockExecuted, BlockFinalized, Booted, Entered, Halted, SnapshotJoined
 
 A, B = b"a" * 32, b"b" * 32

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from cluster.campaign.scan.constants import readers_of, statements_that_read
-from cluster.campaign.scan.counters import Counters
-from cluster.campaign.scan.points import MutationPoint, ScanMutant
-from cluster.campaign.scan.probes import instrument, runs_at_import
+from tools.mutation.scan.constants import readers_of, statements_that_read
+from tools.mutation.scan.counters import Counters
+from tools.mutation.scan.points import MutationPoint, ScanMutant
+from tools.mutation.scan.probes import instrument, runs_at_import
 
 SOURCE = """
 LIMIT = 3

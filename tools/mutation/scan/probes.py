@@ -7,16 +7,16 @@ calls in it, the operands are, once, and then both operators are applied. For an
 as a difference.
 
 What runs at import is not probed: its effect is wherever its value is used. Of a module's constant the statements that
-read it are (`cluster.campaign.scan.constants`); for anything else every run counts.
+read it are (`tools.mutation.scan.constants`); for anything else every run counts.
 """
 
 import ast
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
-from cluster.campaign.scan.constants import statements_that_read
-from cluster.campaign.scan.counters import BOTH, BOTH_AS_TESTS, OPERANDS, REACHED, SEEN
-from cluster.campaign.scan.points import ScanMutant
+from tools.mutation.scan.constants import statements_that_read
+from tools.mutation.scan.counters import BOTH, BOTH_AS_TESTS, OPERANDS, REACHED, SEEN
+from tools.mutation.scan.points import ScanMutant
 
 _PURE: Final = (
     *(ast.Compare, ast.BinOp, ast.BoolOp, ast.UnaryOp, ast.IfExp, ast.Constant, ast.Name, ast.Attribute),

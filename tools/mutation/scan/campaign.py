@@ -20,13 +20,22 @@ import msgspec
 from checker.record.host import make_folder
 from checker.record.plain_files import read_plain
 from checker.record.program import module_process
-from cluster.campaign.scan.constants import read_sources, readers_of
-from cluster.campaign.scan.points import ScanMutant
-from cluster.campaign.scan.probes import instrument, runs_at_import
-from cluster.campaign.scan.runs import TRIES, limited
-from cluster.campaign.scan.triage import Equivalent
-from cluster.campaign.scan.trials import LOADED, LOADING, ChildTask, Trial, TrialOutcome
-from report.scan import EQUIVALENT, KILLED, NEVER_DIFFERED, NOT_LOADABLE, OPEN, SURVIVED, UNREACHED, ScanRow
+from tools.mutation.scan.constants import read_sources, readers_of
+from tools.mutation.scan.points import ScanMutant
+from tools.mutation.scan.probes import instrument, runs_at_import
+from tools.mutation.scan.report import (
+    EQUIVALENT,
+    KILLED,
+    NEVER_DIFFERED,
+    NOT_LOADABLE,
+    OPEN,
+    SURVIVED,
+    UNREACHED,
+    ScanRow,
+)
+from tools.mutation.scan.runs import TRIES, limited
+from tools.mutation.scan.triage import Equivalent
+from tools.mutation.scan.trials import LOADED, LOADING, ChildTask, Trial, TrialOutcome
 
 GUARD_S: Final = 120
 GUARD_FACTOR: Final = 20
@@ -260,7 +269,7 @@ class MutationScan:
         """Yield the outcomes of a task's process."""
         # Out of reach of the terminal's interrupt, which this process passes on by ending it.
         process = subprocess.Popen(
-            **module_process("cluster.campaign.scan.child", [], hash_seed=0),
+            **module_process("tools.mutation.scan.child", [], hash_seed=0),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

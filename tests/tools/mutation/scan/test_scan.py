@@ -9,16 +9,16 @@ import pytest
 
 from checker.record.program import module_process
 from checker.record.root import PROJECT_ROOT
-from cluster.campaign.scan import campaign
-from cluster.campaign.scan.campaign import MutationScan
-from cluster.campaign.scan.points import PACKAGES
-from cluster.campaign.scan.runs import clean_trials
-from cluster.campaign.scan.triage import Equivalent
-from cluster.campaign.scan.trials import ChildTask, Trial, TrialOutcome
-from cluster.cli.main import main
 from cluster.scenario.load import decode_scenario
-from report.scan import ScanRow, killed_share, scan_page, scan_totals, survivor_lines
+from tests.support.mutation import tool_main
 from tests.support.scan import scan_mutant
+from tools.mutation.scan import campaign
+from tools.mutation.scan.campaign import MutationScan
+from tools.mutation.scan.points import PACKAGES
+from tools.mutation.scan.report import ScanRow, killed_share, scan_page, scan_totals, survivor_lines
+from tools.mutation.scan.runs import clean_trials
+from tools.mutation.scan.triage import Equivalent
+from tools.mutation.scan.trials import ChildTask, Trial, TrialOutcome
 
 SCENARIO = "funded-by-a-fire"
 """The quickest one that reaches all of the sample."""
@@ -112,17 +112,17 @@ def test_results_are_kept_and_equivalents_not_tried(tmp_path):
 
 
 def test_the_process_imports_nothing_that_a_mutant_could_be_in():
-    program = "import sys, cluster.campaign.scan.child; print(*(name.split('.')[0] for name in sys.modules))"
+    program = "import sys, tools.mutation.scan.child; print(*(name.split('.')[0] for name in sys.modules))"
     told = subprocess.run([sys.executable, "-c", program], cwd=PROJECT_ROOT, capture_output=True, text=True, check=True)
 
-    assert set(told.stdout.split()) & {*PACKAGES, "checker", "cluster"} == {"checker", "cluster"}
+    assert set(told.stdout.split()) & {*PACKAGES, "checker", "cluster", "report"} == {"checker"}
 
 
 def outcomes_of(mutant, cpu_s):
     """Return the outcomes of a process with a mutant that may use so much processor time."""
     trial = Trial(**{**msgspec.structs.asdict(TRIALS[0]), "cpu_s": cpu_s})
     task = ChildTask(sources={mutant.point.file: mutant.source}, trials=(trial, trial))
-    process = module_process("cluster.campaign.scan.child", [], hash_seed=0)
+    process = module_process("tools.mutation.scan.child", [], hash_seed=0)
     done = subprocess.run(**process, input=msgspec.json.encode(task), capture_output=True, check=False)
     return [msgspec.json.decode(line, type=TrialOutcome) for line in done.stdout.splitlines()]
 
@@ -202,7 +202,7 @@ class TestPage:
         ]
 
     def test_it_lists_survivors_with_their_lines(self):
-        page = scan_page(self.ROWS, command="run_cluster.py scan", runs="seed 0", code="code x")
+        page = scan_page(self.ROWS, command="python -m tools.mutation scan", runs="seed 0", code="code x")
 
         assert "| scheduler | 6 | 3 | 1 | 0 | 1 | 0 | 1 | 0 | 60 % |" in page
         assert "| `oracle` | 3 |" in page
@@ -215,24 +215,24 @@ class TestPage:
 
         assert killed_share(rows) == 30
         assert "5 of them have no result yet and count as not killed" in list(scan_totals(rows))[1]
-        page = scan_page(rows, command="run_cluster.py scan", runs="seed 0", code="code x")
+        page = scan_page(rows, command="python -m tools.mutation scan", runs="seed 0", code="code x")
         assert page.partition("## Without a result")[2].count("- x = 1") == 5
 
 
 class TestCommand:
     def test_an_unknown_operator_is_one_line(self, capsys):
-        assert main(["scan", "--operators", "AddNut"]) == 2
+        assert tool_main(["scan", "--operators", "AddNut"]) == 2
         assert "'AddNut' (did you mean AddNot?) is none of" in capsys.readouterr().err
 
     def test_a_place_that_is_in_no_source_is_one_line(self, capsys):
         with pytest.raises(SystemExit):
-            main(["scan", "--only", "scheduler/nowhere.py:3"])
+            tool_main(["scan", "--only", "scheduler/nowhere.py:3"])
         assert "'scheduler/nowhere.py:3' is not FILE:LINE of a source in scheduler" in capsys.readouterr().err
 
     def test_without_the_library_it_is_the_environment(self, capsys, monkeypatch):
         monkeypatch.setitem(sys.modules, "cosmic_ray.ast", None)
 
-        assert main(["scan"]) == 6
+        assert tool_main(["scan"]) == 6
         assert "pip install --require-hashes -r requirements/scan.txt" in capsys.readouterr().err
 
 
@@ -241,8 +241,11 @@ def test_its_object_has_the_mutants_and_its_page_the_command(capsys, tmp_path):
     narrowed = ["--rooms", "faults", "--operators", "ReplaceTrueWithFalse", "--seeds", "0", "--scenarios"]
     kept = ["--runs", str(tmp_path), "--budget-s", "1", "--out", str(page)]
 
-    code = main(["scan", "--json", *narrowed, "--sample", "1", *kept])
+    code = tool_main(["scan", "--json", *narrowed, "--sample", "1", *kept])
 
     assert code in (0, 3)
     assert len(json.loads(capsys.readouterr().out)["mutants"]) == 1
-    assert "`run_cluster.py scan --rooms faults --operators ReplaceTrueWithFalse --seeds 0..0" in page.read_text()
+    assert (
+        "`python -m tools.mutation scan --rooms faults --operators ReplaceTrueWithFalse --seeds 0..0"
+        in page.read_text()
+    )

@@ -8,13 +8,7 @@ from typing import Final, NamedTuple
 
 from checker.record.fingerprint import this_code
 from checker.record.places import OwnFile, refuse_other_file, write_own
-from checker.record.program import SCRIPT
-from cluster.campaign.scan.campaign import MutationScan
-from cluster.campaign.scan.points import PACKAGES, MutationLibrary, ScanMutant, source_files
-from cluster.campaign.scan.runs import SEEDS, TRIES, clean_trials
-from cluster.campaign.scan.sample import ROOMS, draw_sample, mutants_at
-from cluster.campaign.scan.triage import EQUIVALENTS_FILE, Triage, read_triage, stale_entries
-from cluster.campaign.scan.trials import Trial
+from checker.record.program import MUTATION_TOOL
 from cluster.cli.options import (
     EXIT_INCONCLUSIVE,
     RUNS,
@@ -30,7 +24,22 @@ from cluster.cli.options import (
 )
 from cluster.scenario.load import scenario_paths
 from report.console import print_tables
-from report.scan import OPEN, ScanProgress, ScanRow, killed_share, scan_page, scan_tables, scan_totals, survivor_lines
+from tools.mutation.scan.campaign import MutationScan
+from tools.mutation.scan.points import PACKAGES, MutationLibrary, ScanMutant, source_files
+from tools.mutation.scan.report import (
+    OPEN,
+    ScanProgress,
+    ScanRow,
+    killed_share,
+    scan_page,
+    scan_tables,
+    scan_totals,
+    survivor_lines,
+)
+from tools.mutation.scan.runs import SEEDS, TRIES, clean_trials
+from tools.mutation.scan.sample import ROOMS, draw_sample, mutants_at
+from tools.mutation.scan.triage import EQUIVALENTS_FILE, Triage, read_triage, stale_entries
+from tools.mutation.scan.trials import Trial
 
 SAMPLE: Final = 200
 SAMPLE_MAX: Final = 100_000
@@ -157,7 +166,7 @@ def _page(scanned: _Scanned, options: argparse.Namespace) -> str:
     if options.only:
         drawn = f"--only {' '.join(f'{file}:{line}' for file, line in options.only)}"
     words = ["scan", *narrowed, drawn, f"--out {options.out}"]
-    command, seeds = f"{SCRIPT} {' '.join(words)}", options.seeds
+    command, seeds = f"{MUTATION_TOOL} {' '.join(words)}", options.seeds
     runs = (
         f"the swarm's seeds {seeds[0]} to {seeds[-1]} and then in {len(options.scenarios)} shipped scenarios, "
         f"the quickest that can show it first and {options.tries} of them at most"

@@ -11,14 +11,14 @@ from itertools import islice
 from typing import Final, TypeVar
 
 from checker.record.errors import ReportedError
-from cluster.campaign.scan.points import (
+from tools.mutation.scan.points import (
     MutationLibrary,
     MutationPoint,
     ScanMutant,
     read_source,
     source_files,
 )
-from cluster.campaign.scan.triage import Triage
+from tools.mutation.scan.triage import Triage
 
 ROOMS: Final = (
     *("scheduler", "validators", "validators/execution", "validators/actors", "validators/state"),

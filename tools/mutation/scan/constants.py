@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from checker.record.fingerprint import PACKAGES as ALL_PACKAGES
-from cluster.campaign.scan.points import PACKAGES, ScanMutant, read_source, source_files
+from tools.mutation.scan.points import PACKAGES, ScanMutant, read_source, source_files
 
 
 def read_sources() -> dict[str, str]:

@@ -9,12 +9,11 @@ import pytest
 
 from checker.mutants import CATALOGUE
 from checker.record.root import PROJECT_ROOT
-from cluster.campaign.mutants import MutantSearch, MutationCampaign, Size, campaign_task, killed_percent, varied_task
 from cluster.campaign.results_db import DamagedResultsError, SeedResult
-from cluster.cli.main import main
 from cluster.scenario.load import decode_scenario, encode_scenario
 from cluster.swarm.generator import draw_scenario
-from report.mutants import CLEAN_HEADING, MutantRow, mutants_page, mutants_totals
+from tools.mutation.campaign import MutantSearch, MutationCampaign, Size, campaign_task, killed_percent, varied_task
+from tools.mutation.report import CLEAN_HEADING, MutantRow, mutants_page, mutants_totals
 
 NAMES = ("tip-burned", "created-keys-as-written", "waits-for-ever")
 
@@ -142,7 +141,7 @@ def test_a_new_page_keeps_the_record_of_clean_campaigns():
 
 
 def mutants(tmp_path, *arguments):
-    command = [sys.executable, "run_cluster.py", "mutants", "--runs", str(tmp_path), "--jobs", "1", *arguments]
+    command = [sys.executable, "-m", "tools.mutation", "mutants", "--runs", str(tmp_path), "--jobs", "1", *arguments]
     return subprocess.run(command, cwd=PROJECT_ROOT, capture_output=True, text=True, check=False)
 
 
@@ -175,12 +174,3 @@ def test_a_name_that_is_no_mutant_is_refused_with_those_that_are(tmp_path):
 
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "'tip-burnt' (did you mean tip-burned?) is none of expiry-a-slot-late, " in done.stderr
-
-
-def test_the_old_name_of_the_command_still_works_and_says_the_new_one(capsys):
-    with pytest.raises(SystemExit):
-        main(["teeth", "--help"])
-
-    reported = capsys.readouterr()
-    assert "command teeth is now called mutants" in reported.err
-    assert "mutants --only tip-burned" in reported.out

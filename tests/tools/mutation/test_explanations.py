@@ -8,12 +8,12 @@ import pytest
 from checker.explain import Explanation, SideReport
 from checker.explain.explanation import KeyReport
 from checker.mutants import CATALOGUE, MUTANTS
-from cluster.campaign.mutant_explanations import EXPLAINED, explain_task, shortfalls
-from cluster.campaign.mutants import campaign_task
 from cluster.campaign.tasks import Task
 from cluster.scenario.load import encode_scenario, load_scenario
 from tests.frozen import read_frozen
 from tests.support.keystones import rest_in_soak
+from tools.mutation.campaign import campaign_task
+from tools.mutation.explanations import EXPLAINED, explain_task, shortfalls
 
 SAMPLE = (
     "tie-break-by-identifier",

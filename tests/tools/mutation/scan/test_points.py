@@ -4,9 +4,9 @@ import sys
 
 import pytest
 
-from cluster.campaign.scan.points import MissingLibraryError, MutationLibrary, MutationPoint, read_source
-from cluster.campaign.scan.sample import ROOMS, UnknownPlaceError, draw_sample, in_turns, mutants_at
-from cluster.campaign.scan.triage import Equivalent, Outside, Triage, TriageError, read_triage, stale_entries
+from tools.mutation.scan.points import MissingLibraryError, MutationLibrary, MutationPoint, read_source
+from tools.mutation.scan.sample import ROOMS, UnknownPlaceError, draw_sample, in_turns, mutants_at
+from tools.mutation.scan.triage import Equivalent, Outside, Triage, TriageError, read_triage, stale_entries
 
 SOURCE = '''
 """A source."""

@@ -9,17 +9,6 @@ from checker.mutants import CATALOGUE
 from checker.record.fingerprint import this_code
 from checker.record.places import OwnFile, refuse_other_file, write_own
 from checker.record.plain_files import read_plain
-from cluster.campaign.mutant_explanations import EXPLAINED, explain_task
-from cluster.campaign.mutants import (
-    KILLED_PERCENT_MIN,
-    MutantSearch,
-    MutationCampaign,
-    campaign_settings,
-    killed_percent,
-    killing_tasks,
-    shrink_task,
-    size_of,
-)
 from cluster.campaign.results_db import SeedResult
 from cluster.campaign.tasks import Task
 from cluster.campaign.workers import Workers
@@ -39,8 +28,19 @@ from cluster.scenario.load import load_scenario
 from faults.nearest import did_you_mean
 from report.console import print_tables
 from report.layout import output_console
-from report.mutants import COLUMNS, MutantRow, MutantsProgress, mutants_page, mutants_table, mutants_totals
 from report.page.campaign_rows import CampaignRows, Group, SeedCell, Table
+from tools.mutation.campaign import (
+    KILLED_PERCENT_MIN,
+    MutantSearch,
+    MutationCampaign,
+    campaign_settings,
+    killed_percent,
+    killing_tasks,
+    shrink_task,
+    size_of,
+)
+from tools.mutation.explanations import EXPLAINED, explain_task
+from tools.mutation.report import COLUMNS, MutantRow, MutantsProgress, mutants_page, mutants_table, mutants_totals
 
 DEFAULT_SEEDS: Final = range(50)
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from checker.record.cold_replay import ColdReplay, replay_directory
 from checker.results import EXIT_CODES
-from cluster.campaign.scan.trials import Trial, TrialOutcome
 from cluster.live.progress import LiveProgress
 from cluster.scenario.load import decode_scenario
 from cluster.verdict.pipeline import run_pipeline
 from network.outcome import RunFailedError
+from tools.mutation.scan.trials import Trial, TrialOutcome
 
 CRASH = "crash"
 """Stands for the failed check of a run that an exception ended."""

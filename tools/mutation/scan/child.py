@@ -1,6 +1,6 @@
 """The process that runs one mutant, or all probes: it loads given sources in place of those on disk, and runs.
 
-    python -m cluster.campaign.scan.child < TASK > OUTCOMES
+    python -m tools.mutation.scan.child < TASK > OUTCOMES
 
 Nothing of the mutated packages is imported before the finder for the given sources stands, so that constants, tables
 and decorators are made from the changed source as well. The replay of the chain is done in this process: a mistake of
@@ -20,8 +20,8 @@ from typing import IO, Final, Never
 import msgspec
 
 from checker.record.root import PROJECT_ROOT
-from cluster.campaign.scan.counters import Counters
-from cluster.campaign.scan.trials import LOADED, LOADING, ChildTask, TrialOutcome
+from tools.mutation.scan.counters import Counters
+from tools.mutation.scan.trials import LOADED, LOADING, ChildTask, TrialOutcome
 
 MEMORY_BYTES_MAX: Final = 4 << 30
 """The address space of a mutant, so that one that fills a list without end does not take the machine with it."""
@@ -77,7 +77,7 @@ def main(tasks: IO[bytes], outcomes: IO[bytes]) -> int:
     counters.install()
     # Here and not above: this imports the packages whose sources are given.
     try:
-        from cluster.campaign.scan.running import run_trial  # noqa: PLC0415
+        from tools.mutation.scan.running import run_trial  # noqa: PLC0415
     except Exception as error:  # noqa: BLE001 - a mutant that breaks the import is a result
         headline = f"{type(error).__name__}: {error}"
         writer.write(TrialOutcome(name=LOADING, exit_code=6, failed=("import",), headline=headline))

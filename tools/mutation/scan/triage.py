@@ -15,7 +15,7 @@ import msgspec
 from checker.record.errors import ReportedError
 from checker.record.plain_files import UnsuitableFileError, read_plain
 from checker.record.root import PROJECT_ROOT
-from cluster.campaign.scan.points import MutationLibrary, MutationPoint, ScanMutant, read_source, source_files
+from tools.mutation.scan.points import MutationLibrary, MutationPoint, ScanMutant, read_source, source_files
 
 EQUIVALENTS_FILE: Final = PROJECT_ROOT / "docs" / "mutation-scan-equivalents.toml"
 

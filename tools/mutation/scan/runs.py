@@ -5,41 +5,22 @@ from typing import Final
 
 import msgspec
 
-from cluster.campaign.mutants import TO_THE_END
-from cluster.campaign.scan.trials import Trial, TrialOutcome
+from cluster.authoring.small_sizes import small_settings
 from cluster.scenario.load import decode_scenario, encode_scenario, load_scenario
 from cluster.swarm.generator import draw_scenario
+from tools.mutation.campaign import TO_THE_END
+from tools.mutation.scan.trials import Trial, TrialOutcome
 
 SEEDS: Final = range(40)
 
 TRIES: Final = 12
 """Runs with one mutant at most, unless a scan says otherwise: those that survive would take most of its time."""
 
-SMALL: Final = {
-    "outage-storm": (
-        "workload.storm.timers_per_actor=60",
-        "chain.timers.gc_cycles_per_block=9_000",
-        "expect.storm.dead_timers_min=1_000",
-    ),
-    "congestion": (
-        "run.until_height=60",
-        "expect.counts.blocks_lane_full=50",
-        "expect.counts.fires_tipped=100",
-        "expect.fired_by.crowd=10",
-    ),
-}
-"""Settings that make a large scenario small enough for every commit; `make soak` runs them at full size."""
-
 STEPS_FACTOR: Final = 10
 STEPS_MORE: Final = 20_000
 CPU_FACTOR: Final = 6
 CPU_MORE_S: Final = 5
 """A mutant has so many times the steps and the processor time of the clean run, and so many more."""
-
-
-def small_settings(name: str) -> Sequence[str]:
-    """Return the settings that make a shipped scenario small."""
-    return SMALL.get(name, ())
 
 
 def clean_trials(seeds: Sequence[int], scenarios: Sequence[str]) -> Iterator[Trial]:
