@@ -19,14 +19,16 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from checker.mutants import CATALOGUE, Mutant
-from checker.record.fingerprint import this_code
+from checker.mutants import Mutant
+from checker.record.plugins import code_with
 from cluster.campaign.corpus.folder import Corpus
 from cluster.campaign.corpus.rounds import is_varied
 from cluster.campaign.tasks import Task
 from cluster.campaign.workers import Workers
 from cluster.cli.options import parse_jobs, parse_seeds
+from tools.mutation import PLUGIN
 from tools.mutation.campaign import MutantSearch, MutationCampaign, campaign_task, varied_task
+from tools.mutation.catalogue import CATALOGUE
 
 LATE_SEED: Final = 5
 """Mutants that the plain swarm kills after this seed leave room for a corpus to be better."""
@@ -63,7 +65,7 @@ class Row(NamedTuple):
 def run(options: argparse.Namespace) -> list[Row]:
     """Run the three campaigns and return a row for each mutant."""
     mutants = [CATALOGUE[name] for name in dict.fromkeys(options.only)]
-    fingerprint = this_code().fingerprint
+    fingerprint = code_with([PLUGIN]).fingerprint
     with Corpus(options.corpus) as corpus:
         tasks: dict[str, Callable[[Mutant, int], Task]] = {
             "": campaign_task,

@@ -21,9 +21,6 @@ ExitClass: TypeAlias = Literal["safety", "usage", "inconclusive", "liveness", "d
 Evidence: TypeAlias = "str | int"
 """A value that supports a result: a number, or text with bytes in hexadecimal."""
 
-Cause: TypeAlias = Literal["input", "order", "execution", "hashing", "clean-up"]
-"""The cause of a difference between states, in one word (docs/explain.md)."""
-
 EXPECTED: Final = "failed as expected"
 """The verdict of a run in which exactly those checks fail that its scenario names."""
 

@@ -4,6 +4,7 @@ import signal
 
 import pytest
 
+import tools.mutation  # noqa: F401 - it installs the catalogue of mutants
 from tests.support.properties import register_profiles
 from tests.support.wheel import build_wheel
 

@@ -13,6 +13,7 @@ from typing import Final, get_args
 
 from checker.explain.divergence import Divergence, first_difference
 from checker.explain.executions import Outcome
+from checker.explain.explanation import Cause
 from checker.explain.reading import (
     event_of,
     events_of,
@@ -22,7 +23,6 @@ from checker.explain.reading import (
     timer_of,
     timers_in,
 )
-from checker.results import Cause
 from checker.tables import (
     BUCKET,
     BUCKET_ENTRY,

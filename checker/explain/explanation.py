@@ -1,15 +1,18 @@
 """The failure report as data, and the findings that it is made from."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
 from checker.explain.divergence import Divergence
 from checker.explain.executions import Executions, Outcome
-from checker.results import Cause, CheckResult, Evidence, deciding_check
+from checker.results import CheckResult, Evidence, deciding_check
 from network.events import Event
 from scheduler import Timebase
+
+Cause: TypeAlias = Literal["input", "order", "execution", "hashing", "clean-up"]
+"""The cause of a difference between states, in one word (docs/explain.md)."""
 
 
 class SideReport(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,12 +12,12 @@ a mutant that swaps nothing would survive for the wrong reason.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from types import FunctionType, ModuleType, TracebackType
 from typing import Any, Final, Literal, TypeAlias
 
-from checker.results import Cause
+from checker.explain.explanation import Cause
 from validators.settings import ValidatorFactory
 
 Area: TypeAlias = Literal["scheduler", "execution", "state", "consensus", "storage", "network", "test-bed"]
@@ -201,3 +201,23 @@ def burning_for(address: bytes, ledger: Any) -> OtherLedger:
             ledger.credit(credited, amount)
 
     return OtherLedger(ledger, credit=credit)
+
+
+def reordered(classify: Any, order: Any) -> Any:
+    """Return a `classify` whose candidates come in another order."""
+
+    def classify_in_another_order(waiting: Any, **rest: Any) -> Any:
+        classes = classify(waiting, **rest)
+        return replace(classes, candidates=order(classes.candidates))
+
+    return classify_in_another_order
+
+
+def settle_with(settle: Any, **ways: Any) -> Any:
+    """Return a `settle` whose ledger does some things in another way, each given the ledger first."""
+
+    def settle_in_another_way(timer: Any, *, ledger: Any, **rest: Any) -> Any:
+        own = {name: (lambda *given, way=way: way(ledger, *given)) for name, way in ways.items()}
+        return settle(timer, ledger=OtherLedger(ledger, **own), **rest)
+
+    return settle_in_another_way

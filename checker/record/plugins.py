@@ -1,4 +1,4 @@
-"""Plug-ins: packages that bring policies, actors, workloads, faults and checks of their own.
+"""Plug-ins: packages that bring policies, actors, workloads, faults, checks and mutants of their own.
 
 A distribution that is installed beside the test bed lists its parts as entry points, in the groups below. Nothing
 of it is imported before a scenario names the distribution, in `plugins = ["its-name"]`: other packages change
@@ -28,6 +28,7 @@ from checker.record.errors import ReportedError
 from checker.record.fingerprint import Code, PluginCode, this_code
 from checker.record.host import refusal_behind
 from checker.record.manifest import SCENARIO
+from checker.record.program import MUTATION_TOOL
 from checker.record.streams import DamagedRecordError, read_document
 from network.plugin_errors import add_sources, describe_error
 from scheduler.policies import POLICIES, problem_of, register_policy
@@ -36,8 +37,16 @@ from validators.actors.programs import add_actor
 if TYPE_CHECKING:
     from importlib.metadata import Distribution, EntryPoint
 
-GROUPS: Final = ("policies", "actors", "workloads", "faults", "checks")
+MUTANTS: Final = "mutants"
+"""The group whose code is bad on purpose."""
+
+GROUPS: Final = ("policies", "actors", "workloads", "faults", "checks", MUTANTS)
 """Groups of a plug-in's entry points: `stampede_testbed.policies` and so on, each with the names that scenarios use."""
+
+MUTANTS_PLUGIN: Final = "stampede-mutants"
+"""The plug-in with the catalogue of mutants, which is in the repository and not in the wheel."""
+
+WHERE_MUTANTS_ARE: Final = f"in a clone of the repository `{MUTATION_TOOL} COMMAND` runs with {MUTANTS_PLUGIN}"
 
 _PREFIX: Final = "stampede_testbed."
 _SEPARATORS: Final = re.compile(r"[-_.]+")
@@ -113,6 +122,12 @@ def objects_of(names: Collection[str], group: str) -> Iterator[Any]:
         yield from (_load(name, entry) for entry in _plugin_named(name).entries if entry.group == f"{_PREFIX}{group}")
 
 
+def plugins_with(group: str, name: str) -> tuple[str, ...]:
+    """Return the installed plug-ins that bring a part of this name; nothing of them is loaded."""
+    found = ((plugin, entry) for plugin, each in _installed().items() for entry in _entries_of(each))
+    return tuple(plugin for plugin, entry in found if (entry.group, entry.name) == (f"{_PREFIX}{group}", name))
+
+
 def plugins_of_record(directory: Path) -> tuple[str, ...]:
     """Return the plug-ins that the scenario in a run directory names, finished or not; raises DamagedRecordError."""
     if not (directory / SCENARIO).exists():
@@ -146,11 +161,14 @@ def _plugin_named(name: str) -> _Plugin:
     installed = _installed()
     if name not in installed:
         known = ", ".join(sorted(installed)) or "none"
-        raise PluginError(f"no plug-in named {name} is installed; those that are: {known}")
+        where = f"; {WHERE_MUTANTS_ARE}" if name == MUTANTS_PLUGIN else ""
+        raise PluginError(f"no plug-in named {name} is installed; those that are: {known}{where}")
     found = installed[name]
     entries = tuple(_entries_of(found))
     sources = [source for top in sorted({_top_of(entry) for entry in entries}) for source in _sources_of(top)]
-    add_sources(name, sources)
+    # A mutant is a mistake on purpose: its errors are those of the validator that it stands in.
+    mistakes = {file for entry in entries if entry.group == f"{_PREFIX}{MUTANTS}" for file in _files_of(entry.module)}
+    add_sources(name, [source for source in sources if source[0] not in mistakes])
     hasher = hashlib.sha256()
     for relative, path in sources:
         content = path.read_bytes()
@@ -185,6 +203,12 @@ def _load(plugin: str, entry: "EntryPoint") -> object:
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a foreign module raises while it is imported
         said = describe_error(error) or f"{type(error).__name__}: {error}"
         raise PluginError(f"{plugin}: {entry.value} cannot be loaded: {said}") from None
+
+
+def _files_of(module: str) -> tuple[str, str]:
+    """Return the names that the source of a module may have among those of its plug-in."""
+    stem = module.replace(".", "/")
+    return f"{stem}.py", f"{stem}/__init__.py"
 
 
 def _top_of(entry: "EntryPoint") -> str:

@@ -151,7 +151,7 @@ def factories_of(
 
 
 def place_mutants(mutants: Mapping[str, Sequence[int]]) -> RunMutants:
-    """Return the mutants of a run; one without any need not load them."""
+    """Return the mutants of a run, whose plug-ins are loaded; a run without any loads no mutant."""
     if not mutants:
         return RunMutants()
     from checker.mutants import PlacedMutants  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""Loads the plug-ins that a scenario names: packages that bring workloads, faults, actors, policies and checks.
+"""Loads the plug-ins that a scenario names: packages of policies, actors, workloads, faults, checks and mutants.
 
 Only the registries know what a kind of theirs must be; here stands which group of entry points goes to which of them.
 """
@@ -55,12 +55,19 @@ def _accept_check(check: object, *, plugin: str) -> None:
         raise ValueError(f"check {check.name!r} of {plugin} has no finish")
 
 
+def _accept_mutant(mutant: Any, *, plugin: str) -> None:  # noqa: ANN401 - it is what is to be found out
+    from checker.mutants import add_mutant  # noqa: PLC0415 - few plug-ins bring any
+
+    add_mutant(mutant, plugin)
+
+
 ADDERS: Final[Mapping[str, Adder]] = MappingProxyType(
     {
         **EXECUTION,
         "workloads": _adder(WORKLOADS.add, kind_of),
         "faults": _adder(FAULTS.add, kind_of),
         "checks": _adder(_accept_check, attrgetter("name")),
+        "mutants": _adder(_accept_mutant, attrgetter("name")),
     }
 )
 """By group the function that adds to its registry."""

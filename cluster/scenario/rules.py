@@ -1,12 +1,13 @@
 """Rules across the keys of a scenario: unknown names, invalid plans, times that contradict each other."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from inspect import signature
 from typing import Final
 
 from checker.checks import fallible
 from checker.checks.reports import REPORTS, reports_of
 from checker.checks.rules.registry import rules_of_others
+from checker.record.plugins import MUTANTS, MUTANTS_PLUGIN, WHERE_MUTANTS_ARE, plugins_with
 from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import ENGINE_FORMS, ConsensusSection, Scenario
 from cluster.scenario.plugins import checks_with
@@ -186,14 +187,23 @@ def _arrival_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
 def _mutant_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
     if not scenario.mutants:
         return
-    from checker.mutants import CATALOGUE  # noqa: PLC0415 - few scenarios have any
+    from checker.mutants import mutants_with  # noqa: PLC0415 - few scenarios have any
 
-    count = scenario.replicas
+    known, count = mutants_with(scenario.plugins), scenario.replicas
     for name, nodes in scenario.mutants.items():
-        reason = f"is no known bug{did_you_mean(name, CATALOGUE)}; they are {', '.join(CATALOGUE)}"
-        yield f"mutants.{name}", name in CATALOGUE, reason
+        is_known = name in known
+        yield f"mutants.{name}", is_known, "" if is_known else _refuse_mutant(name, known, scenario.plugins)
         is_there = all(node < count for node in nodes)
         yield f"mutants.{name}", is_there, f"this cluster has replicas 0 to {count - 1}"
+
+
+def _refuse_mutant(name: str, known: Mapping[str, object], plugins: Sequence[str]) -> str:
+    """Return why a scenario cannot name a mutant."""
+    if others := plugins_with(MUTANTS, name):
+        return f"is a known bug of the plug-in {others[0]}: add that to the scenario's plugins"
+    listed = f"they are {', '.join(known)}"
+    where = "" if MUTANTS_PLUGIN in plugins else f"; many more are those of {MUTANTS_PLUGIN}: {WHERE_MUTANTS_ARE}"
+    return f"is no known bug{did_you_mean(name, known)}; {listed}{where}"
 
 
 def _validator_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:

@@ -9,13 +9,14 @@ import json
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from checker.mutants import CATALOGUE, Mutant
+from checker.mutants import Mutant
 from cluster.authoring.small_sizes import small_settings
 from cluster.campaign.tasks import Task, run_task
 from cluster.scenario.load import encode_scenario, load_scenario, scenario_paths
 from cluster.scenario.model import Scenario
 from cluster.swarm.generator import draw_scenario
 from tools.mutation.campaign import campaign_scenario, needs_repeat
+from tools.mutation.catalogue import CATALOGUE
 
 FROZEN_FILE: Final = Path(__file__).with_name("digests.json")
 

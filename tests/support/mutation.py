@@ -1,9 +1,13 @@
-"""The command line of the mutation tool, in this process."""
+"""The mutation tool in tests: its command line in this process, and the setting that a mutant of the catalogue needs."""
 
 from unittest.mock import patch
 
 from cluster.cli.main import COMMANDS, main
+from tools.mutation import PLUGIN
 from tools.mutation.__main__ import COMMANDS as MORE
+
+WITH_CATALOGUE = f'plugins=["{PLUGIN}"]'
+"""The setting of a scenario with a mutant of the catalogue."""
 
 
 def tool_main(arguments):

@@ -14,16 +14,17 @@ from typing import Final
 PLUGIN: Final = "stampede-mutants"
 """The name of the plug-in, which a scenario with a mutant of the catalogue has to give in `plugins`."""
 
-_FOLDER: Final = str(Path(__path__[0]).resolve() / "plugin")
+FOLDER: Final = str(Path(__path__[0]).resolve() / "plugin")
+"""The folder of the plug-in, as it stands on the paths."""
 
 
 def _install() -> None:
     """Put the plug-in on both paths, behind all that is there."""
-    if _FOLDER not in sys.path:
-        sys.path.append(_FOLDER)
+    if FOLDER not in sys.path:
+        sys.path.append(FOLDER)
     given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    if _FOLDER not in given:
-        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [*given, _FOLDER]))
+    if FOLDER not in given:
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [*given, FOLDER]))
 
 
 _install()

@@ -28,6 +28,7 @@ from cluster.scenario.load import decode_scenario, encode_scenario
 from cluster.scenario.model import Scenario
 from cluster.swarm.generator import draw_scenario
 from report.words import counted
+from tools.mutation.catalogue import plugins_of
 
 HOLDERS: Final = 4
 """A mutant of one validator is given to one of the first four in turn, so that the smallest cluster has it too."""
@@ -99,9 +100,10 @@ class MutantSearch:
 
 
 def campaign_settings(mutant: Mutant, seed: int) -> list[str]:
-    """Return what the standard campaign adds to a swarm seed: what the mutant needs, and the mutant."""
+    """Return what the standard campaign adds to a swarm seed: what the mutant needs, its plug-in, and the mutant."""
     holders = holders_of(mutant, seed, draw_scenario(seed, mutant.needs).cluster.validators)
-    return [*mutant.needs, TO_THE_END, f"mutants.{mutant.name}={holders}"]
+    plugins = [f"plugins={json.dumps(names)}"] if (names := plugins_of(mutant)) else []
+    return [*mutant.needs, *plugins, TO_THE_END, f"mutants.{mutant.name}={holders}"]
 
 
 def holders_of(mutant: Mutant, seed: int, validators: int) -> list[int]:
@@ -128,6 +130,7 @@ def varied_task(plans: Mapping[str, Plain], mutant: Mutant, seed: int) -> Task:
     plain: Plain = json.loads(vary(plans, seed, (*mutant.needs, TO_THE_END)))
     validators = plain["cluster"]["validators"]
     plain["mutants"] = {mutant.name: holders_of(mutant, seed, validators)}
+    plain["plugins"] = plugins_of(mutant)
     return Task(resolve(plain), seed, "", needs_repeat(mutant), mutant.name)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from checker.explain import Explanation
-from checker.mutants import CATALOGUE, Mutant
+from checker.mutants import Mutant
 from checker.record.places import scratch_directory
 from checker.record.run_directory import RecordReader
 from cluster.campaign.results_db import SeedResult
@@ -20,6 +20,7 @@ from cluster.inspect.explain_run import REPEATS_MAX, explain_record
 from cluster.scenario.load import decode_scenario
 from faults import Fault, byzantine_validators
 from network.events import events_of_type
+from tools.mutation.catalogue import CATALOGUE
 from validators.events import BlockExecuted
 
 EXPLAINED: Final = "explained"

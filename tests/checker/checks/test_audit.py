@@ -9,7 +9,6 @@ import pytest
 from checker.checks.audit.audit import Audit
 from checker.checks.audit.moments import KINDS
 from checker.checks.audit.steps import KNOWN_KINDS
-from checker.mutants import MUTANTS
 from cluster.runtime.cluster import Cluster
 from cluster.scenario.load import load_scenario
 from cluster.verdict.facts import context_of
@@ -21,6 +20,8 @@ from network.lanes import Lanes
 from network.types import SUPERVISOR
 from tests.support.audited import audited, follow
 from tests.support.checks import finish, make_run, show
+from tests.support.mutation import WITH_CATALOGUE
+from tools.mutation.catalogue import MUTANTS
 from validators.events import Entered
 
 SHORT = ("run.until_height=6", "run.time_limit_ms=20_000")
@@ -89,7 +90,7 @@ class TestMutants:
     def test_a_mutant_of_the_test_bed_is_named(self, name):
         settings, pattern = SHOWN[name]
 
-        result = audited("calm", *(settings or SHORT), f"mutants.{name}=[0, 1, 2, 3]")
+        result = audited("calm", *(settings or SHORT), WITH_CATALOGUE, f"mutants.{name}=[0, 1, 2, 3]")
 
         assert result.status == "failed"
         assert re.search(pattern, result.summary), result.summary

@@ -15,6 +15,7 @@ from tests.support import injector_self_test
 from tests.support.audited import follow
 from tests.support.injector_self_test import PLAN, find_deviations
 from tests.support.keystones import rest_in_soak
+from tests.support.mutation import WITH_CATALOGUE
 
 KINDS = {kind.__struct_config__.tag: kind for kind in FAULTS.kinds()}
 PLANNED = dict.fromkeys(fault.__struct_config__.tag for fault in PLAN.values())
@@ -140,7 +141,7 @@ class TestTheRest:
     def test_a_part_that_it_does_not_reach_is_audited(self, mutant, fault, pattern, foreign):
         foreign({"cut": ("links",)})
 
-        found = followed(f"{self.CUT}, other={{{fault}}}", unchanged, f"mutants.{mutant}=[0, 1, 2, 3]")
+        found = followed(f"{self.CUT}, other={{{fault}}}", unchanged, WITH_CATALOGUE, f"mutants.{mutant}=[0, 1, 2, 3]")
 
         assert found.status == "failed"
         assert pattern in found.summary

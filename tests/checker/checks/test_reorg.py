@@ -10,6 +10,7 @@ from network.events import events_of_type, read_event
 from tests.support.checks import make_run, show
 from tests.support.cluster_runs import check_named, result_of
 from tests.support.events import logged
+from tests.support.mutation import WITH_CATALOGUE
 from validators.events import BlockExecuted, BlockFinalized, BlockRolledBack, CertificateHeld, Reported, Voted
 
 CHAIN_VIEWS = (9, 10, 11, 13, 14, 15, 17, 18, 19)
@@ -165,7 +166,7 @@ def test_a_split_scenario_that_splits_nothing_is_inconclusive(name, setting):
 
 def test_what_taking_back_leaves_wrong_is_seen_right_after_it():
     """Flags that rewinding does not restore: found in the midst of the run, at the block where the database stood."""
-    result = result_of("deep-rewind", "mutants.flags-not-restored=[2]")
+    result = result_of("deep-rewind", WITH_CATALOGUE, "mutants.flags-not-restored=[2]")
     check = check_named(result, "indexes")
 
     assert check.status == "failed"

@@ -7,7 +7,6 @@ import msgspec
 import pytest
 
 from checker.checks.triggers import StateTriggers
-from checker.mutants import CATALOGUE
 from scheduler import LaneConfig, TimerConfig, Watches
 from scheduler.bias_records import BiasConfig
 from scheduler.watch_records import WATCH, TriggerConfig, watcher_key
@@ -22,6 +21,7 @@ from tests.support.chain_harness import (
     propose,
     transaction,
 )
+from tools.mutation.catalogue import CATALOGUE
 from validators.execution import ExecuteActor, GenesisActor, PolicyEntry, run
 from validators.execution.schema import storage_key
 

@@ -18,6 +18,7 @@ from scheduler.policies import fifo
 from tests.support.bad_validators import SlowHeart, make_slow_hearted
 from tests.support.cluster_runs import result_of
 from tests.support.explained import SHORT, explained
+from tests.support.mutation import WITH_CATALOGUE
 from validators.actors import PROGRAMS
 from validators.execution import Block
 from validators.settings import ValidatorFactory, make_engine
@@ -169,7 +170,7 @@ def test_what_a_dropped_block_leaves_behind_is_a_matter_of_clean_up():
 
 def test_another_log_of_the_same_values_is_named_by_its_operation():
     """A raise of the floor that moves one operation less: no key differs, the root does."""
-    found = explained("calm", *SHORT, "mutants.floor-one-step-short=[3]")
+    found = explained("calm", *SHORT, WITH_CATALOGUE, "mutants.floor-one-step-short=[3]")
 
     assert (found.cause, found.keys, found.sides[1].validators) == ("order", [], [3])
     assert found.write.startswith("operation ")

@@ -9,6 +9,7 @@ from cluster.inspect.explain_run import explain_run
 from cluster.scenario.load import load_scenario
 from scheduler import TimerScheduled
 from tests.support.explained import SHORT, explained
+from tests.support.mutation import WITH_CATALOGUE
 from validators.execution import Block
 from validators.execution.blocks import Header
 from validators.execution.receipts import TimerReceipt, encode_receipt
@@ -20,7 +21,7 @@ FIVE = ("run.until_height=6", "run.time_limit_ms=15_000")
 
 def test_an_execution_that_breaks_off_stands_alone_with_its_timer():
     """A timer that left waits on: nothing lies where it was, and the validator stops over it."""
-    found = explained("calm", *FIVE, "mutants.removed-timers-wait-on=[1]")
+    found = explained("calm", *FIVE, WITH_CATALOGUE, "mutants.removed-timers-wait-on=[1]")
 
     assert found.cause == "clean-up"
     assert [side.validators for side in found.sides if side.root.startswith("none: ")] == [[1]]

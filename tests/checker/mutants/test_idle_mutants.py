@@ -2,14 +2,15 @@
 
 import pytest
 
-from checker.mutants import CATALOGUE
 from checker.mutants.mutant import Swaps
 from cluster.campaign.tasks import Task, run_task
 from cluster.scenario.load import encode_scenario, load_scenario
 from tests.support.cluster_runs import result_of
+from tests.support.mutation import WITH_CATALOGUE
 from tools.mutation.campaign import MutantSearch
+from tools.mutation.catalogue import CATALOGUE
 
-SHORT = ("run.until_height=4", "run.time_limit_ms=15_000")
+SHORT = (WITH_CATALOGUE, "run.until_height=4", "run.time_limit_ms=15_000")
 LANE = "price-left-out-of-priority"
 """A mutant of the auction, of which a chain with the policy `fifo` calls nothing."""
 

@@ -19,6 +19,7 @@ from cluster.scenario.model import NetworkSection
 from cluster.swarm.generator import draw_scenario
 from tests.support.bad_validators import make_slow_hearted
 from tests.support.cluster_runs import result_of
+from tests.support.mutation import WITH_CATALOGUE
 from validators.settings import ValidatorFactory
 
 
@@ -96,6 +97,7 @@ def test_references_to_an_observer_follow_when_one_before_it_goes():
         'faults={it={kind="crash", validator=5, at_ms=3_000, restart_ms=5_000}}',
         "cluster.validators=4",
         "validators={}",
+        WITH_CATALOGUE,
         "mutants={floor-one-step-short=[5]}",
         "expect.replica_modes={a=1, b=2}",
     )
@@ -206,7 +208,7 @@ def runs(tmp_path_factory):
     directory = tmp_path_factory.mktemp("runs")
     short = ("run.until_height=3", "run.time_limit_ms=6_000")
     passed = result_of("calm", *short, runs=directory)
-    mutated = result_of("calm", *short, "mutants.refund-forgotten=[0,1,2,3]", seed=1, runs=directory)
+    mutated = result_of("calm", *short, WITH_CATALOGUE, "mutants.refund-forgotten=[0,1,2,3]", seed=1, runs=directory)
     factories = {1: ValidatorFactory(engine=make_slow_hearted)}
     strange = result_of("calm", *short, seed=2, runs=directory, factories=factories)
     return [run.directory for run in (passed, mutated, strange)]

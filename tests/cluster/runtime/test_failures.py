@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from checker.mutants import CATALOGUE
 from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.runtime.failures import FailureMonitor
 from cluster.scenario.load import decode_scenario, encode_scenario, load_scenario
@@ -13,6 +12,7 @@ from cluster.verdict.determinism import REPEAT_DELIVERY
 from network.events import Event, EventRouter
 from tests.support.cluster_runs import judge
 from tools.mutation.campaign import campaign_scenario
+from tools.mutation.catalogue import CATALOGUE
 from tools.mutation.scan.runs import clean_trials
 from validators.events import BlockExecuted, BlockFinalized, Booted, Entered, Halted, SnapshotJoined
 

@@ -18,6 +18,7 @@ from faults.plan import all_over_ms
 from network.events import Event, Sent, TimerElapsed, events_of_type, read_event
 from tests.support.checks import finish, make_run, show
 from tests.support.cluster_runs import check_named, result_of
+from tests.support.mutation import WITH_CATALOGUE
 from validators.events import BlockExecuted, BlockFinalized, Booted, SnapshotJoined, StoppedVoting
 from validators.identity import NEVER_VOTED
 from validators.settings import ValidatorFactory, make_scheme
@@ -189,7 +190,7 @@ class TestReplicaModes:
 class TestJudgement:
     def test_a_wrong_rule_in_an_observer_is_a_split(self):
         """It cannot execute what is final."""
-        result = result_of("calm", *SHORT, MODES[0], "mutants.floor-one-step-short=[4]")
+        result = result_of("calm", *SHORT, MODES[0], WITH_CATALOGUE, "mutants.floor-one-step-short=[4]")
 
         assert result.exit_code == 1
         assert f"validator {FIRST} halted: finalized block" in check_named(result, "agreement").summary
@@ -208,7 +209,11 @@ class TestJudgement:
     def test_an_observer_that_goes_back_outside_its_mode_is_found(self):
         """A restart from the disk keeps what was final."""
         result = result_of(
-            "calm", *SHORT, 'observers.off={kind="restart", every_blocks=3}', f"mutants.last-entry-not-read=[{FIRST}]"
+            "calm",
+            *SHORT,
+            'observers.off={kind="restart", every_blocks=3}',
+            WITH_CATALOGUE,
+            f"mutants.last-entry-not-read=[{FIRST}]",
         )
 
         assert result.exit_code == 1

@@ -7,12 +7,12 @@ from functools import partial
 import msgspec
 import pytest
 
-from checker.mutants import CATALOGUE
 from checker.record.root import PROJECT_ROOT
 from cluster.campaign.results_db import DamagedResultsError, SeedResult
 from cluster.scenario.load import decode_scenario, encode_scenario
 from cluster.swarm.generator import draw_scenario
 from tools.mutation.campaign import MutantSearch, MutationCampaign, Size, campaign_task, killed_percent, varied_task
+from tools.mutation.catalogue import CATALOGUE
 from tools.mutation.report import CLEAN_HEADING, MutantRow, mutants_page, mutants_totals
 
 NAMES = ("tip-burned", "created-keys-as-written", "waits-for-ever")

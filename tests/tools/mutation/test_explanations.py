@@ -7,12 +7,13 @@ import pytest
 
 from checker.explain import Explanation, SideReport
 from checker.explain.explanation import KeyReport
-from checker.mutants import CATALOGUE, MUTANTS
 from cluster.campaign.tasks import Task
 from cluster.scenario.load import encode_scenario, load_scenario
 from tests.frozen import read_frozen
 from tests.support.keystones import rest_in_soak
+from tests.support.mutation import WITH_CATALOGUE
 from tools.mutation.campaign import campaign_task
+from tools.mutation.catalogue import CATALOGUE, MUTANTS
 from tools.mutation.explanations import EXPLAINED, explain_task, shortfalls
 
 SAMPLE = (
@@ -44,7 +45,7 @@ KILLED_BY_SWARM = (
 @pytest.mark.parametrize("name", SAMPLE)
 def test_an_explanation_names_what_the_catalogue_says(name):
     holders = [0, 1, 2, 3] if CATALOGUE[name].on_all else [1]
-    settings = ("run.until_height=6", "run.time_limit_ms=15_000", f"mutants.{name}={holders}")
+    settings = (WITH_CATALOGUE, "run.until_height=6", "run.time_limit_ms=15_000", f"mutants.{name}={holders}")
     result = explain_task(Task(encode_scenario(load_scenario("calm", settings)), 0))
 
     assert (result.verdict, result.headline) == (EXPLAINED, "")
@@ -61,7 +62,7 @@ def test_the_run_that_killed_a_mutant_is_explained(name):
 
 
 def test_a_run_that_passes_is_not_explained():
-    settings = ("run.until_height=3", "run.time_limit_ms=9_000", "mutants.nonce-of-a-failure=[1]")
+    settings = (WITH_CATALOGUE, "run.until_height=3", "run.time_limit_ms=9_000", "mutants.nonce-of-a-failure=[1]")
 
     assert explain_task(Task(encode_scenario(load_scenario("calm", settings)), 0)).headline == "the run passes"
 

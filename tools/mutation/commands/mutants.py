@@ -5,10 +5,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from checker.mutants import CATALOGUE
-from checker.record.fingerprint import this_code
 from checker.record.places import OwnFile, refuse_other_file, write_own
 from checker.record.plain_files import read_plain
+from checker.record.plugins import code_with
 from cluster.campaign.results_db import SeedResult
 from cluster.campaign.tasks import Task
 from cluster.campaign.workers import Workers
@@ -29,6 +28,7 @@ from faults.nearest import did_you_mean
 from report.console import print_tables
 from report.layout import output_console
 from report.page.campaign_rows import CampaignRows, Group, SeedCell, Table
+from tools.mutation import PLUGIN
 from tools.mutation.campaign import (
     KILLED_PERCENT_MIN,
     MutantSearch,
@@ -39,6 +39,7 @@ from tools.mutation.campaign import (
     shrink_task,
     size_of,
 )
+from tools.mutation.catalogue import CATALOGUE
 from tools.mutation.explanations import EXPLAINED, explain_task
 from tools.mutation.report import COLUMNS, MutantRow, MutantsProgress, mutants_page, mutants_table, mutants_totals
 
@@ -82,7 +83,7 @@ def run_mutants(options: argparse.Namespace) -> int:
     """Search, print the matrix, and return 0 if enough of the catalogue was killed, else 1."""
     if options.out:
         _read_matrix(options.out)
-    fingerprint = this_code().fingerprint
+    fingerprint = code_with([PLUGIN]).fingerprint
     directory = options.runs / f"mutants-{fingerprint[:6]}"
     mutants = [CATALOGUE[name] for name in dict.fromkeys(options.only)]
     with (
@@ -101,7 +102,7 @@ def run_mutants(options: argparse.Namespace) -> int:
         print_json(_as_json(campaign.searches, directory))
     else:
         print_tables([mutants_table(rows, output_console().width)])
-        print_lines([*mutants_totals(rows), str(this_code()), f"results {directory}"])
+        print_lines([*mutants_totals(rows), str(code_with([PLUGIN])), f"results {directory}"])
     page = write_campaign(options.runs, directory.name, lambda: _page_rows(rows, directory))
     print_lines([] if options.json else page)
     if options.out:
@@ -198,7 +199,7 @@ def _page_rows(rows: Sequence[MutantRow], directory: Path) -> CampaignRows:
         headline=f"{killed} of {len(rows)} mutants killed",
         facts=(
             *(("total", line) for line in mutants_totals(rows)),
-            ("made by", str(this_code())),
+            ("made by", str(code_with([PLUGIN]))),
             ("results", str(directory)),
         ),
         cells=tuple(cells),
@@ -220,7 +221,7 @@ def _as_json(searches: Mapping[str, MutantSearch], directory: Path) -> dict[str,
         for search in searches.values()
     ]
     return {
-        "code": this_code()._asdict(),
+        "code": code_with([PLUGIN])._asdict(),
         "killed_percent": killed_percent(searches),
         "mutants": mutants,
         "results": str(directory),

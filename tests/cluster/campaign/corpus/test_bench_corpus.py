@@ -3,9 +3,9 @@
 import pytest
 
 from benchmarks.bench_corpus import REDRAWN_FROM, Figure, Row, lines_of, redrawn_task, take_even
-from checker.mutants import CATALOGUE
 from cluster.campaign.results_db import SeedResult
 from tools.mutation.campaign import MutantSearch, MutationCampaign, campaign_task
+from tools.mutation.catalogue import CATALOGUE
 
 
 def row(name, plain, corpus):

@@ -15,8 +15,9 @@ from cluster.scenario.load import load_scenario
 from cluster.verdict.pipeline import run_pipeline
 from report.block import height_lines
 from tests.support.cluster_runs import result_of
+from tests.support.mutation import WITH_CATALOGUE
 
-FORK = ("certified-split", "mutants.record-of-another-fork=[1]")
+FORK = ("certified-split", WITH_CATALOGUE, "mutants.record-of-another-fork=[1]")
 """At height 9 validator 1 takes a record of the losing block for one of the final block's state."""
 
 FORGED = (
@@ -33,7 +34,7 @@ def runs(tmp_path_factory):
 
 
 def bug_of(runs, mutant, node):
-    settings = ("mutants.refund-rounded-down=[]", f"mutants.{mutant}=[{node}]", "expect.fails=[]")
+    settings = (WITH_CATALOGUE, "mutants.refund-rounded-down=[]", f"mutants.{mutant}=[{node}]", "expect.fails=[]")
     return RecordReader(result_of("broken-refund", *settings, runs=runs).directory)
 
 

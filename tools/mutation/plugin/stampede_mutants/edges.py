@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 
 from checker.mutants.mutant import mutant
-from checker.mutants.phases import IN_LANE
 from scheduler import TimerExtended, auction, quotes, tally
 from scheduler.errors import UnknownTimer
 from scheduler.policies import policy
+from stampede_mutants.phases import IN_LANE
 from validators.actors import Host
 from validators.execution.heights import BranchHeights
 

@@ -7,11 +7,11 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from checker.mutants.clocks import AHEAD
 from checker.mutants.mutant import mutant
 from network.port import Port
 from scheduler.events import TimerFired
 from scheduler.tally import Tally
+from stampede_mutants.clocks import AHEAD
 from validators.consensus.simplex import Notarization, decode_artifact
 from validators.execution import engine
 from validators.execution.heights import BranchHeights

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import msgspec
 
-from checker.mutants.consensus import POWER_CUTS
 from checker.mutants.mutant import mutant
+from stampede_mutants.consensus import POWER_CUTS
 from validators.consensus.simplex import artifact_view, decode_artifact
 from validators.execution import engine
 from validators.storage import Barrier, DiskError
@@ -34,17 +34,6 @@ RESTARTS: Final = (
 
 def _view_of(artifact: bytes) -> int:
     return artifact_view(decode_artifact(artifact))
-
-
-@_mutant((Barrier, "then"), kills=("write-ahead",))
-def acts_before_the_sync(then: Any) -> Any:
-    """Votes leave and blocks are applied before what they rest on is durable."""
-
-    def act_and_sync(self: Any, action: Any) -> None:
-        action()
-        then(self, lambda: None)
-
-    return act_and_sync
 
 
 @_mutant((Barrier, "finish"), kills=("write-ahead",), needs=(SLOW_DISK,))
@@ -99,16 +88,6 @@ def restart_below_the_floor(recover: Any) -> Any:
         return contents._replace(head=msgspec.structs.replace(contents.head, floor=b""), artifacts=below)
 
     return recover_from_below
-
-
-@_mutant((FinalizedLog, "append"), kills=("live-values", "operation-log"))
-def log_entry_cut(append: Any) -> Any:
-    """The first operation of each block is missing in the log on the disk."""
-
-    def append_the_rest(self: Any, entry: Any) -> None:
-        append(self, msgspec.structs.replace(entry, operations=entry.operations[1:]))
-
-    return append_the_rest
 
 
 @_mutant((FinalizedLog, "append"), kills=("write-ahead",), on_all=True)

@@ -9,7 +9,6 @@ from checker.mutants.mutant import mutant
 from network.types import Label
 from validators.application import Application
 from validators.consensus.interface import Built
-from validators.consensus.simplex import screening
 from validators.mempool.gossip import Gossip
 from validators.messages import TransactionGossip
 from validators.storage.journal import Journal
@@ -27,12 +26,6 @@ ROT: Final = (
 
 CALM: Final = "faults={}"
 """A run in which every view that is left shows: nothing else costs one."""
-
-
-@mutant((screening, "verify_vote"), area="consensus", kills=("refusals",))
-def good_votes_refused(verify_vote: Any) -> Any:
-    """A validator takes one in 16 votes for forged."""
-    return lambda scheme, vote: vote.signature[0] % 16 != 0 and verify_vote(scheme, vote)
 
 
 @mutant((Application, "_execution_cost"), area="execution", kills=("work",))

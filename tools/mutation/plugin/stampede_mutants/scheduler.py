@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from checker.mutants.mutant import OtherLedger, mutant
+from checker.mutants.mutant import mutant, reordered, settle_with
 from scheduler import PolicyInBlock, lifecycle, tally
 from scheduler.policies import fifo
 from scheduler.policies.fifo_free import FifoFreeInBlock
@@ -16,32 +16,6 @@ from validators.execution.timers import StateTimers
 
 _mutant = partial(mutant, area="scheduler")
 _timer_mutant = partial(_mutant, is_of_timer=True)
-
-
-def _reordered(classify: Any, order: Any) -> Any:
-    """Return a `classify` whose candidates come in another order."""
-
-    def classify_in_another_order(waiting: Any, **rest: Any) -> Any:
-        classes = classify(waiting, **rest)
-        return dataclasses.replace(classes, candidates=order(classes.candidates))
-
-    return classify_in_another_order
-
-
-def _settle_with(settle: Any, **ways: Any) -> Any:
-    """Return a `settle` whose ledger does some things in another way, each given the ledger first."""
-
-    def settle_in_another_way(timer: Any, *, ledger: Any, **rest: Any) -> Any:
-        own = {name: (lambda *given, way=way: way(ledger, *given)) for name, way in ways.items()}
-        return settle(timer, ledger=OtherLedger(ledger, **own), **rest)
-
-    return settle_in_another_way
-
-
-@_timer_mutant((fifo, "classify"), kills=("equal-roots",), cause="clean-up", shows="TimerExpired")
-def expiry_a_slot_late(classify: Any) -> Any:
-    """A timer lives one slot longer than its time to live."""
-    return lambda waiting, *, now, **rest: classify(waiting, now=now - 1, **rest)
 
 
 @_timer_mutant(
@@ -87,18 +61,6 @@ def expired_fires_beside_a_full_gc_lane(classify: Any) -> Any:
 
 
 @_timer_mutant(
-    (TimerConfig, "gc_budget"),
-    kills=("storm-accounting",),
-    cause="clean-up",
-    on_all=True,
-    shows="TimerExpired|TimerCancelledInsufficientFunds",
-)
-def gc_budget_one_less(gc_budget: Any) -> Any:
-    """Each block removes one dead timer less than its budget allows."""
-    return property(lambda config: max(gc_budget.fget(config) - 1, 0))
-
-
-@_timer_mutant(
     (fifo, "classify"),
     (TimerConfig, "gc_budget"),
     kills=("equal-roots", "agreement"),
@@ -122,27 +84,9 @@ def gc_budget_carried_over(classify: Any, gc_budget: Any) -> Any:
 
 
 @_timer_mutant((fifo, "classify"), kills=("timer-delivery",), cause="order", on_all=True, shows="TimerFired")
-def tie_break_by_identifier(classify: Any) -> Any:
-    """Timers of one height fire by identifier and not as they were scheduled."""
-    return _reordered(classify, lambda timers: sorted(timers, key=lambda timer: (timer.due, timer.timer_id)))
-
-
-@_timer_mutant((fifo, "classify"), kills=("equal-roots",), cause="order", shows="TimerFired")
-def order_of_a_set(classify: Any) -> Any:
-    """Timers fire in the order of a hash set."""
-
-    def through_a_set(timers: Any) -> Any:
-        by_id = {timer.timer_id: timer for timer in timers}
-        # The order of a set of bytes is another one in every process.
-        return [by_id[timer_id] for timer_id in set(by_id)]
-
-    return _reordered(classify, through_a_set)
-
-
-@_timer_mutant((fifo, "classify"), kills=("timer-delivery",), cause="order", on_all=True, shows="TimerFired")
 def small_limits_first(classify: Any) -> Any:
     """A timer with a smaller gas limit passes those before it."""
-    return _reordered(classify, lambda timers: sorted(timers, key=lambda timer: timer.gas_limit))
+    return reordered(classify, lambda timers: sorted(timers, key=lambda timer: timer.gas_limit))
 
 
 @_timer_mutant((StateTimers, "collect"), kills=("timer-delivery",), cause="execution", on_all=True, shows="TimerFired")
@@ -198,20 +142,10 @@ def fee_from_the_actor(settle: Any) -> Any:
     return lambda timer, **rest: settle(msgspec.structs.replace(timer, fee_payer=timer.actor), **rest)
 
 
-@_timer_mutant((tally, "settle"), kills=("supply",), cause="execution", on_all=True, shows="TimerFired.*account")
-def refund_rounded_down(settle: Any) -> Any:
-    """The refund of a fire is cut to whole thousands."""
-
-    def credit(ledger: Any, address: bytes, amount: int) -> None:
-        ledger.credit(address, amount // 1_000 * 1_000)
-
-    return _settle_with(settle, credit=credit)
-
-
 @_timer_mutant((tally, "settle"), kills=("supply",), cause="execution", on_all=True, shows="TimerFired.*burned")
 def burn_forgotten(settle: Any) -> Any:
     """The burned units of a fire are not added to the burned total."""
-    return _settle_with(settle, burn=lambda _ledger, _amount: None)
+    return settle_with(settle, burn=lambda _ledger, _amount: None)
 
 
 @_timer_mutant((tally, "settle"), kills=("oracle",), cause="execution", on_all=True, shows="TimerFired.*ok=False")

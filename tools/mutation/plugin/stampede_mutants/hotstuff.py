@@ -3,8 +3,8 @@
 from functools import partial
 from typing import Any, Final
 
-from checker.mutants.consensus import POWER_CUTS
 from checker.mutants.mutant import mutant
+from stampede_mutants.consensus import POWER_CUTS
 from validators.application import Application
 from validators.consensus.headers import read_facts
 from validators.consensus.hotstuff import certificates, chain, engine, journal, sealing, tree
@@ -64,12 +64,6 @@ def final_across_a_gap(*_originals: Any) -> Any:
         return [read_facts(header) for header in headers]
 
     return read_chain, read_chain
-
-
-@_mutant((HotStuffConfig, "chain_length"), kills=("vote-rules",), needs=(HOTSTUFF,))
-def final_after_two_blocks(_original: Any) -> Any:
-    """A validator of three-chain makes a block final when two of consecutive views stand, as two-chain does."""
-    return property(lambda _self: 2)
 
 
 @_mutant(

@@ -3,8 +3,8 @@
 from functools import partial
 from typing import Any
 
-from checker.mutants.consensus import SIMPLEX
 from checker.mutants.mutant import mutant
+from stampede_mutants.consensus import SIMPLEX
 from validators.consensus.simplex import certificates, screening
 
 _mutant = partial(mutant, area="consensus")

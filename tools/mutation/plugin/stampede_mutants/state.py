@@ -4,8 +4,8 @@ import dataclasses
 from functools import partial
 from typing import Any, Final
 
-from checker.mutants.consensus import SIMPLEX
 from checker.mutants.mutant import mutant
+from stampede_mutants.consensus import SIMPLEX
 from validators.state import activity, database, draft, history, store
 from validators.state.draft import Draft
 from validators.state.operations import DELETE
@@ -26,20 +26,6 @@ LATE_VOTES: Final = (
 
 TRAFFIC: Final = ('workload.transfers={kind="transfers", accounts=6, count=150, every_ms=80}', "chain.slot_ms=500")
 """Blocks beside each other differ in their transactions and their slots: what one leaves behind shows in the other."""
-
-
-@_mutant((Draft, "_write_created"), kills=("equal-roots",), cause="order", shows="operation")
-def created_keys_as_written(_original: Any) -> Any:
-    """New keys enter the log in the order in which they were written."""
-
-    def write_created(self: Any, made: Any) -> None:
-        self.created = list(made)
-        self.operations += made.values()
-        self.written = self.displaced + self.created
-        self.entries = {key: self.base.size + number for number, key in enumerate(self.written)}
-        self.flags += b"\1" * len(self.written)
-
-    return write_created
 
 
 @_mutant((Draft, "raise_floor"), kills=("equal-roots",), cause="order", shows="operation")
@@ -77,12 +63,6 @@ def bits_below_the_floor(_original: Any) -> Any:
 def partial_chunk_left_out(hash_canonical: Any) -> Any:
     """The canonical root does not cover the last, partial chunk of the bitmap."""
     return lambda root, grafted_root, _next_bit, _partial: hash_canonical(root, grafted_root, 0, None)
-
-
-@_mutant((store, "count_inactive_peaks"), kills=("equal-roots",), cause="hashing", shows="state database")
-def inactive_peak_forgotten(count_inactive_peaks: Any) -> Any:
-    """One inactive peak of the log's tree less is folded forward."""
-    return lambda leaf_count, floor: max(count_inactive_peaks(leaf_count, floor) - 1, 0)
 
 
 @_mutant(

@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any, Final
 
 from checker.mutants.mutant import mutant
-from validators.consensus.simplex import Finalization, Notarization, Nullification, certificates, recovery, views
+from validators.consensus.simplex import Finalization, Notarization, Nullification, certificates, recovery
 from validators.consensus.simplex import engine as simplex
 from validators.consensus.simplex.messages import view_of
 from validators.consensus.simplex.rounds import Certified, Round
@@ -36,26 +36,6 @@ SLOW_JOIN: Final = (
     'deaf={kind="rule", action="drop", kinds=["Finalize", "Finalization"], to=[3], start_ms=20_100, stop_ms=30_000}}'
 )
 """A validator joins from a snapshot of a view whose finality reaches it by no other way."""
-
-
-@_mutant((simplex, "leader_of"), (views, "leader_of"), kills=("leaders",), on_all=True)
-def leader_for_two_views(*_originals: Any) -> Any:
-    """A leader has two views in a row before the next one has its turn."""
-
-    def leader_of(view: int, validators: int) -> int:
-        return view // 2 % validators
-
-    return leader_of, leader_of
-
-
-@_mutant((simplex, "quorum_of"), (certificates, "quorum_of"), kills=("certificates",))
-def certificate_below_quorum(*_originals: Any) -> Any:
-    """One vote too few makes a certificate."""
-
-    def quorum_of(validators: int) -> int:
-        return validators - (validators - 1) // 3 - 1
-
-    return quorum_of, quorum_of
 
 
 @_mutant((simplex, "quorum_of"), (certificates, "quorum_of"), kills=("certificates",), on_all=True)
@@ -147,12 +127,6 @@ def leader_that_gave_up_is_waited_for(time_out: Any) -> Any:
             time_out(self, reason)
 
     return time_out_otherwise
-
-
-@_mutant((simplex, "arm_timers"), kills=("finality-regained",), on_all=True)
-def waits_for_ever(_original: Any) -> Any:
-    """A view has no timeout."""
-    return lambda _entered, _config: []
 
 
 @_mutant(

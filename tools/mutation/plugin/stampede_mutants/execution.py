@@ -1,19 +1,16 @@
 """Mutants of the execution of blocks: reverts, fees, limits, and what is derived from the state."""
 
 import dataclasses
-import time
 from functools import partial
 from typing import Any, Final
 
 import msgspec
 
-from checker.mutants.mutant import OtherLedger, burning_for, mutant
+from checker.mutants.mutant import OtherLedger, mutant
 from scheduler import Bucket, buckets
 from scheduler.types import Moment
-from validators import application
 from validators.actors import Host, metering
 from validators.execution import run as block_run
-from validators.execution import transactions
 from validators.execution.heights import BranchHeights
 from validators.execution.schema import TimerCounts, timer_counts_key
 from validators.execution.timers import StateTimers
@@ -72,17 +69,6 @@ def refund_forgotten(run_transaction: Any) -> Any:
     return run_without_refund
 
 
-@_mutant((block_run, "run_transaction"), kills=("oracle",), cause="execution", on_all=True, shows="account")
-def tip_burned(run_transaction: Any) -> Any:
-    """The proposer's tip is burned."""
-
-    def run_without_tip(admitted: Any, *, ledger: Any, proposer: bytes, **rest: Any) -> Any:
-        without = burning_for(proposer, ledger)
-        return run_transaction(admitted, ledger=without, proposer=proposer, **rest)
-
-    return run_without_tip
-
-
 @_mutant((block_run, "run_transaction"), kills=("agreement", "equal-roots"), cause="execution", shows="nonce|account")
 def nonce_of_a_failure(run_transaction: Any) -> Any:
     """A transaction that fails does not count for its sender's nonce."""
@@ -95,12 +81,6 @@ def nonce_of_a_failure(run_transaction: Any) -> Any:
         return receipt
 
     return run_and_count_successes
-
-
-@_mutant((transactions, "_check_limits"), kills=("budgets", "oracle"), cause="input", on_all=True, shows="is above the")
-def block_limits_unchecked(_original: Any) -> Any:
-    """Transactions are taken beyond the block's cycles and cells."""
-    return lambda _transaction, _size, _room: None
 
 
 @_timer_mutant(
@@ -155,16 +135,6 @@ def cap_never_freed(remove: Any) -> Any:
         self._view.set(timer_counts_key(timer.actor), TimerCounts(counts.live + 1, counts.scheduled))
 
     return remove_and_count
-
-
-@_mutant((application, "ProposalContext"), kills=("determinism",), cause="input", shows="header")
-def wall_clock_in_a_block(context: Any) -> Any:
-    """A leader adds what it reads from the wall clock to its block's timestamp."""
-
-    def context_of_now(*, timestamp_ms: int, **rest: Any) -> Any:
-        return context(timestamp_ms=timestamp_ms + time.time_ns() // 1_000 % 11, **rest)
-
-    return context_of_now
 
 
 @_timer_mutant((Moment, "now"), kills=("equal-roots",), cause="execution", shows="Timer")

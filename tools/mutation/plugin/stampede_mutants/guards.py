@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from checker.mutants.mutant import mutant
-from checker.mutants.trusting import beside
+from stampede_mutants.trusting import beside
 from validators.consensus.simplex import certificates, screening
 from validators.consensus.simplex.views import Invalid, Views
 from validators.execution import engine as execution

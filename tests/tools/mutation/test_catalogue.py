@@ -6,18 +6,19 @@ import msgspec
 import pytest
 
 from checker.checks import CHECKS, fallible
-from checker.mutants import CATALOGUE, MUTANTS
-from checker.mutants.clocks import AHEAD
 from checker.mutants.mutant import MissingTargetError, mutant, original, validator_with
 from cluster.runtime.cluster import Cluster
 from cluster.scenario.load import load_scenario
 from cluster.scenario.messages import ScenarioError
 from cluster.swarm.generator import draw_scenario
 from scheduler.policies import fifo
+from stampede_mutants.clocks import AHEAD
 from tests.frozen import measure, read_frozen
 from tests.support.cluster_runs import result_of
 from tests.support.keystones import rest_in_soak
+from tests.support.mutation import WITH_CATALOGUE
 from tools.mutation.campaign import TO_THE_END, campaign_scenario
+from tools.mutation.catalogue import CATALOGUE, MUTANTS
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
@@ -164,7 +165,9 @@ KILLED = {
 @pytest.mark.parametrize("name", KILLED)
 def test_a_mutant_is_killed_by_a_check_that_names_what_is_wrong(name):
     holders = [0, 1, 2, 3] if CATALOGUE[name].on_all else [1]
-    result = result_of("calm", f"mutants.{name}={holders}", "run.until_height=5", "run.time_limit_ms=15_000")
+    result = result_of(
+        "calm", WITH_CATALOGUE, f"mutants.{name}={holders}", "run.until_height=5", "run.time_limit_ms=15_000"
+    )
 
     failed = [check.name for check in result.checks if check.status == "failed"]
     assert KILLED[name] in failed
@@ -213,7 +216,7 @@ def test_a_mutant_is_found_by_its_check_before_all_others(name):
     """The first check of the verdict that does not pass is the one whose matter it is."""
     check, scenario, settings = FIRST[name]
     holders = [0, 1, 2, 3] if CATALOGUE[name].on_all else [1]
-    result = result_of(scenario, *settings, f"mutants.{name}={holders}")
+    result = result_of(scenario, *settings, WITH_CATALOGUE, f"mutants.{name}={holders}")
 
     assert [each.name for each in result.checks if each.status != "passed"][:1] == [check]
     assert CATALOGUE[name].kills[0] == check
@@ -259,7 +262,7 @@ def test_a_mutant_is_killed_as_in_the_frozen_campaign(name):
 def test_a_mutant_stands_in_the_recorded_scenario_alone():
     """The same run without it passes, in the same process, right after."""
     settings = ("run.until_height=4", "run.time_limit_ms=15_000")
-    mutated = result_of("calm", "mutants.refund-forgotten=[0, 1, 2, 3]", *settings)
+    mutated = result_of("calm", WITH_CATALOGUE, "mutants.refund-forgotten=[0, 1, 2, 3]", *settings)
     clean = result_of("calm", *settings)
 
     assert (mutated.exit_code, clean.exit_code) == (1, 0)

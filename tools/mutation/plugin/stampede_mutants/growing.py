@@ -3,7 +3,7 @@
 from typing import Any
 
 from checker.mutants.mutant import mutant
-from checker.mutants.storage import PRUNED_SOON
+from stampede_mutants.storage import PRUNED_SOON
 from validators.consensus.simplex.views import Views
 from validators.execution.view import DecodedCache
 from validators.mempool.pool import Mempool

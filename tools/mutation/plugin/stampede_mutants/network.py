@@ -4,7 +4,6 @@ from functools import partial
 from typing import Any, Final
 
 from checker.mutants.mutant import mutant
-from validators.mempool.pool import Mempool
 from validators.sync import block_exchange
 from validators.sync.block_exchange import BlockExchange
 
@@ -31,16 +30,6 @@ class _Whatever(bytes):
 
     def __hash__(self) -> int:
         return 0
-
-
-@_mutant((Mempool, "candidates"), kills=("inclusion",), on_all=True)
-def offers_not_all(candidates: Any) -> Any:
-    """A mempool never offers a fourth of its transactions to a leader."""
-
-    def some(self: Any) -> Any:
-        return (each for each in candidates(self) if each.signature[0] % 4)
-
-    return some
 
 
 @_mutant(

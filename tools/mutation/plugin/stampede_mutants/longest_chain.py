@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import validators.consensus.longest_chain.engine as chain_engine
 from checker.mutants.mutant import mutant
-from checker.mutants.state import EARLY_APPLY
+from stampede_mutants.state import EARLY_APPLY
 from validators.consensus.interface import Append
 from validators.consensus.longest_chain import sealing, tree
 from validators.consensus.longest_chain.engine import LongestChain
@@ -74,12 +74,6 @@ def final_one_block_early(follow: Any) -> Any:
 def _shallower(config: Any) -> Any:
     """Return a configuration whose depth of finality is less by one block."""
     return replace(config, finality_depth=config.finality_depth - 1)
-
-
-@_mutant((LongestChain, "leader"), kills=("leaders",), needs=(LONGEST_CHAIN, CRASH))
-def slots_led_by_the_next(leader: Any) -> Any:
-    """A slot is led by the validator after its leader."""
-    return lambda self, view: leader(self, view + 1)
 
 
 @_mutant(

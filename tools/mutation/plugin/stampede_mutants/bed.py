@@ -44,17 +44,6 @@ def _of_test_bed(*targets: Target, needs: tuple[str, ...] = ()) -> Callable[[Cal
 
 
 @_of_test_bed((Bus, "_arrive"))
-def bus_loses_silently(arrive: Any) -> Any:
-    """One message of 20 on each link never arrives, and nothing is said of it."""
-
-    def arrive_mostly(self: Any, wire: Any, ordinal: int, parcel: Any) -> None:
-        if ordinal % 20 != 19:
-            arrive(self, wire, ordinal, parcel)
-
-    return arrive_mostly
-
-
-@_of_test_bed((Bus, "_arrive"))
 def bus_delivers_twice(arrive: Any) -> Any:
     """One message of 20 on each link is delivered twice."""
 

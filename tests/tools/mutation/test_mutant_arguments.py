@@ -5,8 +5,8 @@ from types import FunctionType
 
 import pytest
 
-from checker.mutants import CATALOGUE
 from checker.mutants.mutant import original
+from tools.mutation.catalogue import CATALOGUE
 
 _MANY = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
 _BY_PLACE = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
