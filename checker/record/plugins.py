@@ -46,7 +46,7 @@ GROUPS: Final = ("policies", "actors", "workloads", "faults", "checks", MUTANTS)
 MUTANTS_PLUGIN: Final = "stampede-mutants"
 """The plug-in with the catalogue of mutants, which is in the repository and not in the wheel."""
 
-WHERE_MUTANTS_ARE: Final = f"in a clone of the repository `{MUTATION_TOOL} COMMAND` runs with {MUTANTS_PLUGIN}"
+WHERE_MUTANTS_ARE: Final = f"in a clone of the repository `{MUTATION_TOOL} COMMAND` runs with it"
 
 _PREFIX: Final = "stampede_testbed."
 _SEPARATORS: Final = re.compile(r"[-_.]+")

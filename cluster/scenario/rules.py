@@ -202,7 +202,11 @@ def _refuse_mutant(name: str, known: Mapping[str, object], plugins: Sequence[str
     if others := plugins_with(MUTANTS, name):
         return f"is a known bug of the plug-in {others[0]}: add that to the scenario's plugins"
     listed = f"they are {', '.join(known)}"
-    where = "" if MUTANTS_PLUGIN in plugins else f"; many more are those of {MUTANTS_PLUGIN}: {WHERE_MUTANTS_ARE}"
+    where = (
+        ""
+        if MUTANTS_PLUGIN in plugins
+        else f"; many more are those of the plug-in {MUTANTS_PLUGIN}; {WHERE_MUTANTS_ARE}"
+    )
     return f"is no known bug{did_you_mean(name, known)}; {listed}{where}"
 
 

@@ -1,4 +1,4 @@
-"""The mutation tool in tests: its command line in this process, and the setting that a mutant of the catalogue needs."""
+"""The mutation tool in tests: its command line in this process, and the setting that its mutants need."""
 
 from unittest.mock import patch
 

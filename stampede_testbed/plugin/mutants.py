@@ -1,0 +1,5 @@
+"""Names that a mutant of a plug-in is made of (docs/extend/mutant.md)."""
+
+from checker.mutants.mutant import Mutant, OtherLedger, burning_for, mutant, reordered, settle_with
+
+__all__ = ["Mutant", "OtherLedger", "burning_for", "mutant", "reordered", "settle_with"]
