@@ -54,6 +54,15 @@ def test_imports_point_down(package):
     assert wrong == []
 
 
+@pytest.mark.parametrize("package", [*LAYERS, "stampede_testbed"])
+def test_nothing_of_the_product_imports_a_tool(package):
+    """The wheel has none."""
+    names = [(relative(path), name) for path in modules_of(package) for name in imports_of(path)]
+
+    tools = ("tools", "stampede_mutants", "cosmic_ray")
+    assert [(place, name) for place, name in names if name.split(".")[0] in tools] == []
+
+
 def test_the_scheduler_imports_nothing_of_the_project():
     """It is the specification made executable."""
     names = {name.split(".")[0] for path in modules_of("scheduler") for name in imports_of(path)}
@@ -316,7 +325,7 @@ def test_rooms_of_the_cluster_stay_small():
 
 def test_files_stay_short():
     wrong = {}
-    for path in [*all_modules(), *modules_of("benchmarks")]:
+    for path in [*all_modules(), *modules_of("benchmarks"), *modules_of("tools")]:
         lines = path.read_text().count("\n")
         if lines > LINES_MAX:
             wrong[relative(path)] = lines
@@ -339,7 +348,7 @@ POSITIONAL_ALLOWED = {
 
 def functions_of_the_product():
     """Yield place and node of every function outside the tests."""
-    for path in [*all_modules(), *modules_of("benchmarks"), *modules_of("stampede_testbed")]:
+    for path in [*all_modules(), *modules_of("benchmarks"), *modules_of("stampede_testbed"), *modules_of("tools")]:
         for node in nodes_of(path):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 yield f"{relative(path)}: {node.name}", node
@@ -495,7 +504,6 @@ OPENS_ITSELF = {
     "cluster/authoring/engines_page.py": "the documents of this project",
     "cluster/authoring/pages.py": "the documents of this project",
     "cluster/campaign/results_db.py": "a results file, asked before SQLite opens it",
-    "tools/mutation/scan/points.py": "the sources of this program",
     "cluster/cli/commands/runs/docs.py": "the documents of this project",
     "cluster/cli/standard_streams.py": "standard streams",
     "cluster/runtime/directory_disk.py": "folders of a disk, to sync their names",

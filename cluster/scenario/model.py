@@ -200,7 +200,8 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     expect: ExpectSection = ExpectSection()
     run: RunSection = RunSection()
     mutants: Annotated[
-        dict[str, tuple[NotNegative, ...]], means("Mutants (checker/mutants) by name, and the replicas that run each.")
+        dict[str, tuple[NotNegative, ...]],
+        means("Mutants by name, also of `plugins`, and the replicas that run each."),
     ] = {}
 
     @property

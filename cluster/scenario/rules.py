@@ -201,13 +201,10 @@ def _refuse_mutant(name: str, known: Mapping[str, object], plugins: Sequence[str
     """Return why a scenario cannot name a mutant."""
     if others := plugins_with(MUTANTS, name):
         return f"is a known bug of the plug-in {others[0]}: add that to the scenario's plugins"
-    listed = f"they are {', '.join(known)}"
-    where = (
-        ""
-        if MUTANTS_PLUGIN in plugins
-        else f"; many more are those of the plug-in {MUTANTS_PLUGIN}; {WHERE_MUTANTS_ARE}"
-    )
-    return f"is no known bug{did_you_mean(name, known)}; {listed}{where}"
+    refusal = f"is no known bug{did_you_mean(name, known)}; they are {', '.join(known)}"
+    if MUTANTS_PLUGIN in plugins:
+        return refusal
+    return f"{refusal}; many more are those of the plug-in {MUTANTS_PLUGIN}; {WHERE_MUTANTS_ARE}"
 
 
 def _validator_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:

@@ -116,12 +116,12 @@ def mutants_page(rows: Sequence[MutantRow], seeds: int, before: str = "") -> str
 _PAGE = """# Mutation testing
 
 Known bugs that the checks have to find: which check kills each, and after how many seeds.
-This page is written by `run_cluster.py mutants --shrink --explain --out docs/mutants.md`; a change by hand is lost,
-but for the last section.
+This page is written by `python -m tools.mutation mutants --shrink --explain --out docs/mutants.md`; a change by hand
+is lost, but for the last section.
 
-The checks are worth as much as the mistakes that they find. `checker/mutants/` keeps a catalogue of mutants: known-bad
-versions of a validator's code. The campaign runs each of them alone in swarm seeds 0, 1, 2 ... (`run_cluster.py sweep
---swarm`), at most {seeds}, until a check finds it. A mutant is killed only if a check failed that the mutant itself
+The checks are worth as much as the mistakes that they find. `tools/mutation/plugin` keeps a catalogue of mutants:
+known-bad versions of a validator's code. The campaign runs each of them alone in swarm seeds 0, 1, 2 ...
+(`run_cluster.py sweep --swarm`), at most {seeds}, until a check finds it. A mutant is killed only if a check failed that the mutant itself
 names: one whose failure says what is wrong. A mutant that no such check finds survives.
 [extend/mutant.md](extend/mutant.md) says how to write one.
 
@@ -135,7 +135,7 @@ names: one whose failure says what is wrong. A mutant that no such check finds s
 - *Explained*: whether `run_cluster.py explain`, asked about the first run that killed the mutant, names the cause, a
   height no later than the run itself shows, the holders and no other validator on the wrong side, the write and the
   keys, both values, and the timer where one is concerned. The words that have to stand there are those of the mutant
-  (`shows` in `checker/mutants/`); the height is compared with the roots in the run's events and the oracle's check.
+  (`shows` in the catalogue); the height is compared with the roots in the run's events and the oracle's check.
 
 {matrix}
 ## What each does

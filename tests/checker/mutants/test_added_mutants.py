@@ -1,4 +1,4 @@
-"""Mutants of other packages, first the example of docs/extend/mutant.md: a scenario that names the plug-in runs them."""
+"""Mutants of other packages, first the example of docs/extend/mutant.md: scenarios name their plug-in."""
 
 import tomllib
 

@@ -45,7 +45,7 @@ from tools.mutation.report import COLUMNS, MutantRow, MutantsProgress, mutants_p
 
 DEFAULT_SEEDS: Final = range(50)
 
-MATRIX: Final = OwnFile(b"# Mutation testing\n\nThis page is written by `", "page of mutants")
+MATRIX: Final = OwnFile(b"# Mutation testing\n\n", "page of mutants")
 
 MATRIX_BYTES_MAX: Final = 16 * 1024 * 1024
 """No page of mutants is longer."""

@@ -49,7 +49,7 @@ PROMISED_ROOMS: Final = ("scheduler", "validators")
 
 KILLED_PERCENT_MIN: Final = 85
 
-PAGE: Final = OwnFile(b"# Mutation scan\n\nThis page is written by `", "page of a scan")
+PAGE: Final = OwnFile(b"# Mutation scan\n\n", "page of a scan")
 
 
 def fill_parser(parser: Parser) -> None:
