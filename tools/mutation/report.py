@@ -121,8 +121,8 @@ is lost, but for the last section.
 
 The checks are worth as much as the mistakes that they find. `tools/mutation/plugin` keeps a catalogue of mutants:
 known-bad versions of a validator's code. The campaign runs each of them alone in swarm seeds 0, 1, 2 ...
-(`run_cluster.py sweep --swarm`), at most {seeds}, until a check finds it. A mutant is killed only if a check failed that
-the mutant itself names: one whose failure says what is wrong. A mutant that no such check finds survives.
+(`run_cluster.py sweep --swarm`), at most {seeds}, until a check finds it. A mutant is killed only if a check failed
+that the mutant itself names: one whose failure says what is wrong. A mutant that no such check finds survives.
 [extend/mutant.md](extend/mutant.md) says how to write one.
 
 {totals}
