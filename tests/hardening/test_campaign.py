@@ -42,7 +42,7 @@ def test_a_text_is_known_to_name_a_file_or_not():
 
 def test_every_file_argument_has_a_command_line():
     assert [argument for argument in file_arguments() if not lines_of(argument)] == []
-    assert len(file_arguments()) > 30
+    assert len(file_arguments()) > 25
 
 
 def test_the_lists_name_nothing_that_is_gone():

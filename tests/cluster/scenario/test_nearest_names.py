@@ -6,6 +6,7 @@ from cluster.cli.main import main
 from cluster.scenario.load import convert_scenario, load_scenario
 from cluster.scenario.messages import ScenarioError
 from faults.nearest import did_you_mean
+from tests.support.mutation import tool_main
 
 MISSPELT = {
     "key": ("network.latncy_ms=3", "latency_ms"),
@@ -88,7 +89,7 @@ def test_a_file_where_run_directories_should_go_is_bad_input(tmp_path, capsys, c
     place.touch()
 
     with pytest.raises(SystemExit) as left:
-        main([*command, "--runs", str(place)])
+        tool_main([*command, "--runs", str(place)])
 
     assert left.value.code == 2
     assert "file' is no directory" in capsys.readouterr().err

@@ -58,7 +58,7 @@ def fill_parser(parser: Parser) -> None:
         parser,
         run_scan,
         example="scan --rooms scheduler validators/execution --sample 50 --budget-s 1800",
-        notes="needs the extra scan of the package, else exit 6 with the command that installs it.",
+        notes="needs requirements/scan.txt, else exit 6 with the command that installs it.",
     )
     names = [path.stem for path in scenario_paths()]
     parser.add_argument("--rooms", nargs="+", choices=ROOMS, default=ROOMS, metavar="ROOM", help="default: all")
