@@ -84,6 +84,9 @@ WORKLOAD: Final = "workload "
 SCRIPT: Final = "script "
 """Begins the cell of a script that the seed began with; without hits the run did not get to its state."""
 
+COUNT: Final = "count "
+"""Begins the name of a figure that a campaign without runs keeps in the place of a cell: all seeds' are added up."""
+
 _MAGIC: Final = b"SQLite format 3\x00"
 """The first bytes of every SQLite file."""
 

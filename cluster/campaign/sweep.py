@@ -8,6 +8,7 @@ A run directory is kept for each seed that did not pass, and for no other.
 """
 
 from bisect import insort
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,7 +20,7 @@ from checker.results import EXIT_CODES, EXPECTED, PRECEDENCE
 from cluster.campaign.corpus.rounds import CorpusPlans, rounds
 from cluster.campaign.corpus.unseen import FAULT_CELLS, PAIRS, RULE_CELLS, SORTS, History, Unseen
 from cluster.campaign.coverage import NO_PROMISES, CoverageTable, Promises
-from cluster.campaign.results_db import SCRIPT, WORKLOAD, ResultsFile, SeedResult
+from cluster.campaign.results_db import COUNT, SCRIPT, WORKLOAD, ResultsFile, SeedResult
 from cluster.campaign.tasks import Task, TaskRunner
 from cluster.campaign.workers import Workers
 from report.campaign import SweepCounts
@@ -63,6 +64,8 @@ class SweepTally:
     """In how many runs a workload was on, and in how many of these it had no effect."""
     scripts: dict[str, tuple[int, int]] = field(default_factory=dict)
     """In how many runs a script began, and in how many of these it did not arrive."""
+    figures: Counter[str] = field(default_factory=Counter)
+    """Figures of a campaign without runs, added up."""
 
     def add(self, result: SeedResult) -> None:
         """Count one result."""
@@ -70,10 +73,13 @@ class SweepTally:
         self.milliseconds += result.milliseconds
         self.verdicts[result.verdict] = self.verdicts.get(result.verdict, 0) + 1
         self.coverage.add(result.cells)
-        rules = [hit for hit in result.rules if not hit.cell.startswith((WORKLOAD, SCRIPT))]
+        rules = [hit for hit in result.rules if not hit.cell.startswith((WORKLOAD, SCRIPT, COUNT))]
         self.rules.add(rules)
         _add_idle(self.workloads, WORKLOAD, result)
         _add_idle(self.scripts, SCRIPT, result)
+        for cell, hits in result.rules:
+            if cell.startswith(COUNT):
+                self.figures[cell.removeprefix(COUNT)] += hits
         self.histories[FAULT_CELLS].add(result.seed, (cell[:-1] for cell in result.cells))
         self.histories[RULE_CELLS].add(result.seed, (hit.cell for hit in rules))
         self.histories[PAIRS].add(result.seed, result.pairs)

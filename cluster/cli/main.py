@@ -41,6 +41,7 @@ COMMANDS: Final = {
     "run": (_RUNS, "run a scenario"),
     "replay": (_RECORDS, "run a recorded run again"),
     "sweep": (_CAMPAIGNS, "run a scenario for many seeds; go on where a killed sweep stopped"),
+    "differential": (_CAMPAIGNS, "compare execution with the oracle on drawn chains and states, or repeat a case"),
     "shrink": (_CAMPAIGNS, "make a run that went wrong smaller, as long as it goes wrong in the same way"),
     "explain": (_RECORDS, "say why a recorded run went wrong: where, in which group, by which write, from what cause"),
     "show": (_RECORDS, "show what a block of a recorded run did: transactions, timers, charges, events"),
@@ -89,6 +90,7 @@ _EPILOG: Final = """examples:
   run_cluster.py docs tutorial                       a page of the documents; without a name, all of them
   run_cluster.py sweep lossy --seeds 0..99           run it for many seeds, and group what goes wrong
   run_cluster.py sweep --swarm --seeds 0..999        another mixture of faults and workloads for each seed
+  run_cluster.py differential --seeds 0..199         execution and oracle on drawn chains and states
   run_cluster.py run broken-refund                   a run that fails on purpose: all run a known bug
   run_cluster.py shrink runs/broken-refund-0         the smallest scenario that goes wrong in the same way
   run_cluster.py explain runs/broken-refund-0        why it went wrong: place, sides, key, timer, write, cause

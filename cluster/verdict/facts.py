@@ -12,7 +12,7 @@ from checker.checks.planned import PlannedFault, PlannedRun
 from checker.checks.readback import read_back, share_log, take_back
 from checker.checks.rules.registry import RULES
 from checker.coverage.situations import FaultTime, Situations
-from cluster.differential.chain import judge_chain
+from cluster.differential.chain_draws import judge_chain
 from cluster.runtime.cluster import Cluster, ClusterRun
 from cluster.runtime.replicas import section_of, settings_of, topology_of
 from cluster.runtime.watchdog import Watchdog

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from checker.mutants.mutant import Swaps
-from cluster.differential.chain import FIRST_SEED, judge_chain
+from cluster.differential.chain_draws import FIRST_SEED, judge_chain
 from cluster.swarm.generator import draw_scenario
 from tools.mutation.catalogue import CATALOGUE
 from validators.execution.block_tree import BlockTree
