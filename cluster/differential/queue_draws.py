@@ -24,8 +24,8 @@ from scheduler import MAX_U63
 ENTRIES: Final = 12
 MARKS: Final = 4
 OVERDUE_MAX: Final = 6
-GAS: Final = (100, 450, 1_000, 2_000, 2_000, 5_000, 9_000)
-ROOMS: Final = (6_000, 15_000, 40_000)
+GAS: Final = (100, 450, 1_000, 2_000, 5_000, 9_000, 20_000)
+ROOMS: Final = (12_000, 24_000, 48_000)
 """Cycles of a narrow block: a few entries fill it."""
 
 CELLS: Final = (3_000, 20_000)

@@ -68,7 +68,7 @@ def _unsigned(case: BlockCase, call: Call, nonce: int, draw: Draw) -> Transactio
     return Transaction(
         public_key=bytes(32),
         nonce=nonce,
-        cycles_limit=min(CYCLES[draw(len(CYCLES))], max(room // (1 + draw(3)), 1_000)),
+        cycles_limit=min(CYCLES[draw(len(CYCLES))], max(room // (2 + draw(3)), 1_000)),
         cells_limit=min(CELLS, max(case.genesis.block_cells // (1 + draw(3)), 1)),
         max_fee_per_cycle=cycle + tip + (0, 0, 40, 5_000)[draw(4)],
         max_fee_per_cell=cell + draw(3),
