@@ -17,7 +17,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 import tomli_w
@@ -34,6 +34,8 @@ from cluster.scenario.fields import NAME_CHARACTERS_MAX
 from cluster.scenario.load import convert_scenario, decode_scenario, encode_scenario
 from cluster.scenario.model import RunSection, Scenario
 from report.words import counted
+
+_Name = TypeVar("_Name")
 
 Reduction: TypeAlias = tuple[str, Plain]
 """A description of a step, and the plan after it."""
@@ -264,7 +266,7 @@ class Shrinker:
             yield f"{', '.join(left_out)} as by default", {"run": early, **smaller}
 
 
-def halves(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
+def halves(names: Sequence[_Name]) -> Iterator[tuple[_Name, ...]]:
     """Yield what delta debugging tries to remove: everything, halves, quarters, down to single names."""
     size = len(names)
     while size >= 1:

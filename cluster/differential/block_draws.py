@@ -154,7 +154,7 @@ class BlockDraw:
         least, most = config.min_lane_basefee, config.max_lane_basefee
         basefee = min(least + self._one_of(0, 0, 1, draw(900)), most)
         start = max(self._entry.height, height - draw(8))
-        market = Market(basefee, self._one_of(0, 0, 40, 41), draw(9_000), start, basefee, draw(9_000))
+        fields = (basefee, self._one_of(0, 0, 40, 41), draw(9_000), start, basefee, draw(9_000))
         case = msgspec.structs.replace(case, own_config=list(config))
         if height > self._entry.height:
             subjects = self._subjects(config)
@@ -162,8 +162,8 @@ class BlockDraw:
                 (block, tuple((subject, 1 + draw(FIRES_MAX)) for subject in subjects if draw(3) == 0))
                 for block in range(start, height)
             )
-            case = msgspec.structs.replace(case, lane=StatedLane(tuple(market), window))
-        return case, Lane(config, market, self._entry.height, case.basefees[0]).price
+            case = msgspec.structs.replace(case, lane=StatedLane(fields, window))
+        return case, Lane(config, Market(*fields), self._entry.height, case.basefees[0]).price
 
     def _subjects(self, config: LaneConfig) -> list[bytes]:
         owners = (self._contents.actors.rows[actor].owner for actor in self._actors)
