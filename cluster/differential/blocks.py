@@ -17,8 +17,7 @@ from checker.oracle.compare import compare_changes, compare_counts, compare_rece
 from checker.oracle.headers import InvalidBlockError as OracleRefusal
 from checker.results import CheckTally
 from cluster.differential.cases import BlockCase
-from cluster.differential.stages import chain_of
-from cluster.differential.stored_values import StoredValues
+from cluster.differential.stages import StoredValues, chain_of
 from scheduler import Moment
 from validators.actors import PROGRAMS
 from validators.execution.blocks import encode_transaction

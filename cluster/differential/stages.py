@@ -32,6 +32,17 @@ KEY_ID_BYTES: Final = 32
 """The end of a queue key is the entry's identifier."""
 
 
+class StoredValues(dict[bytes, bytes]):
+    """Encoded records by state key, in the place of a batch: read by key, written, and nothing hashed."""
+
+    def write(self, key: bytes, value: bytes | None) -> None:
+        """Put a value; None deletes."""
+        if value is None:
+            self.pop(key, None)
+        else:
+            self[key] = value
+
+
 def chain_at_genesis(genesis: ChainGenesis) -> OracleChain:
     """Return the oracle's chain at a genesis; raises MalformedError where the policy's parameters are none."""
     encoded = msgspec.msgpack.encode(genesis)

@@ -11,7 +11,7 @@ from typing import Final, cast
 
 import msgspec
 
-from cluster.differential.stored_values import StoredValues
+from cluster.differential.stages import StoredValues
 from scheduler.calendar import CalendarProfile
 from scheduler.pool import PoolRules
 from scheduler.types import Quote, Timer
