@@ -40,7 +40,7 @@ class StatedToken(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_f
 
 
 class StatedEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the queue of `aptos` holds of an entry besides its timer."""
+    """The part of an entry that the queue of `aptos` holds besides its timer."""
 
     expiry_delta_ms: Uint = 0
     token: StatedToken | None = None

@@ -23,10 +23,10 @@ from checker.oracle.queue_records import (
     price_of,
     slot_of,
 )
-from checker.oracle.records import Genesis, Header, TimerConfig, read_genesis, sha256, write
+from checker.oracle.records import Header, TimerConfig, read_genesis, sha256, write
 from checker.oracle.twins import TWINS
 from cluster.differential.cases import BlockCase, StatedEntry, StatedQueue, StatedTimer
-from validators.execution import Genesis as ChainGenesis
+from validators.execution import Genesis
 
 KEY_ID_BYTES: Final = 32
 """The end of a queue key is the entry's identifier."""
@@ -43,7 +43,7 @@ class StoredValues(dict[bytes, bytes]):
             self[key] = value
 
 
-def chain_at_genesis(genesis: ChainGenesis) -> OracleChain:
+def chain_at_genesis(genesis: Genesis) -> OracleChain:
     """Return the oracle's chain at a genesis; raises MalformedError where the policy's parameters are none."""
     encoded = msgspec.msgpack.encode(genesis)
     return OracleChain(read_genesis(encoded), encoded)
@@ -58,22 +58,22 @@ def chain_of(case: BlockCase, at_genesis: OracleChain | None = None) -> tuple[Or
             stays as it is.
     """
     chain = chain_at_genesis(case.genesis) if at_genesis is None else at_genesis.fork()
-    chain.genesis = genesis = chain.genesis._replace(
+    chain.genesis = chain.genesis._replace(
         block_cycles=case.genesis.block_cycles,
         block_cells=case.genesis.block_cells,
         system_deployers=list(case.genesis.system_deployers),
     )
-    parent = _header(case, genesis, case.height - 1, case.parent_slot, bytes(32))
-    header = _header(case, genesis, case.height, case.slot, sha256(write(parent)))
+    parent = _header(case, case.height - 1, case.parent_slot, bytes(32))
+    header = _header(case, case.height, case.slot, sha256(write(parent)))
     chain.header = parent
     _write(chain.contents, case)
     chain.contents.settle()
     return chain, header
 
 
-def _header(case: BlockCase, genesis: Genesis, height: int, slot: int, parent: bytes) -> Header:
+def _header(case: BlockCase, height: int, slot: int, parent: bytes) -> Header:
     nothing = bytes(32)
-    return Header(1, height, 0, height + 1, parent, case.proposer, slot, slot * genesis.slot_ms, *[nothing] * 3)
+    return Header(1, height, 0, height + 1, parent, case.proposer, slot, slot * case.genesis.slot_ms, *[nothing] * 3)
 
 
 def _write(contents: Contents, case: BlockCase) -> None:
