@@ -10,7 +10,7 @@ from checker.oracle.contents import Market
 from checker.oracle.lane_config import LaneConfig
 from checker.oracle.market import Lane
 from checker.oracle.twins import TWINS
-from cluster.differential.blocks import Comparison, judge_block
+from cluster.differential.blocks import CaseComparison, judge_block
 from cluster.differential.cases import BlockCase, StatedLane, StatedQuote, StatedTimer, StatedWeights
 from cluster.differential.draws import Draw, draw_digest
 from cluster.differential.queue_draws import QueueDraw
@@ -63,7 +63,7 @@ class DifferentialBlocks:
         """Return a block; `more` are the draws of its transactions, and of the queue of `aptos`."""
         return BlockDraw(self._genesis, self._chain, scripts=self._scripts, draw=draw, more=more).case()
 
-    def judge(self, case: BlockCase) -> Comparison:
+    def judge(self, case: BlockCase) -> CaseComparison:
         """Return how the validators' code differs from the oracle on a block that was drawn here."""
         return judge_block(case, self._chain)
 

@@ -32,7 +32,7 @@ from validators.identity import TransactionVerifier
 from validators.state import Batch
 
 
-class Comparison(NamedTuple):
+class CaseComparison(NamedTuple):
     """The difference between validators' code and oracle, empty where there is none, and the comparisons made."""
 
     difference: str
@@ -47,7 +47,7 @@ class _Executed(NamedTuple):
     after: Mapping[bytes, bytes]
 
 
-def judge_block(case: BlockCase, at_genesis: OracleChain | None = None) -> Comparison:
+def judge_block(case: BlockCase, at_genesis: OracleChain | None = None) -> CaseComparison:
     """Return how a case's block differs; `at_genesis` spares making the oracle's chain (see `chain_of`)."""
     chain, header = chain_of(case, at_genesis)
     before = chain.contents.encode_all()
@@ -65,11 +65,11 @@ def judge_block(case: BlockCase, at_genesis: OracleChain | None = None) -> Compa
         said = said[0], str(error)
     if result is None or executed is None:
         words = [f"refuses the block ({text})" if text else "executes the block" for text in said]
-        return Comparison("" if all(said) else f"the oracle {words[0]}, the run {words[1]}", 1)
+        return CaseComparison("" if all(said) else f"the oracle {words[0]}, the run {words[1]}", 1)
     return _compare(result, executed, before)
 
 
-def _compare(result: Result, executed: _Executed, before: Mapping[bytes, bytes]) -> Comparison:
+def _compare(result: Result, executed: _Executed, before: Mapping[bytes, bytes]) -> CaseComparison:
     tally, after = CheckTally(NAME, "safety"), executed.after
     changes = {key: after.get(key) for key in (*before, *after) if before.get(key) != after.get(key)}
     found = (
@@ -77,7 +77,7 @@ def _compare(result: Result, executed: _Executed, before: Mapping[bytes, bytes])
         or compare_changes(result, changes, tally)
         or compare_counts(result, executed.counts, tally)
     )
-    return Comparison("" if found is None else found.line, tally.compared)
+    return CaseComparison("" if found is None else found.line, tally.compared)
 
 
 def _execute(case: BlockCase, values: Mapping[bytes, bytes], transactions: list[bytes]) -> _Executed:

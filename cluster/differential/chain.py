@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from checker.checks.oracle import consult_oracle
-from cluster.differential.blocks import Comparison
+from cluster.differential.blocks import CaseComparison
 from cluster.differential.cases import ChainBlock, ChainCase
 from validators.execution import Engine, Executed, Genesis, ProposalContext
 from validators.execution.block_tree import ApplyMode
@@ -58,13 +58,13 @@ class ChainBuilder:
             pending, self._pending = self._pending, []
             yield from pending
 
-    def judge(self, final: Iterable[Executed]) -> Iterator[Comparison]:
+    def judge(self, final: Iterable[Executed]) -> Iterator[CaseComparison]:
         """Yield the comparisons of the final blocks, which this consumes, and of the engine's memory behind them."""
         judged = consult_oracle(self.genesis, final)
-        yield Comparison("" if judged.status == "passed" else judged.summary, judged.compared)
+        yield CaseComparison("" if judged.status == "passed" else judged.summary, judged.compared)
         deviations = self._engine.audit().deviations
-        yield Comparison(f"memory is not what the log leads to: {deviations[0]}" if deviations else "", 1)
-        yield Comparison(self.faults[0] if self.faults else "", 1)
+        yield CaseComparison(f"memory is not what the log leads to: {deviations[0]}" if deviations else "", 1)
+        yield CaseComparison(self.faults[0] if self.faults else "", 1)
 
     def _ask_for_nonces(self) -> None:
         """Ask for the nonces of those who have just sent: of the final state, whatever was applied early."""
@@ -89,7 +89,7 @@ class ChainBuilder:
         self.faults += [f"at height {height}, {size}" for size in derived.sizes if size.found > size.bound]
 
 
-def judge_chain_case(case: ChainCase) -> Iterator[Comparison]:
+def judge_chain_case(case: ChainCase) -> Iterator[CaseComparison]:
     """Yield the comparisons of a stated chain."""
     builder = ChainBuilder(case.genesis, case.mode)
 

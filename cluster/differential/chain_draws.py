@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from cluster.differential.block_draws import DifferentialBlocks
-from cluster.differential.blocks import Comparison
+from cluster.differential.blocks import CaseComparison
 from cluster.differential.cases import BlockCase, ChainBlock, ChainCase
 from cluster.differential.chain import ChainBuilder
 from cluster.differential.draws import draws_of
@@ -94,7 +94,7 @@ class DrawnChain:
         transactions = tuple(self._transactions[place] for place in used)
         return ChainCase(genesis=self._genesis, mode=self._mode, transactions=transactions, blocks=tuple(blocks))
 
-    def judge(self) -> Iterator[Comparison]:
+    def judge(self) -> Iterator[CaseComparison]:
         """Draw the blocks, and yield the comparisons."""
         builder = ChainBuilder(self._genesis, self._mode)
         return builder.judge(self._build(builder))
@@ -104,7 +104,7 @@ class DrawnChain:
         """The policy of the chain's last blocks, and of its differential blocks."""
         return self._genesis.policies[-1].policy
 
-    def blocks(self) -> Iterator[tuple[BlockCase, Callable[[], Comparison]]]:
+    def blocks(self) -> Iterator[tuple[BlockCase, Callable[[], CaseComparison]]]:
         """Yield the differential blocks on the chain's genesis, each with its comparison; drawn after the chain."""
         calls = [transaction.call for transaction in self._transactions]
         scripts = [call.payload for call in calls if isinstance(call, ExecuteActor) and call.handler == "run"]

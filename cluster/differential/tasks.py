@@ -11,7 +11,7 @@ from checker.record.host import refusal_behind
 from checker.results import EXIT_CODES, CheckResult, CheckTally
 from cluster.campaign.results_db import COUNT, SeedResult
 from cluster.campaign.tasks import Task, broken_result, signature_of
-from cluster.differential.blocks import Comparison, judge_block
+from cluster.differential.blocks import CaseComparison, judge_block
 from cluster.differential.case_files import FORMAT, CaseFile, read_case, write_case
 from cluster.differential.cases import BlockCase, Case
 from cluster.differential.chain import judge_chain_case
@@ -92,14 +92,14 @@ def _judge_seed(task: Task, policy: str, path: Path) -> SeedResult:
     )
 
 
-def _parts_of(case: Case) -> Iterator[Comparison]:
+def _parts_of(case: Case) -> Iterator[CaseComparison]:
     if isinstance(case, BlockCase):
         yield judge_block(case)
     else:
         yield from judge_chain_case(case)
 
 
-def _result(kind: str, parts: Iterator[Comparison]) -> CheckResult:
+def _result(kind: str, parts: Iterator[CaseComparison]) -> CheckResult:
     tally = CheckTally(NAME, "safety")
     try:
         for judged in parts:
