@@ -135,6 +135,7 @@ class TestSample:
 
 
 class TestEquivalents:
+    @pytest.mark.soak
     def test_every_entry_fits_the_sources_as_they_are(self, library):
         assert stale_entries(library, read_triage()) == []
 
@@ -154,6 +155,7 @@ class TestEquivalents:
         assert entry.fits(mutant)
         assert stale_entries(library, Triage((entry, moved))) == [str(moved)]
 
+    @pytest.mark.soak
     def test_places_outside_are_not_drawn(self, library):
         rooms = ("validators/mempool",)
         outside = Triage((), (Outside(file="*/pool.py", function="Mempool*", reason="a test"),))

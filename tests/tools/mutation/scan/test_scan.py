@@ -143,6 +143,7 @@ def test_a_mutant_that_breaks_the_test_bed_is_a_crash():
     assert "TypeError" in outcomes[0].headline
 
 
+@pytest.mark.soak
 def test_a_mutant_without_a_result_is_kept_for_the_next_round(tmp_path, monkeypatch):
     monkeypatch.setattr(campaign, "ROUNDS", (1,))
     trials = list(clean_trials([], [SCENARIO, "lane-at-its-floor"]))
@@ -153,6 +154,7 @@ def test_a_mutant_without_a_result_is_kept_for_the_next_round(tmp_path, monkeypa
     assert [(row.status, row.tried) for row in scan.rows.values()] == [("killed", 1), ("survived", 2)]
 
 
+@pytest.mark.soak
 def test_a_mutant_that_was_tried_often_enough_has_survived(tmp_path, monkeypatch):
     monkeypatch.setattr(campaign, "ROUNDS", (1,))
     trials = list(clean_trials([], [SCENARIO, "lane-at-its-floor"]))
@@ -236,6 +238,7 @@ class TestCommand:
         assert "pip install --require-hashes -r requirements/scan.txt" in capsys.readouterr().err
 
 
+@pytest.mark.soak
 def test_its_object_has_the_mutants_and_its_page_the_command(capsys, tmp_path):
     page = tmp_path / "page.md"
     narrowed = ["--rooms", "faults", "--operators", "ReplaceTrueWithFalse", "--seeds", "0", "--scenarios"]
