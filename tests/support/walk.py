@@ -57,6 +57,7 @@ STEPS = (
     Step("run rolling-restart --data-dir runs/disks", 0, "passed: ", LONG),
     Step("sweep --swarm --seeds 0..99", 0, "passed: 100 seeds", LONG),
     Step("sweep --swarm --corpus --seeds 0..99", 0, "passed: 100 seeds", LONG),
+    Step("differential --seeds 0..19", 0, "passed: 20 seeds", LONG),
     Step("run broken-refund", 0, "failed as expected: ", LONG),
     Step("explain runs/broken-refund-0", 0, "cause execution", LONG),
     Step("show runs/broken-refund-0 3", 0, "height 3", LONG),
