@@ -1,14 +1,14 @@
 """The verdict in a terminal: the tables of validators and checks, on standard output."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final
 
 from rich.table import Table
 from rich.text import Text
 
 from report.layout import fitting_columns, output_console
+from report.verdict_rows import CheckRow, ValidatorRow
 from report.visible import visible
 from report.words import reasons_in_words
 
@@ -16,26 +16,6 @@ ROOT_DIGITS_SHOWN: Final = 10
 """Hexadecimal digits of a state root in the table: as wide as the column's header."""
 
 _STATUS_STYLE = {"passed": "green", "failed": "bold red", "inconclusive": "yellow"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ValidatorRow:
-    """The verdict's row of one validator at the end of a run; `state_root` in hexadecimal."""
-
-    node: int
-    height: int
-    finalized_height: int
-    state_root: str
-    executed: int
-    rolled_back: int
-    undone: int
-    fired: int
-    expired: int
-    insolvent: int
-    waiting: int
-    note: str
-    status: str = "voter"
-    """`voter`; `observer`, without a vote; `stopped`, with the reason in the note; or `byzantine`."""
 
 
 _DROPPED_FIRST: Final = ("undone", "rolled back", "executed", "height", "note")
@@ -69,14 +49,6 @@ def _validator_columns(rows: Sequence[ValidatorRow]) -> dict[str, list[str]]:
     if any(row.note for row in rows):
         columns["note"] = [row.note for row in rows]
     return columns
-
-
-class CheckRow(NamedTuple):
-    """One check in the verdict's table: its result in a word, and what it saw in a sentence."""
-
-    name: str
-    status: str
-    summary: str
 
 
 def check_table(checks: Sequence[CheckRow], not_asked: Mapping[str, str] = MappingProxyType({})) -> Table:

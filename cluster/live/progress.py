@@ -7,20 +7,19 @@ decide when to draw; nothing of it reaches a run, nor the column log, but for th
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final, Protocol, Self
-
-from rich.console import Console, RenderableType
-from rich.live import Live
-from rich.text import Text
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, Protocol, Self
 
 from cluster.live.columns import ColumnLog
 from cluster.live.estimate import Aim, Estimate
 from cluster.live.replicas import Replicas
-from cluster.live.screen import LiveFigures, picture
 from cluster.scenario.model import Scenario
 from network.events import Event, EventRouter
-from report.layout import VisibleConsole
 from report.visible import visible
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.live import Live
 
 DRAW_SECONDS: Final = 0.25
 """A picture is drawn this often at most."""
@@ -46,8 +45,8 @@ class ProgressView(Aim, Protocol):
 class LiveProgress:
     """Shows a run while it goes on, unless it is quiet."""
 
-    def __init__(self, *, title: str, is_quiet: bool = False, console: Console | None = None) -> None:
-        self._console = console or VisibleConsole(stderr=True)
+    def __init__(self, *, title: str, is_quiet: bool = False, console: "Console | None" = None) -> None:
+        self._given = console
         self._title = title
         self._is_quiet = is_quiet
         self._live: Live | None = None
@@ -66,8 +65,17 @@ class LiveProgress:
         self.drawing_s = 0.0
         """Processor time that pictures took, for the benchmark."""
 
+    @cached_property
+    def _console(self) -> "Console":
+        # A worker of a sweep is quiet and never needs it: loading rich is a tenth of its start.
+        from report.layout import VisibleConsole  # noqa: PLC0415
+
+        return self._given or VisibleConsole(stderr=True)
+
     def __enter__(self) -> Self:
         if not self._is_quiet and self._console.is_terminal:
+            from rich.live import Live  # noqa: PLC0415 - only a terminal has pictures
+
             self._live = Live(console=self._console, transient=True, auto_refresh=False)
             self._live.start()
         return self
@@ -155,7 +163,11 @@ class LiveProgress:
         self._picture_s = min(self._picture_s, took_s)
         self._next_work_s = before_s + DRAW_SHARE * self._picture_s
 
-    def _picture(self, aim: str, now: float) -> RenderableType:
+    def _picture(self, aim: str, now: float) -> "RenderableType":
+        from rich.text import Text  # noqa: PLC0415 - as for `Live`
+
+        from cluster.live.screen import LiveFigures, picture  # noqa: PLC0415
+
         if self._latest is None or self._replicas is None or self._estimate is None:
             return Text(f"{self._title}: {aim}", no_wrap=True, overflow="ellipsis")
         real_s = now - self._started

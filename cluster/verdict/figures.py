@@ -9,7 +9,7 @@ from cluster.runtime.cluster import ClusterRun
 from cluster.runtime.machines import MachineSlot
 from cluster.scenario.shape import tag_of
 from cluster.verdict.monitor import Monitor
-from report.console import ValidatorRow
+from report.verdict_rows import ValidatorRow
 
 
 def row_of(run: ClusterRun, slot: MachineSlot, monitor: Monitor) -> ValidatorRow:

@@ -18,7 +18,7 @@ from cluster.scenario.model import Scenario
 from cluster.verdict.facts import why_no_view_ends
 from faults import Cell
 from network.trace import Trace
-from report.console import ValidatorRow
+from report.verdict_rows import ValidatorRow
 from validators.execution import Genesis
 
 

@@ -8,8 +8,9 @@ from rich.console import Console
 
 from report import campaign as live
 from report.campaign import SweepCounts, SweepProgress, coverage_table
-from report.console import ValidatorRow, validator_table
+from report.console import validator_table
 from report.layout import fitting_columns, natural_width
+from report.verdict_rows import ValidatorRow
 from tools.mutation.report import MutantRow, MutantsProgress, mutants_table
 
 ROW = ValidatorRow(

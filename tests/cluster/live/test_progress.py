@@ -90,7 +90,7 @@ def test_a_costly_picture_is_drawn_less_often(clock, monkeypatch):
         clock[0] += 0.1
         return "picture"
 
-    monkeypatch.setattr(live, "picture", draw)
+    monkeypatch.setattr("cluster.live.screen.picture", draw)
     console = Console(file=StringIO(), force_terminal=True, width=80)
     with LiveProgress(title="calm", console=console) as progress:
         progress.begin(load_scenario("calm", ()))

@@ -34,8 +34,7 @@ from cluster.scenario.model import Scenario
 from cluster.verdict.pipeline import run_pipeline
 from cluster.verdict.result import PipelineResult
 from network.draw import SWARM
-from report.console import CheckRow, check_table, print_tables, validator_table
-from report.layout import output_console
+from report.verdict_rows import CheckRow
 
 
 def fill_parser(parser: Parser) -> None:
@@ -123,6 +122,10 @@ def print_result(result: PipelineResult, command: str, progress: LiveProgress, o
         return
     lines = [f"{result.verdict}: {result.headline}"]
     if not options.quiet:
+        # `--json`, `--quiet` and the library draw nothing, and loading rich takes as long as a short run.
+        from report.console import check_table, print_tables, validator_table  # noqa: PLC0415
+        from report.layout import output_console  # noqa: PLC0415
+
         check_rows = [CheckRow(check.name, check.status, check.summary) for check in result.checks]
         validators = validator_table(result.validators, output_console().width)
         print_tables([validators, check_table(check_rows, result.not_asked)])
