@@ -22,6 +22,10 @@ COMMANDS: Final = {
         "tools.mutation.commands",
         "change the code in places that nobody chose, and say what no check notices",
     ),
+    "blind": (
+        "tools.mutation.commands",
+        "put bugs that were written blind into the code, and say which run and which test sees each",
+    ),
 }
 """Every command that this tool adds, with the package of its module, which has its name, and its line in the help."""
 

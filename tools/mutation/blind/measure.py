@@ -1,0 +1,70 @@
+"""The measurement: the copies, one after the other or some at a time, and what their processes said."""
+
+from collections.abc import Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from checker.record.places import scratch_directory
+from tools.mutation.blind.catalogue import Bug
+from tools.mutation.blind.copies import copy_with, make_base, run_in
+from tools.mutation.blind.rows import SEEDS, Row
+from tools.mutation.blind.runs import SeedEnd
+
+RUNS: Final = "runs"
+TESTS: Final = "tests"
+PARTS: Final = (RUNS, TESTS)
+"""What can see a bug."""
+
+SECONDS_MAX: Final = {RUNS: 3_600, TESTS: 3_600}
+"""Real seconds of one process; the processes end themselves by processor time long before."""
+
+
+def measure(rows: Sequence[Row], parts: Collection[str], jobs: int, commit: str) -> Iterator[Row]:
+    """Yield each row as soon as its parts are measured, in any order."""
+    with scratch_directory("blind") as scratch, ThreadPoolExecutor(jobs) as pool:
+        base = make_base(scratch / "base")
+        futures = [pool.submit(_measure_one, row, parts, base, commit) for row in rows]
+        try:
+            for future in as_completed(futures):
+                yield future.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _measure_one(row: Row, parts: Collection[str], base: Path, commit: str) -> Row:
+    with copy_with(row.bug, base) as copy:
+        if RUNS in parts:
+            row = _with_runs(row, copy, commit)
+        if TESTS in parts:
+            row = msgspec.structs.replace(row, tests_at=commit, test=first_failure(row.bug, copy))
+    return row
+
+
+def _with_runs(row: Row, copy: Path, commit: str) -> Row:
+    lines = run_in(copy, "tools.mutation.blind.runs", [SEEDS], SECONDS_MAX[RUNS])
+    ends = [msgspec.json.decode(line, type=SeedEnd) for line in lines]
+    first, last = map(int, SEEDS.split(".."))
+    reached = ends[-1].seed if ends else first - 1
+    if reached < last and not (ends and ends[-1].check):
+        # The process is gone without a word: the next seed ended it.
+        ends.append(SeedEnd(reached + 1, "process gone"))
+    failed = next((end for end in ends if end.check), None)
+    return msgspec.structs.replace(
+        row,
+        runs_at=commit,
+        seed=failed and failed.seed,
+        check=failed.check if failed else "",
+        inconclusive=next((end.seed for end in ends if not end.is_conclusive), None),
+    )
+
+
+def first_failure(bug: Bug, copy: Path, *tests: str) -> str:
+    """Return the name of the first test that fails in a copy with a bug; empty where all pass.
+
+    Without tests those of the bug's area are tried.
+    """
+    lines = run_in(copy, "tools.mutation.blind.tests", [bug.name, *tests], SECONDS_MAX[TESTS])
+    return lines[0].decode() if lines else ""
