@@ -103,3 +103,12 @@ class TestTiers:
         assert sorted(queue.heights()) == [5, 500, 50_000]
         assert queue.overflow.root() == root
         assert sorted(fork.heights()) == [50_000, 60_000]
+
+    def test_a_fork_brings_back_what_a_shorter_ring_left_behind_for_itself_alone(self):
+        """Height 9 of `test_what_a_shorter_ring_left_behind_comes_back_before_its_epoch`, on two branches."""
+        queue = CalendarQueue(CalendarProfile(4, 3, 0), 0)
+        queue.put(9, b"", is_queued=False)
+        fork = queue.fork()
+
+        assert (fork.advance(6).left_overflow, list(fork.overflow)) == (1, [])
+        assert (queue.advance(6).left_overflow, list(queue.overflow)) == (1, [])

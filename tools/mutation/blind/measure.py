@@ -3,15 +3,15 @@
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
 from checker.record.places import scratch_directory
 from tools.mutation.blind.catalogue import Bug
 from tools.mutation.blind.copies import copy_with, make_base, run_in
-from tools.mutation.blind.rows import SEEDS, Row
-from tools.mutation.blind.runs import SeedEnd
+from tools.mutation.blind.rows import SEEDS
+from tools.mutation.blind.runs import BROKEN, SeedEnd
 
 RUNS: Final = "runs"
 TESTS: Final = "tests"
@@ -22,11 +22,18 @@ SECONDS_MAX: Final = {RUNS: 3_600, TESTS: 3_600}
 """Real seconds of one process; the processes end themselves by processor time long before."""
 
 
-def measure(rows: Sequence[Row], parts: Collection[str], jobs: int, commit: str) -> Iterator[Row]:
-    """Yield each row as soon as its parts are measured, in any order."""
+class Measured(NamedTuple):
+    """What was measured of one bug: the fields of its row with their values."""
+
+    name: str
+    fields: dict[str, object]
+
+
+def measure(bugs: Sequence[Bug], parts: Collection[str], jobs: int, commit: str) -> Iterator[Measured]:
+    """Yield what was measured of each bug as soon as it is, in any order."""
     with scratch_directory("blind") as scratch, ThreadPoolExecutor(jobs) as pool:
         base = make_base(scratch / "base")
-        futures = [pool.submit(_measure_one, row, parts, base, commit) for row in rows]
+        futures = [pool.submit(_measure_one, bug, parts, base, commit) for bug in bugs]
         try:
             for future in as_completed(futures):
                 yield future.result()
@@ -34,31 +41,30 @@ def measure(rows: Sequence[Row], parts: Collection[str], jobs: int, commit: str)
             pool.shutdown(cancel_futures=True)
 
 
-def _measure_one(row: Row, parts: Collection[str], base: Path, commit: str) -> Row:
-    with copy_with(row.bug, base) as copy:
+def _measure_one(bug: Bug, parts: Collection[str], base: Path, commit: str) -> Measured:
+    fields: dict[str, object] = {}
+    with copy_with(bug, base) as copy:
         if RUNS in parts:
-            row = _with_runs(row, copy, commit)
+            fields |= {"runs_at": commit, **_runs_of(copy)}
         if TESTS in parts:
-            row = msgspec.structs.replace(row, tests_at=commit, test=first_failure(row.bug, copy))
-    return row
+            fields |= {"tests_at": commit, "test": first_failure(bug, copy)}
+    return Measured(bug.name, fields)
 
 
-def _with_runs(row: Row, copy: Path, commit: str) -> Row:
+def _runs_of(copy: Path) -> dict[str, object]:
     lines = run_in(copy, "tools.mutation.blind.runs", [SEEDS], SECONDS_MAX[RUNS])
     ends = [msgspec.json.decode(line, type=SeedEnd) for line in lines]
     first, last = map(int, SEEDS.split(".."))
     reached = ends[-1].seed if ends else first - 1
     if reached < last and not (ends and ends[-1].check):
         # The process is gone without a word: the next seed ended it.
-        ends.append(SeedEnd(reached + 1, "process gone"))
+        ends.append(SeedEnd(reached + 1, BROKEN))
     failed = next((end for end in ends if end.check), None)
-    return msgspec.structs.replace(
-        row,
-        runs_at=commit,
-        seed=failed and failed.seed,
-        check=failed.check if failed else "",
-        inconclusive=next((end.seed for end in ends if not end.is_conclusive), None),
-    )
+    return {
+        "seed": failed and failed.seed,
+        "check": failed.check if failed else "",
+        "inconclusive": next((end.seed for end in ends if not end.is_conclusive), None),
+    }
 
 
 def first_failure(bug: Bug, copy: Path, *tests: str) -> str:

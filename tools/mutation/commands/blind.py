@@ -3,6 +3,7 @@
 import argparse
 from typing import Final
 
+import msgspec
 from rich.table import Table
 
 from checker.record.places import write_whole
@@ -43,16 +44,16 @@ def _bug(name: str) -> str:
 
 def run_blind(options: argparse.Namespace) -> int:
     """Measure, keep each row at once, and print what saw each bug."""
-    rows = read_rows()
-    asked = [
-        row for row in rows.values() if (row.name in options.only if options.only else _is_open(row, options.parts))
-    ]
+    open_names = [row.name for row in read_rows().values() if _is_open(row, options.parts)]
+    bugs = [BUGS[name] for name in dict.fromkeys(options.only or open_names)]
     with CampaignProgress(header=f"{'real s':>8}  bug", is_quiet=options.json) as progress:
-        for row in measure(asked, options.parts, options.jobs, commit_measured()):
-            rows[row.name] = row
+        for name, fields in measure(bugs, options.parts, options.jobs, commit_measured()):
+            # Read again each time: another process may measure another part.
+            rows = read_rows()
+            rows[name] = msgspec.structs.replace(rows[name], **fields)
             write_whole(ROWS_FILE, encode_rows(rows.values()))
-            progress.say(f"{progress.seconds:8.1f}  {row.name}: {'; '.join(_told(row))}")
-    measured = [rows[row.name] for row in asked]
+            progress.say(f"{progress.seconds:8.1f}  {name}: {'; '.join(_told(rows[name]))}")
+    measured = [row for name, row in read_rows().items() if BUGS[name] in bugs]
     if options.json:
         print_json(measured)
     else:
