@@ -9,7 +9,12 @@ from tests.support.hotstuff_harness import config_of, header_of
 from tests.support.simplex_bench import GENESIS, KeyedHashScheme
 from validators.consensus.headers import read_facts
 from validators.consensus.hotstuff.casting import Voter
-from validators.consensus.hotstuff.certificates import certify_block, certify_timeout, genesis_certificate
+from validators.consensus.hotstuff.certificates import (
+    certify_block,
+    certify_timeout,
+    find_timeout_certificate_fault,
+    genesis_certificate,
+)
 from validators.consensus.hotstuff.engine import HotStuff
 from validators.consensus.hotstuff.finality import Commit, verify_commit
 from validators.consensus.hotstuff.journal import CastVote, Lock, Memory
@@ -34,6 +39,7 @@ from validators.consensus.interface import (
     Judge,
     Judged,
     Question,
+    Received,
     Started,
 )
 
@@ -55,6 +61,20 @@ def timeouts_of(view, high):
     }
     timeouts = {signer: ViewTimeout(signer, view, high, None, signed) for signer, signed in signatures.items()}
     return certify_timeout(timeouts, VALIDATORS)
+
+
+def timeout_of(signer, view, high):
+    signature = KeyedHashScheme(signer).sign(TIMEOUT_NAMESPACE, timeout_bytes(view, high.view))
+    return ViewTimeout(signer, view, high, None, signature)
+
+
+def engine_of(me, validators=VALIDATORS):
+    """Return an engine that was started."""
+    engine = HotStuff(
+        me=me, validators=validators, scheme=KeyedHashScheme(me), config=config_of("two-chain"), genesis=GENESIS
+    )
+    engine.step(Started())
+    return engine
 
 
 def chain_of(*views):
@@ -179,6 +199,42 @@ class TestSeal:
 
         assert self.reason(facts, seal) == "seal: timeout of another view"
         assert parent
+
+
+class TestTimeouts:
+    def test_views_of_a_certificate_stand_by_signer(self):
+        """Each signature covers the view of its signer's highest certificate, whoever came first."""
+        _, high = chain_of(1)
+        signed = {1: high, 2: genesis_certificate(GENESIS), 3: high}
+        timeouts = {signer: timeout_of(signer, 2, signed[signer]) for signer in (2, 3, 1)}
+        certificate = certify_timeout(timeouts, VALIDATORS)
+
+        assert certificate.high_views == (1, 0, 1)
+        assert find_timeout_certificate_fault(SCHEME, certificate, VALIDATORS) == ""
+
+    def test_a_timeout_with_a_certificate_that_nobody_signed_is_refused(self):
+        """The timeout's own signature covers the view of that certificate and no more."""
+        _, high = chain_of(1)
+        engine = engine_of(0)
+        forged = msgspec.structs.replace(high, signatures=(bytes(32),) * 3)
+        checks = [engine.check(1, timeout_of(1, 2, each)) for each in (forged, high)]
+
+        assert [(check.ok, check.reason) for check in checks] == [(False, "invalid certificate"), (True, "")]
+
+    def test_a_certificate_of_the_view_before_is_kept_by_who_joined_without_it(self):
+        """Three of seven have led it into view 5; the block of view 5 brings the timeouts of view 4."""
+        engine = engine_of(0, validators=7)
+        genesis = genesis_certificate(GENESIS)
+        for signer in (1, 3, 4):
+            engine.step(Received(signer, timeout_of(signer, 5, genesis)))
+        before = certify_timeout({signer: timeout_of(signer, 4, genesis) for signer in (1, 2, 3, 4, 5)}, 7)
+        facts = read_facts(header_of(5, 1, GENESIS, 2))
+        seal = BlockSeal(genesis, vote(2, 5, facts.digest).signature, before)
+        effects = engine.step(BlockArrived(2, facts, encode_seal(seal)))
+        written = [effect.record for effect in effects if isinstance(effect, Append)]
+
+        assert engine.position.view == 5
+        assert before in written
 
 
 class TestVoting:

@@ -323,6 +323,18 @@ class TestExclusions:
         assert bench.view == 2
         assert bench.said(Finalize) == []
 
+    def test_who_notarized_another_payload_than_the_quorum_sends_no_finalize(self):
+        """Its own notarize and a finalize of the other payload would speak for two blocks of one view."""
+        bench = Bench()
+        own, other = proposal_of(1, 0, "A"), proposal_of(1, 0, "B")
+        bench.hear(notarize(1, own))
+        bench.verify(own)
+        bench.hear(notarization(other))
+        bench.certify(other)
+
+        assert bench.ever_said(Notarize) == [notarize(0, own)]
+        assert (bench.view, bench.ever_said(Finalize)) == (2, [])
+
     def test_construct_nullify_blocked_by_finalize(self):
         """After our finalize the view cannot be nullified by us."""
         kept = Round(1, 1)

@@ -169,6 +169,15 @@ class TestEncoding:
         with pytest.raises(InvalidEncodingError):
             decode_transaction(msgspec.msgpack.encode(fields))
 
+    def test_text_that_is_no_utf_8_is_refused(self):
+        """A peer's bytes are refused, and nothing else is raised."""
+        call = ExecuteActor(bytes(20), "handler", b"")
+        encoded = encode_transaction(msgspec.structs.replace(pay(0, 0, BOB, 1), call=call))
+
+        assert decode_transaction(encoded).call == call
+        with pytest.raises(InvalidEncodingError):
+            decode_transaction(encoded.replace(b"handler", b"hand\xff\xfe\xfd"))
+
     def test_sizes_are_limited(self):
         """A limit in bytes is inclusive."""
         transaction = pay(0, 0, BOB, 1)

@@ -1,8 +1,8 @@
 """The process that runs tests in a copy until one fails: `python -m tools.mutation.blind.tests BUG [TEST...]`.
 
-Without tests it runs those of the bug's area: the properties, then the folders, each time first the files that name a
-module that the bug changes. It writes one line, the name of the failing test, or nothing. A test that takes far more
-processor time than any does without a bug does not end, and counts as failing; so does a file that cannot be imported.
+Without tests it runs the tests and properties of the bug's area, first those in files that name a module that the bug
+changes. It writes one line, the name of the failing test, or nothing. A test that takes far more processor time than
+any does without a bug does not end, and counts as failing; so does a file that cannot be imported.
 """
 
 import inspect
@@ -15,11 +15,16 @@ from types import FrameType
 from typing import Final, Never
 
 import pytest
+from hypothesis import Phase, settings
 
+from tests.support.properties import STEADY
 from tools.mutation.blind.catalogue import BUGS, Bug
 
 CPU_SECONDS_MAX: Final = 150
 """Processor time of one test."""
+
+FIRST: Final = "first-failure"
+"""The profile of Hypothesis under which these tests run: the steady one's examples, as they are drawn."""
 
 PROPERTIES: Final = "tests/properties/test_properties.py"
 
@@ -62,11 +67,17 @@ class FirstFailure:
         self._output = output
         self._test = ""
 
+    def pytest_collection(self) -> None:
+        """Let Hypothesis end at the first failing example: a smaller one would see the bug no better."""
+        settings.register_profile(FIRST, settings.get_profile(STEADY), phases=(Phase.explicit, Phase.generate))
+        settings.load_profile(FIRST)
+
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Leave out the properties of other areas, and sort."""
         rooms = tuple(f"tests.properties.{room}." for room in _ROOMS[self._bug.area])
         kept = [item for item in items if not _is_property(item) or _module_of(item).startswith(rooms)]
-        items[:] = sorted(kept, key=lambda item: (not _is_property(item), not self._names(item)))
+        # A stable order: what names a changed module first, and of that the tests, which are shorter than properties.
+        items[:] = sorted(kept, key=lambda item: (not self._names(item), _is_property(item)))
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """Begin the time of a test."""
