@@ -24,8 +24,6 @@ _LEFT_OUT: Final = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFI
 """Variables that would lead a process out of its copy."""
 
 
-COLLECT_SECONDS_MAX: Final = 600
-
 _MEASURED: Final = (":!tools/mutation/blind/rows.json", ":!docs/mutants.md")
 """The files that a measurement changes."""
 
@@ -50,8 +48,6 @@ def make_base(place: Path) -> Path:
             (place / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, place / name)
     compileall.compile_dir(place, quiet=2, workers=1)
-    # The bytecode of tests is pytest's own.
-    run_in(place, "pytest", ["--collect-only", "-p", "no:cacheprovider", "tests"], COLLECT_SECONDS_MAX)
     return place
 
 

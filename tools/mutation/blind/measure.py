@@ -33,6 +33,9 @@ def measure(bugs: Sequence[Bug], parts: Collection[str], jobs: int, commit: str)
     """Yield what was measured of each bug as soon as it is, in any order."""
     with scratch_directory("blind") as scratch, ThreadPoolExecutor(jobs) as pool:
         base = make_base(scratch / "base")
+        if TESTS in parts:
+            # Pytest writes bytecode of its own for tests, here once for all copies.
+            run_in(base, "pytest", ["--collect-only", "-p", "no:cacheprovider", "tests"], SECONDS_MAX[TESTS])
         futures = [pool.submit(_measure_one, bug, parts, base, commit) for bug in bugs]
         try:
             for future in as_completed(futures):
