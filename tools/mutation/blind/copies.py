@@ -70,7 +70,7 @@ def run_in(copy: Path, module: str, arguments: Sequence[str], seconds: int) -> l
     environment = {name: value for name, value in os.environ.items() if name not in _LEFT_OUT}
     scratch = copy / "scratch"
     scratch.mkdir(exist_ok=True)
-    command = ["nice", sys.executable, *CHILD_FLAGS, "-m", module, *arguments]
+    command = [sys.executable, *CHILD_FLAGS, "-m", module, *arguments]
     try:
         done = subprocess.run(  # noqa: S603 - our own modules
             command,
