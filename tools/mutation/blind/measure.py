@@ -18,6 +18,9 @@ TESTS: Final = "tests"
 PARTS: Final = (RUNS, TESTS)
 """What can see a bug."""
 
+TEST_FOLDERS: Final = ("tests/properties", "tests/scheduler", "tests/validators", "tests/network", "tests/faults")
+"""The folders that hold the tests of all areas."""
+
 SECONDS_MAX: Final = {RUNS: 3_600, TESTS: 3_600}
 """Real seconds of one process; the processes end themselves by processor time long before."""
 
@@ -35,7 +38,7 @@ def measure(bugs: Sequence[Bug], parts: Collection[str], jobs: int, commit: str)
         base = make_base(scratch / "base")
         if TESTS in parts:
             # Pytest writes bytecode of its own for tests, here once for all copies.
-            run_in(base, "pytest", ["--collect-only", "-p", "no:cacheprovider", "tests"], SECONDS_MAX[TESTS])
+            run_in(base, "pytest", ["--collect-only", "-p", "no:cacheprovider", *TEST_FOLDERS], SECONDS_MAX[TESTS])
         futures = [pool.submit(_measure_one, bug, parts, base, commit) for bug in bugs]
         try:
             for future in as_completed(futures):
