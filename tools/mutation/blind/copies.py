@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import cache_from_source
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from checker.record.program import CHILD_FLAGS
 from checker.record.root import PROJECT_ROOT
@@ -26,6 +26,13 @@ _LEFT_OUT: Final = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFI
 
 _MEASURED: Final = (":!tools/mutation/blind/rows.json", ":!docs/mutants.md")
 """The files that a measurement changes."""
+
+
+class Said(NamedTuple):
+    """The lines of a process's standard output, and its exit code; None where it was ended."""
+
+    lines: list[bytes]
+    exit_code: int | None
 
 
 def commit_measured() -> str:
@@ -65,8 +72,8 @@ def copy_with(bug: Bug, base: Path) -> Iterator[Path]:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def run_in(copy: Path, module: str, arguments: Sequence[str], seconds: int) -> list[bytes]:
-    """Run a module of a copy and return the lines of its standard output, those up to the time limit included."""
+def run_in(copy: Path, module: str, arguments: Sequence[str], seconds: int) -> Said:
+    """Run a module of a copy, until a time limit at most."""
     environment = {name: value for name, value in os.environ.items() if name not in _LEFT_OUT}
     scratch = copy / "scratch"
     scratch.mkdir(exist_ok=True)
@@ -83,5 +90,5 @@ def run_in(copy: Path, module: str, arguments: Sequence[str], seconds: int) -> l
             check=False,
         )
     except subprocess.TimeoutExpired as late:
-        return (late.stdout or b"").splitlines()
-    return done.stdout.splitlines()
+        return Said((late.stdout or b"").splitlines(), None)
+    return Said(done.stdout.splitlines(), done.returncode)

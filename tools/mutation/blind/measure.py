@@ -3,10 +3,11 @@
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 import msgspec
 
+from checker.record.errors import ReportedError
 from checker.record.places import scratch_directory
 from tools.mutation.blind.catalogue import Bug
 from tools.mutation.blind.copies import copy_with, make_base, run_in
@@ -23,6 +24,12 @@ TEST_FOLDERS: Final = ("tests/properties", "tests/scheduler", "tests/validators"
 
 SECONDS_MAX: Final = {RUNS: 3_600, TESTS: 3_600}
 """Real seconds of one process; the processes end themselves by processor time long before."""
+
+
+class TestsBrokenError(ReportedError):
+    """Tests that said nothing: pytest broke, or ran out of time."""
+
+    exit_code: ClassVar[int] = 6
 
 
 class Measured(NamedTuple):
@@ -58,8 +65,8 @@ def _measure_one(bug: Bug, parts: Collection[str], base: Path, commit: str) -> M
 
 
 def _runs_of(copy: Path) -> dict[str, object]:
-    lines = run_in(copy, "tools.mutation.blind.runs", [SEEDS], SECONDS_MAX[RUNS])
-    ends = [msgspec.json.decode(line, type=SeedEnd) for line in lines]
+    said = run_in(copy, "tools.mutation.blind.runs", [SEEDS], SECONDS_MAX[RUNS])
+    ends = [msgspec.json.decode(line, type=SeedEnd) for line in said.lines]
     first, last = map(int, SEEDS.split(".."))
     reached = ends[-1].seed if ends else first - 1
     if reached < last and not (ends and ends[-1].check):
@@ -77,6 +84,11 @@ def first_failure(bug: Bug, copy: Path, *tests: str) -> str:
     """Return the name of the first test that fails in a copy with a bug; empty where all pass.
 
     Without tests those of the bug's area are tried.
+
+    Raises:
+        TestsBrokenError: The process neither named a test nor passed all.
     """
-    lines = run_in(copy, "tools.mutation.blind.tests", [bug.name, *tests], SECONDS_MAX[TESTS])
-    return lines[0].decode() if lines else ""
+    said = run_in(copy, "tools.mutation.blind.tests", [bug.name, *tests], SECONDS_MAX[TESTS])
+    if not said.lines and said.exit_code != 0:
+        raise TestsBrokenError(f"bug {bug.name}: the tests ended with {said.exit_code}, expected 0 or a failing test")
+    return said.lines[0].decode() if said.lines else ""

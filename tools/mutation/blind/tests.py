@@ -15,9 +15,7 @@ from types import FrameType
 from typing import Final, Never
 
 import pytest
-from hypothesis import Phase, settings
 
-from tests.support.properties import STEADY
 from tools.mutation.blind.catalogue import BUGS, Bug
 
 CPU_SECONDS_MAX: Final = 150
@@ -69,7 +67,12 @@ class FirstFailure:
 
     def pytest_collection(self) -> None:
         """Let Hypothesis end at the first failing example: a smaller one would see the bug no better."""
-        settings.register_profile(FIRST, settings.get_profile(STEADY), phases=(Phase.explicit, Phase.generate))
+        # Not above: pytest wants to import it first.
+        from hypothesis import Phase, settings  # noqa: PLC0415
+
+        settings.register_profile(
+            FIRST, settings.get_profile(settings.get_current_profile_name()), phases=(Phase.explicit, Phase.generate)
+        )
         settings.load_profile(FIRST)
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
