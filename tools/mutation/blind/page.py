@@ -74,18 +74,30 @@ def page(rows: Sequence[Row]) -> Iterator[str]:
         yield f"Runs need {counted(tried[len(tried) // 2], 'seeds')} in the median, {tried[-1]} at most."
     commits = dict.fromkeys(commit for row in rows for commit in (row.runs_at, row.tests_at) if commit)
     yield f"Measured at {', '.join(commits)}."
+    for part, names in _open(rows).items():
+        yield ""
+        yield f"The {part} of {counted(len(names), 'bugs')} are not made yet: {', '.join(names)}."
     yield from _NEITHER.splitlines()
-    yield from (
-        f"- `{row.name}` ({row.bug.area}): {row.bug.sentence}" for row in rows if not row.check and not row.test
-    )
+    unseen = [row for row in rows if row.is_whole and not row.is_seen]
+    yield from (f"- `{row.name}` ({row.bug.area}): {row.bug.sentence}" for row in unseen)
     yield from _COMMANDS.splitlines()
+
+
+def _open(rows: Sequence[Row]) -> dict[str, list[str]]:
+    """Return by part the names of the bugs for which it is not measured, without parts that are whole."""
+    parts = {
+        "runs": [row.name for row in rows if not row.runs_at],
+        "tests": [row.name for row in rows if not row.tests_at],
+    }
+    return {part: names for part, names in parts.items() if names}
 
 
 def _line(title: str, rows: Sequence[Row]) -> str:
     by_runs = [row.name for row in rows if row.check]
     by_tests = [row.name for row in rows if row.test]
-    either = len({*by_runs, *by_tests})
-    cells = title, len(rows), len(by_runs), len(by_tests), either, len(rows) - either
+    either = [row.name for row in rows if row.is_seen]
+    neither = [row.name for row in rows if row.is_whole and not row.is_seen]
+    cells = title, len(rows), len(by_runs), len(by_tests), len(either), len(neither)
     return f"| {' | '.join(map(str, cells))} |"
 
 

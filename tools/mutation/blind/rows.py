@@ -45,6 +45,11 @@ class Row(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):
         """Whether both its runs and its tests were made."""
         return bool(self.runs_at and self.tests_at)
 
+    @property
+    def is_seen(self) -> bool:
+        """Whether a run or a test saw it."""
+        return bool(self.check or self.test)
+
 
 def read_rows(path: Path = ROWS_FILE) -> dict[str, Row]:
     """Return the rows by the names of their bugs, one for each bug that there is."""
