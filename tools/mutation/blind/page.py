@@ -74,31 +74,31 @@ def page(rows: Sequence[Row]) -> Iterator[str]:
         yield f"Runs need {counted(tried[len(tried) // 2], 'seeds')} in the median, {tried[-1]} at most."
     commits = dict.fromkeys(commit for row in rows for commit in (row.runs_at, row.tests_at) if commit)
     yield f"Measured at {', '.join(commits)}."
-    for part, names in _open(rows).items():
+    is_open = [row.name for row in rows if not row.is_whole]
+    if is_open:
         yield ""
-        yield f"The {part} of {counted(len(names), 'bugs')} are not made yet: {', '.join(names)}."
+        yield f"{counted(len(is_open), 'bugs')} are not measured in full yet: of a cell *x of y*, y were tried."
     yield from _NEITHER.splitlines()
     unseen = [row for row in rows if row.is_whole and not row.is_seen]
     yield from (f"- `{row.name}` ({row.bug.area}): {row.bug.sentence}" for row in unseen)
     yield from _COMMANDS.splitlines()
 
 
-def _open(rows: Sequence[Row]) -> dict[str, list[str]]:
-    """Return by part the names of the bugs for which it is not measured, without parts that are whole."""
-    parts = {
-        "runs": [row.name for row in rows if not row.runs_at],
-        "tests": [row.name for row in rows if not row.tests_at],
-    }
-    return {part: names for part, names in parts.items() if names}
-
-
 def _line(title: str, rows: Sequence[Row]) -> str:
-    by_runs = [row.name for row in rows if row.check]
-    by_tests = [row.name for row in rows if row.test]
-    either = [row.name for row in rows if row.is_seen]
-    neither = [row.name for row in rows if row.is_whole and not row.is_seen]
-    cells = title, len(rows), len(by_runs), len(by_tests), len(either), len(neither)
-    return f"| {' | '.join(map(str, cells))} |"
+    cells = (
+        title,
+        str(len(rows)),
+        _share([bool(row.check) for row in rows if row.runs_at], len(rows)),
+        _share([bool(row.test) for row in rows if row.tests_at], len(rows)),
+        str(sum(row.is_seen for row in rows)),
+        str(sum(row.is_whole and not row.is_seen for row in rows)),
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def _share(seen: Sequence[bool], total: int) -> str:
+    """Return how many of the tried are seen, with the number of the tried where not all were."""
+    return str(sum(seen)) if len(seen) == total else f"{sum(seen)} of {len(seen)}"
 
 
 if __name__ == "__main__":

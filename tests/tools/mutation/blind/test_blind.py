@@ -72,11 +72,12 @@ class TestPage:
             Row(names[1], runs_at="c", tests_at="c", test="t"),
             Row(names[2], runs_at="c", seed=5000, check="oracle", tests_at="c"),
             Row(names[3], runs_at="c", tests_at="c", inconclusive=5001),
+            Row(names[4], tests_at="c"),
         ]
         lines = list(page(rows))
 
-        assert "| actors | 4 | 2 | 2 | 3 | 1 |" in lines
-        assert "| all | 4 | 2 | 2 | 3 | 1 |" in lines
+        assert "| actors | 5 | 2 of 4 | 2 | 3 | 1 |" in lines
+        assert "| all | 5 | 2 of 4 | 2 | 3 | 1 |" in lines
         assert [line for line in lines if line.startswith("- `")] == [
             f"- `{names[3]}` (actors): {BUGS[names[3]].sentence}"
         ]
