@@ -104,7 +104,7 @@ class TestTiers:
         assert queue.overflow.root() == root
         assert sorted(fork.heights()) == [50_000, 60_000]
 
-    def test_a_fork_brings_back_what_a_shorter_ring_left_behind_for_itself_alone(self):
+    def test_a_fork_brings_back_what_a_shorter_ring_left_for_itself_alone(self):
         """Height 9 of `test_what_a_shorter_ring_left_behind_comes_back_before_its_epoch`, on two branches."""
         queue = CalendarQueue(CalendarProfile(4, 3, 0), 0)
         queue.put(9, b"", is_queued=False)

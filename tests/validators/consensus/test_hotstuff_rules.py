@@ -221,7 +221,7 @@ class TestTimeouts:
 
         assert [(check.ok, check.reason) for check in checks] == [(False, "invalid certificate"), (True, "")]
 
-    def test_a_certificate_of_the_view_before_is_kept_by_who_joined_without_it(self):
+    def test_who_joined_without_it_keeps_the_certificate_of_the_view_before(self):
         """Three of seven have led it into view 5; the block of view 5 brings the timeouts of view 4."""
         engine = engine_of(0, validators=7)
         genesis = genesis_certificate(GENESIS)

@@ -7,8 +7,9 @@ from typing import Final
 import msgspec
 
 from checker.record.errors import ReportedError
+from checker.record.root import PROJECT_ROOT
 
-_FOLDER: Final = Path(__file__).parent / "bugs"
+_FOLDER: Final = PROJECT_ROOT / "tools" / "mutation" / "blind" / "bugs"
 
 AREAS: Final = (
     *("scheduler", "execution", "actors", "state", "simplex", "hotstuff", "longest-chain", "sync", "mempool"),

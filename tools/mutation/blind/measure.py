@@ -17,7 +17,7 @@ from tools.mutation.blind.runs import BROKEN, SeedEnd
 RUNS: Final = "runs"
 TESTS: Final = "tests"
 PARTS: Final = (RUNS, TESTS)
-"""What can see a bug."""
+"""The two parts of a measurement."""
 
 TEST_FOLDERS: Final = ("tests/properties", "tests/scheduler", "tests/validators", "tests/network", "tests/faults")
 """The folders that hold the tests of all areas."""

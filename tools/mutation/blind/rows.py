@@ -6,16 +6,17 @@ from typing import Final
 
 import msgspec
 
+from checker.record.root import PROJECT_ROOT
 from tools.mutation.blind.catalogue import BUGS, Bug
 
-ROWS_FILE: Final = Path(__file__).parent / "rows.json"
+ROWS_FILE: Final = PROJECT_ROOT / "tools" / "mutation" / "blind" / "rows.json"
 
 SEEDS: Final = "5000..5039"
 """The seeds of the swarm that each bug gets."""
 
 
 class Row(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):
-    """What saw one bug.
+    """The run and the test that saw one bug.
 
     Attributes:
         name: The bug.
