@@ -33,7 +33,7 @@ class TestsBrokenError(ReportedError):
 
 
 class Measured(NamedTuple):
-    """What was measured of one bug: the fields of its row with their values."""
+    """The measured part of one bug: the fields of its row with their values."""
 
     name: str
     fields: dict[str, object]

@@ -34,7 +34,7 @@ TIME_OUT: Final = "time-out"
 
 
 class SeedEnd(NamedTuple):
-    """How one seed ended: `check` is the check that failed, empty where none did."""
+    """The end of one seed: `check` is the check that failed, empty where none did."""
 
     seed: int
     check: str
