@@ -1,4 +1,4 @@
-"""The report of mutation testing: the progress of its searches, the matrix, and the page docs/mutants.md."""
+"""The report of mutation testing: the progress of its searches, the matrix, and a page of both."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
@@ -95,35 +95,25 @@ def mutants_totals(rows: Sequence[MutantRow]) -> Iterator[str]:
         yield f"{named} of {len(explained)} killed mutants that change the state are explained in full"
 
 
-CLEAN_HEADING: Final = "## The swarm without a mutant"
-"""Begins the section of the page that is written by hand: the record of campaigns that must stay silent."""
-
-
-def mutants_page(rows: Sequence[MutantRow], seeds: int, before: str = "") -> str:
-    """Return docs/mutants.md: the campaign, its totals, the matrix, and the description of each mutant.
-
-    `before` is the page that stood there; its section from CLEAN_HEADING on is kept.
-    """
+def mutants_page(rows: Sequence[MutantRow], seeds: int) -> str:
+    """Return the page of a campaign: its totals, the matrix, and the description of each mutant."""
     totals = "\n".join(f"- {line}" for line in mutants_totals(rows))
     head = f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}\n"
     matrix = "".join(f"| {' | '.join((f'`{row.name}`', *row.cells()[1:]))} |\n" for row in rows)
     catalogue = "".join(f"| `{row.name}` | {row.description} |\n" for row in rows)
-    _, heading, record = before.partition(f"\n{CLEAN_HEADING}\n")
-    page = _PAGE.format(seeds=seeds, totals=totals, matrix=head + matrix, catalogue=catalogue)
-    return page + heading + record
+    return _PAGE.format(seeds=seeds, totals=totals, matrix=head + matrix, catalogue=catalogue)
 
 
 _PAGE = """# Mutation testing
 
 Known bugs that the checks have to find: which check kills each, and after how many seeds.
-This page is written by `python -m tools.mutation mutants --shrink --explain --out docs/mutants.md`; a change by hand
-is lost, but for the last section.
+This page is written by `python -m tools.mutation mutants --out`; a change by hand is lost.
 
 The checks are worth as much as the mistakes that they find. `tools/mutation/plugin` keeps a catalogue of mutants:
 known-bad versions of a validator's code. The campaign runs each of them alone in swarm seeds 0, 1, 2 ...
 (`run_cluster.py sweep --swarm`), at most {seeds}, until a check finds it. A mutant is killed only if a check failed
 that the mutant itself names: one whose failure says what is wrong. A mutant that no such check finds survives.
-[extend/mutant.md](extend/mutant.md) says how to write one.
+docs/extend/mutant.md says how to write one.
 
 {totals}
 

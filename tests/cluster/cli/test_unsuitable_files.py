@@ -16,7 +16,6 @@ from cluster.cli.options import read_shrunk_plan
 from cluster.page.serving import page_at
 from tests.support.mutation import tool_main
 from tests.support.records import finished
-from tools.mutation.commands.mutants import _read_matrix
 from tools.mutation.scan.campaign import MutationScan
 from tools.mutation.scan.triage import read_triage
 
@@ -119,15 +118,6 @@ def test_a_pipe_in_the_place_of_a_lock_is_named(tmp_path):
 
     with pytest.raises(ReportedError, match="lock: is a pipe"), held(tmp_path / "lock", tmp_path, waits=True):
         pass
-
-
-def test_a_matrix_too_long_to_be_taken_over_is_refused_before_any_run(tmp_path):
-    path = tmp_path / "mutants.md"
-    path.write_bytes(b"# Mutation testing\n\nThis page is written by `")
-    os.truncate(path, TERABYTE)
-
-    with pytest.raises(ReportedError, match="longer than"):
-        _read_matrix(path)
 
 
 @pytest.mark.parametrize("make", KINDS.values())

@@ -13,7 +13,7 @@ from cluster.scenario.load import decode_scenario, encode_scenario
 from cluster.swarm.generator import draw_scenario
 from tools.mutation.campaign import MutantSearch, MutationCampaign, Size, campaign_task, killed_percent, varied_task
 from tools.mutation.catalogue import CATALOGUE
-from tools.mutation.report import CLEAN_HEADING, MutantRow, mutants_page, mutants_totals
+from tools.mutation.report import MutantRow, mutants_page, mutants_totals
 
 NAMES = ("tip-burned", "created-keys-as-written", "waits-for-ever")
 
@@ -127,17 +127,6 @@ def test_a_survivor_is_not_rounded_away():
     rows = [*[row("a-bug", is_killed=True)] * 224, row("another", is_killed=False)]
 
     assert next(iter(mutants_totals(rows))).startswith("224 of 225 mutants killed (99 %)")
-
-
-def test_a_new_page_keeps_the_record_of_clean_campaigns():
-    rows = [row("a-bug", is_killed=True)]
-    before = f"{mutants_page(rows, 9)}\n{CLEAN_HEADING}\n\n2,000 seeds passed.\n"
-
-    page = mutants_page([*rows, row("another", is_killed=True)], 50, before)
-
-    assert (
-        page == f"{mutants_page([*rows, row('another', is_killed=True)], 50)}\n{CLEAN_HEADING}\n\n2,000 seeds passed.\n"
-    )
 
 
 def mutants(tmp_path, *arguments):

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Final
 
 from checker.record.places import OwnFile, refuse_other_file, write_own
-from checker.record.plain_files import read_plain
 from checker.record.plugins import code_with
 from cluster.campaign.results_db import SeedResult
 from cluster.campaign.tasks import Task
@@ -47,9 +46,6 @@ DEFAULT_SEEDS: Final = range(50)
 
 MATRIX: Final = OwnFile(b"# Mutation testing\n\n", "page of mutants")
 
-MATRIX_BYTES_MAX: Final = 16 * 1024 * 1024
-"""No page of mutants is longer."""
-
 
 def fill_parser(parser: Parser) -> None:
     """Say what the command takes."""
@@ -82,7 +78,7 @@ def _mutant(name: str) -> str:
 def run_mutants(options: argparse.Namespace) -> int:
     """Search, print the matrix, and return 0 if enough of the catalogue was killed, else 1."""
     if options.out:
-        _read_matrix(options.out)
+        refuse_other_file(options.out, MATRIX)
     fingerprint = code_with([PLUGIN]).fingerprint
     directory = options.runs / f"mutants-{fingerprint[:6]}"
     mutants = [CATALOGUE[name] for name in dict.fromkeys(options.only)]
@@ -106,19 +102,8 @@ def run_mutants(options: argparse.Namespace) -> int:
     page = write_campaign(options.runs, directory.name, lambda: _page_rows(rows, directory))
     print_lines([] if options.json else page)
     if options.out:
-        _write_matrix(options.out, rows, len(options.seeds))
+        write_own(options.out, mutants_page(rows, len(options.seeds)).encode(), MATRIX)
     return int(killed_percent(campaign.searches) < KILLED_PERCENT_MIN)
-
-
-def _write_matrix(path: Path, rows: Sequence[MutantRow], seeds: int) -> None:
-    """Write the page of the matrix, with the section that it had at its end before."""
-    write_own(path, mutants_page(rows, seeds, _read_matrix(path)).encode(), MATRIX)
-
-
-def _read_matrix(path: Path) -> str:
-    """Return the page that a new one replaces; raises ForeignFileError or UnsuitableFileError where it is none."""
-    refuse_other_file(path, MATRIX)
-    return read_plain(path, MATRIX_BYTES_MAX).decode(errors="replace") if path.exists() else ""
 
 
 def _search(campaign: MutationCampaign, workers: Workers, seeds: int, progress: MutantsProgress) -> None:

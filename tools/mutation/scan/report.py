@@ -220,7 +220,7 @@ _PAGE: Final = """# Mutation scan
 Changes of the code that nobody chose, and those that no check notices.
 This page is written by `{command}`; a change by hand is lost.
 
-The mutants of [mutants.md](mutants.md) were written by hand, and the checks have learnt them by heart. Those of a scan
+The mutants of the catalogue were written by hand, and the checks have learnt them by heart. Those of a scan
 were not: the operators of a mutation library change one place of one source each (a comparison, a number, a condition,
 a loop, an exception), and a keyed sample of all such places is tried. Each mutant stands in every validator at once, in
 the replay and in the test bed alike, as a mistake of the code would. It is run in {runs}, and in
