@@ -5,11 +5,11 @@ import pytest
 
 from checker.record.root import PROJECT_ROOT
 from cluster.cli.main import main
-from cluster.swarm.generator import draw_scenario
 from faults import kind_of
 from faults.catalogue import SHARED, catalogue, page
 from faults.kinds.registry import FAULTS, decode_fault
 from faults.parameters import lines_of
+from tests.support.drawn import Drawn
 
 KINDS = [kind_of(kind) for kind in FAULTS.built_in]
 
@@ -61,7 +61,7 @@ def test_units_and_ranges_are_told():
 
 def test_the_swarm_draws_every_kind():
     """In some of a few hundred seeds; one that it drew in none would be named here, with the reason."""
-    drawn = {kind_of(fault) for seed in range(250) for fault in draw_scenario(seed).faults.values()}
+    drawn = {kind_of(fault) for scenario in Drawn(range(250)) for fault in scenario.faults.values()}
 
     assert sorted(drawn) == sorted(KINDS)
 

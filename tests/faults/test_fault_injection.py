@@ -16,6 +16,7 @@ from network.events import Dropped, Event, EventRouter, events_of_type, read_eve
 from network.types import SUPERVISOR, EventKind
 from tests.support.cluster_runs import check_named, result_of
 from tests.support.fault_runs import count_of, run_with
+from tests.support.keystones import rest_in_soak
 from tests.support.network_harness import build_rig, record_inbound
 from validators.events import BlockFinalized, Entered
 
@@ -182,7 +183,9 @@ def test_a_blackout_in_waves_counts_everybody_who_came_back():
     assert count_of(run) == 2
 
 
-@pytest.mark.parametrize("name", ["mixed-trouble", "flapping-leader", "certified-split"])
+@pytest.mark.parametrize(
+    "name", rest_in_soak(["mixed-trouble", "flapping-leader", "certified-split"], ["certified-split"])
+)
 def test_runs_with_every_kind_of_fault_are_deterministic(name):
     """The same events in another process, under another hash seed and another order of trio's tasks."""
     scenario = load_scenario(name)

@@ -21,3 +21,9 @@ def rest_in_soak(cases: Iterable[object], kept: Collection[object] = KEYSTONES) 
     """Return the cases of a test, each a value or a tuple of values; all but the kept ones are marked for the soak."""
     marks = {True: (), False: (pytest.mark.soak,)}
     return [pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=marks[case in kept]) for case in cases]
+
+
+def third_of(cases: Iterable[object]) -> list[object]:
+    """Return the cases of a test; two of three in turn are marked for the soak."""
+    listed = list(cases)
+    return rest_in_soak(listed, listed[::3])

@@ -7,6 +7,7 @@ from faults.byzantine.longest_chain_heads import ForgeHead
 from faults.events import Tampered
 from network.events import Sent, events_of_type
 from tests.support.cluster_runs import result_of
+from tests.support.keystones import third_of
 from validators.events import MessageRefused
 
 ATTACKER = 1
@@ -35,7 +36,7 @@ REASONS = {
 }
 
 
-@pytest.mark.parametrize("what", [each for each in ForgeHead.FORMS if each in REASONS])
+@pytest.mark.parametrize("what", third_of(each for each in ForgeHead.FORMS if each in REASONS))
 def test_a_forged_header_is_refused_for_its_fault(what):
     result = attacked(what)
 
@@ -44,7 +45,7 @@ def test_a_forged_header_is_refused_for_its_fault(what):
     assert {each.reason for event, each in refused if event.node != ATTACKER} == {REASONS[what]}
 
 
-@pytest.mark.parametrize("what", [each for each in ForgeHead.FORMS if each not in REASONS])
+@pytest.mark.parametrize("what", third_of(each for each in ForgeHead.FORMS if each not in REASONS))
 def test_a_block_that_does_not_follow_its_parent_is_not_asked_for(what):
     """Its header is kept and known for bad, but where it is here before its parent's."""
     result = attacked(what)

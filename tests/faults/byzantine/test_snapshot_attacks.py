@@ -7,6 +7,7 @@ from faults.byzantine.catalogue import forms_of
 from faults.byzantine.snapshots import ProbeSnapshots
 from network.events import Sent, events_of_type
 from tests.support.cluster_runs import result_of
+from tests.support.keystones import third_of
 from validators.events import MessageRefused
 
 
@@ -78,7 +79,7 @@ OFFERS = {
 }
 
 
-@pytest.mark.parametrize("what", [each for each in forms_of("simplex", "forge-snapshot") if each in OFFERS])
+@pytest.mark.parametrize("what", third_of(each for each in forms_of("simplex", "forge-snapshot") if each in OFFERS))
 def test_a_forged_snapshot_is_refused_for_its_fault(what):
     result = attacked_joiner("simplex", what)
 
@@ -98,7 +99,7 @@ def finalities(engine):
     return [(engine, each) for each in forms_of(engine, "forge-snapshot") if each.startswith("finality-")]
 
 
-@pytest.mark.parametrize(("engine", "what"), [*finalities("hotstuff"), *finalities("longest-chain")])
+@pytest.mark.parametrize(("engine", "what"), third_of([*finalities("hotstuff"), *finalities("longest-chain")]))
 def test_a_finality_that_breaks_a_rule_is_no_finality(engine, what):
     result = attacked_joiner(engine, what)
 
