@@ -25,6 +25,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from checker.record.root import PROJECT_ROOT
+from cluster.differential.case_files import FORMAT, CaseFile, write_case
+from cluster.differential.chain_draws import DrawnChain
 from tests.hardening.command_lines import LINES, READ_ONLY, SHORT, FileArgument, file_arguments, typed, written_by
 from tests.hardening.fields import tamperings
 from tests.hardening.places import INSIDE, PLACES, link_to_a_folder
@@ -95,6 +97,8 @@ def make_template(place: Path, *, is_whole: bool = True) -> Path:
         (place / "made" / f"broken-refund-{seed}").rename(place / name)
     shutil.rmtree(place / "made")
     _run(["prove", "record", "2", "burned", "--out", "proof.json"], place)
+    case, _ = next(DrawnChain(0, "fifo").blocks())
+    write_case(place / "case.json", CaseFile(format=FORMAT, shows="no difference", case=case))
     if is_whole:
         _run(typed("run", {"--runs": "made"}), place)
         _run(typed("sweep", {"--runs": "made", "--junit": "made/x.xml", "--failing": "runs"}), place)

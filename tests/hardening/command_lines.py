@@ -22,7 +22,7 @@ OTHER_TEXTS = {
 }
 """Texts that name no file."""
 
-READ_ONLY = {"scenario", "name", "directory", "first", "second", "file", "--failing", "--run"}
+READ_ONLY = {"scenario", "name", "directory", "first", "second", "file", "--failing", "--run", "--case"}
 """Arguments at which a command reads; only the page of a run is written there."""
 
 SHORT = "run.until_height=2"
@@ -47,6 +47,8 @@ LINES: Mapping[str, Mapping[str, str | None]] = {
         "--runs": "runs",
         "--corpus": "corpus",
     },
+    "differential": {"--seeds": "0", "--jobs": "1", "--runs": "runs", "--results": "results.sqlite"},
+    "differential of a case": {"--case": "case.json"},
     "shrink": {"directory": "record", "--out": "small.toml", "--jobs": "1", "--limit": "1", "--runs": "runs"},
     "explain": {"directory": "record"},
     "show": {"directory": "record", "height": "2"},

@@ -92,5 +92,6 @@ def test_every_command_that_starts_an_interpreter_has_the_flags():
         "'-P'",
         "*CHILD_FLAGS",
         "*CHILD_FLAGS",
+        "*MUTATION_TOOL.split()[1:]",
         "str(script if script.exists() else SCRIPT)",
     ]

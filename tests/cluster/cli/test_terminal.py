@@ -108,7 +108,6 @@ def test_json_has_codes_of_its_own():
 WAYS = {
     "checker/record/cold_replay.py": ["sys.stdout.buffer", "sys.stdout.buffer"],
     "cluster/campaign/dask_workers.py": ["import logging"],
-    "tools/mutation/scan/child.py": ["_outcomes.buffer"],
     "cluster/cli/standard_streams.py": ["io.FileIO"],
     "cluster/verdict/determinism.py": ["sys.stdout.buffer"],
     "report/layout.py": ["Console"],

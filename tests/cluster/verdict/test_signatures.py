@@ -9,6 +9,7 @@ from checker.oracle.describe import narrow_down, show_receipt
 from checker.results import CheckResult
 from cluster.campaign.tasks import signature_of
 from tests.support.cluster_runs import result_of
+from tests.support.mutation import WITH_CATALOGUE
 from validators.execution.receipts import ChainEvent, TransactionReceipt
 from validators.execution.schema import all_tables
 
@@ -76,7 +77,8 @@ def test_unrelated_bugs_share_no_signature():
     """Three of them, told by the oracle alone."""
     found = {}
     for name in ("tip-burned", "refund-rounded-down", "burn-forgotten"):
-        checks = result_of("broken-refund", f"mutants={{{name}=[0,1,2,3]}}", "expect.fails=[]").checks
+        settings = WITH_CATALOGUE, f"mutants={{{name}=[0,1,2,3]}}", "expect.fails=[]"
+        checks = result_of("broken-refund", *settings).checks
         found[name] = signature_of([check for check in checks if check.name == "oracle"])
 
     assert len(set(found.values())) == len(found), found

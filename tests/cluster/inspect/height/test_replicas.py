@@ -160,7 +160,7 @@ class TestMemory:
         ]
 
     def test_an_interrupted_run_is_repeated_up_to_its_last_event(self, runs):
-        interrupted = FORK[1], "run.until_height=200", 'expect.fails=["agreement"]'
+        interrupted = *FORK[1:], "run.until_height=200", 'expect.fails=["agreement"]'
         with LiveProgress(title="", is_quiet=True) as progress, suppress(KeyboardInterrupt):
             run_pipeline(
                 load_scenario(FORK[0], interrupted), 0, runs=runs, progress=progress, witnesses=[InterruptsAt(13)]
