@@ -312,7 +312,7 @@ def _is_there(path: Path) -> bool:
 
     SQLite itself would begin anew over a short file of anybody's, and wait for ever at a pipe.
     """
-    if "\0" in str(path) or (os.path.lexists(path) and not path.exists()):
+    if not path.name or "\0" in str(path) or (os.path.lexists(path) and not path.exists()):
         raise DamagedResultsError(path, "is no file")
     for beside in (path.with_name(f"{path.name}{ending}") for ending in _BESIDE):
         if os.path.lexists(beside):

@@ -102,6 +102,7 @@ def make_template(place: Path, *, is_whole: bool = True) -> Path:
     if is_whole:
         _run(typed("run", {"--runs": "made"}), place)
         _run(typed("sweep", {"--runs": "made", "--junit": "made/x.xml", "--failing": "runs"}), place)
+        _run(typed("differential", {"--runs": "made"}), place)
         shutil.rmtree(place / "made")
     return place
 

@@ -47,7 +47,7 @@ LINES: Mapping[str, Mapping[str, str | None]] = {
         "--runs": "runs",
         "--corpus": "corpus",
     },
-    "differential": {"--seeds": "0", "--jobs": "1", "--runs": "runs", "--results": "results.sqlite"},
+    "differential": {"--seeds": "0", "--jobs": "1", "--runs": "runs", "--results": "chains.sqlite"},
     "differential of a case": {"--case": "case.json"},
     "shrink": {"directory": "record", "--out": "small.toml", "--jobs": "1", "--limit": "1", "--runs": "runs"},
     "explain": {"directory": "record"},

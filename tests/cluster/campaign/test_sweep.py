@@ -396,6 +396,14 @@ def test_seeds_are_a_range_with_both_ends(text, seeds):
     assert parse_seeds(text) == seeds
 
 
+@pytest.mark.parametrize("command", [("sweep", "calm", "--set", "run.until_height=2"), ("differential",)])
+def test_an_empty_name_of_a_results_file_is_refused(tmp_path, command):
+    done = run_command(*command, "--seeds", "0", "--jobs", "1", "--runs", tmp_path, "--results", "")
+
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert done.stderr.endswith(": .: is no file\n")
+
+
 @pytest.mark.parametrize("text", ["3..1", "-1..2", "a", "0..", "0..99999999", f"{1 << 63}"])
 def test_seeds_that_cannot_be_meant_are_refused(tmp_path, text):
     done = run_command(*sweep_arguments(tmp_path, f"--seeds={text}"))
