@@ -16,7 +16,7 @@ from network.events import Dropped, Event, EventRouter, events_of_type, read_eve
 from network.types import SUPERVISOR, EventKind
 from tests.support.cluster_runs import check_named, result_of
 from tests.support.fault_runs import count_of, run_with
-from tests.support.keystones import rest_in_soak
+from tests.support.keystones import rest_in_soak, third_of
 from tests.support.network_harness import build_rig, record_inbound
 from validators.events import BlockFinalized, Entered
 
@@ -147,12 +147,14 @@ def test_copies_of_all_messages_change_nothing_that_is_final():
 
 @pytest.mark.parametrize(
     ("matching", "count"),
-    [
-        ('kinds=["BlockRelay"], heights=[[5, 5]]', 3),
-        ('kinds=["BlockRelay"], views=[[5, 6]], from=[1]', 3),
-        ('kinds=["Notarize"], heights=[[7, 7]], from=[3], to=[0, 1]', 2),
-        ('kinds=["Finalize", "Finalization"], views=[[4, 4]], from=[2], to=[0]', 2),
-    ],
+    third_of(
+        [
+            ('kinds=["BlockRelay"], heights=[[5, 5]]', 3),
+            ('kinds=["BlockRelay"], views=[[5, 6]], from=[1]', 3),
+            ('kinds=["Notarize"], heights=[[7, 7]], from=[3], to=[0, 1]', 2),
+            ('kinds=["Finalize", "Finalization"], views=[[4, 4]], from=[2], to=[0]', 2),
+        ]
+    ),
 )
 def test_a_rule_finds_messages_by_kind_view_height_and_link(matching, count):
     """Validators say what their messages are about; the bus opens none."""

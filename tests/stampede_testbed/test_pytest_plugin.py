@@ -9,6 +9,7 @@ from importlib import import_module
 import pytest
 
 from checker.record.root import PROJECT_ROOT
+from tests.support.keystones import third_of
 
 TESTS = """
 import pytest
@@ -55,14 +56,16 @@ def marked(mark):
 
 @pytest.mark.parametrize(
     ("mark", "said"),
-    [
-        ('"calm", seeds="7"', "seeds='7' is no number above 0, no range of seeds and not 'A..B'"),
-        ('"calm", seeds=0', "seeds=0 is no number above 0"),
-        ('"calm", seeds=[-1]', "seeds=[-1] is no number above 0"),
-        ('"calm", seed=1', "write seeds=[7] for one seed, seeds=20 for 0 to 19"),
-        ('"calmm"', "calmm: no such scenario (did you mean calm?)"),
-        ('"calm", run={"until_hight": 2}', "unknown field `until_hight` (did you mean until_height?)"),
-    ],
+    third_of(
+        [
+            ('"calm", seeds="7"', "seeds='7' is no number above 0, no range of seeds and not 'A..B'"),
+            ('"calm", seeds=0', "seeds=0 is no number above 0"),
+            ('"calm", seeds=[-1]', "seeds=[-1] is no number above 0"),
+            ('"calm", seed=1', "write seeds=[7] for one seed, seeds=20 for 0 to 19"),
+            ('"calmm"', "calmm: no such scenario (did you mean calm?)"),
+            ('"calm", run={"until_hight": 2}', "unknown field `until_hight` (did you mean until_height?)"),
+        ]
+    ),
 )
 def test_a_mark_that_means_nothing_is_refused_in_a_line(mark, said, tmp_path):
     done = run_pytest(tmp_path, marked(mark))

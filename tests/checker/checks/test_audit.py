@@ -20,6 +20,7 @@ from network.lanes import Lanes
 from network.types import SUPERVISOR
 from tests.support.audited import audited, follow
 from tests.support.checks import finish, make_run, show
+from tests.support.keystones import third_of
 from tests.support.mutation import WITH_CATALOGUE
 from tools.mutation.catalogue import MUTANTS
 from validators.events import Entered
@@ -86,7 +87,7 @@ OF_TEST_BED = [mutant.name for mutant in MUTANTS if mutant.area == "test-bed"]
 class TestMutants:
     """A test bed that does not do as planned, and one that does, in the same run."""
 
-    @pytest.mark.parametrize("name", OF_TEST_BED)
+    @pytest.mark.parametrize("name", third_of(OF_TEST_BED))
     def test_a_mutant_of_the_test_bed_is_named(self, name):
         settings, pattern = SHOWN[name]
 
@@ -95,7 +96,7 @@ class TestMutants:
         assert result.status == "failed"
         assert re.search(pattern, result.summary), result.summary
 
-    @pytest.mark.parametrize("settings", dict.fromkeys(settings for settings, _ in SHOWN.values()))
+    @pytest.mark.parametrize("settings", third_of(dict.fromkeys((settings,) for settings, _ in SHOWN.values())))
     def test_the_same_run_without_it_passes(self, settings):
         result = audited("calm", *(settings or SHORT))
 
@@ -148,7 +149,7 @@ def test_an_instant_out_of_its_order_is_named(monkeypatch):
     assert "behind a message of that instant" in summary or "behind one of a later place" in summary, summary
 
 
-@pytest.mark.parametrize("name", LOGS)
+@pytest.mark.parametrize("name", third_of(LOGS))
 def test_a_log_that_does_not_follow_from_the_plan_fails(name):
     change, pattern = LOGS[name]
     settings = with_fault(f'kind="links", loss_ppm=200_000, {WINDOW}')

@@ -5,11 +5,12 @@ import pytest
 from cluster.live.progress import LiveProgress
 from cluster.scenario.load import load_scenario
 from cluster.verdict.pipeline import run_pipeline
+from tests.support.keystones import third_of
 from tests.support.oracle_breaks import BREAKS, RULE_TESTS
 from tests.support.oracle_runs import write_crowded
 
 
-@pytest.mark.parametrize("broken", RULE_TESTS)
+@pytest.mark.parametrize("broken", third_of(RULE_TESTS))
 def test_a_broken_rule_fails_a_whole_run(broken, monkeypatch, tmp_path):
     """All validators break it alike and agree; the verdict is safety all the same."""
     scenario = load_scenario(str(write_crowded(tmp_path)))

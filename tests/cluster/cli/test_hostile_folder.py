@@ -9,7 +9,7 @@ import pytest
 
 from cluster.cli.main import main
 from cluster.page.index import index_of
-from tests.support.keystones import rest_in_soak
+from tests.support.keystones import rest_in_soak, third_of
 
 FAILING = ("broken-refund", "--set", "expect.fails=[]")
 SAFETY = 1
@@ -50,7 +50,7 @@ def unpaged(said):
     return [line for line in said.splitlines() if line.startswith("no page: ")]
 
 
-@pytest.mark.parametrize("what", ENTRIES)
+@pytest.mark.parametrize("what", third_of(ENTRIES))
 def test_a_run_says_its_verdict_whatever_the_folder_holds(what, runs, capsys):
     """With the commands that repeat and explain it, and one line about a list that could not be written."""
     ENTRIES[what](runs)

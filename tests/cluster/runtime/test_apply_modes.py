@@ -8,6 +8,7 @@ from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.scenario.load import load_scenario
 from network.events import events_of_type, read_event
 from tests.support.cluster_runs import check_named, result_of
+from tests.support.keystones import third_of
 from validators.events import BlockFinalized, BlockUndone, Booted, CertificateHeld
 
 MIXED = (
@@ -29,7 +30,7 @@ def events_of(name, *settings):
 
 
 @pytest.mark.parametrize(
-    ("name", "modes"), [("calm", MIXED), ("certified-split", MIXED), ("rolling-restart", ALL_EARLY)]
+    ("name", "modes"), third_of([("calm", MIXED), ("certified-split", MIXED), ("rolling-restart", ALL_EARLY)])
 )
 def test_no_apply_mode_shows_from_outside(name, modes):
     """Every message, vote, execution and root at its time is that of the same run without modes."""

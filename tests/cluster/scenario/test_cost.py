@@ -11,6 +11,7 @@ from cluster.scenario.load import load_scenario, scenario_paths
 from cluster.scenario.messages import ScenarioError
 from cluster.swarm.generator import draw_scenario
 from cluster.workloads.planned import transactions_of
+from tests.support.keystones import third_of
 
 
 def cost_of(*settings, name="outage-storm"):
@@ -112,7 +113,7 @@ def test_a_storm_of_restarts_beyond_a_day_is_refused():
         refuse_impossible(scenario, cost)
 
 
-@pytest.mark.parametrize("name", ["flapping-leader", "restart-storm", "wrong-clocks"])
+@pytest.mark.parametrize("name", third_of(["flapping-leader", "restart-storm", "wrong-clocks"]))
 def test_the_edges_that_are_counted_are_about_those_there_are(name):
     """Within a factor of two."""
     scenario = load_scenario(name)

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from checker.record.root import PROJECT_ROOT
+from tests.support.keystones import third_of
 from tests.support.plugins import TOY, toy_path, write_distribution
 
 TOYS = """
@@ -218,19 +219,24 @@ def test_a_toy_check_can_fail_and_be_expected_to(installed, tmp_path):
 
 @pytest.mark.parametrize(
     ("plugins", "reported"),
-    [
-        ('["nowhere"]', "no plug-in named nowhere is installed; those that are: half-actors, half-checks,"),
-        ('["stampede_toy", "Stampede.Toy"]', "stampede-toy is named twice"),
-        (
-            '["stampede-toy", "stampede-copy"]',
-            "actor 'heartbeat' of stampede-copy is a program of the test bed already",
-        ),
-        ('["stampede-alias"]', "the entry point 'other' of stampede-alias names 'countdowns': both must be the same"),
-        ('["stampede-number"]', "is no check: it must be a subclass of Check with a name"),
-        ('["stampede-toy", "stampede-twin"]', "two checks are named paired-fires"),
-        *((f'["half-{group}"]', reported) for group, (_, reported) in HALF.items()),
-        ("[]", "Invalid enum value 'prompt'"),
-    ],
+    third_of(
+        [
+            ('["nowhere"]', "no plug-in named nowhere is installed; those that are: half-actors, half-checks,"),
+            ('["stampede_toy", "Stampede.Toy"]', "stampede-toy is named twice"),
+            (
+                '["stampede-toy", "stampede-copy"]',
+                "actor 'heartbeat' of stampede-copy is a program of the test bed already",
+            ),
+            (
+                '["stampede-alias"]',
+                "the entry point 'other' of stampede-alias names 'countdowns': both must be the same",
+            ),
+            ('["stampede-number"]', "is no check: it must be a subclass of Check with a name"),
+            ('["stampede-toy", "stampede-twin"]', "two checks are named paired-fires"),
+            *((f'["half-{group}"]', reported) for group, (_, reported) in HALF.items()),
+            ("[]", "Invalid enum value 'prompt'"),
+        ]
+    ),
 )
 def test_a_plugin_that_cannot_be_used_is_bad_input(plugins, reported, installed, tmp_path):
     done = stampede(tmp_path, installed, "check", "toys.toml", "--set", f"plugins={plugins}")

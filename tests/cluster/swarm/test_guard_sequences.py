@@ -15,7 +15,7 @@ from faults.kinds.registry import decode_fault
 from network.draw import Draw
 from tests.support.cluster_runs import judge_in_process
 from tests.support.drawn import draw_once
-from tests.support.keystones import rest_in_soak
+from tests.support.keystones import rest_in_soak, third_of
 
 SEEDS = range(600)
 VALIDATORS = 4
@@ -75,14 +75,14 @@ def test_a_joiner_may_be_offered_a_snapshot_by_the_one_before_alone():
             assert sorted({before, node, *faults[f"lost-offers-{node}"]["from"]}) == list(range(VALIDATORS))
 
 
-@pytest.mark.parametrize("form", ["height", "slot", "view"])
+@pytest.mark.parametrize("form", third_of(["height", "slot", "view"]))
 def test_a_forged_header_meets_the_guard_of_its_field(form):
     cell = {"view": "block-of-other-view"}.get(form, f"block-{form}")
 
     assert cell in reached_by(forging("forge-header", form), "run.until_height=10")
 
 
-@pytest.mark.parametrize("form", ["nonce", "own-cost", "fees", "tip"])
+@pytest.mark.parametrize("form", third_of(["nonce", "own-cost", "fees", "tip"]))
 def test_a_forged_body_meets_the_guard_of_its_transaction(form):
     assert f"block-{form}" in reached_by(forging("forge-body", form), PAYMENTS, "run.until_height=8")
 

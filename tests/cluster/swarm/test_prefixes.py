@@ -19,6 +19,7 @@ from faults.kinds.registry import decode_fault
 from network.draw import Draw
 from network.events import EventRouter
 from tests.support.drawn import draw_once
+from tests.support.keystones import third_of
 
 SEEDS = range(120)
 
@@ -111,7 +112,7 @@ def test_some_crashes_partitions_and_pauses_of_other_seeds_are_anchored():
     assert sorted(dict.fromkeys(found)) == sorted((*KINDS, "blackout", "crash-at-boundary", "rule"))
 
 
-@pytest.mark.parametrize("prefix", PREFIXES)
+@pytest.mark.parametrize("prefix", third_of(PREFIXES))
 def test_a_script_gets_to_its_state(prefix):
     scenario = draw_once(seed := first_seed_of(prefix))
     came = []

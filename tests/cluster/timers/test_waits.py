@@ -10,6 +10,7 @@ from cluster.timers.lives import NOT_YET, TimerLives
 from cluster.timers.waits import BIDS, LEFT_OPEN, NO_TIP, TIPS, OldestWaits, class_of, name_of_class
 from scheduler.types import Quote, Timer
 from tests.support.cluster_runs import applied_blocks
+from tests.support.keystones import third_of
 
 TIMER = Timer(bytes(32), bytes(20), 5, 0, b"", "handle_timer", bytes(20), 700, False, 9)
 
@@ -47,13 +48,15 @@ def timers_of(chain):
 
 @pytest.mark.parametrize(
     ("name", "settings"),
-    [
-        ("congestion", ("run.until_height=16",)),
-        ("cancel-flood", ()),
-        ("lane-triggers", ()),
-        ("insolvency-storm", ()),
-        ("storm-under-auction", ()),
-    ],
+    third_of(
+        [
+            ("congestion", ("run.until_height=16",)),
+            ("cancel-flood", ()),
+            ("lane-triggers", ()),
+            ("insolvency-storm", ()),
+            ("storm-under-auction", ()),
+        ]
+    ),
 )
 def test_a_scan_of_all_timers_finds_the_same(name, settings):
     chain, waits = chain_of(name, *settings), OldestWaits({})
@@ -65,11 +68,13 @@ def test_a_scan_of_all_timers_finds_the_same(name, settings):
 
 @pytest.mark.parametrize(
     ("name", "settings"),
-    [
-        ("insolvency-storm", ()),
-        ("storm-under-auction", ()),
-        ("insolvency-storm", ("chain.policy=bias-auction", "chain.timers.gc_cycles_per_block=50_000")),
-    ],
+    third_of(
+        [
+            ("insolvency-storm", ()),
+            ("storm-under-auction", ()),
+            ("insolvency-storm", ("chain.policy=bias-auction", "chain.timers.gc_cycles_per_block=50_000")),
+        ]
+    ),
 )
 def test_live_timers_are_those_that_the_block_counts_as_live(name, settings):
     """A payer that cannot pay leaves its timers dead, however long they have waited."""
