@@ -29,6 +29,7 @@ def nodes_of(path):
     return tuple(ast.walk(ast.parse(path.read_text())))
 
 
+@cache
 def imports_of(path):
     """Return the names of all modules that a file imports."""
     found = []
@@ -186,7 +187,7 @@ def test_only_its_own_modules_name_messages_of_an_engine(engine, known):
     wrong = [
         (place, node.value)
         for place in beside
-        for node in ast.walk(ast.parse((PROJECT_ROOT / place).read_text()))
+        for node in nodes_of(PROJECT_ROOT / place)
         if isinstance(node, ast.Constant) and node.value in names
     ]
 
@@ -303,8 +304,7 @@ def import_graph():
     known = {module_name(path): path for path in all_modules()}
     graph = {}
     for name, path in known.items():
-        tree = ast.parse(path.read_text())
-        sources = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
+        sources = [node for node in nodes_of(path) if isinstance(node, ast.ImportFrom) and node.module]
         named = [(node.module, f"{node.module}.{alias.name}") for node in sources for alias in node.names]
         found = {inner if inner in known else outer for outer, inner in named}
         graph[name] = {other for other in found if other in known}
@@ -376,7 +376,7 @@ def test_a_public_class_name_is_unique_outside_the_oracle():
     places = {}
     for path in all_modules():
         if not relative(path).startswith("checker/oracle/"):
-            for node in ast.parse(path.read_text()).body:
+            for node in nodes_of(path)[0].body:
                 if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                     places.setdefault(node.name, []).append(relative(path))
 
@@ -531,8 +531,8 @@ def opens_for_reading(call):
     return name in OPENING_FUNCTIONS or (isinstance(function, ast.Attribute) and function.attr in READING_METHODS)
 
 
-def opening_calls(source):
-    return [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call) and opens_for_reading(node)]
+def opening_calls(nodes):
+    return [node for node in nodes if isinstance(node, ast.Call) and opens_for_reading(node)]
 
 
 def test_files_are_opened_by_the_reader_that_asks_their_kind_and_size():
@@ -541,7 +541,7 @@ def test_files_are_opened_by_the_reader_that_asks_their_kind_and_size():
         path.relative_to(PROJECT_ROOT).as_posix()
         for package in (*LAYERS, "stampede_testbed")
         for path in modules_of(package)
-        if opening_calls(path.read_text())
+        if opening_calls(nodes_of(path))
     }
 
     assert sorted(found) == sorted(OPENS_ITSELF)
@@ -561,4 +561,4 @@ def test_files_are_opened_by_the_reader_that_asks_their_kind_and_size():
     ],
 )
 def test_every_way_to_open_a_file_is_seen(call):
-    assert opening_calls(call)
+    assert opening_calls(ast.walk(ast.parse(call)))

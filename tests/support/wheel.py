@@ -1,8 +1,12 @@
 """The wheel, built from the sources as they are, and installed beside packages that bear the names of ours."""
 
+import atexit
 import os
+import shutil
 import subprocess
 import sys
+from functools import cache
+from tempfile import mkdtemp
 
 from checker.record.root import PROJECT_ROOT
 
@@ -23,9 +27,18 @@ def build_wheel(folder):
 
 def install_wheel(wheel, target):
     """Install a wheel in a folder, beside foreign packages called `network` and `checker`."""
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--no-compile"]
-    subprocess.run([*command, "--target", str(target), str(wheel)], check=True, capture_output=True)
+    shutil.copytree(installed_once(wheel), target, dirs_exist_ok=True)
     add_strangers(target)
+
+
+@cache
+def installed_once(wheel):
+    """Return a folder with a wheel installed and compiled, once in a process: all others are copies of it."""
+    folder = mkdtemp()
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--compile"]
+    subprocess.run([*command, "--target", folder, str(wheel)], check=True, capture_output=True)
+    return folder
 
 
 def add_strangers(folder):

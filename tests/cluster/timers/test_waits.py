@@ -1,5 +1,7 @@
 """The oldest waits of timers by class of tip, against a scan of every life of a chain."""
 
+from functools import cache
+
 import msgspec
 import pytest
 
@@ -15,6 +17,7 @@ from tests.support.keystones import third_of
 TIMER = Timer(bytes(32), bytes(20), 5, 0, b"", "handle_timer", bytes(20), 700, False, 9)
 
 
+@cache
 def chain_of(name, *settings):
     _, applied = applied_blocks(name, *settings)
     return [executed for node, executed in applied if node == 0]

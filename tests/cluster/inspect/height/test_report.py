@@ -14,6 +14,7 @@ from report.block import COLUMNS, height_lines
 from scheduler import POLICIES
 from scheduler.events import DeferralReason
 from tests.support.cluster_runs import result_of
+from tests.support.keystones import rest_in_soak
 from validators.actors.calls import Status
 from validators.execution import Transfer
 from validators.execution.blocks import decode_block, decode_transaction
@@ -34,6 +35,9 @@ BY_POLICY = {
     "aptos": ("aptos-boundaries", "run.until_height=22"),
 }
 """By policy, a scenario that has its ways to leave and to wait, and how far it runs."""
+
+SHOWN = ("fifo", "eip1559", "aptos")
+"""Policies with a lane, with a price and with a queue."""
 
 BY_ENGINE = (
     ("simplex", ["notarization", "finalization"], 3, "view"),
@@ -60,7 +64,7 @@ def calm(read):
     return read("calm", "run.until_height=4")
 
 
-@pytest.fixture(scope="module", params=BY_POLICY)
+@pytest.fixture(scope="module", params=rest_in_soak(BY_POLICY, SHOWN))
 def shown(request, read):
     """Return each height of a policy's run as it is shown, with the summary that the run made."""
     reader = read(*BY_POLICY[request.param])
