@@ -280,7 +280,7 @@ def weights_by_hand(bench, lane, height):
     }
 
 
-@examples(150)
+@examples(100)
 @given(LANES, BLOCKS, st.booleans())
 def test_the_timer_phase_equals_a_plain_list(lane, blocks, keeps_pool):
     """Over several blocks with storms, pauses, agents and top-ups, events, balances, prices and what waits agree."""
@@ -339,7 +339,7 @@ def sums_of(bench):
     return sums
 
 
-@examples(150)
+@examples(100)
 @given(LANES, BLOCKS, st.integers(0, 6), st.tuples(*[st.integers(0, 200_000)] * 3))
 def test_one_block_fires_the_same_timers_under_both_classifications(lane, blocks, scan, balances):
     """From one state, whatever the GC lane gets to see, eager and cursor fire the same timers in the same order."""

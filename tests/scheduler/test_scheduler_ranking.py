@@ -102,7 +102,7 @@ def assert_is_sorted(waiting, plain, room, *, is_additive=False):
     assert list(waiting.agents()) == agents
 
 
-@examples(200)
+@examples(100)
 @given(
     TIMERS,
     st.lists(st.integers(0, 39)),

@@ -132,7 +132,7 @@ BLOCKS = st.tuples(
 )
 
 
-@examples(300)
+@examples(100)
 @given(st.lists(BLOCKS, min_size=1, max_size=8))
 def test_the_timer_phase_equals_a_plain_list(blocks):
     """Over several blocks with storms, pauses, gifts and top-ups, events, balances and what waits agree."""

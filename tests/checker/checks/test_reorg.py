@@ -10,6 +10,7 @@ from network.events import events_of_type, read_event
 from tests.support.checks import make_run, show
 from tests.support.cluster_runs import check_named, result_of
 from tests.support.events import logged
+from tests.support.keystones import third_of
 from tests.support.mutation import WITH_CATALOGUE
 from validators.events import BlockExecuted, BlockFinalized, BlockRolledBack, CertificateHeld, Reported, Voted
 
@@ -151,10 +152,12 @@ def test_certified_split_deep_nullifies_and_then_certifies_in_each_view(seed):
 
 @pytest.mark.parametrize(
     ("name", "setting"),
-    [
-        ("certified-split", "faults.held-nullify.enabled=false"),
-        ("certified-split-deep", "faults.blinded.enabled=false"),
-    ],
+    third_of(
+        [
+            ("certified-split", "faults.held-nullify.enabled=false"),
+            ("certified-split-deep", "faults.blinded.enabled=false"),
+        ]
+    ),
 )
 def test_a_split_scenario_that_splits_nothing_is_inconclusive(name, setting):
     """The promised reorganization is missed by its own check, whatever `requires` says."""

@@ -166,7 +166,7 @@ class TestKeys:
 
 
 class TestChanges:
-    @examples(400)
+    @examples(100)
     @given(data=st.data())
     def test_a_file_is_refused_after_any_single_bit_flip(self, proof, data):
         """Wherever it is: names, digits, spaces."""
@@ -179,7 +179,7 @@ class TestChanges:
             return
         assert find_flaw(changed)
 
-    @examples(300)
+    @examples(100)
     @given(data=st.data())
     def test_a_bit_flip_is_refused_also_when_the_file_is_sealed_anew(self, proof, data):
         """In the proof, the key, the value or the state root."""

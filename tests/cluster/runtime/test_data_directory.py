@@ -22,6 +22,7 @@ from cluster.runtime.directory_disk import DirectoryDisk
 from cluster.scenario.load import load_scenario
 from cluster.verdict.pipeline import run_pipeline
 from tests.support.cluster_runs import check_named
+from tests.support.commands import run_command
 from tests.support.journals import HEAD, sync
 from validators.execution import InvalidBlockError
 from validators.storage import (
@@ -254,22 +255,18 @@ def test_damage_in_the_midst_of_a_watch_is_refused(tmp_path):
         WatchFile(tmp_path / "watch-0")
 
 
-def command(tmp_path, scenario, *more):
-    return [
-        sys.executable,
-        str(PROJECT_ROOT / "run_cluster.py"),
-        *("run", scenario, "--json", "--data-dir", str(tmp_path / "data"), "--runs", str(tmp_path / "runs"), *more),
-    ]
+def arguments(tmp_path, scenario, *more):
+    return ["run", scenario, "--json", "--data-dir", str(tmp_path / "data"), "--runs", str(tmp_path / "runs"), *more]
 
 
 def watched_bytes(tmp_path):
     return sum(path.stat().st_size for path in tmp_path.glob("data/watch-*/watch"))
 
 
-def kill_when_grown(tmp_path, arguments, grown_bytes):
+def kill_when_grown(tmp_path, command, grown_bytes):
     """Start a run and kill it when its validators have said so much more."""
     before = watched_bytes(tmp_path)
-    process = subprocess.Popen(arguments, cwd=PROJECT_ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(command, cwd=PROJECT_ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while watched_bytes(tmp_path) < before + grown_bytes:
         with suppress(subprocess.TimeoutExpired):
             pytest.fail(f"the run was over before it could be killed: exit code {process.wait(timeout=0.005)}")
@@ -279,9 +276,9 @@ def kill_when_grown(tmp_path, arguments, grown_bytes):
 
 def test_a_run_killed_again_and_again_loses_and_contradicts_nothing(tmp_path):
     """Killed while it starts, early and late in a block; what its validators said is all still there."""
-    arguments = command(tmp_path, "calm")
-    killed = [kill_when_grown(tmp_path, arguments, grown_bytes) for grown_bytes in (1, 2_777, 6_151)]
-    done = subprocess.run(arguments, cwd=PROJECT_ROOT, capture_output=True, text=True, check=False)
+    command = [sys.executable, str(PROJECT_ROOT / "run_cluster.py"), *arguments(tmp_path, "calm")]
+    killed = [kill_when_grown(tmp_path, command, grown_bytes) for grown_bytes in (1, 2_777, 6_151)]
+    done = run_command(*command[2:])
     verdict = json.loads(done.stdout)
 
     assert killed == [-signal.SIGKILL] * 3
@@ -307,9 +304,7 @@ def test_a_scenario_with_crashes_runs_on_real_disks(tmp_path):
     """A crash of a validator in a process that lives on."""
     settings = ("--set", "run.until_height=12", "--set", "faults.third.enabled=false")
     settings += ("--set", "faults.fourth.enabled=false", "--set", 'requires=["first", "second"]')
-    done = subprocess.run(
-        command(tmp_path, "rolling-restart", *settings), cwd=PROJECT_ROOT, capture_output=True, text=True, check=False
-    )
+    done = run_command(*arguments(tmp_path, "rolling-restart", *settings))
 
     assert json.loads(done.stdout)["verdict"] == "passed"
 
@@ -325,7 +320,7 @@ def test_what_a_dead_process_left_of_a_new_directory_is_cleared(tmp_path):
 def test_a_directory_of_another_run_is_bad_input(tmp_path):
     """One line, exit code 2."""
     open_data_directory(tmp_path / "data", load_scenario("lossy"), 0).close()
-    done = subprocess.run(command(tmp_path, "calm"), cwd=PROJECT_ROOT, capture_output=True, text=True, check=False)
+    done = run_command(*arguments(tmp_path, "calm"))
 
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
     assert "belongs to another run" in done.stderr

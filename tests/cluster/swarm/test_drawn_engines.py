@@ -92,7 +92,7 @@ def test_no_sequence_varies_a_cost_that_its_engine_has_settled():
 def test_no_anchor_waits_for_a_moment_that_never_comes():
     moments = [
         fault.anchor.event
-        for scenario in drawn_with("longest-chain", range(600))
+        for scenario in drawn_with("longest-chain", range(200))
         for fault in scenario.faults.values()
         if fault.anchor is not None
     ]

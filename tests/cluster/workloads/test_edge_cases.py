@@ -11,6 +11,7 @@ from cluster.verdict.pipeline import run_pipeline
 from cluster.workloads.kinds.edge_cases import CASES
 from cluster.workloads.planned import sites_of
 from scheduler import TimerCancelledInsufficientFunds
+from tests.support.keystones import rest_in_soak
 from validators.actors import Emitted
 from validators.execution import decode_receipt
 from validators.execution.receipts import TransactionReceipt
@@ -76,7 +77,7 @@ def test_the_oracle_agrees_on_all_of_them(result):
     )
 
 
-@pytest.mark.parametrize("policy", ["fifo", "fifo-free"])
+@pytest.mark.parametrize("policy", rest_in_soak(["fifo", "fifo-free"], ["fifo"]))
 def test_the_oracle_agrees_without_a_lane_and_in_heights(policy):
     assert judge_all(policy=policy, timebase="height", timers=LIMITS).verdict == "passed"
 

@@ -28,7 +28,7 @@ from validators.execution.run import BlockRun
 from validators.state import CorruptLog
 
 
-@examples(120)
+@examples(100)
 @given(st.lists(BLOCK, min_size=1, max_size=7), st.sampled_from(("slot", "height")))
 def test_supply_and_tables_hold_and_a_cold_replay_agrees(blocks, timebase):
     """Over random transactions and timers every invariant of the state holds, and replay gives the same roots."""
@@ -48,7 +48,7 @@ def test_supply_and_tables_hold_and_a_cold_replay_agrees(blocks, timebase):
     assert dict(engine.live_values()) == dict(engine.database.items()) == dict(replica.live_values())
 
 
-@examples(120)
+@examples(100)
 @given(st.data())
 def test_forks_and_late_finality_equal_linear_execution(data):
     """However blocks fork and whenever they are finalized, the winners' roots are those of a straight run."""

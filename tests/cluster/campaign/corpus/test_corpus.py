@@ -14,15 +14,15 @@ from cluster.campaign.sweep import is_thorough, sweep
 from cluster.cli.main import main
 from cluster.scenario.load import decode_scenario, encode_scenario, load_scenario
 from cluster.scenario.messages import ScenarioError
-from cluster.swarm.generator import draw_scenario
 from tests.support.commands import run_command
+from tests.support.drawn import draw_once
 
 PASSED = SeedResult(1, 0, "passed", "", "all is well", "ab", 5, fingerprint=this_code().fingerprint)
 FAILED = PASSED._replace(exit_code=1, verdict="safety", signature="safety: roots: height #")
 
 
 def drawn(seed, settings=()):
-    return encode_scenario(draw_scenario(seed, settings))
+    return encode_scenario(draw_once(seed, *settings))
 
 
 def plans_of(*seeds):
@@ -201,21 +201,27 @@ class TestFolder:
         assert path.name in done.stderr
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """Return the scenarios of a sweep that nothing disturbs, and the folder of its corpus."""
+    folder = tmp_path_factory.mktemp("whole") / "corpus"
+    return sweep_with(folder, TestSweep.SEEDS, Workers()), folder
+
+
 class TestSweep:
     SEEDS = range(ROUND_SEEDS * 2)
 
-    def test_scenarios_do_not_depend_on_the_order_of_results(self, tmp_path):
-        forwards = sweep_with(tmp_path / "a" / "corpus", self.SEEDS, Workers())
-        backwards = sweep_with(tmp_path / "b" / "corpus", self.SEEDS, Workers(is_backwards=True))
+    def test_scenarios_do_not_depend_on_the_order_of_results(self, whole, tmp_path):
+        forwards, folder = whole
+        backwards = sweep_with(tmp_path / "corpus", self.SEEDS, Workers(is_backwards=True))
 
         assert forwards == backwards
-        listings = [(tmp_path / each / "corpus" / LISTING).read_bytes() for each in "ab"]
-        assert listings[0] == listings[1]
+        assert (folder / LISTING).read_bytes() == (tmp_path / "corpus" / LISTING).read_bytes()
 
     @pytest.mark.soak
-    def test_half_of_the_seeds_stay_purely_drawn(self, tmp_path):
+    def test_half_of_the_seeds_stay_purely_drawn(self, whole):
         """And all of the first round, for there is nothing to vary."""
-        scenarios = sweep_with(tmp_path / "corpus", self.SEEDS, Workers())
+        scenarios, _ = whole
 
         varied = [seed for seed, scenario in scenarios.items() if scenario != drawn(seed)]
         assert varied == [seed for seed in self.SEEDS if is_varied(seed) and seed >= ROUND_SEEDS]
@@ -229,16 +235,16 @@ class TestSweep:
         assert [is_varied(seed) for seed in workers.thorough] == [False, True, False, True]
         assert [seed for seed in range(80) if is_thorough(seed)] == [0, 20, 40, 60]
 
-    def test_a_sweep_that_goes_on_makes_the_same_scenarios(self, tmp_path):
+    def test_a_sweep_that_goes_on_makes_the_same_scenarios(self, whole, tmp_path):
         """Killed in its second round, it has what the first one reached and nothing of the second."""
-        whole = sweep_with(tmp_path / "a" / "corpus", self.SEEDS, Workers())
+        scenarios, _ = whole
         killed = DyingWorkers(ROUND_SEEDS + 5)
         with pytest.raises(KeyboardInterrupt):
-            sweep_with(tmp_path / "b" / "corpus", self.SEEDS, killed)
-        rest = sweep_with(tmp_path / "b" / "corpus", self.SEEDS, Workers())
+            sweep_with(tmp_path / "corpus", self.SEEDS, killed)
+        rest = sweep_with(tmp_path / "corpus", self.SEEDS, Workers())
 
-        assert len(killed.scenarios) + len(rest) == len(whole)
-        assert killed.scenarios | rest == whole
+        assert len(killed.scenarios) + len(rest) == len(scenarios)
+        assert killed.scenarios | rest == scenarios
 
     def test_a_variant_that_fails_can_be_repeated_and_is_not_varied(self, tmp_path):
         seed = ROUND_SEEDS + 1
