@@ -124,6 +124,11 @@ CALLS = {"Console", "os.write"}
 LIBRARIES = {"logging", "curses", "rich", "faulthandler"}
 
 
+def dotted(node):
+    """Return a name with dots as it is written; another expression has none."""
+    return f"{dotted(node.value)}.{node.attr}" if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
 def ways_of(name):
     """Yield what a file has to write to a terminal with, past the standard streams of a command."""
     for node in ast.walk(ast.parse((PROJECT_ROOT / name).read_text())):
@@ -131,9 +136,9 @@ def ways_of(name):
             yield from (f"import {each.name}" for each in node.names if each.name in LIBRARIES)
         elif isinstance(node, ast.ClassDef):
             yield from (base for base in map(ast.unparse, node.bases) if base in CALLS)
-        elif isinstance(node, ast.Call) and ast.unparse(node.func) in CALLS:
-            yield ast.unparse(node.func)
-        elif isinstance(node, ast.Call) and name in BEFORE_THE_STREAM and ast.unparse(node.func) == "sys.stderr.write":
+        elif isinstance(node, ast.Call) and dotted(node.func) in CALLS:
+            yield dotted(node.func)
+        elif isinstance(node, ast.Call) and name in BEFORE_THE_STREAM and dotted(node.func) == "sys.stderr.write":
             yield "sys.stderr"
         elif isinstance(node, ast.Attribute) and node.attr in ATTRIBUTES and ast.unparse(node) != "sys.stdin.buffer":
             yield ast.unparse(node)
