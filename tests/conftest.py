@@ -1,12 +1,10 @@
 """Interrupts are heard by all tests, and each process begins with its share of the long ones."""
 
-import gc
 import signal
 
 import pytest
 
 import tools.mutation  # noqa: F401 - it installs the catalogue of mutants
-from network.collector import RARE
 from tests.support.properties import register_profiles
 from tests.support.wheel import build_wheel
 
@@ -31,12 +29,6 @@ def pytest_collection_modifyitems(config, items):
     long = [item for item in items if item.get_closest_marker("long")]
     short = [item for item in items if not item.get_closest_marker("long")]
     items[:] = [item for at in range(processes) for share in (long, short) for item in cut(share, processes, at)]
-
-
-def pytest_collection_finish():
-    """Keep the collector away from the tests, ten thousand objects that live as long as their process."""
-    gc.freeze()
-    gc.set_threshold(*RARE)
 
 
 def cut(items, parts, at):
