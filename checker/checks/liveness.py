@@ -129,7 +129,7 @@ class FinalityRegained(Check):
         self._set_up(crashed.machine, is_up=False)
 
     def restarted(self, _event: Event, restarted: Restarted) -> None:
-        """The supervisor gave a validator its power back, also one that had stopped over its disk."""
+        """The supervisor gave a validator its power back. A stop over its disk is over as well."""
         self._stopped.pop(restarted.machine, None)
         self._set_up(restarted.machine, is_up=True)
 

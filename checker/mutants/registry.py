@@ -1,4 +1,4 @@
-"""The mutants of this process: the teaching mutants, and those that plug-ins have added."""
+"""The mutants of this process: the teaching mutants, and the mutants of loaded plug-ins."""
 
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
@@ -32,5 +32,5 @@ def add_mutant(mutant: Mutant, plugin: str) -> None:
 
 
 def mutants_with(plugins: Collection[str]) -> dict[str, Mutant]:
-    """Return the mutants that a scenario with these plug-ins may name; others that were loaded are not its own."""
+    """Return the mutants that a scenario with these plug-ins may name, and no mutant of another loaded plug-in."""
     return {name: each for name, each in MUTANTS.items() if _PLUGINS.get(name) in (None, *plugins)}

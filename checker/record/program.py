@@ -24,7 +24,7 @@ PACKAGE: Final = "stampede_testbed"
 """The package that provides that command."""
 
 MUTATION_TOOL: Final = "python -m tools.mutation"
-"""The command in a clone that has the catalogue of mutants, and the commands of mutation testing besides."""
+"""The command of a clone with the catalogue of mutants and the commands of mutation testing."""
 
 CHILD_FLAGS: Final = ("-P",)
 """Flags of the interpreter in every child process: the current folder is not searched for modules."""

@@ -123,7 +123,7 @@ def _say_outdated(tally: SweepTally, path: Path) -> None:
 
 
 def _shrink(tally: SweepTally, options: argparse.Namespace, policy: str) -> None:
-    """Make the case of each signature's first seed smaller; one that is small already stays."""
+    """Make the case of each signature's first seed smaller; a case that is small already stays."""
     firsts = [min(group, key=lambda result: result.seed) for group in tally.groups.values()]
     tasks = [Task(policy.encode(), first.seed, str(options.runs), label=SHRINK) for first in firsts if first.directory]
     if tasks:
