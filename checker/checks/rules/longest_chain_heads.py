@@ -202,6 +202,8 @@ class FollowedHeads(Check):
             life.reported[pair] = None
         elif report.activity == TRUSTED:
             self._judge_trust(event, life, report.signer)
+            # Blocks of its own disk may have been its head before: the next one stands on the block that it trusts.
+            life.height, life.digest = 0, b""
 
     def _judge_trust(self, event: Event, life: _Life, peer: int) -> None:
         """Compare whom a replica trusts with the others that answered, and with what it had itself."""

@@ -94,6 +94,20 @@ def test_the_greatest_head_is_trusted_where_no_block_was_final(name):
     assert fault in result.summary
 
 
+def test_final_blocks_below_a_trusted_one_need_no_depth_under_a_head_that_the_disk_had():
+    """Swarm seed 416242: a start without a final block found seven blocks on its disk, and then trusted height 29."""
+    own = [Event(2 * SLOT_US, 0, HeadAdopted(height, height, bytes([height]) * 32, 0)) for height in (1, 2)]
+    final = Event(9 * SLOT_US, 0, MADE_FINAL)
+
+    def judge(*events):
+        check = FollowedHeads(make_run(engine="longest-chain", finality_depth=DEPTH))
+        show(check, Event(SLOT_US, 0, AlarmElapsed(("alarm", "slot", 9), 9 * SLOT_US, 9 * SLOT_US)), *events)
+        return check.finish()
+
+    assert judge(*own, *names(2, 2, 31), TRUST, final).status == "passed"
+    assert "made height 1 final under a head of height 2" in judge(*own, final).summary
+
+
 OBSERVER = 4
 
 
