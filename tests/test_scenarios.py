@@ -106,6 +106,7 @@ def test_a_scenario_shows_its_promise_on_an_engine_with_tables(name, form):
 
 
 @pytest.mark.long
+@pytest.mark.soak
 def test_the_default_scenario_at_full_size_is_the_storm_it_promises():
     """At least 20,000 dead timers of at least 20 actors, 30 blocks of drain, live fires in each of them."""
     result = result_of("outage-storm")
@@ -118,7 +119,7 @@ def test_the_default_scenario_at_full_size_is_the_storm_it_promises():
     assert storm["fired_in_drain"] >= storm["drain_blocks"]
 
 
-@pytest.mark.parametrize("name", rest_in_soak(NAMES, KEYSTONES[::4]))
+@pytest.mark.parametrize("name", rest_in_soak(NAMES, KEYSTONES[::10]))
 def test_a_scenario_names_each_thing_that_it_requires_and_lacks(name):
     """A run that promised a fault or a workload which never came proves nothing, however short it is."""
     required = load_scenario(name).requires
@@ -171,6 +172,7 @@ def test_more_than_a_scenario_allows_is_a_failure():
     assert result.exit_code == 1
 
 
+@pytest.mark.soak
 def test_an_actor_that_fires_less_than_promised_makes_a_run_inconclusive():
     """Without weights the whale leaves nothing to some of the crowd."""
     result = result_of("whale-vs-crowd", "chain.lane.weight_max=[1, 1]")
@@ -179,6 +181,7 @@ def test_an_actor_that_fires_less_than_promised_makes_a_run_inconclusive():
     assert result.exit_code == 3
 
 
+@pytest.mark.soak
 def test_an_activation_that_no_reorg_crosses_is_inconclusive():
     """The branch that is abandoned begins above it."""
     result = result_of("activation-reorg", "chain.activation.height=6")
@@ -194,6 +197,7 @@ def test_a_fault_that_touches_nothing_is_inconclusive():
     assert check_named(result, "faults-effective").status == "inconclusive"
 
 
+@pytest.mark.soak
 def test_a_storm_that_drains_too_soon_is_inconclusive():
     """Fewer than ten drain blocks are no storm."""
     result = result_of("outage-storm", *SMALL["outage-storm"], "chain.timers.gc_cycles_per_block=1_000_000")

@@ -40,6 +40,7 @@ def shell(repository, line):
     )
 
 
+@pytest.mark.soak
 def test_the_workflow_runs_in_another_repository(repository):
     install, *sweeps = commands_of(WORKFLOW)
     assert shell(repository, install).returncode == 0

@@ -59,6 +59,7 @@ def test_units_and_ranges_are_told():
     assert '    way: (both | in | out); default "both"\n' in lines
 
 
+@pytest.mark.soak
 def test_the_swarm_draws_every_kind():
     """In some of a few hundred seeds; one that it drew in none would be named here, with the reason."""
     drawn = {kind_of(fault) for scenario in Drawn(range(250)) for fault in scenario.faults.values()}

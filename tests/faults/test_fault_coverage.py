@@ -209,6 +209,7 @@ def test_an_engine_without_own_phases_promises_the_general_ones():
     )
 
 
+@pytest.mark.soak
 def test_every_kind_that_seeds_draw_now_and_then_is_promised():
     drawn = [kind_of(fault) for scenario in Drawn(range(1_000, 1_100)) for fault in scenario.faults.values()]
     often = {kind for kind in drawn if drawn.count(kind) >= 4}
@@ -246,6 +247,7 @@ def test_a_cell_counts_runs_and_hits():
     assert table.reached == {("cut", "verifying", "voter"): Reached(2, 9), ("cut", "down", "voter"): Reached(1, 1)}
 
 
+@pytest.mark.soak
 def test_the_command_names_empty_cells_and_a_sweep_without_goals_passes(tmp_path, capsys):
     """The second and third sweep have nothing left to run: the cells are those of the results file."""
 

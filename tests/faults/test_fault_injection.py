@@ -137,6 +137,7 @@ def test_damaged_messages_are_refused_and_counted_and_harm_nothing():
     assert [row.note for row in result.validators] == [""] * 4
 
 
+@pytest.mark.soak
 def test_copies_of_all_messages_change_nothing_that_is_final():
     """Every vote, certificate and block arrives twice."""
     result = result_of("calm", 'faults.it={kind="links", stop_ms=18_000, duplicate_ppm=1_000_000}', 'requires=["it"]')
@@ -163,6 +164,7 @@ def test_a_rule_finds_messages_by_kind_view_height_and_link(matching, count):
     assert count_of(run) == count
 
 
+@pytest.mark.soak
 def test_a_rule_about_a_view_that_never_comes_had_no_effect():
     """And a run that requires it is inconclusive."""
     fault = 'faults.it={kind="rule", action="drop", views=[[900, 901]], stop_ms=3_000}'

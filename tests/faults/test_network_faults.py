@@ -43,6 +43,7 @@ def test_a_slowed_partition_loses_nothing_and_lets_messages_come_later():
     assert count_of(run) > 0
 
 
+@pytest.mark.soak
 def test_a_torn_partition_loses_what_is_on_its_way():
     """A hundred milliseconds of messages between the halves, which a cut alone would let arrive."""
     latency = "network.latency_ms=100"
@@ -166,6 +167,7 @@ def test_runs_under_these_faults_are_deterministic():
     assert log == bytes(Cluster(scenario, 3).run().trace.log)
 
 
+@pytest.mark.soak
 def test_votes_held_in_one_instant_are_released_alike_in_any_task_order():
     """A run of which no second was like the first; the validators of an instant have no order of their own."""
     scenario = load_scenario("held-in-one-instant")

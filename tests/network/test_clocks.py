@@ -222,6 +222,7 @@ def offset(validators, offset_ms, stop_ms=14_000):
     return f"faults.it={{{fault}}}"
 
 
+@pytest.mark.soak
 def test_a_leader_that_is_ahead_of_all_others_is_not_followed():
     """Its blocks are not notarized, and the chain's time stays the true one."""
     headers, _ = run_with(offset([1], 600))
@@ -261,6 +262,7 @@ def test_a_quorum_behind_the_chain_waits_until_its_clocks_are_right():
     assert [header for header in headers if header.timestamp_ms > 14_000]
 
 
+@pytest.mark.soak
 def test_a_chain_ahead_of_true_time_waits_for_it_and_does_not_run_away():
     """A quorum's clocks were half a minute ahead until 14 s: nothing is final before true time is there."""
     headers, events = run_with(offset([0, 1, 3], 30_000))
@@ -278,6 +280,7 @@ def test_a_chain_ahead_of_true_time_waits_for_it_and_does_not_run_away():
     assert len([header for header in headers if header.timestamp_ms > furthest_ms]) >= 2
 
 
+@pytest.mark.soak
 def test_wrong_clocks_of_machines_outlive_a_crash():
     crash = 'faults.off={kind="crash", validator=1, at_ms=6_000, restart_ms=7_000}'
     headers, _ = run_with(offset([1], 100_000), crash)
@@ -314,6 +317,7 @@ def test_a_rate_that_changes_moves_the_timers_that_are_armed():
     assert fired_us[:5] == [2_000_000, 3_500_000, 4_500_000, 6_000_000, 8_000_000]
 
 
+@pytest.mark.soak
 def test_a_swing_turns_round_in_the_middle_of_each_period():
     swing = (
         'faults.it={kind="clock-swing", validators=[2], ppm=-50_000, period_ms=2_000, start_ms=3_000, stop_ms=5_500}'

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from checker.record.root import PROJECT_ROOT
+from tests.support.keystones import third_of
 
 LOOKED_AT = """
 import json, sys
@@ -37,7 +38,7 @@ print(json.dumps([kind for kind in read if "[" not in kind]))
 """Prints the types that a run reads, but for generic ones: a type with a parameter is made with a validator's codec."""
 
 
-@pytest.mark.parametrize("before", ["read", "unread"])
+@pytest.mark.parametrize("before", third_of(["read", "unread"]))
 def test_types_of_records_are_read_before_a_run(before):
     """In a process of its own, because a type is read once; left unread, the run itself reads some."""
     command = [sys.executable, "-c", LOOKED_AT, before]

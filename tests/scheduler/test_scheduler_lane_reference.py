@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -282,6 +283,7 @@ def weights_by_hand(bench, lane, height):
 
 @examples(100)
 @given(LANES, BLOCKS, st.booleans())
+@pytest.mark.soak
 def test_the_timer_phase_equals_a_plain_list(lane, blocks, keeps_pool):
     """Over several blocks with storms, pauses, agents and top-ups, events, balances, prices and what waits agree."""
     bench = make_bench(lane, keeps_pool=keeps_pool)

@@ -24,6 +24,7 @@ async def test_a_run_inside_an_event_loop_returns_its_verdict(tmp_path):
     assert result.check("agreement").evidence == (("heights", 3),)
 
 
+@pytest.mark.soak
 def test_a_run_that_fails_is_a_result(tmp_path):
     settings = {"run.until_height": 2, "run.time_limit_ms": 1_500}
     result = stampede_testbed.run("calm", runs=tmp_path, **settings)

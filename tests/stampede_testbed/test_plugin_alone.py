@@ -72,6 +72,7 @@ def test_a_plugin_is_imported_tested_and_type_checked(kind, installed, plugin):
     assert "no issues found in 1 source file" in done[2].stdout
 
 
+@pytest.mark.soak
 def test_a_type_checker_sees_the_types_of_the_test_bed(installed, plugin):
     """A class that mypy does not find has any type, and nothing would be wrong."""
     (plugin / "deaf.py").write_text(WRONG)

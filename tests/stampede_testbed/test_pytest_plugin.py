@@ -76,6 +76,7 @@ def test_a_mark_that_means_nothing_is_refused_in_a_line(mark, said, tmp_path):
     assert "_child.py" not in done.stdout
 
 
+@pytest.mark.soak
 def test_seeds_are_written_as_on_the_command_line_too(tmp_path):
     done = run_pytest(tmp_path, marked('"calm", seeds="3..4", run={"until_height": 3}'))
 

@@ -80,6 +80,7 @@ def test_the_module_is_the_command(target, elsewhere):
     assert sorted(listed) == sorted(path.stem for path in (PROJECT_ROOT / "scenarios").glob("*.toml"))
 
 
+@pytest.mark.soak
 def test_an_import_brings_no_other_name_into_the_caller(target, elsewhere):
     program = (
         "import sys, stampede_testbed\n"
@@ -92,6 +93,7 @@ def test_an_import_brings_no_other_name_into_the_caller(target, elsewhere):
     assert done.stdout == "[] []\n", done.stderr
 
 
+@pytest.mark.soak
 def test_a_dask_worker_finds_the_packages(target, elsewhere):
     program = (
         "import subprocess, sys\n"

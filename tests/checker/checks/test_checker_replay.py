@@ -70,6 +70,7 @@ class TestRealChain:
         assert min(figures.fired, figures.expired, figures.insolvent) > 0
         assert figures.due == figures.fired + figures.expired + figures.insolvent + figures.waiting
 
+    @pytest.mark.soak
     def test_cold_replays_are_equal_under_every_hash_seed(self, chain, writer):
         """Neither the hash seed nor the process shows in a root or a value."""
         replays = [run_cold_replay(writer.directory, hash_seed=seed, values_at=[3]) for seed in (0, 1, 4_021)]

@@ -100,6 +100,7 @@ class TestOfTheLane:
         assert result.status == "failed"
         assert "height 2: the state holds 1 entries of a lane, and none is active" in result.summary
 
+    @pytest.mark.soak
     def test_a_run_that_ends_before_the_activation_says_so(self):
         result = result_of("activation-reorg", "chain.activation.height=40", "run.until_height=17")
 

@@ -126,6 +126,7 @@ def test_certified_split_rolls_a_block_back_and_executes_its_sibling():
 
 
 @pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.soak
 def test_certified_split_deep_nullifies_and_then_certifies_in_each_view(seed):
     """A quorum votes to nullify before anybody holds the notarization; the leader of view 20 never holds one."""
     events = events_of("certified-split-deep", seed)
@@ -176,6 +177,7 @@ def test_what_taking_back_leaves_wrong_is_seen_right_after_it():
     assert "validator 2, height 10 after a reorganization: activity flag of operation" in check.summary
 
 
+@pytest.mark.soak
 def test_comparing_after_each_reorganization_does_not_change_the_run():
     """The comparison looks at the structures and leaves them as they are; without one the promise is not kept."""
     looked, not_looked = (result_of("deep-rewind", f"run.audit_reorgs={value}") for value in ("true", "false"))

@@ -27,6 +27,7 @@ def test_reasons_and_kinds_of_evidence_are_counted_apart():
     }
 
 
+@pytest.mark.soak
 def test_a_run_tells_why_its_views_were_left():
     """Every report of the trace has its reason, and the figures are their counts."""
     result = result_of("certified-split")

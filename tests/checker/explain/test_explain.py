@@ -278,6 +278,7 @@ def test_explain_prints_the_report_of_a_recorded_run(runs, capsys):
         assert text in reported
 
 
+@pytest.mark.soak
 def test_one_run_is_enough_to_judge_a_record_and_to_explain_it(runs, monkeypatch, capsys):
     made, run = [], Cluster.run
     monkeypatch.setattr(Cluster, "run", lambda cluster: made.append(cluster) or run(cluster))
@@ -312,6 +313,7 @@ def test_a_run_that_does_not_pass_says_how_to_explain_it(tmp_path, capsys):
     assert last.endswith(f" explain {next(tmp_path.glob('*-0'))}")
 
 
+@pytest.mark.soak
 def test_diff_knows_a_run_again(runs, capsys):
     assert main(["diff", str(runs[0]), str(runs[0])]) == 0
     assert capsys.readouterr().out.startswith("the same run")

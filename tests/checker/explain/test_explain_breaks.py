@@ -1,5 +1,7 @@
 """Explanations of executions that break off, of genesis, of logs that cannot be opened, and of memory."""
 
+import pytest
+
 from checker.explain import Executions, Outcome, as_changes
 from checker.explain.divergence import AgreedBlock, Divergence
 from checker.explain.executions import ExecutionGroup
@@ -139,6 +141,7 @@ def test_the_blocks_of_a_log_are_known_by_its_operations():
     assert found == [1, 2, None, None, None]
 
 
+@pytest.mark.soak
 def test_blocks_that_a_liar_forges_are_no_difference():
     """Everybody refuses them alike, the oracle too."""
     found = explain_run(load_scenario("forged-root"), 0, ()).explanation

@@ -146,6 +146,7 @@ class TestRuns:
         assert set(final) < {branch.digest for branch in branches}
         assert dict(check_named(result, "oracle").evidence)["branch_blocks"] == len(branches) - len(final)
 
+    @pytest.mark.soak
     def test_the_index_reads_a_block_when_it_is_asked_for(self, tmp_path):
         """From its place in the file; what the index holds is small."""
         result = result_of("certified-split", "run.until_height=12", runs=tmp_path)

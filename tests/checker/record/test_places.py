@@ -103,6 +103,7 @@ class TestNames:
         monkeypatch.setattr(Path, "rename", refuse)
         assert write(tmp_path / "calm-8").name == "calm-8"
 
+    @pytest.mark.soak
     def test_a_changed_scenario_and_the_plain_one_stand_side_by_side(self, tmp_path, capsys):
         """The last line names the directory; the command again replaces its own run alone."""
         small = ["--set", "run.until_height=6", "--runs", str(tmp_path)]

@@ -32,6 +32,7 @@ def test_a_run_in_every_mode_is_a_sound_scenario(name, settings):
     assert len(scenario.observers) == len(MODES) == len(modes)
 
 
+@pytest.mark.soak
 def test_a_soak_of_policies_runs_each_scenario_that_loads(rows):
     planned = [(each.scenario, each.settings[0]) for each in plan_of("policies", ())]
 

@@ -77,6 +77,7 @@ def test_a_reduction_may_need_the_first_stop():
     assert (shrunk.cluster.validators, shrunk.run.until_height) == (4, 6)
 
 
+@pytest.mark.soak
 def test_references_to_an_observer_follow_when_validators_go():
     """Its number is the first after theirs."""
     fault = 'faults={it={kind="crash", validator=7, at_ms=3_000, restart_ms=5_000}}'
@@ -90,6 +91,7 @@ def test_references_to_an_observer_follow_when_validators_go():
     assert (shrunk.cluster.validators, shrunk.faults["it"].validator) == (4, 4)
 
 
+@pytest.mark.soak
 def test_references_to_an_observer_follow_when_one_before_it_goes():
     """Faults and mutants both."""
     settings = (
@@ -214,6 +216,7 @@ def runs(tmp_path_factory):
     return [run.directory for run in (passed, mutated, strange)]
 
 
+@pytest.mark.soak
 def test_the_command_replaces_no_scenario_that_it_has_not_written(runs, tmp_path, capsys):
     own = tmp_path / "own.toml"
     own.write_text('name = "own"\n')
@@ -233,6 +236,7 @@ def test_the_command_writes_a_scenario_with_the_same_failure_and_its_cost(runs, 
     assert list(load_scenario(str(out)).mutants) == ["refund-forgotten"]
 
 
+@pytest.mark.soak
 def test_repeating_a_shrunk_run_does_not_write_over_the_original(runs, tmp_path, capsys):
     """It has the name of the run and of what fails, and goes where it is told to."""
     assert main(["shrink", str(runs[1]), "--runs", str(tmp_path), "--jobs", "1", "--limit", "1"]) == 0

@@ -133,6 +133,7 @@ def test_every_choice_is_as_low_as_can_be():
     assert search(COUNTS, needs)[0] == (0, 2, 0, 0, 0, 1, 0, 0, 0)
 
 
+@pytest.mark.soak
 def test_what_nothing_needs_goes_in_great_pieces():
     """Of twenty-four choices one matters: it takes fewer questions than there are choices."""
     found, asked = search([[4] * 8] * 3, lambda choices: choices[13] >= 1)

@@ -70,6 +70,7 @@ def die_with_seed_three(task):
 
 
 @pytest.mark.long
+@pytest.mark.soak
 def test_a_worker_that_dies_costs_its_seed_alone():
     tasks = [Task(b"", seed) for seed in range(1, 6)]
     with Workers(2, die_with_seed_three) as workers:
@@ -83,6 +84,7 @@ def stand_still_after_seed_one(task):
     return RESULT._replace(seed=task.seed)
 
 
+@pytest.mark.soak
 def test_an_error_leaves_the_tasks_that_were_under_way():
     """Others wait behind them, and one is done."""
     with suppress(KeyboardInterrupt), Workers(1, stand_still_after_seed_one) as workers:
@@ -92,6 +94,7 @@ def test_an_error_leaves_the_tasks_that_were_under_way():
     assert [task.seed for task in workers.under_way] == [2]
 
 
+@pytest.mark.soak
 def test_results_that_nobody_waits_for_are_not_those_of_the_next_tasks():
     with Workers(1) as workers:
         next(workers.results(Task(b"{", seed) for seed in range(1, 4)))
@@ -343,6 +346,7 @@ def test_a_sweep_without_promises_asks_no_effect_of_workloads():
     assert (tally.verdict, tally.idle) == ("passed", ())
 
 
+@pytest.mark.soak
 def test_a_sweep_says_which_seeds_are_judged_again_and_by_which_code(tmp_path):
     """A result that says passed, of code that is not this one, does not stand."""
     subject = encode_scenario(load_scenario("calm", ["run.until_height=3"])).decode()

@@ -63,6 +63,7 @@ def test_a_run_directory_comes_back_from_a_worker(dask, tmp_path):
     assert (tmp_path / "calm-3" / "manifest.json").is_file()
 
 
+@pytest.mark.soak
 def test_a_killed_sweep_goes_on_on_the_cluster(dask, tmp_path):
     path = tmp_path / "r.sqlite"
     command = [sys.executable, "run_cluster.py", "sweep", "calm", "--set", "run.until_height=3", "--seeds", "1..8"]

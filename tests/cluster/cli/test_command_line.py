@@ -67,6 +67,7 @@ def test_a_run_writes_a_directory_that_replays_to_the_same_digest(recorded):
     assert [check["status"] for check in answer["checks"] if check["name"] == "replay"] == ["passed"]
 
 
+@pytest.mark.soak
 def test_check_determinism_adds_its_check(tmp_path):
     """Two processes, one digest."""
     done = run_command("run", "calm", *SMALL, "--check-determinism", "--json", "--runs", str(tmp_path))
@@ -414,6 +415,7 @@ def test_the_help_imports_nothing_that_only_runs_need():
     assert not imported & {"trio", "rich", "networkx", "msgpack", "nacl", "faults", "validators"}
 
 
+@pytest.mark.soak
 def test_a_run_its_page_and_its_explanation_load_no_mutants():
     """The catalogue is an eighth of a second of each process that ends a run."""
     script = "import sys, cluster.verdict.pipeline, cluster.page.write, report.page.render; print(*sys.modules)"

@@ -51,7 +51,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.mark.parametrize("flags", rest_in_soak(["", "-E"], [""]))
-@pytest.mark.parametrize("command", rest_in_soak(COMMANDS, ["sweep", "shrink"]))
+@pytest.mark.parametrize("command", rest_in_soak(COMMANDS, ["shrink"]))
 def test_no_process_of_a_command_runs_what_is_in_the_current_folder(folder, command, flags):
     """Also where the interpreter ignores its environment."""
     done = run(folder, *flags.split(), str(PROJECT_ROOT / "run_cluster.py"), *COMMANDS[command])
@@ -60,6 +60,7 @@ def test_no_process_of_a_command_runs_what_is_in_the_current_folder(folder, comm
 
 
 @pytest.mark.parametrize("module", rest_in_soak(MODULES, MODULES[:1]))
+@pytest.mark.soak
 def test_the_module_runs_nothing_of_the_current_folder(folder, module):
     """Python puts it first on the path, and imports the package's parts before its main module."""
     done = run(folder, *module.split(), "scenarios", "--json")
@@ -67,6 +68,7 @@ def test_the_module_runs_nothing_of_the_current_folder(folder, module):
     assert json.loads(done.stdout)["scenarios"], done.stderr
 
 
+@pytest.mark.soak
 def test_the_library_runs_nothing_of_the_current_folder(folder):
     """Its process is its own, wherever the caller has the folder on its path."""
     program = f"import stampede_testbed, sys; sys.path.insert(0, {str(folder)!r})\n"

@@ -53,6 +53,7 @@ def assert_one_line(done, path):
 
 
 @pytest.mark.parametrize("blocks", rest_in_soak([1, 4, 20], [4]))
+@pytest.mark.soak
 def test_a_data_directory_without_room_is_gone_on_with_when_there_is_some(tmp_path, blocks):
     """A refusal of the disk is no validator's failure, for any file and at any height."""
     arguments = ("run", *CALM, "--data-dir", "data", "--json")
@@ -71,6 +72,7 @@ def test_a_run_directory_without_room_leaves_nothing(tmp_path):
     assert [path.name for path in (tmp_path / "runs").iterdir() if "calm" in path.name] == []
 
 
+@pytest.mark.soak
 def test_a_sweep_without_room_keeps_no_result_of_it(tmp_path):
     """The seeds are judged when there is room."""
     arguments = ("sweep", "calm", "--seeds", "1..2", "--jobs", "1", "--json")

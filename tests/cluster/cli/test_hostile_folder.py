@@ -65,7 +65,7 @@ def test_a_run_says_its_verdict_whatever_the_folder_holds(what, runs, capsys):
 
 
 @pytest.mark.parametrize("what", rest_in_soak(ENTRIES, ["somebody's own list"]))
-@pytest.mark.parametrize("form", ["--quiet", "--json"])
+@pytest.mark.parametrize("form", rest_in_soak(["--quiet", "--json"], ["--json"]))
 def test_a_sweep_says_its_verdict_whatever_the_folder_holds(what, form, runs, capsys):
     ENTRIES[what](runs)
 
@@ -80,6 +80,7 @@ def broken(*_arguments, **_options):
     raise ZeroDivisionError("so it goes")
 
 
+@pytest.mark.soak
 def test_a_run_is_kept_without_a_page_that_cannot_be_made(runs, capsys, monkeypatch):
     """The page of the run and the list both fail, each in one line; `explain` explains without one."""
     monkeypatch.setattr("cluster.page.write.gather", broken)
@@ -99,6 +100,7 @@ def test_a_run_is_kept_without_a_page_that_cannot_be_made(runs, capsys, monkeypa
     assert unpaged(said.err) == lost[:1]
 
 
+@pytest.mark.soak
 def test_a_full_sweep_says_where_its_page_is(runs, capsys):
     assert main(["sweep", "calm", "--set", "run.until_height=3", "--seeds", "1", "--runs", str(runs)]) == 0
     said = capsys.readouterr().out.splitlines()
@@ -107,6 +109,7 @@ def test_a_full_sweep_says_where_its_page_is(runs, capsys):
     assert [line for line in said if line.startswith("passed: 1 seed")]
 
 
+@pytest.mark.soak
 def test_the_first_page_of_two_runs_that_differ_costs_no_answer(runs, capsys, monkeypatch):
     """As where other code wrote one of them."""
     for seed in ("1", "2"):

@@ -105,6 +105,7 @@ def test_a_file_of_its_kind_is_replaced(tmp_path):
     assert (tmp_path / "note").read_bytes() == b"mine: 2"
 
 
+@pytest.mark.soak
 def test_a_junit_file_is_written_again_and_without_room_names_itself(tmp_path, monkeypatch, capsys):
     """Its sweep has said its verdict by then."""
     monkeypatch.chdir(tmp_path)

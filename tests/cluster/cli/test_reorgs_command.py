@@ -18,6 +18,7 @@ def test_table_has_a_row_for_each_fork(capsys):
     assert lines[-1] == "2 of 2 forks came to one state on all of 8 roads"
 
 
+@pytest.mark.soak
 def test_json_is_one_object_with_every_finding(capsys):
     main.main(["reorgs", "--depths", "1", "--policy", "fifo", "--pivot", "6", "--json"])
 

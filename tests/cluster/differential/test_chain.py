@@ -7,7 +7,7 @@ import pytest
 from checker.mutants.mutant import Swaps
 from cluster.differential.chain_draws import FIRST_SEED, judge_chain
 from cluster.swarm.generator import draw_scenario
-from tests.support.keystones import third_of
+from tests.support.keystones import rest_in_soak
 from tools.mutation.catalogue import CATALOGUE
 from validators.execution.block_tree import BlockTree
 from validators.execution.view import DecodedCache
@@ -28,10 +28,11 @@ def faults_of(number):
 
 
 class TestDifferentialChain:
-    @pytest.mark.parametrize("number", third_of(CHAINS))
+    @pytest.mark.parametrize("number", rest_in_soak(CHAINS, [*CHAINS][:2]))
     def test_sound_code_is_right(self, number):
         assert faults_of(number) == []
 
+    @pytest.mark.soak
     def test_twenty_seeds_have_every_policy(self):
         """The differential chains of eighty seeds of the swarm."""
         policies = [draw_scenario(FIRST_SEED + number).chain.policy for number in range(20)]

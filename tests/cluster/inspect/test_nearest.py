@@ -43,6 +43,7 @@ def test_a_failed_run_stands_beside_the_nearest_seed_that_passes(failed, capsys)
     assert (failed.parent / "diff-seldom-0-seldom-2.html").exists()
 
 
+@pytest.mark.soak
 def test_where_no_seed_passes_that_is_said(failed, monkeypatch, capsys):
     monkeypatch.setattr(nearest, "SEEDS", 1)
 

@@ -76,6 +76,7 @@ def test_deep_rewind_undoes_ten_blocks_at_once_that_become_final_later():
     assert {event.node for event in undone} == {1, 2}
 
 
+@pytest.mark.soak
 def test_what_was_applied_early_before_a_crash_is_applied_early_again():
     """The disk holds finalized operations only; the certified blocks above are executed and applied anew."""
     crash = 'faults.outage={kind="crash", validator=1, at_ms=57_300, restart_ms=57_500}'
@@ -91,6 +92,7 @@ def test_what_was_applied_early_before_a_crash_is_applied_early_again():
     assert all(event.at_us > booted_us for event in undone)
 
 
+@pytest.mark.soak
 def test_undone_blocks_are_missing_without_a_validator_that_applies_early():
     """The run is the same and shows nothing of what it is for."""
     result = result_of("deep-rewind", "validators={}")

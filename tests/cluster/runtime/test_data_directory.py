@@ -274,6 +274,7 @@ def kill_when_grown(tmp_path, command, grown_bytes):
     return process.wait()
 
 
+@pytest.mark.soak
 def test_a_run_killed_again_and_again_loses_and_contradicts_nothing(tmp_path):
     """Killed while it starts, early and late in a block; what its validators said is all still there."""
     command = [sys.executable, str(PROJECT_ROOT / "run_cluster.py"), *arguments(tmp_path, "calm")]

@@ -4,6 +4,8 @@ The two places for snapshots take turns, and the number of each says which is ne
 start reads the number of the second, and does not count from nought.
 """
 
+import pytest
+
 from tests.support.cluster_runs import result_of
 
 AWAY = 'kind="partition", groups=[[3], [0, 1, 2]]'
@@ -19,6 +21,7 @@ SETTINGS = (
 )
 
 
+@pytest.mark.soak
 def test_a_start_after_joins_in_two_lives_goes_on_from_the_last():
     result = result_of("calm", *SETTINGS)
 

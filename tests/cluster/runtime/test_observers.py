@@ -5,6 +5,7 @@ import pytest
 from checker.record.streams import iterate_events
 from network.events import Sent, events_of_type, read_event
 from tests.support.cluster_runs import applied_blocks, check_named, result_of
+from tests.support.keystones import third_of
 from validators import node, recovery
 from validators.events import BlockExecuted, BlockFinalized, Booted, SnapshotJoined, Voted
 from validators.storage import JournalLostError, provision
@@ -58,6 +59,7 @@ def test_a_restart_goes_on_from_the_snapshot_on_the_own_disk(rejoined):
     assert last_boot.finalized_height >= joined.height > 0
 
 
+@pytest.mark.soak
 def test_a_wiped_validator_that_votes_again_is_caught(monkeypatch):
     """It does not know that it finalized the first views, and nullifies one of them."""
     monkeypatch.setattr(node, "reopen_consensus", start_afresh)
@@ -68,6 +70,7 @@ def test_a_wiped_validator_that_votes_again_is_caught(monkeypatch):
     assert f"validator {WIPED} sent both nullify and finalize" in check.summary
 
 
+@pytest.mark.soak
 def test_an_observer_left_alone_contradicts_nothing():
     """The same isolation, and the validator as it is."""
     result = result_of("wiped-rejoin", ALONE)
@@ -84,7 +87,7 @@ ROT = (
 )
 
 
-@pytest.mark.parametrize("gap_blocks", [3, 256])
+@pytest.mark.parametrize("gap_blocks", third_of([3, 256]))
 def test_a_validator_without_its_state_votes_only_on_executed_blocks(gap_blocks):
     """Whatever it says after a start, it has executed the block in this life or had said it before."""
     result = result_of("bit-rot", *ROT, f"sync.snapshot_gap_blocks={gap_blocks}")

@@ -159,6 +159,7 @@ class TestReplicaModes:
 
         assert roots(second)[:5] == roots(first)
 
+    @pytest.mark.soak
     def test_the_run_is_not_over_before_the_last_has_come_back(self):
         """Each is read back at the end at the height that all have."""
         result = result_of("calm", *SHORT, *MODES)
@@ -195,6 +196,7 @@ class TestJudgement:
         assert result.exit_code == 1
         assert f"validator {FIRST} halted: finalized block" in check_named(result, "agreement").summary
 
+    @pytest.mark.soak
     def test_an_observer_that_follows_nobody_fails_liveness(self):
         """Its keys are others', so that no certificate convinces it."""
         strangers = ValidatorFactory(
@@ -206,6 +208,7 @@ class TestJudgement:
         assert result.exit_code == 4
         assert f"validator {FIRST} finalized nothing new" in check_named(result, "finality-regained").summary
 
+    @pytest.mark.soak
     def test_an_observer_that_goes_back_outside_its_mode_is_found(self):
         """A restart from the disk keeps what was final."""
         result = result_of(
@@ -262,6 +265,7 @@ class TestPlans:
             load_scenario("calm", ['observers.it={kind="apply-early", retain_blocks=0}'])
 
 
+@pytest.mark.soak
 def test_observers_keep_their_modes_on_real_disks_over_processes(tmp_path):
     """A reopened directory has theirs as well; one of them is emptied and joins again."""
     settings = (*SHORT, MODES[2], MODES[3])

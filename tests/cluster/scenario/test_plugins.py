@@ -124,6 +124,7 @@ def test_a_toy_of_each_group_runs_in_run_repeat_and_cold_replay(installed, tmp_p
     assert {"cold-replay", "determinism", "faults-effective", "paired-fires", "workloads-effective"} <= set(found)
 
 
+@pytest.mark.soak
 def test_a_record_says_which_plugins_made_it(installed, tmp_path):
     stampede(tmp_path, installed, "run", "toys.toml")
     manifest = json.loads((tmp_path / "runs" / "toys-0" / "manifest.json").read_text())
@@ -144,6 +145,7 @@ def test_workers_and_their_cold_replays_load_it(installed, tmp_path):
     ]
 
 
+@pytest.mark.soak
 def test_an_actor_that_the_oracle_does_not_know_is_named(installed, tmp_path):
     done = stampede(tmp_path, installed, "run", "toys.toml", "--set", "chain.policy=fifo", "--json")
 
@@ -176,6 +178,7 @@ def test_a_wrong_parameter_of_a_policy_is_bad_input(setting, told, installed, tm
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.soak
 def test_a_parameter_of_a_policy_reaches_genesis(installed, tmp_path):
     settings = ("--set", "chain.policy=couples", "--set", "chain.policy_parameters.fires_per_block=7")
     program = (
@@ -192,6 +195,7 @@ def test_a_parameter_of_a_policy_reaches_genesis(installed, tmp_path):
     assert done.stdout == "9107 {'fires_per_block': 7}\n"
 
 
+@pytest.mark.soak
 def test_a_run_that_no_oracle_judged_says_so_in_its_headline(installed, tmp_path):
     done = stampede(tmp_path, installed, "run", "toys.toml", "--set", "oracle=off", "--json")
     verdict = json.loads(done.stdout)
@@ -201,6 +205,7 @@ def test_a_run_that_no_oracle_judged_says_so_in_its_headline(installed, tmp_path
     assert "oracle" not in statuses(done)
 
 
+@pytest.mark.soak
 def test_a_toy_fault_without_effect_cannot_pass(installed, tmp_path):
     done = stampede(tmp_path, installed, "run", "toys.toml", "--set", "faults.silence.kind=harmless", "--json")
 
@@ -246,6 +251,7 @@ def test_a_plugin_that_cannot_be_used_is_bad_input(plugins, reported, installed,
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.soak
 def test_a_plugin_that_is_loaded_changes_no_seed_of_the_swarm(installed):
     program = (
         "from cluster.scenario.load import encode_scenario\n"

@@ -28,6 +28,7 @@ def having(scenarios, workload):
     return [scenario for scenario in scenarios if workload in scenario.workload]
 
 
+@pytest.mark.soak
 def test_timers_that_an_agent_answers_for_are_hurried_on_a_narrow_lane():
     chains = [scenario.chain for scenario in having(LANE, "forced-timers")]
 
@@ -66,6 +67,7 @@ def test_some_heartbeats_have_just_the_cycles_of_a_beat_or_one_less():
     assert over == {500, 499}
 
 
+@pytest.mark.soak
 def test_a_seed_with_a_script_has_no_combination():
     scripted = [drawn for drawn in Drawn(range(120)) if "after the prefix" in drawn.title]
 
@@ -73,6 +75,7 @@ def test_a_seed_with_a_script_has_no_combination():
     assert [scenario.title for scenario in scripted if {*NAMES} & {*scenario.workload}] == []
 
 
+@pytest.mark.soak
 def test_some_entries_of_a_queue_run_out_of_gas_at_a_cell():
     drawn = Drawn(range(120), "chain.policy=aptos")
     short = having(drawn, "insufficient-gas")
@@ -117,6 +120,7 @@ def test_beggars_bid_what_they_have_or_lack_a_unit():
     assert less == {0, 1}
 
 
+@pytest.mark.soak
 def test_other_beggars_can_pay_for_cycles_and_not_for_cells():
     drawn = Drawn(range(120), "chain.policy=fifo")
     beggars = [(each.workload["underfunded"], each.chain) for each in having(drawn, "underfunded")]

@@ -31,6 +31,7 @@ def seeds_of(engine, count):
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=lambda each: each.name)
+@pytest.mark.soak
 def test_forty_seeds_of_an_engine_are_dealt_each_behaviour(engine):
     hands = [draw_engine_hand(Draw(seed)) for seed in seeds_of(engine, 40)]
     dealt = [fault["behaviour"] for hand in hands for fault in draw_byzantine(hand, 4, engine).values()]

@@ -50,6 +50,7 @@ def test_a_seed_that_draws_an_engine_is_as_if_it_were_stated():
 
 
 @pytest.mark.parametrize("engine", OTHERS)
+@pytest.mark.soak
 def test_no_drawn_fault_is_about_a_message_of_another_engine(engine):
     foreign = {name for other in ENGINES.values() if other.name != engine for name in names_of(other)}
 
@@ -89,6 +90,7 @@ def test_no_sequence_varies_a_cost_that_its_engine_has_settled():
     assert DRAWN_ENGINES["longest-chain"].settings(drawn) == {**drawn, "costs": {"answers_per_second": 1}}
 
 
+@pytest.mark.soak
 def test_no_anchor_waits_for_a_moment_that_never_comes():
     moments = [
         fault.anchor.event

@@ -1,5 +1,7 @@
 """Fault sequences of the swarm: faults that show something only together, and what they have shown."""
 
+import pytest
+
 from cluster.swarm.engines.simplex import DRAWN_SIMPLEX
 from cluster.swarm.fault_sequences import draw_fault_sequence, draw_own
 from faults import check_plan
@@ -79,6 +81,7 @@ def test_a_sequence_is_over_before_the_run_is_judged():
     assert max(fault.span()[1] for fault in faults) <= 22_000
 
 
+@pytest.mark.soak
 def test_who_joins_from_a_snapshot_takes_the_rest_by_blocks():
     """Found by the swarm: while the pieces of a snapshot come, blocks go on; it sought the next one for ever."""
     result = result_of("calm", *SLOW_JOIN)

@@ -61,6 +61,7 @@ REACHED = (
 
 
 @pytest.mark.parametrize(("name", "cells"), rest_in_soak(REACHED, REACHED[:1]))
+@pytest.mark.soak
 def test_runs_with_a_sequence_reach_what_it_is_drawn_for(name, cells):
     reached = set().union(*map(cells_of, sequences_of(name, range(3))))
 

@@ -109,6 +109,7 @@ def test_a_class_is_what_a_timer_offers(timer, bid, number, words):
     assert (class_of(timer, bid), name_of_class(number)) == (number, words)
 
 
+@pytest.mark.soak
 def test_bids_are_classes_of_their_own():
     waits = OldestWaits({})
     found = [

@@ -30,6 +30,7 @@ def assert_passed(result):
     assert {check.name: check.summary for check in result.checks if check.status != "passed"} == {}
 
 
+@pytest.mark.soak
 def test_a_storm_drains_while_live_timers_fire_with_few_asks():
     """Timers that nobody pays for use up none of the asks: others would wait behind them for the whole drain (Q-48)."""
     result = run("outage-storm", AUCTION, "chain.policy_parameters={max_gba_calls_per_block=20}", *SMALL_STORM)
@@ -39,6 +40,7 @@ def test_a_storm_drains_while_live_timers_fire_with_few_asks():
 
 
 @pytest.mark.parametrize(("before", "after"), rest_in_soak(PAIRS, PAIRS[::5]))
+@pytest.mark.soak
 def test_a_pair_of_policies_across_a_reorg_passes(before, after):
     """The scenario itself has one pair, and activation-reorg another."""
     assert_passed(run("activation-pairs", *settings_of(before, after)))

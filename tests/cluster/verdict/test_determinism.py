@@ -113,6 +113,7 @@ def version_of(python):
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
 
+@pytest.mark.soak
 def test_another_seed_is_another_run(turbulent, reference):
     """The seed matters: the digest is not a constant."""
     log = repeat_in_fresh_process(turbulent, 4, hash_seed=0, shuffle=STOCK_SHUFFLE)

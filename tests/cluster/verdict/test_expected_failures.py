@@ -107,6 +107,7 @@ def test_an_expected_failure_is_explained(directory, capsys):
     assert "Cause: execution" in text_of((directory / "report.html").read_bytes(), "why")
 
 
+@pytest.mark.soak
 def test_a_diff_names_the_checks_that_failed(directory, tmp_path, capsys):
     other = result_of("broken-refund", "mutants={}", runs=tmp_path).directory
 
@@ -123,6 +124,7 @@ def test_a_diff_writes_a_page_of_both_runs_beside_the_first(directory, tmp_path,
     assert "check supply | failed | none" in text_of(place.read_bytes(), "difference")
 
 
+@pytest.mark.soak
 def test_what_is_shrunk_does_not_expect_its_failure(directory, tmp_path, capsys):
     # Where no directory is yet.
     out = tmp_path / "new" / "small.toml"
@@ -153,6 +155,7 @@ def readme_commands():
     return [each for each in commands if "broken-refund" in " ".join(each) or each == ["run", "calm"]]
 
 
+@pytest.mark.soak
 def test_the_commands_of_the_readme_have_a_failure_to_look_at(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     codes = {command[0]: main([*command, *["--limit=1"] * (command[0] == "shrink")]) for command in readme_commands()}

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from checker.record.root import PROJECT_ROOT
-from tests.support.keystones import rest_in_soak
+from tests.support.keystones import rest_in_soak, third_of
 from tests.support.plugins import toy_path, write_distribution
 
 CRACKED = """
@@ -184,7 +184,7 @@ def test_without_a_crack_the_plugin_passes(stampede):
     assert stampede("run", "cracks.toml").returncode == 0
 
 
-@pytest.mark.parametrize("kind", BREAKS_OFF)
+@pytest.mark.parametrize("kind", third_of(BREAKS_OFF))
 def test_an_error_that_ends_a_run_is_told_with_its_place(kind, stampede, tmp_path):
     setting, said = BREAKS_OFF[kind]
     said = line_of(kind, said)
@@ -224,6 +224,7 @@ def test_an_error_before_the_run_is_told_with_its_place(kind, stampede):
     assert f": {line_of(kind, said)}; repeat with: " in done.stderr.splitlines()[-1]
 
 
+@pytest.mark.soak
 def test_a_page_that_a_plugin_keeps_from_being_made_says_where(stampede):
     done = stampede("run", "cracks.toml", "--set", "faults.silence.kind=bad-sentence")
 
@@ -232,6 +233,7 @@ def test_a_page_that_a_plugin_keeps_from_being_made_says_where(stampede):
 
 
 @pytest.mark.parametrize("kind", rest_in_soak(["fault", "finish", "actor"], ["actor"]))
+@pytest.mark.soak
 def test_a_worker_of_a_sweep_tells_it_as_well(kind, stampede):
     setting, said, exit_code = GOES_ON[kind] if kind in GOES_ON else (*BREAKS_OFF[kind], 2)
     done = stampede("sweep", "cracks.toml", "--set", setting, "--seeds", "1..2", "--jobs", "2", "--json")

@@ -9,6 +9,7 @@ from cluster.verdict.executions import watch_executions
 from scheduler import TimerFired, TransactionCancelled, TransactionFailed
 from scheduler.events import AuthorizationRaised
 from tests.support.cluster_runs import applied_blocks, check_named, judge
+from tests.support.keystones import third_of
 
 
 def exits(blocks):
@@ -84,6 +85,7 @@ def lateness_of_live(profile):
     return sum(late), max(late), len(late)
 
 
+@pytest.mark.soak
 def test_expired_entries_keep_live_ones_waiting_in_latest_only():
     latest, aip = lateness_of_live("latest"), lateness_of_live("aip")
 
@@ -93,6 +95,7 @@ def test_expired_entries_keep_live_ones_waiting_in_latest_only():
     assert latest[0] >= 3 * aip[0], (latest, aip)
 
 
+@pytest.mark.soak
 def test_governance_may_come_behind_a_block_that_has_taken_an_entry():
     """The entry is not live any more, and runs behind the call in the same block."""
     result = judge(draw_scenario(43, ("chain.policy=aptos",)), seed=43)
@@ -100,7 +103,10 @@ def test_governance_may_come_behind_a_block_that_has_taken_an_entry():
     assert check_named(result, "timer-delivery").status == "passed"
 
 
-@pytest.mark.parametrize(("name", "differs_by"), [("aptos-tenths", range(2)), ("aptos-blocks", range(20, 100))])
+@pytest.mark.parametrize(
+    ("name", "differs_by"),
+    third_of([("aptos-blocks", range(20, 100)), ("aptos-tenths", range(2))]),
+)
 def test_the_readings_of_the_expiry_agree_at_ten_blocks_a_second_alone(name, differs_by):
     """There a hundred blocks are ten seconds, to one block; at a second a block they are ten times as long."""
     fires = []

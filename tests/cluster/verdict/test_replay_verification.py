@@ -71,6 +71,7 @@ def run(capsys, command, *directories):
     return code, said.out, said.err
 
 
+@pytest.mark.soak
 def test_a_record_of_other_code_with_the_same_run_is_judged_normally(passing, tmp_path, capsys):
     code, out, _ = run(capsys, "replay --json", copied(passing, tmp_path, fingerprint=OTHER))
 
@@ -79,6 +80,7 @@ def test_a_record_of_other_code_with_the_same_run_is_judged_normally(passing, tm
     assert "as recorded, by code abababababab" in replay["summary"]
 
 
+@pytest.mark.soak
 def test_another_run_by_other_code_says_that_the_code_changed_since(strange, tmp_path, capsys):
     """Exit 3, both codes, the first event that differs; by the same code it is the test bed's fault."""
     code, out, _ = run(capsys, "replay --json", copied(strange, tmp_path, fingerprint=OTHER, commit="cd" * 20))
@@ -102,6 +104,7 @@ def test_a_run_with_an_older_data_directory_is_not_replayed(tmp_path, capsys):
     assert json.loads(out)["checks"][-1]["summary"].startswith("the run went on with a data directory")
 
 
+@pytest.mark.soak
 def test_runs_with_two_data_directories_do_not_replace_each_other(tmp_path, capsys):
     """Same plan, seed, code and time of the reopening."""
     arguments = f"run calm --json --set run.until_height=3 --runs {tmp_path / 'runs'} --data-dir {tmp_path}"
@@ -140,6 +143,7 @@ def without(name):
 
 
 @pytest.mark.parametrize("command", ["explain", "replay"])
+@pytest.mark.soak
 def test_a_passed_run_that_was_sealed_as_failed_is_refused(command, passing, tmp_path, capsys):
     forged = with_checks(passing, as_failed("agreement"), verdict="safety", exit_code=1)
     code, out, err = run(capsys, command, copied(passing, tmp_path, forged, verdict="safety"))
@@ -175,6 +179,7 @@ def test_forged_waits_that_were_sealed_again_are_refused(passing, tmp_path, caps
 
 
 @pytest.mark.parametrize(("written_as", "found"), [(2, 2), (1, 0)])
+@pytest.mark.soak
 def test_only_a_record_of_the_format_before_may_lack_the_executed_blocks(passing, tmp_path, capsys, written_as, found):
     copy = copied(passing, tmp_path, format=written_as)
     reported = json.loads((copy / "manifest.json").read_bytes())
@@ -193,6 +198,7 @@ def test_explain_tells_what_the_repeated_run_says_and_not_the_record(failing, tm
     assert (code, "made up" in out) == (0, False)
 
 
+@pytest.mark.soak
 def test_a_failed_determinism_that_no_repeat_shows_is_inconclusive(passing, tmp_path, capsys):
     """One run cannot refute it."""
     check = {
@@ -241,6 +247,7 @@ def test_figures_that_the_run_does_not_have_are_refused(passing, tmp_path, capsy
     assert "holds other figures than the run has" in err
 
 
+@pytest.mark.soak
 def test_explain_repeats_a_run_that_passed(passing, strange, tmp_path, capsys):
     code, out, _ = run(capsys, "explain", passing)
     forged = copied(strange, tmp_path, as_passed(strange), verdict="passed")
@@ -293,6 +300,7 @@ def test_a_record_whose_plugin_is_gone_names_it(command, failing, tmp_path, caps
     assert f"{record}: no plug-in named stampede-gone is installed; those that are:" in err
 
 
+@pytest.mark.soak
 def test_diff_compares_a_record_that_only_other_code_can_read(passing, tmp_path, capsys):
     files = {"scenario.json": (passing / "scenario.json").read_bytes().replace(b'"slot_ms"', b'"slot_length"')}
     code, out, _ = run(capsys, "diff", copied(passing, tmp_path, files, fingerprint=OTHER), passing)
@@ -303,6 +311,7 @@ def test_diff_compares_a_record_that_only_other_code_can_read(passing, tmp_path,
     assert "all events are the same" in out
 
 
+@pytest.mark.soak
 def test_explain_of_other_code_says_that_the_code_changed_since(strange, tmp_path, capsys):
     code, out, _ = run(capsys, "explain", copied(strange, tmp_path, fingerprint=OTHER))
 
@@ -324,6 +333,7 @@ def test_diff_says_first_that_it_was_not_to_verify(passing, capsys):
     assert out.startswith("as recorded, not verified\nthe same run")
 
 
+@pytest.mark.soak
 def test_diff_says_which_record_it_could_not_verify(strange, tmp_path, capsys):
     """The same by other code is inconclusive; the same by this code, which does not repeat it, is the test bed's."""
     copy = copied(strange, tmp_path, fingerprint=OTHER)

@@ -78,6 +78,7 @@ def test_the_oracle_agrees_on_all_of_them(result):
 
 
 @pytest.mark.parametrize("policy", rest_in_soak(["fifo", "fifo-free"], ["fifo"]))
+@pytest.mark.soak
 def test_the_oracle_agrees_without_a_lane_and_in_heights(policy):
     assert judge_all(policy=policy, timebase="height", timers=LIMITS).verdict == "passed"
 

@@ -9,6 +9,7 @@ from cluster.workloads.edges.reads import RATES
 from cluster.workloads.planned import sites_of
 from scheduler import GbaFailed, TimerFired
 from tests.support.cluster_runs import judge
+from tests.support.keystones import third_of
 from validators.actors import Emitted
 from validators.execution import decode_receipt
 from validators.execution.receipts import TransactionReceipt
@@ -48,7 +49,7 @@ def rounds_of(result):
     return [[(tips[timer], reasons.get(timer)) for timer in timers] for timers in named]
 
 
-@pytest.mark.parametrize("policy", ["eip1559", "gba-auction", "bias-auction", "fifo"])
+@pytest.mark.parametrize("policy", third_of(["eip1559", "gba-auction", "bias-auction", "fifo"]))
 def test_the_oracle_agrees_and_a_handler_is_refused_under_every_policy(policy):
     result = result_under(policy)
 

@@ -285,6 +285,7 @@ class TestOfEffects:
 
         assert summary == "desk: scripts that did not come to their end: at[0].steps[0].payload"
 
+    @pytest.mark.soak
     def test_a_fire_that_runs_out_of_gas_is_missed(self):
         _, summary = self.effective(entry(timer("t", payload=script({"do": "compute", "cycles": 9_000}))))
 

@@ -59,6 +59,7 @@ class TestInARun:
 
         assert (result.status, result.summary) == ("inconclusive", "required: it had no effect")
 
+    @pytest.mark.soak
     def test_a_crash_at_a_boundary_counts_its_occurrences_from_the_anchor(self):
         boundary = 'kind="crash-at-boundary", validator=2, boundary="after-append", occurrence=3, '
         fault = boundary + "start_ms=0, stop_ms=9_000, restart_after_ms=300"
@@ -68,6 +69,7 @@ class TestInARun:
         assert edges == ["anchor", "start", "after-append", "restart", "stop"]
         assert count_of(run) == 1
 
+    @pytest.mark.soak
     def test_an_anchored_run_repeats_in_another_process(self):
         scenario = load_scenario("calm", (setting('event="vote", nth=9'),))
         run, _ = run_with(anchored('event="vote", nth=9'))

@@ -67,7 +67,7 @@ def test_an_odd_encoding_of_a_message_is_refused(what, cell):
 
 @pytest.mark.parametrize(
     ("what", "cell"),
-    [("view", "view-out-of-range"), ("signers", "signers-length"), ("signatures", "signature-count")],
+    third_of([("view", "view-out-of-range"), ("signers", "signers-length"), ("signatures", "signature-count")]),
 )
 def test_a_misshapen_vote_or_certificate_is_refused(what, cell):
     assert_refused("malformed-votes", what, cell)
@@ -103,6 +103,6 @@ def test_a_block_too_old_to_be_kept_is_not_asked_for_in_a_circle():
     assert result.verdict == "passed", result.headline
 
 
-@pytest.mark.parametrize("what", ForgeParent.FORMS)
+@pytest.mark.parametrize("what", third_of(ForgeParent.FORMS))
 def test_a_proposal_on_a_view_that_it_cannot_stand_on_is_invalid(what):
     assert_refused("forge-parent", what, "left-by-invalid-proposal")

@@ -49,6 +49,7 @@ def events_of(result, expected):
     return list(events_of_type(iterate_events(bytes(result.log)), expected))
 
 
+@pytest.mark.soak
 def test_one_of_four_with_two_faces_is_survived_and_not_judged():
     """Its votes contradict each other, and no check says so: the three others agree and go on."""
     result = short_run(*two_faced(1), 'requires=["blocks1", "votes1"]')
@@ -80,6 +81,7 @@ def test_three_of_seven_with_two_faces_split_the_chain():
     assert failed(result) >= {"agreement", "equal-roots", "certificates"}
 
 
+@pytest.mark.soak
 def test_three_of_four_with_two_faces_part_the_honest_one_and_an_observer():
     """There is no other honest validator that the one left could contradict."""
     adversaries = [setting for node in range(3) for setting in two_faced(node, "above_f=true")]
@@ -129,6 +131,7 @@ def test_what_a_leader_forges_is_refused_by_all_and_gets_no_honest_vote():
     assert not diverged & voted
 
 
+@pytest.mark.soak
 def test_a_block_dated_years_ahead_is_refused_before_anybody_executes_it():
     """Executing it would promote and expire all that is ever due. The latest and the earliest valid time are taken."""
     lies = [
@@ -265,6 +268,7 @@ def test_a_block_in_an_odd_encoding_no_other_behaviour_reads():
         ("longest-chain", "forge-header", "", "propose-ahead"),
     ],
 )
+@pytest.mark.soak
 def test_what_one_behaviour_has_forged_stops_no_other(engine, forger, what, builder):
     forged = lie("forged", 1, forger, f'what="{what}"')
     on_it = lie("on_it", 1, builder, span_ms=(3_000, 9_000))
@@ -273,6 +277,7 @@ def test_what_one_behaviour_has_forged_stops_no_other(engine, forger, what, buil
     assert "stopped" not in check_named(result, "faults-effective").summary
 
 
+@pytest.mark.soak
 def test_an_adversary_with_a_slow_clock_drags_no_block_before_its_parent():
     behind = 'faults.clock={kind="clock-offset", validators=[1], offset_ms=-64_000, start_ms=1_500, stop_ms=20_000}'
     result = short_run(behind, lie("latest", 1, "skew-timestamps"), 'requires=["clock"]')
@@ -290,6 +295,7 @@ def test_an_adversary_whose_own_code_breaks_makes_the_run_inconclusive(monkeypat
     assert "broken invariant" in found.summary
 
 
+@pytest.mark.soak
 def test_a_flood_of_forged_certificates_slows_finality_and_stops_nothing():
     """Refusing them was free once, and then no flood could hurt."""
     flooded = result_of("flooded-validators")

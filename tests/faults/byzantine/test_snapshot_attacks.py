@@ -1,5 +1,7 @@
 """Attacks on single guards of snapshots: a joiner refuses each for its own reason, and joins from another peer."""
 
+import itertools
+
 import pytest
 
 from checker.record.streams import iterate_events
@@ -7,7 +9,7 @@ from faults.byzantine.catalogue import forms_of
 from faults.byzantine.snapshots import ProbeSnapshots
 from network.events import Sent, events_of_type
 from tests.support.cluster_runs import result_of
-from tests.support.keystones import third_of
+from tests.support.keystones import rest_in_soak, third_of
 from validators.events import MessageRefused
 
 
@@ -87,7 +89,7 @@ def test_a_forged_snapshot_is_refused_for_its_fault(what):
     assert any(each.startswith(f"of validator 0: {OFFERS[what]}") for each in refusals_of(result))
 
 
-@pytest.mark.parametrize("what", ["piece-digest", "piece-index"])
+@pytest.mark.parametrize("what", third_of(["piece-digest", "piece-index"]))
 def test_a_piece_that_was_not_asked_for_is_left(what):
     result = attacked_joiner("simplex", what)
 
@@ -99,7 +101,13 @@ def finalities(engine):
     return [(engine, each) for each in forms_of(engine, "forge-snapshot") if each.startswith("finality-")]
 
 
-@pytest.mark.parametrize(("engine", "what"), third_of([*finalities("hotstuff"), *finalities("longest-chain")]))
+FINALITIES = [finalities(engine) for engine in ("hotstuff", "longest-chain")]
+
+
+@pytest.mark.parametrize(
+    ("engine", "what"),
+    rest_in_soak(itertools.chain(*FINALITIES), [forms[0] for forms in FINALITIES]),
+)
 def test_a_finality_that_breaks_a_rule_is_no_finality(engine, what):
     result = attacked_joiner(engine, what)
 
@@ -108,7 +116,7 @@ def test_a_finality_that_breaks_a_rule_is_no_finality(engine, what):
     assert f"of validator {liar}: {NO_QUORUM}" in refusals_of(result)
 
 
-@pytest.mark.parametrize("what", ProbeSnapshots.FORMS)
+@pytest.mark.parametrize("what", third_of(ProbeSnapshots.FORMS))
 def test_a_piece_that_there_is_not_is_not_served(what):
     """Its request stops no validator, and has no answer."""
     result = result_of("calm", *SETTINGS, "run.until_height=8", attack("probe-snapshots", what, 1))

@@ -7,17 +7,19 @@ from hypothesis import strategies as st
 from faults import check_plan
 from faults.kinds.registry import FAULTS
 from tests.support.injector_self_test import PLAN, find_deviations
+from tests.support.keystones import third_of
 from tests.support.properties import examples
 from validators.consensus.registry import ENGINES
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", third_of(range(12)))
 def test_the_log_follows_from_the_whole_plan(seed):
     assert find_deviations(seed) == []
 
 
 @examples(12)
 @given(seed=st.integers(0, 2**32 - 1), names=st.sets(st.sampled_from(list(PLAN)), max_size=12))
+@pytest.mark.soak
 def test_the_log_follows_from_any_part_of_the_plan(seed, names):
     """A deviation shrinks to the fewest faults that show it."""
     # An anchor waits for this fault, and a plan has to have it.

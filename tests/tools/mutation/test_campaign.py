@@ -145,6 +145,7 @@ def test_the_command_kills_a_mutant_and_names_the_command_to_repeat_it(tmp_path)
     assert "1 of 1 mutants killed" in (tmp_path / "mutants.md").read_text()
 
 
+@pytest.mark.soak
 def test_a_mutant_that_nothing_kills_fails_the_command(tmp_path):
     """Nothing is deleted where no bot liquidates a position and no edge case clears a record."""
     clearing = {"liquidations", "boundary-cases"}

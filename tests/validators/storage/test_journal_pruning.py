@@ -273,6 +273,7 @@ def journal_sizes(height):
     return [disk.size(name) for disk in cluster.disks for name in JOURNAL_FILES]
 
 
+@pytest.mark.soak
 def test_the_journal_of_a_long_run_is_no_longer_than_that_of_a_short_one():
     """Three times the blocks, and never more than twice the retention and a few views."""
     short, long = journal_sizes(20), journal_sizes(60)

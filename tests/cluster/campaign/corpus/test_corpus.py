@@ -118,6 +118,7 @@ class TestVariation:
             plain = json.loads(encode_scenario(scenario))
             assert json.dumps({**plain, "name": "", "title": ""}) not in encoded, f"seed {seed}: {scenario.title}"
 
+    @pytest.mark.soak
     def test_some_variants_have_one_entry_more_and_none_has_two(self):
         """Plans of the swarm have ten faults and ten workloads in the mean: no bound below that."""
         (plan,), variants = plans_of(2).values(), variants_of(2)
@@ -127,6 +128,7 @@ class TestVariation:
             assert len(plan[table]) > 10
             assert (more.count(1) > 0, max(more)) == (True, 1), f"{table}: {more}"
 
+    @pytest.mark.soak
     def test_an_exchange_gives_another_entry_for_the_one_it_takes(self):
         (plan,), variants = plans_of(5).values(), variants_of(5)
 
@@ -134,6 +136,7 @@ class TestVariation:
             exchanged = [each for each in variants if len(each[table]) == len(plan[table])]
             assert any(set(each[table]) != set(plan[table]) for each in exchanged), table
 
+    @pytest.mark.soak
     def test_no_variant_has_more_entries_than_the_limit(self):
         ((name, plan),) = plans_of(5).items()
         beats = plan["workload"]["heartbeats"]
@@ -160,6 +163,7 @@ class TestFolder:
             assert [json.loads(drawn(seed)) for seed in (1, 4)] == list(again.plans.values())
             assert again.unseen(["a b", "b c", "c d", "d e"]) == ["d e"]
 
+    @pytest.mark.soak
     def test_a_kept_plan_runs_as_a_scenario_file(self, tmp_path, capsys):
         with Corpus(tmp_path / "corpus") as corpus:
             corpus.keep([NewPlan(drawn(1, ["run.until_height=2"]), 1, ["a b"])])
@@ -235,6 +239,7 @@ class TestSweep:
         assert [is_varied(seed) for seed in workers.thorough] == [False, True, False, True]
         assert [seed for seed in range(80) if is_thorough(seed)] == [0, 20, 40, 60]
 
+    @pytest.mark.soak
     def test_a_sweep_that_goes_on_makes_the_same_scenarios(self, whole, tmp_path):
         """Killed in its second round, it has what the first one reached and nothing of the second."""
         scenarios, _ = whole

@@ -159,6 +159,7 @@ class TestMemory:
             "the run cannot be repeated for the execution of replica 1; alone, its code does this"
         ]
 
+    @pytest.mark.soak
     def test_an_interrupted_run_is_repeated_up_to_its_last_event(self, runs):
         interrupted = *FORK[1:], "run.until_height=200", 'expect.fails=["agreement"]'
         with LiveProgress(title="", is_quiet=True) as progress, suppress(KeyboardInterrupt):
@@ -208,6 +209,7 @@ class TestLosingBlocks:
         assert (report.block.root, report.block.refusal) == (lost.state_root, "")
         assert report.block.header.parent == show_height(forked, 9).block.header.parent
 
+    @pytest.mark.soak
     def test_a_branch_of_several_blocks_is_executed_from_its_fork(self, runs):
         """Its timers are those of the branch: each fires once on the way, as on the chain."""
         reader = RecordReader(result_of("deep-reorg-hotstuff", runs=runs).directory)
@@ -219,6 +221,7 @@ class TestLosingBlocks:
         assert report.block.timers.fired
         assert all(row.gas_limit for row in report.block.timers.fired)
 
+    @pytest.mark.soak
     def test_two_final_blocks_are_both_final(self, runs):
         reader = RecordReader(result_of("k-too-small", runs=runs).directory)
         report = show_height(reader, 6)
@@ -261,6 +264,7 @@ class TestByzantine:
         assert report.comparison.refusal.startswith("state_root ")
 
 
+@pytest.mark.soak
 def test_a_run_that_went_on_with_its_disks_has_its_first_blocks(tmp_path, capsys):
     """The record of the second process has no event of them."""
     settings = ["--set", "run.until_height=3", "--runs", str(tmp_path / "runs"), "--data-dir", str(tmp_path / "data")]

@@ -165,6 +165,7 @@ class TestEquivalents:
         assert {each.point.file for each in drawn} == {"validators/mempool/gossip.py", "validators/mempool/pool.py"}
         assert not [each.point for each in drawn if each.point.function.startswith("Mempool")]
 
+    @pytest.mark.soak
     def test_places_outside_that_are_not_there_are_stale(self, library):
         entry = Outside(file="network/*.py", function="Gone.*", reason="a test")
 

@@ -127,6 +127,7 @@ def outcomes_of(mutant, cpu_s):
     return [msgspec.json.decode(line, type=TrialOutcome) for line in done.stdout.splitlines()]
 
 
+@pytest.mark.soak
 def test_a_computation_without_end_is_a_time_out():
     before = "    return keccak256(preimage if"
     mutant = scan_mutant("scheduler/identifiers.py", before, f"    while True:\n        pass\n{before}")
@@ -134,6 +135,7 @@ def test_a_computation_without_end_is_a_time_out():
     assert [outcome.failed for outcome in outcomes_of(mutant, cpu_s=1)] == [("time-out",)]
 
 
+@pytest.mark.soak
 def test_a_mutant_that_breaks_the_test_bed_is_a_crash():
     mutant = scan_mutant("faults/injection/injector.py", "def schedule(self", "def schedule(self, nothing")
 
