@@ -59,13 +59,18 @@ def _check_span(place: str, fault: Fault) -> None:
 
 def _check_machines(enabled: Mapping[str, Fault], nodes: int) -> None:
     """Refuse two faults at a time that have the same part of a machine: its power, its pace, its disk, its clocks."""
+    # A swarm asks for each of ten plans that it draws for a seed.
+    occupying = [
+        (name, fault, occupied, fault.targets() or range(nodes))
+        for name, fault in enabled.items()
+        if (occupied := fault.occupies()) is not None
+    ]
     for node in range(nodes):
         for resource in RESOURCES:
             spans = [
                 (*fault.bounds(node), name, occupied.state)
-                for name, fault in enabled.items()
-                if (occupied := fault.occupies()) is not None
-                if occupied.resource == resource and node in (fault.targets() or range(nodes))
+                for name, fault, occupied, targets in occupying
+                if occupied.resource == resource and node in targets
             ]
             for (_, end_ms, first, state), (at_ms, _, second, _) in pairwise(sorted(spans)):
                 if at_ms <= end_ms:

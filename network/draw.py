@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final, TypeVar
 
 from network.chance import Chance, below
@@ -19,6 +20,13 @@ Were it 0, the n-th seeds of all cards would be given the same values of all cho
 """
 
 _Value = TypeVar("_Value")
+
+
+@lru_cache(maxsize=4_096)
+def _order(seed: int, name: str, count: int) -> tuple[int, ...]:
+    """Return the places of so many values in the order that a seed draws; successive seeds ask for the same decks."""
+    draws = Chance(seed).stream(SWARM, name)
+    return tuple(sorted(range(count), key=draws.at))
 
 
 class Draw:
@@ -61,8 +69,7 @@ class Draw:
 
     def some_of(self, name: str, values: Sequence[_Value], count: int) -> list[_Value]:
         """Return `count` different values, in an order that is drawn as well."""
-        keyed = [(self._chance.draw(SWARM, name, place), value) for place, value in enumerate(values)]
-        return [value for _, value in sorted(keyed, key=lambda pair: pair[0])[:count]]
+        return [values[place] for place in _order(self.seed, name, len(values))[:count]]
 
 
 class Hand(Draw):

@@ -23,13 +23,27 @@ def _fields(kind: Kind) -> tuple[inspect.Field, ...]:
     return described.fields
 
 
+@cache
+def _naming_fields(kind: Kind) -> tuple[inspect.Field, ...]:
+    """Return the fields whose type has a validator somewhere in it."""
+    return tuple(field for field in _fields(kind) if _may_name(field.type))
+
+
+def _may_name(kind: inspect.Type) -> bool:
+    if isinstance(kind, inspect.Metadata):
+        return _is_validator(kind) or _may_name(kind.type)
+    if isinstance(kind, inspect.TupleType):
+        return any(_may_name(each) for each in kind.item_types)
+    return isinstance(kind, inspect.VarTupleType) and _may_name(kind.item_type)
+
+
 def _is_validator(kind: inspect.Metadata) -> bool:
     return (kind.extra_json_schema or {}).get("title") == VALIDATOR_TITLE
 
 
 def validators_of(fault: msgspec.Struct) -> Iterator[int]:
     """Yield every validator that a fault names, in the order of its fields."""
-    for field in _fields(type(fault)):
+    for field in _naming_fields(type(fault)):
         yield from _named(getattr(fault, field.name), field.type)
 
 
