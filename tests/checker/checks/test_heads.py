@@ -94,7 +94,7 @@ def test_the_greatest_head_is_trusted_where_no_block_was_final(name):
     assert fault in result.summary
 
 
-def test_final_blocks_below_a_trusted_one_need_no_depth_under_a_head_that_the_disk_had():
+def test_blocks_below_a_trusted_one_need_no_depth_under_an_older_head():
     """Swarm seed 416242: a start without a final block found seven blocks on its disk, and then trusted height 29."""
     own = [Event(2 * SLOT_US, 0, HeadAdopted(height, height, bytes([height]) * 32, 0)) for height in (1, 2)]
     final = Event(9 * SLOT_US, 0, MADE_FINAL)
