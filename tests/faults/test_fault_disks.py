@@ -89,6 +89,7 @@ def test_a_slow_disk_delays_what_waits_for_it():
     assert [effect.count > 10 for effect in run.effects] == [True]
 
 
+@pytest.mark.soak
 def test_disk_faults_are_deterministic():
     """Crashes in the midst of a turn, torn tails and rot: the same events under another order of trio's tasks."""
     settings = (

@@ -253,6 +253,7 @@ def test_a_leader_that_is_behind_drags_the_time_and_loses_no_view():
     assert {after.view - before.view for before, after in during} == {1}
 
 
+@pytest.mark.soak
 def test_a_quorum_behind_the_chain_waits_until_its_clocks_are_right():
     """The chain's last block is beyond what their clocks let pass."""
     headers, events = run_with(offset(range(4), -60_000))
@@ -342,6 +343,7 @@ def test_a_run_without_wrong_clocks_tells_nothing_of_clocks():
     assert {event.kind for event in events} & {"clock", "uncertified"} == set()
 
 
+@pytest.mark.soak
 def test_whatever_the_clocks_the_state_is_a_function_of_the_blocks():
     """A process without any of these clocks comes from the same blocks to the same roots; the oracle agrees."""
     fault = (

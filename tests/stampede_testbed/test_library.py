@@ -12,6 +12,7 @@ from tests.support.keystones import third_of
 SHORT = {"until_height": 3}
 
 
+@pytest.mark.soak
 async def test_a_run_inside_an_event_loop_returns_its_verdict(tmp_path):
     result = await trio.to_thread.run_sync(lambda: stampede_testbed.run("calm", 3, runs=tmp_path, run=SHORT))
 

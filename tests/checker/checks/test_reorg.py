@@ -188,6 +188,7 @@ def test_comparing_after_each_reorganization_does_not_change_the_run():
 
 
 @pytest.mark.parametrize(("profile", "certified"), [("three-chain", 2), ("two-chain", 1)])
+@pytest.mark.soak
 def test_hotstuff_abandons_its_certified_blocks_and_one_proposal(profile, certified):
     """The greatest depth of each profile, and not one more; what was applied early is what was certified."""
     result = result_of("deep-reorg-hotstuff", f"consensus.hotstuff.profile={profile}")

@@ -291,6 +291,7 @@ def test_explain_says_that_there_is_nothing_to_explain(runs, capsys):
     assert capsys.readouterr().out.startswith("passed: nothing went wrong")
 
 
+@pytest.mark.soak
 def test_a_run_that_cannot_be_repeated_has_an_exit_code_of_its_own(runs, capsys):
     """The record was made with a part that its scenario does not tell of."""
     code = main(["explain", "--json", str(runs[2])])

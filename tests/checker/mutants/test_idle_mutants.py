@@ -63,6 +63,7 @@ def test_a_run_that_calls_nothing_of_its_mutants_is_inconclusive(setting, told):
     ],
     ids=["one is called", "one replaces a constant", "nobody holds one"],
 )
+@pytest.mark.soak
 def test_nothing_is_claimed_of_other_runs(mutants):
     result = result_of("calm", *SHORT, f"mutants={mutants}")
 

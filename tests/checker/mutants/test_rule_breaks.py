@@ -11,6 +11,7 @@ from tests.support.oracle_runs import write_crowded
 
 
 @pytest.mark.parametrize("broken", third_of(RULE_TESTS))
+@pytest.mark.soak
 def test_a_broken_rule_fails_a_whole_run(broken, monkeypatch, tmp_path):
     """All validators break it alike and agree; the verdict is safety all the same."""
     scenario = load_scenario(str(write_crowded(tmp_path)))

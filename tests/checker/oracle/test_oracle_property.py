@@ -48,6 +48,7 @@ def test_engine_and_oracle_agree_on_random_chains(plan, chain):
 
 @examples(80)
 @given(mail, chains)
+@pytest.mark.soak
 def test_engine_and_oracle_agree_on_random_messages(plan, chain):
     """Messages of transactions, timers and messages, refused, carried over and reverted; games and subscriptions."""
     result = consult(*run_engine(plan, **chain))

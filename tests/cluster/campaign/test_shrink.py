@@ -303,6 +303,7 @@ def test_a_run_that_passed_is_refused(runs, capsys):
     assert "is a run that passed; there is nothing to shrink" in capsys.readouterr().err
 
 
+@pytest.mark.soak
 def test_a_run_that_the_code_does_not_repeat_is_refused_with_its_result(runs, capsys):
     """The recorded run had a part that its scenario does not tell of, as if the code had changed since."""
     assert main(["shrink", str(runs[2]), "--jobs", "1"]) == 2

@@ -47,6 +47,7 @@ def test_a_plan_has_the_seed_of_its_comment(tmp_path):
     assert plans_in(tmp_path / "nowhere") == []
 
 
+@pytest.mark.soak
 def test_a_sweep_runs_failing_plans_first_and_takes_their_exit_code(tmp_path, capsys):
     plans, runs = tmp_path / "plans", tmp_path / "runs"
     plans.mkdir()

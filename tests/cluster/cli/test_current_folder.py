@@ -85,6 +85,7 @@ def lists_in(package):
         yield from ([ast.unparse(word) for word in node.elts[:2]] for node in nodes if isinstance(node, ast.List))
 
 
+@pytest.mark.soak
 def test_every_command_that_starts_an_interpreter_has_the_flags():
     """The current folder of a user is on no child's path; a script is started by its path, with no other one."""
     words = [words for package in (*LAYERS, "stampede_testbed") for words in lists_in(package)]

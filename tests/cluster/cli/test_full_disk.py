@@ -64,6 +64,7 @@ def test_a_data_directory_without_room_is_gone_on_with_when_there_is_some(tmp_pa
     assert (again.returncode, json.loads(again.stdout)["verdict"]) == (0, "passed"), again.stderr
 
 
+@pytest.mark.soak
 def test_a_run_directory_without_room_leaves_nothing(tmp_path):
     """No half-written directory."""
     refused = stampede(tmp_path, "run", *CALM, "--json", blocks=40)

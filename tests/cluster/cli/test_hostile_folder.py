@@ -66,6 +66,7 @@ def test_a_run_says_its_verdict_whatever_the_folder_holds(what, runs, capsys):
 
 @pytest.mark.parametrize("what", rest_in_soak(ENTRIES, ["somebody's own list"]))
 @pytest.mark.parametrize("form", rest_in_soak(["--quiet", "--json"], ["--json"]))
+@pytest.mark.soak
 def test_a_sweep_says_its_verdict_whatever_the_folder_holds(what, form, runs, capsys):
     ENTRIES[what](runs)
 

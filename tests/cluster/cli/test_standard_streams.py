@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from checker.record.root import PROJECT_ROOT
-from tests.support.keystones import rest_in_soak
+from tests.support.keystones import rest_in_soak, third_of
 
 INCONCLUSIVE = ("run", "partition-heal", "--set", "run.until_height=3", "--set", "faults.split.enabled=false")
 
@@ -49,7 +49,7 @@ def test_a_reader_that_left_changes_no_exit_code(tmp_path, what):
 
 
 @pytest.mark.parametrize("closed", rest_in_soak(["<&-", ">&-", "2>&-", "<&- >&- 2>&-"], ["<&- >&- 2>&-"]))
-@pytest.mark.parametrize("what", ["an inconclusive run", "bad input"])
+@pytest.mark.parametrize("what", third_of(["an inconclusive run", "bad input"]))
 def test_a_closed_stream_changes_no_exit_code(tmp_path, what, closed):
     """The others say what they have to say; a file of the run does not take the closed one's place."""
     arguments, code = COMMANDS[what]
@@ -84,6 +84,7 @@ ARROW = "é → \U0001f600"
 @pytest.mark.parametrize(
     "encoding", rest_in_soak(["ascii", "ascii:strict", "latin-1", "ascii:surrogateescape"], ["ascii"])
 )
+@pytest.mark.soak
 def test_a_letter_that_the_encoding_lacks_is_shown_by_its_code(tmp_path, monkeypatch, encoding):
     """On both streams; a JSON object stays one."""
     monkeypatch.setenv("PYTHONIOENCODING", encoding)

@@ -32,6 +32,7 @@ def failed(tmp_path, monkeypatch):
     return tmp_path / "runs" / "seldom-0"
 
 
+@pytest.mark.soak
 def test_a_failed_run_stands_beside_the_nearest_seed_that_passes(failed, capsys):
     code = main(["diff", str(failed), "--no-verify", "--jobs", "1", "--json"])
 

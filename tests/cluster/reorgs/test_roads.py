@@ -30,7 +30,7 @@ def assert_road_differs(result, road, words):
     assert words in finding.reason
 
 
-@pytest.mark.parametrize("policy", ["fifo", "eip1559"])
+@pytest.mark.parametrize("policy", third_of(["fifo", "eip1559"]))
 @pytest.mark.parametrize("depth", rest_in_soak([1, 2, 3, 8, 33, 64], [1, 8]))
 def test_all_roads_end_in_one_state(process, policy, depth):
     result = measure(process, policy, depth)

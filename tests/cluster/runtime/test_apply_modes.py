@@ -102,6 +102,7 @@ def test_undone_blocks_are_missing_without_a_validator_that_applies_early():
     assert "undone 0 (at least 20)" in reorg.summary
 
 
+@pytest.mark.soak
 def test_undone_blocks_stand_in_table_and_figures():
     """Early appliers are read back at their finalized block, and what they undid stands in table and figures."""
     result = result_of("certified-split", *MIXED)

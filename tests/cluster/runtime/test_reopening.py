@@ -135,6 +135,7 @@ def test_a_fault_that_was_over_is_done_earlier(tmp_path, run_on, fault):
     assert "times (done earlier)" in check_named(third, "faults-effective").summary
 
 
+@pytest.mark.soak
 def test_a_fault_without_a_record_of_its_effect_is_inconclusive(tmp_path, run_on):
     """A directory that was written before effects were recorded."""
     scenario = scenario_with(CRASH, until=12)

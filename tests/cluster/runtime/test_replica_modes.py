@@ -64,6 +64,7 @@ def lives(name):
 
 
 class TestWithoutAVote:
+    @pytest.mark.soak
     def test_validators_do_not_notice_observers_but_for_what_they_ask(self):
         """Every vote, certificate, block and root of the validators is at its time what it is without observers.
 

@@ -153,6 +153,7 @@ def test_an_actor_that_the_oracle_does_not_know_is_named(installed, tmp_path):
     assert json.loads(done.stdout)["headline"] == "oracle: the oracle does not know the program countdown"
 
 
+@pytest.mark.soak
 def test_a_policy_with_parameters_and_a_table_passes_every_other_check(installed, tmp_path):
     settings = ("--set", "chain.policy=couples", "--set", "oracle=off")
     done = stampede(tmp_path, installed, "run", "toys.toml", *settings, "--check-determinism", "--json")
@@ -212,6 +213,7 @@ def test_a_toy_fault_without_effect_cannot_pass(installed, tmp_path):
     assert (done.returncode, statuses(done)["faults-effective"]) == (3, "inconclusive")
 
 
+@pytest.mark.soak
 def test_a_toy_check_can_fail_and_be_expected_to(installed, tmp_path):
     odd = ("--set", "workload.toys.actors=3", "--json")
     failed = stampede(tmp_path, installed, "run", "toys.toml", *odd)

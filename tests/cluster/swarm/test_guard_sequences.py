@@ -83,6 +83,7 @@ def test_a_forged_header_meets_the_guard_of_its_field(form):
 
 
 @pytest.mark.parametrize("form", third_of(["nonce", "own-cost", "fees", "tip"]))
+@pytest.mark.soak
 def test_a_forged_body_meets_the_guard_of_its_transaction(form):
     assert f"block-{form}" in reached_by(forging("forge-body", form), PAYMENTS, "run.until_height=8")
 

@@ -180,6 +180,7 @@ def squeezed(text):
     return "".join(text.split())
 
 
+@pytest.mark.soak
 def test_without_a_crack_the_plugin_passes(stampede):
     assert stampede("run", "cracks.toml").returncode == 0
 

@@ -92,6 +92,7 @@ def test_another_run_by_other_code_says_that_the_code_changed_since(strange, tmp
     assert run(capsys, "replay --json", strange)[0] == 5
 
 
+@pytest.mark.soak
 def test_a_run_with_an_older_data_directory_is_not_replayed(tmp_path, capsys):
     """The first one is like any other run; of the second, what was on the disks is not in the record."""
     arguments = f"run calm --json --set run.until_height=3 --data-dir {tmp_path / 'data'} --runs {tmp_path / 'runs'}"
@@ -319,6 +320,7 @@ def test_explain_of_other_code_says_that_the_code_changed_since(strange, tmp_pat
     assert "the code changed since: recorded by code abababababab" in out
 
 
+@pytest.mark.soak
 def test_diff_refuses_flipped_blocks_that_were_sealed_again(passing, tmp_path, capsys):
     code, out, err = run(capsys, "diff", passing, copied(passing, tmp_path, flipped(passing, BLOCKS)))
 

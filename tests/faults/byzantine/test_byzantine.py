@@ -104,6 +104,7 @@ def test_blind_colluders_fail_certification_first_and_then_the_checks():
     assert "validator 3 halted: finalized block" in check_named(result, "agreement").summary
 
 
+@pytest.mark.soak
 def test_one_equivocator_of_four_splits_a_cluster_with_too_small_a_quorum():
     """With three as its quorum four validators bear one; with two honest votes for each block there are two chains."""
     five = ("cluster.validators=5", WITH_CATALOGUE, "mutants.quorum-by-majority=[0, 1, 2, 3, 4]")
@@ -234,6 +235,7 @@ def test_a_behaviour_that_cannot_be_meant_is_refused(behaviour, more, reason):
         load_scenario("calm", (lie("it", 1, behaviour, more),))
 
 
+@pytest.mark.soak
 def test_lies_are_deterministic():
     """The same events in another process, under another hash seed and another order of trio's tasks."""
     behaviours = ("equivocate", "double-vote", "mutate-votes", "invalid-certificates", "garbage", "forge-block")

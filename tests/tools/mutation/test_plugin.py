@@ -89,6 +89,7 @@ def test_a_scenario_of_the_campaign_names_the_plugin_that_it_needs(name, plugins
 
 
 @pytest.mark.long
+@pytest.mark.soak
 def test_the_tool_runs_explains_and_replays_a_record_that_names_it(tmp_path):
     done = run(tmp_path, *TOOL, "run", "calm", *SHORT, *NAMED, "--quiet")
     explained = run(tmp_path, *TOOL, "explain", "runs/calm-0")

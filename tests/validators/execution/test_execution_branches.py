@@ -223,6 +223,7 @@ def test_an_index_of_one_branch_does_not_show_in_another():
 
 
 @pytest.mark.parametrize("policy", third_of(POLICIES))
+@pytest.mark.soak
 def test_a_block_that_was_run_waits_for_no_garbage_collector(policy):
     """A run holds all that its block has read: freeing it would be left to walks over everything that is young."""
     table = POLICIES[policy].config_table

@@ -215,6 +215,7 @@ def whole(tmp_path_factory):
 class TestSweep:
     SEEDS = range(ROUND_SEEDS * 2)
 
+    @pytest.mark.soak
     def test_scenarios_do_not_depend_on_the_order_of_results(self, whole, tmp_path):
         forwards, folder = whole
         backwards = sweep_with(tmp_path / "corpus", self.SEEDS, Workers(is_backwards=True))

@@ -238,6 +238,7 @@ class TestByzantine:
     def forged(cls, runs):
         return RecordReader(result_of("forged-root", *FORGED, runs=runs).directory)
 
+    @pytest.mark.soak
     def test_a_block_that_honest_replicas_refuse_is_refused(self, forged):
         """All of them came to one root: nothing is wrong among them."""
         report = show_height(forged, 9)

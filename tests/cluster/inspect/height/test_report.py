@@ -36,8 +36,8 @@ BY_POLICY = {
 }
 """By policy, a scenario that has its ways to leave and to wait, and how far it runs."""
 
-SHOWN = ("fifo", "eip1559", "aptos")
-"""Policies with a lane, with a price and with a queue."""
+SHOWN = ("fifo", "aptos")
+"""Policies with a lane, and with a queue."""
 
 BY_ENGINE = (
     ("simplex", ["notarization", "finalization"], 3, "view"),
@@ -249,6 +249,7 @@ class TestBlock:
         assert events[-1].fields["actor"] in events[-1].fields.values()
         assert "actor=lone/heartbeat-0" in events[-1].text
 
+    @pytest.mark.soak
     def test_budgets_are_those_that_the_block_read(self, read):
         """Governance lowers the lane, which holds from the next block on."""
         reader = read(*BY_POLICY["eip1559"])

@@ -68,6 +68,7 @@ def rows(tmp_path_factory):
 
 @pytest.mark.long
 class TestSmallScan:
+    @pytest.mark.soak
     def test_mutants_are_killed_by_the_check_that_names_them(self, rows):
         assert (rows["killed-order"].status, rows["killed-order"].check) == ("killed", "oracle")
         assert rows["killed-order"].run == SCENARIO
