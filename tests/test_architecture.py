@@ -346,12 +346,16 @@ POSITIONAL_ALLOWED = {
 """Functions with more positional parameters, and why."""
 
 
+@cache
 def functions_of_the_product():
-    """Yield place and node of every function outside the tests."""
-    for path in [*all_modules(), *modules_of("benchmarks"), *modules_of("stampede_testbed"), *modules_of("tools")]:
-        for node in nodes_of(path):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                yield f"{relative(path)}: {node.name}", node
+    """Return place and node of every function outside the tests."""
+    paths = [*all_modules(), *modules_of("benchmarks"), *modules_of("stampede_testbed"), *modules_of("tools")]
+    return [
+        (f"{relative(path)}: {node.name}", node)
+        for path in paths
+        for node in nodes_of(path)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
 
 
 def test_functions_have_at_most_four_positional_parameters():

@@ -1,5 +1,7 @@
 """The benchmark of the tutorial: it breaks the page's line in a copy, and gives the page's commands."""
 
+import pytest
+
 from benchmarks.bench_tutorial import EXITS, PAGE, SAID, SOURCE, broken_copy, commands_of
 
 TEXT = PAGE.read_text(encoding="utf-8")
@@ -12,6 +14,7 @@ def test_the_commands_are_those_of_the_page():
     assert [*SAID] == [*EXITS]
 
 
+@pytest.mark.soak
 def test_the_copy_has_the_broken_line_and_is_compiled(tmp_path):
     broken_copy(tmp_path, TEXT)
 

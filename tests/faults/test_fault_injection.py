@@ -190,6 +190,7 @@ def test_a_blackout_in_waves_counts_everybody_who_came_back():
 @pytest.mark.parametrize(
     "name", rest_in_soak(["mixed-trouble", "flapping-leader", "certified-split"], ["certified-split"])
 )
+@pytest.mark.soak
 def test_runs_with_every_kind_of_fault_are_deterministic(name):
     """The same events in another process, under another hash seed and another order of trio's tasks."""
     scenario = load_scenario(name)

@@ -150,6 +150,7 @@ def test_a_region_in_which_nobody_is_is_refused(regions, known):
         load_scenario("calm", (f"network.regions={regions}", fault))
 
 
+@pytest.mark.soak
 def test_runs_under_these_faults_are_deterministic():
     """The same events in another process, under another hash seed and another order of trio's tasks."""
     narrow = "bytes_per_second=9_000, queue_max=3, burst_ppm=100_000, burst_ms=200, duplicate_ppm=300_000"

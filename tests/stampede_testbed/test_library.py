@@ -34,6 +34,7 @@ def test_a_run_that_fails_is_a_result(tmp_path):
     assert (result.verdict, result.exit_code) == ("inconclusive", 3)
 
 
+@pytest.mark.soak
 def test_a_sweep_groups_the_seeds_that_did_not_pass(tmp_path):
     result = stampede_testbed.sweep("calm", [1, 2], jobs=1, runs=tmp_path, run={**SHORT, "time_limit_ms": 1_500})
     (group,) = result.groups.values()

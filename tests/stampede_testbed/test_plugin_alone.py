@@ -11,7 +11,7 @@ from checker.record.fingerprint import PACKAGES
 from checker.record.root import PROJECT_ROOT
 from stampede_testbed.plugin import ROOMS
 from tests.support.examples import blocks_of
-from tests.support.keystones import rest_in_soak, third_of
+from tests.support.keystones import third_of
 from tests.support.plugins import write_distribution
 from tests.support.wheel import install_wheel
 
@@ -61,8 +61,8 @@ def commands():
     return block.strip().splitlines()
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("kind", rest_in_soak(["wheel", "clone"], ["wheel"]))
+@pytest.mark.soak
+@pytest.mark.parametrize("kind", ["wheel", "clone"])
 def test_a_plugin_is_imported_tested_and_type_checked(kind, installed, plugin):
     test_bed = installed if kind == "wheel" else PROJECT_ROOT
     done = [run_command(command, plugin, test_bed) for command in commands()]

@@ -65,6 +65,7 @@ def test_an_installed_run_is_that_of_the_clone(target, elsewhere, capsys):
     assert verdict["directory"] == str(elsewhere / "runs" / "calm-0")
 
 
+@pytest.mark.soak
 def test_workers_of_an_installed_sweep_find_their_packages(target, elsewhere):
     done = stampede(target, "sweep", "calm", *SHORT, "--seeds", "1..3", "--jobs", "2", "--json", cwd=elsewhere)
 

@@ -6,10 +6,10 @@ from typing import Final
 import pytest
 
 KEYSTONES: Final = (
-    *("activation-pairs", "activation-reorg", "all-roads", "aptos-boundaries", "aptos-storm", "auction-agents"),
-    *("auction-readings", "auction-rollover", "bids-after-outage", "bids-come-back", "bit-rot", "broken-refund"),
+    *("activation-pairs", "activation-reorg", "all-roads", "aptos-boundaries", "auction-agents"),
+    *("auction-readings", "bids-after-outage", "bids-come-back", "bit-rot", "broken-refund"),
     *("calm", "cancel-at-the-fire", "certified-split", "deep-reorg-hotstuff", "deferred-calls"),
-    *("disk-full", "f-plus-one-equivocate", "flapping-leader", "forged-snapshots", "hotstuff-refusals", "intro-page"),
+    *("disk-full", "f-plus-one-equivocate", "flapping-leader", "hotstuff-refusals", "intro-page"),
     *("k-too-small", "lone-torn-nullify", "longest-chain-joiners", "lossy", "mailbox-mix", "mixed-trouble"),
     *("outage-storm", "restart-storm", "rolling-restart", "services", "short-penalty", "state-triggers"),
     *("swizzle-clog", "unreadable-disks", "wiped-rejoin", "wrong-clocks"),
@@ -21,6 +21,12 @@ def rest_in_soak(cases: Iterable[object], kept: Collection[object] = KEYSTONES) 
     """Return the cases of a test, each a value or a tuple of values; all but the kept ones are marked for the soak."""
     marks = {True: (), False: (pytest.mark.soak,)}
     return [pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=marks[case in kept]) for case in cases]
+
+
+def first_of(cases: Iterable[object]) -> list[object]:
+    """Return the cases of a test; all but the first are marked for the soak."""
+    listed = list(cases)
+    return rest_in_soak(listed, listed[:1])
 
 
 def third_of(cases: Iterable[object]) -> list[object]:

@@ -2,9 +2,12 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.cluster_runs import check_named, result_of
 
 
+@pytest.mark.soak
 def test_the_tip_of_a_fire_without_cycles_is_the_oracles_to_judge():
     result = result_of(str(Path(__file__).with_name("fire-without-cycles.toml")), seed=921)
 

@@ -74,6 +74,7 @@ def test_a_vote_of_the_journal_that_does_not_count_is_missing():
     assert "Nullify of view 1 counted, is absent and not True" in judge(bench.engine.derived(records, None)).summary
 
 
+@pytest.mark.soak
 def test_a_run_compares_every_part_of_every_validator():
     """With reorganizations as well, though no audit of the state is asked for."""
     result = check_named(result_of("certified-split", "run.audit_reorgs=false"), "derived")

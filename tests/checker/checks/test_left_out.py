@@ -82,7 +82,7 @@ def followed(faults, change=unchanged, *settings):
 class TestReaches:
     """Each kind of this package, audited as if it were a plug-in's, by the parts that it says it reaches."""
 
-    @pytest.mark.parametrize("name", rest_in_soak(PLANNED, ONE_OF_EACH_ROOM[::2]))
+    @pytest.mark.parametrize("name", rest_in_soak(PLANNED, ONE_OF_EACH_ROOM[:1]))
     def test_a_kind_touches_no_more_than_it_says(self, name, foreign):
         foreign({name: KINDS[name].reaches})
 

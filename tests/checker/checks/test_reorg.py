@@ -160,6 +160,7 @@ def test_certified_split_deep_nullifies_and_then_certifies_in_each_view(seed):
         ]
     ),
 )
+@pytest.mark.soak
 def test_a_split_scenario_that_splits_nothing_is_inconclusive(name, setting):
     """The promised reorganization is missed by its own check, whatever `requires` says."""
     result = result_of(name, setting, "requires=[]", "expect.rolled_back_min=28")

@@ -263,6 +263,7 @@ def runs(tmp_path_factory):
     return passed, late, strange.directory
 
 
+@pytest.mark.soak
 def test_explain_prints_the_report_of_a_recorded_run(runs, capsys):
     code = main(["explain", str(runs[1])])
 

@@ -92,6 +92,7 @@ class TestMemory:
 
 
 class TestViews:
+    @pytest.mark.soak
     def test_a_liveness_failure_shows_the_last_views_and_why_they_were_left(self, tmp_path, capsys):
         settings = ["--set", "network.loss_ppm=999_999", "--set", "run.time_limit_ms=5_000"]
         assert main(["run", "calm", *settings, "--runs", str(tmp_path)]) == 4

@@ -97,6 +97,7 @@ class TestWalk:
 
 
 class TestRuns:
+    @pytest.mark.soak
     def test_a_shared_bug_on_a_dropped_branch_alone_is_found(self, monkeypatch):
         """All validators charge too much in the block that loses, and agree on it; the final chain is right."""
         build = BlockRun.__init__

@@ -4,7 +4,7 @@ import pytest
 
 from cluster.scenario.load import load_scenario
 from tests.support.cluster_runs import check_named, judge_in_process
-from tests.support.keystones import third_of
+from tests.support.keystones import first_of
 from tests.support.oracle_breaks import BREAKS
 from tests.support.oracle_runs import assert_named, consult, run_chain, write_crowded
 from validators.actors import PROGRAMS, Heartbeat
@@ -33,7 +33,7 @@ def test_the_oracle_agrees_with_the_chain_as_it_is(crowded):
     assert dict(result.evidence)["heights"] >= 14
 
 
-@pytest.mark.parametrize("name", third_of(BREAKS))
+@pytest.mark.parametrize("name", first_of(BREAKS))
 def test_a_rule_that_all_validators_break_is_named(monkeypatch, crowded, name):
     """The validators agree with each other in a whole run; the oracle does not."""
     assert_named(monkeypatch, crowded, BREAKS[name])

@@ -9,7 +9,7 @@ from scheduler import FifoFree, Moment, PolicyInBlock, UnknownTimer
 from scheduler.lifecycle import move_expiry
 from scheduler.policies import fifo, fifo_free
 from scheduler.settlement import classify
-from tests.support.keystones import third_of
+from tests.support.keystones import first_of
 from tests.support.oracle_runs import assert_named, consult, run_chain, write_free, write_governed
 from validators.execution import (
     SystemCancelTimer,
@@ -190,7 +190,7 @@ def test_on_the_free_chain_all_due_timers_fire_in_one_block_for_nothing(free):
     assert consult(free).status == "passed"
 
 
-@pytest.mark.parametrize("name", third_of(GOVERNED_BREAKS))
+@pytest.mark.parametrize("name", first_of(GOVERNED_BREAKS))
 def test_a_rule_of_governance_that_all_validators_break_is_named(monkeypatch, governed, name):
     """The same for system instructions, paused lanes and height time."""
     assert_named(monkeypatch, governed, GOVERNED_BREAKS[name])

@@ -38,6 +38,7 @@ def shrink(seed, holds):
     return Shrinker(draw_scenario(seed), seed, "it", run=run_by(holds), jobs=1).shrink().scenario
 
 
+@pytest.mark.soak
 def test_what_fails_everywhere_shrinks_to_almost_nothing():
     for seed in range(12):
         shrunk = shrink(seed, lambda _scenario: True)

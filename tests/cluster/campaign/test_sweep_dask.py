@@ -39,6 +39,7 @@ def results_of(path, workers, *, seeds=SEEDS, scenario=SCENARIO, on_result=lambd
         return [result._replace(milliseconds=0) for result in results.results()]
 
 
+@pytest.mark.soak
 def test_a_cluster_gives_the_same_results_and_a_lost_worker_costs_no_seed(dask, tmp_path):
     """A worker is killed with the first result: what it had is judged by another one, and nothing twice."""
 
@@ -53,6 +54,7 @@ def test_a_cluster_gives_the_same_results_and_a_lost_worker_costs_no_seed(dask, 
     assert there == here
 
 
+@pytest.mark.soak
 def test_a_run_directory_comes_back_from_a_worker(dask, tmp_path):
     short = encode_scenario(load_scenario("calm", ["run.until_height=2", "run.time_limit_ms=1_500"]))
 
@@ -82,6 +84,7 @@ def test_a_killed_sweep_goes_on_on_the_cluster(dask, tmp_path):
     assert [row for row in rows if row in there] == there
 
 
+@pytest.mark.soak
 def test_a_worker_of_another_version_is_refused(dask, tmp_path, monkeypatch):
     monkeypatch.setattr("checker.record.plugins.this_code", lambda: Code("ab" * 32))
 

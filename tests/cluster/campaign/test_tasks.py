@@ -1,11 +1,14 @@
 """Tasks in a worker process: what a process that is gone costs."""
 
+import pytest
+
 from cluster.campaign import tasks
 from cluster.campaign.tasks import Task, run_task
 from cluster.scenario.load import encode_scenario, load_scenario
 from cluster.swarm.generator import draw_scenario
 
 
+@pytest.mark.soak
 def test_a_replay_process_that_has_ended_is_replaced():
     task = Task(encode_scenario(load_scenario("calm", ("run.until_height=3",))), 0)
     before = run_task(task)

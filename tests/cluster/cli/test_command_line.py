@@ -425,6 +425,7 @@ def test_a_run_its_page_and_its_explanation_load_no_mutants():
     assert [name for name in done.stdout.split() if name.startswith(("checker.mutants", "cluster.swarm"))] == []
 
 
+@pytest.mark.soak
 def test_a_run_loads_what_its_end_needs_at_its_end(tmp_path):
     """They were an eighth of the time to its first event."""
     script = (

@@ -38,6 +38,7 @@ def without_reader():
 
 
 @pytest.mark.parametrize("what", rest_in_soak(COMMANDS, ["an inconclusive run as JSON"]))
+@pytest.mark.soak
 def test_a_reader_that_left_changes_no_exit_code(tmp_path, what):
     """As with `| head -0`; nothing is said of it on standard error."""
     arguments, code = COMMANDS[what]

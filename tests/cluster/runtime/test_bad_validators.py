@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import msgspec
+import pytest
 
 from checker.record.streams import iterate_events
 from network.events import events_of_type
@@ -93,6 +94,7 @@ def forging(forge):
     return ValidatorFactory(engine=make)
 
 
+@pytest.mark.soak
 def test_a_wiped_validator_refuses_forged_snapshots_and_joins_a_sound_one():
     """The first changes a byte, the second leaves the last operation out: refused by name, and the third is asked."""
     forgers = {

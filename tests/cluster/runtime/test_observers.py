@@ -88,6 +88,7 @@ ROT = (
 
 
 @pytest.mark.parametrize("gap_blocks", third_of([3, 256]))
+@pytest.mark.soak
 def test_a_validator_without_its_state_votes_only_on_executed_blocks(gap_blocks):
     """Whatever it says after a start, it has executed the block in this life or had said it before."""
     result = result_of("bit-rot", *ROT, f"sync.snapshot_gap_blocks={gap_blocks}")

@@ -177,6 +177,7 @@ def test_a_validator_that_was_down_stays_down_until_its_restart(tmp_path):
     assert moments(events, Restarted, 2) == [10_000]
 
 
+@pytest.mark.soak
 def test_outages_of_a_storm_that_were_over_do_not_come_back(tmp_path):
     """Those to come are the same as without the end of the process."""
     scenario = scenario_with(STORM)

@@ -116,6 +116,7 @@ class TestWithoutAVote:
 
 
 class TestReplicaModes:
+    @pytest.mark.soak
     def test_finalized_only_executes_what_is_final_and_no_fork(self):
         """Each validator rolls a block back that this observer never executed."""
         events = events_of("certified-split", *MODES[:2])

@@ -114,6 +114,7 @@ def test_a_storm_of_restarts_beyond_a_day_is_refused():
 
 
 @pytest.mark.parametrize("name", third_of(["flapping-leader", "restart-storm", "wrong-clocks"]))
+@pytest.mark.soak
 def test_the_edges_that_are_counted_are_about_those_there_are(name):
     """Within a factor of two."""
     scenario = load_scenario(name)

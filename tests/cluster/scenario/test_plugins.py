@@ -137,6 +137,7 @@ def test_a_record_says_which_plugins_made_it(installed, tmp_path):
     assert "no plug-in named stampede-toy is installed" in without.stderr
 
 
+@pytest.mark.soak
 def test_workers_and_their_cold_replays_load_it(installed, tmp_path):
     done = stampede(tmp_path, installed, "sweep", "toys.toml", "--seeds", "1..2", "--jobs", "1", "--json")
 

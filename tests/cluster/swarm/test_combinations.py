@@ -105,6 +105,7 @@ def test_some_timers_offer_just_the_price_of_a_lane_that_stands_still():
         assert prices == {scenario.workload["fixed-basefee"].max_fee}
 
 
+@pytest.mark.soak
 def test_an_auction_behind_a_lane_finds_tips_that_were_cut_to_their_room():
     clamped = having(GBA, "capped-tips")
 

@@ -68,6 +68,7 @@ def test_every_sequence_is_drawn():
     }
 
 
+@pytest.mark.soak
 def test_a_sequence_is_a_sound_plan_in_every_cluster():
     for seed in SEEDS:
         for validators in (4, 5, 6, 7):

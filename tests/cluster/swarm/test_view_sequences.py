@@ -52,6 +52,7 @@ def test_a_sequence_of_simplex_reaches_what_it_is_for(name, cells):
     assert cells - cells_of(drawn_with(name, (*SIMPLEX_SEQUENCES, *LATER_SIMPLEX_SEQUENCES)), DRAWN_SIMPLEX) == set()
 
 
+@pytest.mark.soak
 def test_views_are_skipped_above_a_hidden_chain():
     cells = cells_of(drawn_with("late-chain", HOTSTUFF_SEQUENCES), DRAWN_HOTSTUFF)
 

@@ -79,6 +79,7 @@ def test_a_scan_of_all_timers_finds_the_same(name, settings):
         ]
     ),
 )
+@pytest.mark.soak
 def test_live_timers_are_those_that_the_block_counts_as_live(name, settings):
     """A payer that cannot pay leaves its timers dead, however long they have waited."""
     lives, insolvent = TimerLives(), 0

@@ -19,6 +19,7 @@ from cluster.verdict.determinism import (
     seed_shuffle,
 )
 from network.chance import Chance
+from tests.support.keystones import third_of
 
 SETTINGS = ("run.until_height=12",)
 
@@ -68,7 +69,7 @@ def test_the_short_scenario_has_crashes_and_partitions(reference):
         assert kind in reference
 
 
-@pytest.mark.parametrize(("hash_seed", "shuffle"), [(1, 5), (2, 6), (77_777, STOCK_SHUFFLE)])
+@pytest.mark.parametrize(("hash_seed", "shuffle"), third_of([(1, 5), (2, 6), (77_777, STOCK_SHUFFLE)]))
 def test_hash_seeds_and_task_orders_give_one_digest(hash_seed, shuffle, turbulent, reference):
     """Three hash seeds, two seeds of trio's shuffle, and stock trio."""
     log = repeat_in_fresh_process(turbulent, 3, hash_seed=hash_seed, shuffle=shuffle)

@@ -134,6 +134,7 @@ def test_what_is_shrunk_does_not_expect_its_failure(directory, tmp_path, capsys)
     assert load_scenario(str(out)).expect.fails == ()
 
 
+@pytest.mark.soak
 def test_a_sweep_of_an_expected_failure_finds_nothing_wrong(tmp_path):
     scenario = encode_scenario(load_scenario("broken-refund"))
     with ResultsFile(tmp_path / "r.sqlite", "broken") as results:

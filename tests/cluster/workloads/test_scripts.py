@@ -328,6 +328,7 @@ def test_the_scenario_is_written_and_read_back():
     assert convert_scenario(msgspec.json.decode(encode_scenario(scenario)), "again") == scenario
 
 
+@pytest.mark.soak
 def test_a_name_leads_to_the_timer_of_the_branch_that_wins(tmp_path):
     """View 9 is abandoned for its sibling, in another slot: what was scheduled there has another identifier now."""
     raw = read_toml(SCENARIO_DIRECTORY / "certified-split.toml")

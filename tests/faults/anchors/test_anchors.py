@@ -52,6 +52,7 @@ class TestInARun:
         (crashed,) = [event.at_us for event, _ in events_of_type(events, Crashed)]
         assert crashed + 900_000 <= healed < crashed + 901_000
 
+    @pytest.mark.soak
     def test_a_fault_whose_anchor_does_not_come_is_without_effect(self):
         (result,) = [
             each for each in result_of("calm", setting('event="joined"')).checks if each.name == "faults-effective"

@@ -7,7 +7,7 @@ from faults.byzantine.hotstuff_ballots import ForgeVote
 from faults.byzantine.hotstuff_seals import ForgeSeal
 from network.events import events_of_type
 from tests.support.cluster_runs import result_of
-from tests.support.keystones import rest_in_soak
+from tests.support.keystones import first_of
 from validators.consensus.hotstuff.casting import Voter
 from validators.consensus.hotstuff.refusals import HotStuffRefusal
 from validators.consensus.hotstuff.tree import BLOCKS_PER_VIEW_MAX, SealedTree
@@ -49,10 +49,8 @@ SEALS = (
     *("bitmap length", "stray bits", "no quorum", "signature count", "invalid certificate"),
 )
 
-SEAL_FORMS = [*zip(ForgeSeal.FORMS, SEALS, strict=True)]
 
-
-@pytest.mark.parametrize(("what", "reason"), rest_in_soak(SEAL_FORMS, SEAL_FORMS[::7]))
+@pytest.mark.parametrize(("what", "reason"), first_of(zip(ForgeSeal.FORMS, SEALS, strict=True)))
 def test_a_seal_that_justifies_no_block_is_refused_for_that(what, reason):
     assert_refused("forge-seal", what, f"seal: {reason}")
 
@@ -65,10 +63,8 @@ VOTES = (
     *("bitmap length", "stray bits", "no quorum", "signature count", "invalid certificate"),
 )
 
-VOTE_FORMS = [*zip(ForgeVote.FORMS, VOTES, strict=True)]
 
-
-@pytest.mark.parametrize(("what", "reason"), rest_in_soak(VOTE_FORMS, VOTE_FORMS[::7]))
+@pytest.mark.parametrize(("what", "reason"), first_of(zip(ForgeVote.FORMS, VOTES, strict=True)))
 def test_a_forged_vote_or_timeout_is_refused_for_its_fault(what, reason):
     """Votes far ahead are stale, which is no refusal; kept all the same, they would exceed what may be remembered."""
     assert_refused("forge-vote", what, reason)

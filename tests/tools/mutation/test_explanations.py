@@ -10,7 +10,7 @@ from checker.explain.explanation import KeyReport
 from cluster.campaign.tasks import Task
 from cluster.scenario.load import encode_scenario, load_scenario
 from tests.frozen import read_frozen
-from tests.support.keystones import rest_in_soak, third_of
+from tests.support.keystones import first_of, rest_in_soak
 from tests.support.mutation import WITH_CATALOGUE
 from tools.mutation.campaign import campaign_task
 from tools.mutation.catalogue import CATALOGUE, MUTANTS
@@ -42,7 +42,7 @@ KILLED_BY_SWARM = (
 """Those whose write was once named wrongly: by a receipt beside it, or as the block's own bookkeeping."""
 
 
-@pytest.mark.parametrize("name", third_of(SAMPLE))
+@pytest.mark.parametrize("name", first_of(SAMPLE))
 def test_an_explanation_names_what_the_catalogue_says(name):
     holders = [0, 1, 2, 3] if CATALOGUE[name].on_all else [1]
     settings = (WITH_CATALOGUE, "run.until_height=6", "run.time_limit_ms=15_000", f"mutants.{name}={holders}")

@@ -282,6 +282,7 @@ def test_the_journal_of_a_long_run_is_no_longer_than_that_of_a_short_one():
     assert max(long) < 823 * (2 * 5 + 4)
 
 
+@pytest.mark.soak
 def test_power_goes_between_the_copies_of_a_pruning_and_of_its_repair():
     """A start that finds two generations goes on from the newer one, also when it is itself cut off."""
     cut = 'faults.cut={kind="crash-at-boundary", validator=1, boundary="mid-prune", every=%d, start_ms=3_000, %s}'

@@ -8,7 +8,7 @@ from cluster.runtime.cluster import Cluster, RunHooks
 from cluster.scenario.load import load_scenario
 from network.events import read_event
 from tests.support.cluster_runs import check_named, result_of
-from tests.support.keystones import rest_in_soak
+from tests.support.keystones import rest_in_soak, third_of
 from validators.events import Voted
 from validators.settings import ValidatorFactory
 from validators.storage import Barrier
@@ -62,7 +62,7 @@ def test_sending_before_syncing_is_caught_as_a_double_vote():
     assert dict(check.evidence)["view"] == 3
 
 
-@pytest.mark.parametrize("kind", ["notarize", "finalize"])
+@pytest.mark.parametrize("kind", third_of(["notarize", "finalize"]))
 @pytest.mark.parametrize("offset_ms", rest_in_soak([-310, -150, -1, 1, 20, 150, 310], [1]))
 def test_a_restarted_validator_never_contradicts_an_earlier_vote(kind, offset_ms):
     """Crashed before, during and after each sync around a vote, and then left alone with its timers."""

@@ -252,6 +252,7 @@ class TestSweep:
         assert len(killed.scenarios) + len(rest) == len(scenarios)
         assert killed.scenarios | rest == scenarios
 
+    @pytest.mark.soak
     def test_a_variant_that_fails_can_be_repeated_and_is_not_varied(self, tmp_path):
         seed = ROUND_SEEDS + 1
         scenarios = sweep_with(tmp_path / "corpus", self.SEEDS, Workers(failing=[seed]))

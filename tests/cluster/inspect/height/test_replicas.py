@@ -253,6 +253,7 @@ class TestByzantine:
         shown = show_height(forged, 9, prefix=refused.block)
         assert (shown.block.executed_as, shown.block.refusal.partition(" ")[0]) == (0, "state_root")
 
+    @pytest.mark.soak
     def test_its_maker_has_the_root_that_it_claims(self, forged):
         refused = show_height(forged, 9).blocks[1]
         report = show_height(forged, 9, replica=2, prefix=refused.block)

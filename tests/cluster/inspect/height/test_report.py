@@ -36,8 +36,8 @@ BY_POLICY = {
 }
 """By policy, a scenario that has its ways to leave and to wait, and how far it runs."""
 
-SHOWN = ("fifo", "aptos")
-"""Policies with a lane, and with a queue."""
+SHOWN = ("aptos",)
+"""A policy with a queue."""
 
 BY_ENGINE = (
     ("simplex", ["notarization", "finalization"], 3, "view"),
