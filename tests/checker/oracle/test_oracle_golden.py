@@ -448,7 +448,7 @@ ADAPTERS = {adapter.__name__: adapter for adapter in ALL}
 RESTATED = [name for name, case in CASES.items() if case["kind"] not in NOT_RESTATED]
 
 
-# The case of a million timers takes as long as all others together.
+# The case of sixty thousand timers takes as long as all others together.
 @pytest.mark.parametrize("name", rest_in_soak(RESTATED, [name for name in RESTATED if name != "A-GC-01"]))
 def test_the_oracle_comes_to_the_published_value(name):
     """Case by case."""
