@@ -373,6 +373,25 @@ class TestBlock:
 
         assert (bench.ran, result.waiting_live, bench.held) == ([b"first"], 0, 0)
 
+    def test_an_entry_whose_cancellation_came_to_nothing_waits_on(self):
+        """A call cancels it and reverts, so that the tables are as they were; its turn finds no room in the block."""
+        bench = queue("early", room=(1_500, 10**9))
+        waiting = None
+
+        def cancel_in_vain():
+            tables = (bench.tables.timers, bench.state.entries, bench.ledger.balances)
+            before = [dict(each) for each in tables]
+            bench.cancel(A, waiting)
+            for table, kept in zip(tables, before, strict=True):
+                table.update(kept)
+
+        bench.insert(A, 2, b"first", price=300)
+        waiting = bench.insert(A, 2, b"waiting", price=200)
+        bench.inside[b"first"] = cancel_in_vain
+        result = bench.run(2_000)
+
+        assert (bench.ran, result.waiting_live, counts(result)) == ([b"first"], 1, {"lane_full": 1})
+
     def test_a_paused_lane_runs_nothing_and_expires_all_the_same(self):
         bench = queue()
         bench.config = TimerConfig(max_cells_per_fire=0, execution_lane_paused=True, gc_lane_paused=True)
