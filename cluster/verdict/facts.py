@@ -221,9 +221,22 @@ def situations_of(scenario: Scenario) -> Situations:
 
 def finality_views_max(scenario: Scenario) -> int:
     """Return the views within which finality comes back: as stated or the engine's own, and its constant trail."""
-    rules = RULES[scenario.consensus.engine]
+    rules, config = RULES[scenario.consensus.engine], settings_of(scenario, 0).consensus_config
     own = scenario.expect.finality_views_max or rules.finality_views_max
-    return own + rules.finality_lag(settings_of(scenario, 0).consensus_config)
+    return own + rules.finality_lag(config) * _slots_per_block(scenario, getattr(config, "slot_us", 0))
+
+
+def _slots_per_block(scenario: Scenario, slot_us: int) -> int:
+    """Return the slots until a block is everywhere of which each replica hears before it has it, and so asks for it.
+
+    Until then leaders build beside it. Without slots, or where a block travels within one, that is 1.
+    """
+    if not slot_us:
+        return 1
+    links: list[tuple[int, int, LinkSpec]] = list(topology_of(scenario).edges(data="link"))
+    latency_us = max((link.latency.mean_us for _, _, link in links), default=0)
+    served_us = (scenario.replicas - 1) * scenario.costs.serve_block_us
+    return -(-max(1, 2 * latency_us + served_us) // slot_us)
 
 
 def finality_gap_max_us(scenario: Scenario) -> int | None:

@@ -4,7 +4,7 @@ import pytest
 
 from cluster.cli.main import main
 from cluster.scenario.load import load_scenario
-from cluster.verdict.facts import why_no_view_ends
+from cluster.verdict.facts import finality_views_max, why_no_view_ends
 from tests.support.cluster_runs import check_named, judge
 
 SAID = "no view of this plan can end: "
@@ -48,6 +48,23 @@ def test_a_plan_that_no_view_can_end_in_is_named(engine, settings):
 )
 def test_a_plan_in_which_a_view_may_end_is_not_named(settings):
     assert why(*settings) == ""
+
+
+@pytest.mark.parametrize(
+    ("settings", "slots"),
+    [
+        (("costs.serve_block_us=60_000",), 1),
+        (("costs.serve_block_us=60_000", "network.latency_ms=200"), 2),
+        (("costs.serve_block_us=300_000",), 2),
+        (("costs.serve_block_us=300_000", "cluster.validators=1"), 1),
+    ],
+)
+def test_finality_may_take_longer_where_serving_a_block_takes_several_slots(settings, slots):
+    """Swarm seed 418205: each replica asked each leader for its block, and leaders built beside what they had not."""
+    chain = ("consensus.engine=longest-chain", "consensus.longest_chain.slot_ms=500")
+    scenario = load_scenario("calm", (*chain, *settings))
+
+    assert finality_views_max(scenario) == 20 + scenario.finality_depth * slots
 
 
 @pytest.mark.parametrize(("near", "is_named"), [(3, False), (2, True)])
