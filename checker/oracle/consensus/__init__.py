@@ -1,0 +1,1 @@
+"""Executable specifications of the consensus engines, which follow the recorded calls of a replica."""

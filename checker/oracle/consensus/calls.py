@@ -1,0 +1,244 @@
+"""Calls of a consensus engine as plain data: all that a specification reads, and the answers that it is compared with.
+
+Messages and journal records are bytes. A message is its wire encoding, a msgpack array that begins with its tag; a
+record is as the journal keeps it. Events and effects have the meaning of their namesakes in the seam between a
+validator and its engine (docs/design.md); times are in microseconds of virtual time.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol, TypeAlias
+
+
+class Life(NamedTuple):
+    """The arguments with which a replica's engine is made, once in each life.
+
+    `genesis` is the digest of the block of view 0; `config` has the times and limits of docs/ by name.
+    """
+
+    me: int
+    public_keys: Sequence[bytes]
+    is_observer: bool
+    genesis: bytes
+    config: Mapping[str, int | str]
+
+
+class Facts(NamedTuple):
+    """The part of a block that consensus reads; `header` is its encoding, whose hash is `digest`."""
+
+    view: int
+    digest: bytes
+    parent: bytes
+    height: int
+    proposer: int
+    header: bytes
+
+
+class Answer(NamedTuple):
+    """The answer to `check` and `check_seal`; an empty `reason` is consent."""
+
+    reason: str
+    signatures_verified: int
+
+
+# -- events ----------------------------------------------------------------------------------------
+
+
+class Started(NamedTuple):
+    """The journal has been replayed."""
+
+
+class Received(NamedTuple):
+    """A message that `check` has approved."""
+
+    sender: int
+    message: bytes
+
+
+class Built(NamedTuple):
+    """The block that `Build` asked for; None means that there will be none."""
+
+    view: int
+    digest: bytes | None
+    block: Facts | None
+
+
+class Judged(NamedTuple):
+    """The answer to a `Judge`; None means that there will be none."""
+
+    question: str
+    view: int
+    digest: bytes
+    ok: bool | None
+
+
+class BlockArrived(NamedTuple):
+    """A block whose seal `check_seal` has approved."""
+
+    sender: int
+    block: Facts
+    seal: bytes
+
+
+class TimeoutReached(NamedTuple):
+    """A timer has fired."""
+
+    name: str
+    number: int
+
+
+class AlarmReached(NamedTuple):
+    """An alarm has gone off, and the wall clock shows `wall_us`."""
+
+    name: str
+    number: int
+    wall_us: int
+
+
+class FloorAdopted(NamedTuple):
+    """A verified finality from outside of consensus, encoded as a record."""
+
+    finality: bytes
+
+
+class AskAgain(NamedTuple):
+    """There is a new application: every question that is not answered is repeated."""
+
+
+Event: TypeAlias = (
+    Started | Received | Built | Judged | BlockArrived | TimeoutReached | AlarmReached | FloorAdopted | AskAgain
+)
+
+
+# -- effects ---------------------------------------------------------------------------------------
+
+
+class Append(NamedTuple):
+    """Append a record to the journal."""
+
+    record: bytes
+
+
+class Send(NamedTuple):
+    """Send a message to one validator, or to all others where `to` is None."""
+
+    to: int | None
+    message: bytes
+
+
+class SetTimer(NamedTuple):
+    """Give `TimeoutReached` in `after_us`."""
+
+    name: str
+    number: int
+    after_us: int
+
+
+class SetAlarm(NamedTuple):
+    """Give `AlarmReached` when the wall clock shows `at_wall_us`."""
+
+    name: str
+    number: int
+    at_wall_us: int
+
+
+class CancelTimer(NamedTuple):
+    """The timer is not needed any more."""
+
+    name: str
+    number: int
+
+
+class Build(NamedTuple):
+    """Build a block on a parent, by its view and digest."""
+
+    view: int
+    parent_view: int
+    parent: bytes
+
+
+class Judge(NamedTuple):
+    """Execute a block; the parent is that on which it has to stand, None for any."""
+
+    question: str
+    view: int
+    digest: bytes
+    parent_view: int | None
+    parent: bytes | None
+
+
+class Adopt(NamedTuple):
+    """Follow a block before it is final; `abandoned` blocks of the head before it are left."""
+
+    view: int
+    digest: bytes
+    height: int
+    abandoned: int
+
+
+class Finalized(NamedTuple):
+    """A block and its ancestors are final; the finality is encoded as a record."""
+
+    finality: bytes
+
+
+class Entered(NamedTuple):
+    """A view has been entered."""
+
+    view: int
+    leader: int
+
+
+class Relay(NamedTuple):
+    """Send the bytes of our own block to everybody."""
+
+    digest: bytes
+    seal: bytes
+
+
+class ReportActivity(NamedTuple):
+    """Something to know of a validator; `evidence` is signed messages of it that exclude each other."""
+
+    activity: str
+    node: int
+    view: int
+    detail: str
+    evidence: Sequence[bytes]
+
+
+Effect: TypeAlias = (
+    Append
+    | Send
+    | SetTimer
+    | SetAlarm
+    | CancelTimer
+    | Build
+    | Judge
+    | Adopt
+    | Finalized
+    | Entered
+    | Relay
+    | ReportActivity
+)
+
+
+class Specification(Protocol):
+    """One engine's rules in their plainest form, in one life of one replica.
+
+    A specification is made with a `Life` and a `Signatures`, which signs as the replica signed and remembers as it
+    remembers. A message that `check` has approved is given to `step` at once or later.
+    """
+
+    def replay(self, records: Sequence[bytes], floor: bytes | None) -> str:
+        """Take up the journal of an earlier life; return the fault of a journal that is refused, empty for none."""
+
+    def check(self, sender: int, message: bytes) -> Answer:
+        """Return whether a message is sound and of use, and how many signatures had to be verified."""
+
+    def check_seal(self, block: Facts, seal: bytes) -> Answer:
+        """Return whether the seal of a block from outside is sound."""
+
+    def verify_finality(self, finality: bytes) -> bool:
+        """Return whether a finality from outside is proved."""
+
+    def step(self, event: Event) -> Sequence[Effect]:
+        """Return what is to be done after an event, in this order."""
