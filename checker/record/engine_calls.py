@@ -6,7 +6,7 @@ Calls are kept as they are, and become plain data when they are read: a run pays
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final
 
 import msgspec
 
@@ -20,47 +20,6 @@ from validators.events import Entered
 
 _encode_message: Final = msgspec.msgpack.Encoder().encode
 """The wire encoding of a message, as the codec of a validator makes it."""
-
-
-class Replayed(NamedTuple):
-    """A call of `replay`: the journal, and the error that it raised, empty for none."""
-
-    records: Sequence[bytes]
-    floor: bytes | None
-    error: str
-
-
-class Checked(NamedTuple):
-    """A call of `check` and its answer."""
-
-    sender: NodeId
-    message: bytes
-    answer: calls.Answer
-
-
-class SealChecked(NamedTuple):
-    """A call of `check_seal` and its answer."""
-
-    block: calls.Facts
-    seal: bytes
-    answer: calls.Answer
-
-
-class FinalityVerified(NamedTuple):
-    """A call of `verify_finality` and its answer."""
-
-    finality: bytes
-    is_proved: bool
-
-
-class Stepped(NamedTuple):
-    """A call of `step` and its effects, in their order."""
-
-    event: calls.Event
-    effects: Sequence[calls.Effect]
-
-
-Call: TypeAlias = Replayed | Checked | SealChecked | FinalityVerified | Stepped
 
 
 @dataclass(slots=True)
@@ -77,7 +36,7 @@ class RecordedLife:
     kept: list[tuple[int, str, tuple[Any, ...]]] = field(default_factory=list)
     """Virtual time, the name of the method, arguments and answer."""
 
-    def calls(self) -> Iterator[tuple[int, Call]]:
+    def calls(self) -> Iterator[tuple[int, calls.Call]]:
         """Yield the virtual time in microseconds and the plain data of each call, in their order."""
         for at_us, name, values in self.kept:
             yield at_us, _PLAIN[name](self.kind, *values)
@@ -112,13 +71,21 @@ class RecordedEngine:
 
     def check(self, sender: NodeId, message: seam.EngineMessage) -> seam.MessageCheck:
         """Return whether a message is sound and of use."""
-        checked = self._inner.check(sender, message)
+        try:
+            checked = self._inner.check(sender, message)
+        except Exception as error:
+            self._kept.append((self._now_us(), "raise", (f"check of {message!r:.200}", repr(error))))
+            raise
         self._kept.append((self._now_us(), "check", (sender, message, checked)))
         return checked
 
     def step(self, event: seam.Event) -> list[seam.Effect]:
         """Take an event and return what is to be done."""
-        effects = self._inner.step(event)
+        try:
+            effects = self._inner.step(event)
+        except Exception as error:
+            self._kept.append((self._now_us(), "raise", (f"step of {event!r:.200}", repr(error))))
+            raise
         self._kept.append((self._now_us(), "step", (event, tuple(effects))))
         return effects
 
@@ -248,19 +215,24 @@ _EFFECTS: Final[Mapping[type[Any], Callable[[EngineKind, Any], calls.Effect]]] =
 
 def _plain_replay(
     kind: EngineKind, records: Sequence[seam.Record], floor: seam.Finality | None, error: str
-) -> Replayed:
+) -> calls.Replayed:
     encode = kind.records.encode
-    return Replayed(tuple(encode(each) for each in records), None if floor is None else encode(floor), error)
+    return calls.Replayed(tuple(encode(each) for each in records), None if floor is None else encode(floor), error)
 
 
-def _plain_step(kind: EngineKind, event: seam.Event, effects: Sequence[seam.Effect]) -> Stepped:
-    return Stepped(_plain_event(kind, event), tuple(_EFFECTS[type(each)](kind, each) for each in effects))
+def _plain_step(kind: EngineKind, event: seam.Event, effects: Sequence[seam.Effect]) -> calls.Stepped:
+    return calls.Stepped(_plain_event(kind, event), tuple(_EFFECTS[type(each)](kind, each) for each in effects))
 
 
-_PLAIN: Final[Mapping[str, Callable[..., Call]]] = {
+_PLAIN: Final[Mapping[str, Callable[..., calls.Call]]] = {
     "replay": _plain_replay,
-    "check": lambda _, sender, message, checked: Checked(sender, _encode_message(message), _plain_answer(checked)),
-    "check_seal": lambda _, block, seal, checked: SealChecked(_plain_facts(block), seal, _plain_answer(checked)),
-    "verify_finality": lambda kind, finality, is_proved: FinalityVerified(kind.records.encode(finality), is_proved),
+    "check": lambda _, sender, message, checked: calls.Checked(
+        sender, _encode_message(message), _plain_answer(checked)
+    ),
+    "check_seal": lambda _, block, seal, checked: calls.SealChecked(_plain_facts(block), seal, _plain_answer(checked)),
+    "verify_finality": lambda kind, finality, is_proved: calls.FinalityVerified(
+        kind.records.encode(finality), is_proved
+    ),
     "step": _plain_step,
+    "raise": lambda _, call, error: calls.Raised(call, error),
 }

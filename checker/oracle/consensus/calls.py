@@ -6,7 +6,7 @@ validator and its engine (docs/design.md); times are in microseconds of virtual 
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import ClassVar, NamedTuple, Protocol, TypeAlias
 
 
 class Life(NamedTuple):
@@ -221,12 +221,68 @@ Effect: TypeAlias = (
 )
 
 
+# -- calls -----------------------------------------------------------------------------------------
+
+
+class Replayed(NamedTuple):
+    """A call of `replay`: the journal, and the error that it raised, empty for none."""
+
+    records: Sequence[bytes]
+    floor: bytes | None
+    error: str
+
+
+class Checked(NamedTuple):
+    """A call of `check` and its answer."""
+
+    sender: int
+    message: bytes
+    answer: Answer
+
+
+class SealChecked(NamedTuple):
+    """A call of `check_seal` and its answer."""
+
+    block: Facts
+    seal: bytes
+    answer: Answer
+
+
+class FinalityVerified(NamedTuple):
+    """A call of `verify_finality` and its answer."""
+
+    finality: bytes
+    is_proved: bool
+
+
+class Stepped(NamedTuple):
+    """A call of `step` and its effects, in their order."""
+
+    event: Event
+    effects: Sequence[Effect]
+
+
+class Raised(NamedTuple):
+    """A call that ended in an error, which no specification allows."""
+
+    call: str
+    error: str
+
+
+Call: TypeAlias = Replayed | Checked | SealChecked | FinalityVerified | Stepped | Raised
+
+
 class Specification(Protocol):
     """One engine's rules in their plainest form, in one life of one replica.
 
     A specification is made with a `Life` and a `Signatures`, which signs as the replica signed and remembers as it
-    remembers. A message that `check` has approved is given to `step` at once or later.
+    remembers. A message that `check` has approved is given to `step` at once or later. Each rule is a function whose
+    docstring begins with the rule's numbers in docs/ ("SX-1, SX-2: ..."), and an effect is given by calling a method
+    `emit` with it alone: so a difference can name its rule.
     """
+
+    MESSAGE_PARTS: ClassVar[Mapping[int, str]]
+    """By the tag of each message the part of the check that it belongs to: vote, certificate, request or report."""
 
     def replay(self, records: Sequence[bytes], floor: bytes | None) -> str:
         """Take up the journal of an earlier life; return the fault of a journal that is refused, empty for none."""
