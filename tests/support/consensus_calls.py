@@ -48,10 +48,10 @@ def recorded_lives(scenario, seed=0):
 
 def differences(make, lives_of):
     """Return (differences, calls, effects) of all lives, by the specification that `make` makes."""
-    found, calls, effects = [], 0, 0
+    found, calls, effects, known = [], 0, 0, {}
     for lives in lives_of.values():
         for number, life in enumerate(lives, 1):
-            compared = compare_life(make, life.life, life.calls(), number)
+            compared = compare_life(make, life.life, life.calls(), number, known)
             calls, effects = calls + compared.calls, effects + compared.effects
             if compared.difference is not None:
                 found.append(compared.difference)

@@ -7,14 +7,14 @@ journal record, seal, adoption or finality is a matter of safety; anything else 
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from types import FrameType
 from typing import Any, Final, NamedTuple, assert_never
 
 import msgspec
 
 from checker.oracle.consensus import calls
-from checker.oracle.consensus.signatures import SIGNATURE_BYTES, Signatures
+from checker.oracle.consensus.signatures import SIGNATURE_BYTES, Signatures, Signed
 
 SpecificationMaker = Callable[[calls.Life, Signatures], calls.Specification]
 
@@ -79,7 +79,11 @@ class Comparison(NamedTuple):
 
 
 def compare_life(
-    make: SpecificationMaker, life: calls.Life, timed_calls: Iterable[tuple[int, calls.Call]], number: int = 1
+    make: SpecificationMaker,
+    life: calls.Life,
+    timed_calls: Iterable[tuple[int, calls.Call]],
+    number: int = 1,
+    known: MutableMapping[Signed, bool] | None = None,
 ) -> Comparison:
     """Compare the calls of one life, each with its virtual time, with the specification of the engine.
 
@@ -88,9 +92,10 @@ def compare_life(
         life: The arguments of the engine.
         timed_calls: The virtual time in microseconds and the plain data of each call, in their order.
         number: The place of the life among those of the replica, from 1.
+        known: Valid and invalid signatures, which the lives of a run share.
     """
     kept = list(timed_calls)
-    follower = _Follower(make, life)
+    follower = _Follower(make, life, known)
     effects = 0
     for place, (at_us, call) in enumerate(kept):
         expected = follower.follow(call)
@@ -110,8 +115,10 @@ def compare_life(
 class _Follower:
     """A specification that follows the calls of a life, and the messages that were sent until then."""
 
-    def __init__(self, make: SpecificationMaker, life: calls.Life) -> None:
-        self.signatures = Signatures(life.me, life.public_keys)
+    def __init__(
+        self, make: SpecificationMaker, life: calls.Life, known: MutableMapping[Signed, bool] | None = None
+    ) -> None:
+        self.signatures = Signatures(life.me, life.public_keys, known)
         self.specification = make(life, self.signatures)
         self.sent: set[bytes] = set()
 
@@ -150,14 +157,12 @@ def _outcome_of(call: calls.Call) -> list[Any]:
     return [call.error]
 
 
-def _signatures_in(effects: Iterable[calls.Effect]) -> list[bytes]:
-    """Return all values of the length of a signature in the messages, records and seals of effects."""
-    found: dict[bytes, None] = {}
+def _signatures_in(effects: Iterable[calls.Effect]) -> Iterator[bytes]:
+    """Yield all values of the length of a signature in the messages, records and seals of effects."""
     for effect in effects:
         for field in effect:
             if isinstance(field, bytes):
-                found.update(dict.fromkeys(_signatures_of(_decoded(field))))
-    return list(found)
+                yield from _signatures_of(_decoded(field))
 
 
 def _signatures_of(value: object) -> Iterator[bytes]:

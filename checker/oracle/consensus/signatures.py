@@ -5,8 +5,8 @@ much virtual time a message costs. So a specification remembers by the same rule
 seals of blocks and by finalities from outside, in the order of their calls.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Iterable, MutableMapping, Sequence
+from typing import Final, TypeAlias
 
 from nacl.exceptions import BadSignatureError
 from nacl.signing import VerifyKey
@@ -15,6 +15,10 @@ REMEMBERED_MAX: Final = 8_192
 """Results that a replica remembers; the oldest goes first."""
 
 SIGNATURE_BYTES: Final = 64
+
+
+Signed: TypeAlias = tuple[bytes, bytes, bytes]
+"""A public key, the bytes that are signed, and a signature."""
 
 
 def encode_varint(value: int) -> bytes:
@@ -40,26 +44,32 @@ class Signatures:
     Args:
         me: The replica's index; an observer's may be none of the validators'.
         public_keys: 32 bytes for each validator, by index.
+        known: Results that the specifications of a run share; each of them counts as if it were alone.
     """
 
-    def __init__(self, me: int, public_keys: Sequence[bytes]) -> None:
+    def __init__(
+        self, me: int, public_keys: Sequence[bytes], known: MutableMapping[Signed, bool] | None = None
+    ) -> None:
         self._me = me
         self._public_keys = tuple(public_keys)
-        self._remembered: dict[tuple[bytes, bytes, bytes], bool] = {}
-        self._offered: tuple[bytes, ...] = ()
+        self._known = {} if known is None else known
+        self._remembered: dict[Signed, bool] = {}
+        self._offered: Iterable[bytes] = ()
         self.verified = 0
         """Signatures that the replica has really verified in this life."""
 
     def offer(self, signatures: Iterable[bytes]) -> None:
-        """Take the signatures of the replica that stand in the effects of the step that is judged."""
-        self._offered = tuple(signatures)
+        """Take the signatures that stand in the effects of the step that is judged; they are read when one is made."""
+        self._offered = signatures
 
     def sign(self, namespace: bytes, message: bytes) -> bytes:
         """Return the replica's signature over a message; empty bytes if the replica has made none."""
         signed = signed_bytes(namespace, message)
+        self._offered = tuple(self._offered)
         for signature in self._offered:
-            if len(signature) == SIGNATURE_BYTES and _is_valid(self._public_keys[self._me], signed, signature):
-                self._remember((self._public_keys[self._me], signed, signature), is_valid=True)
+            key = (self._public_keys[self._me], signed, signature)
+            if len(signature) == SIGNATURE_BYTES and self._is_valid(key):
+                self._remember(key, is_valid=True)
                 return signature
         return b""
 
@@ -70,14 +80,19 @@ class Signatures:
         key = (self._public_keys[signer], signed_bytes(namespace, message), signature)
         if key not in self._remembered:
             self.verified += 1
-            self._remember(key, is_valid=_is_valid(*key))
+            self._remember(key, is_valid=self._is_valid(key))
         return self._remembered[key]
 
-    def _remember(self, key: tuple[bytes, bytes, bytes], *, is_valid: bool) -> None:
+    def _remember(self, key: Signed, *, is_valid: bool) -> None:
         # A result that is remembered again keeps its age.
         self._remembered[key] = is_valid
         if len(self._remembered) > REMEMBERED_MAX:
             del self._remembered[next(iter(self._remembered))]
+
+    def _is_valid(self, key: Signed) -> bool:
+        if key not in self._known:
+            self._known[key] = _is_valid(*key)
+        return self._known[key]
 
 
 def _is_valid(public_key: bytes, signed: bytes, signature: bytes) -> bool:
