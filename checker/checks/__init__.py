@@ -22,6 +22,7 @@ from checker.checks.block_times import BlockTimes
 from checker.checks.budgets import Budgets
 from checker.checks.check import Check
 from checker.checks.cold_replay import EqualColdReplay
+from checker.checks.consensus import EqualConsensus
 from checker.checks.deposits import QueueDeposits
 from checker.checks.derived import DerivedState
 from checker.checks.differential import EqualDifferential
@@ -112,6 +113,7 @@ CHECKS: Final[tuple[type[Check], ...]] = (
     StateTriggers,
     EqualOracle,
     EqualDifferential,
+    EqualConsensus,
     StormDrained,
     Reorganizations,
     Leaders,

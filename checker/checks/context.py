@@ -13,6 +13,7 @@ from checker.checks.audit.plan import TestBedPlan
 from checker.checks.observations import NO_DISK_FAULTS, ChainRules, DiskFaults, FaultOutcome, IdleMutant, ReadBack
 from checker.checks.planned import NOT_PLANNED, PlannedRun
 from checker.record.cold_replay import ColdReplay
+from checker.record.engine_calls import RecordedLife
 from checker.record.final_blocks import FinalChain
 from faults.anchors.anchor import Anchor
 from validators.actors import Emitted
@@ -200,6 +201,7 @@ class RunContext:
         differential: Yields the differences of a differential chain, empty texts included; None where the run has none.
         watched: Returns the context in which a count has to grow, or the process ends with this name: what is wrong
             with a part may have it compute for ever.
+        engine_calls: By replica whose consensus is judged, the lives of its engine in this process.
         earlier_height: Up to here the chain was made by another process, and is read from its disks.
         is_reopened: Whether another process began the run; it may have come to no final height.
         chain: The final blocks so far, as the first honest replica executed each of them.
@@ -226,6 +228,7 @@ class RunContext:
     test_bed: TestBedPlan | None = None
     differential: Callable[[], Iterator[str]] | None = None
     watched: Callable[[Callable[[], int], str], AbstractContextManager[object]] = lambda _count, _what: nullcontext()
+    engine_calls: Mapping[int, Sequence[RecordedLife]] = field(default_factory=dict)
     earlier_height: int = 0
     is_reopened: bool = False
     chain: FinalChain = field(default_factory=FinalChain)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from checker.checks.context import Sample
+from checker.record.engine_calls import RecordedLife
 from checker.record.fingerprint import CodeChangedError
 from checker.record.plugins import code_with
 from cluster.runtime.clients import Clients, ClientStatistics
@@ -30,6 +31,7 @@ from cluster.runtime.replicas import (
     place_mutants,
     settings_of,
     topology_of,
+    with_recording,
 )
 from cluster.scenario.model import Scenario
 from cluster.workloads.planned import transactions_of
@@ -108,6 +110,7 @@ class Cluster:
     delivery: Delivery = "direct"
     is_sharing: bool = True
     disks: Sequence[SimulatedDisk | DirectoryDisk] = field(init=False)
+    engine_calls: dict[int, list[RecordedLife]] = field(init=False, default_factory=dict)
     submissions: Sequence[TimedTransaction] = field(init=False)
     mutants: RunMutants = field(init=False)
     _applied: list[deque[Executed]] = field(init=False)
@@ -274,14 +277,16 @@ class Cluster:
         provision(disk, journal_head(self._genesis, node, self._keys.validator_keys))
 
     def _build(self, slot: MachineSlot, port: Port, handle: DiskHandle) -> Validator:
-        node = slot.node
+        node, settings = slot.node, settings_of(self.scenario, slot.node)
+        if (lives := self.engine_calls.get(node)) is not None:
+            settings = with_recording(settings, lives, self._keys.validator_keys, self._kernel)
         return Validator(
             port=port,
             disk=handle,
             genesis=self._genesis,
             seed=self._keys.seeds[node],
             public_keys=self._keys.validator_keys,
-            settings=settings_of(self.scenario, node),
+            settings=settings,
             factory=self.factories[node],
             counts=slot.counts,
             incarnation=slot.incarnation,

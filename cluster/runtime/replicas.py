@@ -5,9 +5,10 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from checker.checks.observations import IdleMutant
+from checker.record.engine_calls import RecordedLife, recorded_kind
 from cluster.runtime.genesis import ClusterKeys
 from cluster.scenario.model import Scenario
 from cluster.scenario.sections.longest_chain import LongestChainSection
@@ -15,6 +16,8 @@ from cluster.scenario.sections.replicas import FinalizedOnly, ReplicaSection
 from faults import Adversary, byzantine_validators
 from faults.byzantine.registry import ADVERSARIES
 from network.chance import Chance
+from network.draw import Draw
+from network.kernel import Kernel
 from network.regions import one_way_us
 from network.topology import LinkSpec, build_topology
 from network.types import MILLISECOND_US
@@ -23,6 +26,9 @@ from validators.settings import ValidatorFactory, ValidatorSettings, make_engine
 
 if TYPE_CHECKING:
     import networkx as nx
+
+JUDGED_FEW: Final = 4
+"""Replicas whose consensus is judged in a run that judges few."""
 
 
 def topology_of(scenario: Scenario) -> "nx.DiGraph[int]":
@@ -104,6 +110,24 @@ def settings_of(scenario: Scenario, node: int) -> ValidatorSettings:
         speculates=not isinstance(own, FinalizedOnly),
         regossip_us=scenario.network.regossip_ms * MILLISECOND_US,
     )
+
+
+def judged_replicas(scenario: Scenario, seed: int) -> list[int]:
+    """Return the replicas whose consensus is judged: all honest ones, or a few of many and all holders of mutants."""
+    byzantine = byzantine_validators(scenario.faults)
+    honest = [node for node in range(scenario.replicas) if node not in byzantine]
+    if scenario.run.consensus_judged == "all":
+        return honest
+    drawn = Draw(seed).some_of("run.consensus_judged", honest, JUDGED_FEW)
+    holders = {node for nodes in scenario.mutants.values() for node in nodes}
+    return [node for node in honest if node in drawn or node in holders]
+
+
+def with_recording(
+    settings: ValidatorSettings, lives: list[RecordedLife], public_keys: Sequence[bytes], kernel: Kernel
+) -> ValidatorSettings:
+    """Return the settings of a replica whose lives, with the calls of its engine, are kept in a list."""
+    return replace(settings, consensus=recorded_kind(settings.consensus, lives, public_keys, lambda: kernel.now_us))
 
 
 def adversaries_of(scenario: Scenario, keys: ClusterKeys, chance: Chance) -> dict[int, Adversary]:

@@ -156,6 +156,10 @@ class RunSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True)
     audit_reorgs: Annotated[
         bool, means("Whether state and indexes are audited after each reorganization, and not only at the end.")
     ] = False
+    consensus_judged: Annotated[
+        Literal["few", "all"],
+        means("Honest replicas whose consensus is compared with its specification: four and mutants' holders, or all."),
+    ] = "few"
     stop_at_failure: Annotated[
         bool, means("Whether the run ends soon after two replicas differ in a final block or a root.")
     ] = True

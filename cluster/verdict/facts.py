@@ -14,7 +14,7 @@ from checker.checks.rules.registry import RULES
 from checker.coverage.situations import FaultTime, Situations
 from cluster.differential.chain_draws import judge_chain
 from cluster.runtime.cluster import Cluster, ClusterRun
-from cluster.runtime.replicas import section_of, settings_of, topology_of
+from cluster.runtime.replicas import judged_replicas, section_of, settings_of, topology_of
 from cluster.runtime.watchdog import Watchdog
 from cluster.scenario.model import Scenario
 from cluster.scenario.sections.replicas import ReplicaSection
@@ -50,6 +50,8 @@ def context_of(cluster: Cluster) -> RunContext:
     scenario, data = cluster.scenario, cluster.data
     values, rules = _genesis_state(cluster.genesis)
     byzantine = byzantine_validators(scenario.faults)
+    # From here on the cluster records: a run that nobody judges need not.
+    cluster.engine_calls = {node: [] for node in judged_replicas(scenario, cluster.seed)}
     return RunContext(
         rules=rules,
         validators=scenario.cluster.validators,
@@ -70,6 +72,7 @@ def context_of(cluster: Cluster) -> RunContext:
         test_bed=_test_bed_of(cluster),
         differential=_differential_chain(scenario, cluster.seed),
         watched=lambda count, what: Watchdog(count, f"{scenario.name} seed {cluster.seed}: {what}"),
+        engine_calls=cluster.engine_calls,
         earlier_height=0 if data is None else data.height,
         is_reopened=data is not None and data.start_us > 0,
     )

@@ -3,37 +3,9 @@
 `lives = recorded_lives(draw_once(7, 'consensus.engine="simplex"'), 7)`, then `differences(Simplex, lives)`.
 """
 
-from dataclasses import dataclass, field, replace
-
 from checker.oracle.consensus.compare import compare_life
-from checker.record.engine_calls import RecordedLife, recorded_kind
 from cluster.runtime.cluster import Cluster
-from cluster.runtime.replicas import settings_of
-from validators.node import Validator
-
-
-@dataclass(slots=True, kw_only=True)
-class RecordedCluster(Cluster):
-    """A cluster that keeps the calls of every replica's engine."""
-
-    lives: dict[int, list[RecordedLife]] = field(default_factory=dict)
-
-    def _build(self, slot, port, handle):
-        settings = settings_of(self.scenario, slot.node)
-        lives = self.lives.setdefault(slot.node, [])
-        kind = recorded_kind(settings.consensus, lives, self._keys.validator_keys, lambda: self._kernel.now_us)
-        return Validator(
-            port=port,
-            disk=handle,
-            genesis=self._genesis,
-            seed=self._keys.seeds[slot.node],
-            public_keys=self._keys.validator_keys,
-            settings=replace(settings, consensus=kind),
-            factory=self.factories[slot.node],
-            counts=slot.counts,
-            incarnation=slot.incarnation,
-            on_applied=self._applied[slot.node].append,
-        )
+from faults import byzantine_validators
 
 
 def recorded_lives(scenario, seed=0):
@@ -41,9 +13,11 @@ def recorded_lives(scenario, seed=0):
 
     Byzantine replicas are left out: what their adversary makes of their engine's effects is its own.
     """
-    cluster = RecordedCluster(scenario, seed, recording=False)
+    cluster = Cluster(scenario, seed, recording=False)
+    byzantine = byzantine_validators(scenario.faults)
+    cluster.engine_calls = {node: [] for node in range(scenario.replicas) if node not in byzantine}
     cluster.run()
-    return {node: lives for node, lives in cluster.lives.items() if node not in cluster._adversaries}
+    return cluster.engine_calls
 
 
 def differences(make, lives_of):

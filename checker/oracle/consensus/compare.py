@@ -98,12 +98,12 @@ def compare_life(
     follower = _Follower(make, life, known)
     effects = 0
     for place, (at_us, call) in enumerate(kept):
-        expected = follower.follow(call)
+        expected = follower.follow_soundly(call)
         found = _outcome_of(call)
         effects += len(found)
-        if expected != found:
+        if _typed(expected) != _typed(found):
             part = _part_of(expected, found, call, follower)
-            at = next((at for at, (a, b) in enumerate(zip(expected, found, strict=False)) if a != b), len(found))
+            at = _first_place(expected, found)
             rules = _rules_of(make, life, [call for _, call in kept[: place + 1]], at)
             shown = _shown_difference(expected, found)
             difference = Difference(life.me, number, at_us, place + 1, _shown_call(call), *shown, part, rules)
@@ -121,6 +121,16 @@ class _Follower:
         self.signatures = Signatures(life.me, life.public_keys, known)
         self.specification = make(life, self.signatures)
         self.sent: set[bytes] = set()
+
+    def follow_soundly(self, call: calls.Call) -> list[Any]:
+        """Return the outcome that the specification has for a call; an error of its own is an outcome as well.
+
+        Effects that no engine without a fault has may lead to calls that no rule foresees.
+        """
+        try:
+            return self.follow(call)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the run has other checks that are to be asked
+            return [f"no such call ({type(error).__name__}: {error})"]
 
     def follow(self, call: calls.Call) -> list[Any]:
         """Return the outcome that the specification has for a call."""
@@ -155,6 +165,17 @@ def _outcome_of(call: calls.Call) -> list[Any]:
     if isinstance(call, calls.Replayed):
         return [call.error]
     return [call.error]
+
+
+def _typed(outcome: Sequence[Any]) -> list[tuple[type[Any], Any]]:
+    """Return an outcome with the types: effects of two kinds with the same fields are equal as tuples."""
+    return [(type(each), each) for each in outcome]
+
+
+def _first_place(expected: Sequence[Any], found: Sequence[Any]) -> int:
+    """Return the first place at which outcomes differ; the length of the shorter one if it is all of its beginning."""
+    pairs = enumerate(zip(_typed(expected), _typed(found), strict=False))
+    return next((at for at, (one, other) in pairs if one != other), min(len(expected), len(found)))
 
 
 def _signatures_in(effects: Iterable[calls.Effect]) -> Iterator[bytes]:
@@ -198,16 +219,19 @@ def _part_of(expected: Sequence[Any], found: Sequence[Any], call: calls.Call, fo
     if isinstance(call, calls.Raised):
         return "report"
     if isinstance(call, (calls.Checked, calls.SealChecked)):
-        if call.answer.reason or not expected[0].reason:
+        if call.answer.reason or not getattr(expected[0], "reason", ""):
             return "report"  # An unjust refusal, another reason or another cost.
         return "seal" if isinstance(call, calls.SealChecked) else _part_of_message(call.message, follower)
-    missing, extra = Counter(expected), Counter(found)
-    differing = [*(missing - extra), *(extra - missing)] or list(found)
-    parts = [_part_of_effect(each, follower) for each in differing]
+    missing, extra = Counter(_typed(expected)), Counter(_typed(found))
+    # Without any, it is the order that differs.
+    differing = [*(missing - extra), *(extra - missing)] or _typed(found[_first_place(expected, found) :])
+    parts = [_part_of_effect(each, follower) for _, each in differing]
     return next((each for each in SAFETY_PARTS if each in parts), parts[0])
 
 
 def _part_of_effect(effect: Any, follower: _Follower) -> str:  # noqa: ANN401 - any effect
+    if isinstance(effect, str):
+        return "report"
     if isinstance(effect, calls.Send):
         return "retry" if effect.message in follower.sent else _part_of_message(effect.message, follower)
     if isinstance(effect, calls.Relay):
@@ -241,7 +265,7 @@ def _rules_of(
     before = sys.getprofile()
     sys.setprofile(note)
     try:
-        follower.follow(followed[-1])
+        follower.follow_soundly(followed[-1])
     finally:
         sys.setprofile(before)
     return emitted[place] if place < len(emitted) else tuple(asked)
@@ -266,10 +290,8 @@ def _nearest_rules(frame: FrameType | None) -> tuple[str, ...]:
 
 def _shown_difference(expected: Sequence[Any], found: Sequence[Any]) -> tuple[str, str]:
     """Return the outcomes in words, without the effects that both begin and end with."""
-    start = next((at for at, (a, b) in enumerate(zip(expected, found, strict=False)) if a != b), None)
-    start = min(len(expected), len(found)) if start is None else start
-    common = min(len(expected), len(found)) - start
-    end = next((at for at in range(common) if expected[-1 - at] != found[-1 - at]), common)
+    start = _first_place(expected, found)
+    end = min(_first_place(expected[::-1], found[::-1]), min(len(expected), len(found)) - start)
     return _shown(expected[start : len(expected) - end]), _shown(found[start : len(found) - end])
 
 

@@ -1,0 +1,62 @@
+"""The check that has the specification of the consensus engine follow the recorded calls of honest replicas."""
+
+from collections.abc import MutableMapping
+from typing import ClassVar
+
+from checker.checks.check import Check
+from checker.oracle.consensus.compare import Comparison, Difference, compare_life
+from checker.oracle.consensus.registry import SPECIFICATIONS
+from checker.oracle.consensus.signatures import Signed
+from checker.results import CheckResult, ExitClass
+
+
+class EqualConsensus(Check):
+    """Each call of a replica's consensus engine has the answer and the effects that the numbered rules give."""
+
+    name = "consensus"
+    exit_class: ClassVar[ExitClass] = "safety"
+    activity = "the specification of consensus"
+
+    def not_asked(self) -> str:
+        """Return a reason where the engine has no specification, or no replica made a call."""
+        if self.run.engine not in SPECIFICATIONS:
+            return f"the engine {self.run.engine} has no specification"
+        has_calls = any(life.kept for lives in self.run.engine_calls.values() for life in lives)
+        return "" if has_calls else "no call of an engine was recorded"
+
+    def finish(self) -> CheckResult:
+        """Return the result: the class of the worst difference, and the first difference of that class."""
+        compared = self._compare()
+        found = [each.difference for each in compared if each.difference is not None]
+        self.tally.compared = sum(each.calls for each in compared)
+        if found and not any(each.is_safety for each in found):
+            self.tally.exit_class = "liveness"
+        for difference in sorted(found, key=lambda each: (not each.is_safety, each.at_us)):
+            self._fail(difference)
+        effects = sum(each.effects for each in compared)
+        return self.tally.result(
+            f"{self.tally.compared:,} calls of {len(self.run.engine_calls)} replicas had the answers and "
+            f"{effects:,} effects of the specification",
+            lives=len(compared),
+            effects=effects,
+        )
+
+    def _compare(self) -> list[Comparison]:
+        make = SPECIFICATIONS[self.run.engine]
+        # Most signatures come to several replicas: verifying is the dearest part.
+        known: MutableMapping[Signed, bool] = {}
+        return [
+            compare_life(make, life.life, life.calls(), number, known)
+            for _, lives in sorted(self.run.engine_calls.items())
+            for number, life in enumerate(lives, 1)
+        ]
+
+    def _fail(self, difference: Difference) -> None:
+        self.tally.fail(
+            f"{self.name}/{difference.part}: {difference}",
+            part=difference.part,
+            rules=" ".join(difference.rules),
+            replica=difference.replica,
+            life=difference.life,
+            at_us=difference.at_us,
+        )

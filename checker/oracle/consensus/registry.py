@@ -1,0 +1,10 @@
+"""The specifications of the consensus engines, by the engines' names; the only place that names them all."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from checker.oracle.consensus.compare import SpecificationMaker
+from checker.oracle.consensus.simplex import Simplex
+
+SPECIFICATIONS: Final[Mapping[str, SpecificationMaker]] = {"simplex": Simplex}
+"""An engine that is not here is not judged by a specification."""
