@@ -25,6 +25,9 @@ PARTS: Final = (*SAFETY_PARTS, *LIVENESS_PARTS)
 _RULE: Final = re.compile(r"(?:SX|HS|LC)-\d+")
 _SHOWN_BYTES: Final = 4
 _SHOWN_DIFFERENCES: Final = 3
+_SHOWN_RULES: Final = 4
+"""Where an effect is too much, it is the rules that were asked last, and did not give it, that are shown."""
+
 
 _PART_OF_EFFECT: Final[dict[type[Any], str]] = {
     calls.Append: "record",
@@ -44,7 +47,7 @@ _PART_OF_EFFECT: Final[dict[type[Any], str]] = {
 class Difference(NamedTuple):
     """The first difference between an engine and its specification in one life of a replica.
 
-    `rules` has the numbers of the rules that gave the expected effect, or that were asked in the call.
+    `rules` has the numbers of the rules that gave the expected effect, or that were asked last in the call.
     """
 
     replica: int
@@ -258,7 +261,9 @@ def _rules_of(
     def note(frame: FrameType, event: str, _: object) -> None:
         if event != "call":
             return
-        asked.update(dict.fromkeys(_rules_named(frame)))
+        for rule in _rules_named(frame):
+            asked.pop(rule, None)
+            asked[rule] = None
         if frame.f_code.co_name == "emit":
             emitted.append(_nearest_rules(frame.f_back))
 
@@ -268,7 +273,7 @@ def _rules_of(
         follower.follow_soundly(followed[-1])
     finally:
         sys.setprofile(before)
-    return emitted[place] if place < len(emitted) else tuple(asked)
+    return emitted[place] if place < len(emitted) else tuple(asked)[-_SHOWN_RULES:]
 
 
 def _rules_named(frame: FrameType) -> tuple[str, ...]:
