@@ -93,15 +93,19 @@ class World:
 
     # -- power ---------------------------------------------------------------------------------
 
-    def start(self, seat):
-        seat.engine = HotStuff(
+    def engine_of(self, seat):
+        """Return a fresh engine of a seat."""
+        return HotStuff(
             me=seat.identity,
             validators=self.validators,
             scheme=KeyedHashScheme(seat.identity),
             config=self.config,
             genesis=GENESIS,
         )
-        seat.engine.replay([decode_record(record) for record in seat.durable])
+
+    def start(self, seat):
+        seat.engine = self.engine_of(seat)
+        seat.engine.replay([decode_record(record) for record in seat.durable], None)
         self.perform(seat, seat.engine.step(Started()))
         for digest, seal in list(seat.blocks.items()):
             self.tell(seat, seat.place, digest, seal)
@@ -149,9 +153,12 @@ class World:
     def tell(self, seat, source, digest, seal):
         """Let a block with its seal arrive."""
         facts = read_facts(self.headers[digest])
-        if check_seal(self.scheme, facts, seal, self.validators).ok:
+        if self.check_seal(seat, facts, seal).ok:
             seat.blocks[digest] = seal
             self.perform(seat, seat.engine.step(BlockArrived(source, facts, seal)))
+
+    def check_seal(self, _seat, facts, seal):
+        return check_seal(self.scheme, facts, seal, self.validators)
 
     def fire(self, seat, index=0):
         keys = sorted(seat.timers, key=lambda key: (seat.timers[key], key))
