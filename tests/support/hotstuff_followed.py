@@ -39,6 +39,8 @@ class FollowedWorld(World):
         seeds, keys = seeds_and_keys(self.validators)
         lives = self.lives.setdefault(seat.place, [])
         kind = self.kinds[seat.place] = recorded_kind(HOTSTUFF, lives, keys, lambda: self.now_us)
+        # That of the world, which watches, belongs to no seat: what it verifies is not in the calls.
+        self.scheme = Ed25519Scheme(seeds[0], keys, SHARED)
         scheme = self.schemes[seat.place] = Ed25519Scheme(seeds[seat.identity], keys, SHARED)
         return kind.make(
             me=seat.identity,
@@ -55,10 +57,6 @@ class FollowedWorld(World):
 
     def verify(self, seat, finality):
         return self.kinds[seat.place].verify_finality(self.schemes[seat.place], finality, self.validators, self.config)
-
-    def perform(self, seat, effects):
-        self.scheme = self.schemes[seat.place]
-        super().perform(seat, effects)
 
 
 def adopt_floor(world, choice):

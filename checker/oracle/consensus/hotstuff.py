@@ -520,7 +520,9 @@ class HotStuff:
     def adopt_floor(self, proof: Proof) -> None:
         """HS-29: take a finality from outside."""
         if view_of(proof) > self.final_view:
+            is_higher = proof.certificate.view > self.high.view
             self.make_final(proof)
+            self.ended_timers = 0 if is_higher else self.ended_timers
             self.take_certificate(proof.certificate)
 
     def ask_again(self) -> None:

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tests.support.hotstuff_harness import config_of, header_of
-from tests.support.simplex_bench import GENESIS, KeyedHashScheme
+from tests.support.simplex_bench import GENESIS, SECOND_US, KeyedHashScheme
 from validators.consensus.headers import read_facts
 from validators.consensus.hotstuff.casting import Voter
 from validators.consensus.hotstuff.certificates import (
@@ -36,11 +36,14 @@ from validators.consensus.interface import (
     BlockRef,
     Built,
     CorruptRecordError,
+    FloorAdopted,
     Judge,
     Judged,
     Question,
     Received,
+    SetTimer,
     Started,
+    TimeoutReached,
 )
 
 VALIDATORS = 4
@@ -308,6 +311,18 @@ class TestASingleValidator:
         written = [effect.record for effect in certified if isinstance(effect, Append)]
         assert [(type(record), record.view) for record in written] == [(QuorumCertificate, 1)]
         assert lone.position.view == 2
+
+
+def test_a_joiner_waits_no_longer_after_a_proof_from_outside():
+    """The certificate in the proof is a new highest one, which makes the wait the first one again."""
+    blocks, certificate = chain_of(6, 7)
+    engine = engine_of(3)
+    waits = [effect.after_us for _ in range(3) for effect in engine.step(TimeoutReached("view", 1))[:1]]
+    assert waits == [6 * SECOND_US, 12 * SECOND_US, 12 * SECOND_US]
+
+    commit = Commit(tuple(block.facts.header for block in blocks), certificate)
+    (timer,) = [effect for effect in engine.step(FloorAdopted(commit)) if isinstance(effect, SetTimer)]
+    assert (timer.number, timer.after_us) == (8, 3 * SECOND_US)
 
 
 def test_a_block_too_far_ahead_is_voted_for_where_its_certificate_leads():

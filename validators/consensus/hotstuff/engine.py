@@ -200,8 +200,12 @@ class HotStuff:
     def _adopt_floor(self, finality: Finality) -> None:
         assert isinstance(finality, Commit), f"{finality!r} is no finality of HotStuff"
         if finality.view > self._chain.final_view:
+            is_higher = finality.certificate.view > self._memory.high.view
             self._chain.commit(finality)
+            if is_higher:
+                self._given_up = 0
             self._see_certificate(finality.certificate)
+            self._is_dirty = True
 
     def _ask_again(self) -> None:
         self._chain.ask_again()
