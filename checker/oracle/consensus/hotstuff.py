@@ -5,13 +5,31 @@ arrival, and what follows from them is worked out whenever it is asked for. Noth
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from hashlib import sha256
 from itertools import pairwise
-from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, TypeAlias, TypeVar
-
-import msgspec
+from typing import ClassVar, Final, NamedTuple
 
 from checker.oracle.consensus import calls
+from checker.oracle.consensus.hotstuff_messages import (
+    CastVote,
+    Certificate,
+    Lock,
+    Proof,
+    Record,
+    Seal,
+    Timeout,
+    TimeoutCertificate,
+    Vote,
+    bitmap_of,
+    decode,
+    decode_header,
+    decode_message,
+    decode_record,
+    decode_seal,
+    encode,
+    encode_record,
+    signers_of,
+    view_of,
+)
 from checker.oracle.consensus.signatures import Signatures, encode_varint
 
 VOTE_NAMESPACE: Final = b"stampede_HOTSTUFF_VOTE"
@@ -27,83 +45,6 @@ VIEWS_AHEAD_MAX: Final = 64
 BLOCKS_OF_A_VIEW_MAX: Final = 4
 CHAIN_LENGTH: Final = {"three-chain": 3, "two-chain": 2}
 
-View: TypeAlias = Annotated[int, msgspec.Meta(ge=0, lt=2**62)]
-Signer: TypeAlias = Annotated[int, msgspec.Meta(ge=0, lt=1024)]
-Digest: TypeAlias = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
-Bitmap: TypeAlias = Annotated[bytes, msgspec.Meta(max_length=128)]
-Signature: TypeAlias = Annotated[bytes, msgspec.Meta(max_length=96)]
-Signed: TypeAlias = Annotated[tuple[Signature, ...], msgspec.Meta(max_length=1024)]
-Views: TypeAlias = Annotated[tuple[View, ...], msgspec.Meta(max_length=1024)]
-T = TypeVar("T")
-
-
-class Certificate(NamedTuple):
-    """A quorum's votes for a block (HS-5)."""
-
-    view: View
-    digest: Digest
-    signers: Bitmap
-    signatures: Signed
-
-
-class TimeoutCertificate(NamedTuple):
-    """A quorum's TIMEOUTs of a view (HS-6)."""
-
-    view: View
-    signers: Bitmap
-    views: Views
-    signatures: Signed
-
-
-class Vote(NamedTuple):
-    """A vote (HS-3)."""
-
-    tag: Literal[0]
-    signer: Signer
-    view: View
-    digest: Digest
-    signature: Signature
-
-
-class Timeout(NamedTuple):
-    """A TIMEOUT (HS-4)."""
-
-    tag: Literal[1]
-    signer: Signer
-    view: View
-    high: Certificate
-    entry: TimeoutCertificate | None
-    signature: Signature
-
-
-class Seal(NamedTuple):
-    """The seal of a block (HS-8)."""
-
-    justify: Certificate
-    vote: Signature
-    timeout: TimeoutCertificate | None
-
-
-class CastVote(NamedTuple):
-    """A vote of this validator as its journal has it (HS-7)."""
-
-    vote: Vote
-    parent_view: View
-
-
-class Lock(NamedTuple):
-    """A locked block (HS-7)."""
-
-    view: View
-    digest: Digest
-
-
-class Proof(NamedTuple):
-    """A proof of finality (HS-20)."""
-
-    headers: tuple[bytes, ...]
-    certificate: Certificate
-
 
 class Block(NamedTuple):
     """A block that is here, with its seal."""
@@ -118,69 +59,6 @@ class Asked(NamedTuple):
     view: int
     digest: bytes
     is_sound: bool | None
-
-
-Record: TypeAlias = CastVote | Timeout | Certificate | TimeoutCertificate | Lock | Proof
-
-RECORDS: Final[Sequence[type[Any]]] = (CastVote, Timeout, Certificate, TimeoutCertificate, Lock, Proof)
-"""The kinds of records by their tags (HS-7)."""
-
-
-# -- plumbing: encodings ---------------------------------------------------------------------------
-
-
-def decode(encoded: bytes, kind: type[T]) -> T:
-    """Return the array that bytes encode; raises msgspec's errors."""
-    return msgspec.msgpack.decode(encoded, type=kind)
-
-
-def encode(array: Any) -> bytes:  # noqa: ANN401 - any of the arrays above
-    """Return the encoding of an array."""
-    return msgspec.msgpack.encode(array)
-
-
-def encode_record(record: Record) -> bytes:
-    """HS-7: a record as the journal keeps it."""
-    return bytes([RECORDS.index(type(record))]) + encode(record)
-
-
-def decode_record(encoded: bytes) -> Record:
-    """HS-7: the record that the journal keeps as these bytes."""
-    record: Record = decode(encoded[1:], RECORDS[encoded[0]])
-    return record
-
-
-def decode_message(encoded: bytes) -> Vote | Timeout:
-    """HS-3, HS-4: the message that travels as these bytes."""
-    return decode(encoded, Vote) if encoded[1] == 0 else decode(encoded, Timeout)
-
-
-def decode_header(header: bytes) -> calls.Facts | None:
-    """HS-9: the part of a header that consensus reads, None for bytes that are no header."""
-    try:
-        fields = decode(header, list[msgspec.Raw])
-        decode(fields[0], int)
-        decode(fields[2], int)
-        parent, (height, view, proposer) = decode(fields[4], bytes), (decode(fields[at], int) for at in (1, 3, 5))
-    except (msgspec.MsgspecError, ValueError, IndexError):
-        return None
-    return calls.Facts(view, sha256(header).digest(), parent, height, proposer, header)
-
-
-def view_of(proof: Proof) -> int:
-    """HS-20: the view of the block that a proof makes final."""
-    final = decode_header(proof.headers[0])
-    return 0 if final is None else final.view
-
-
-def signers_of(bitmap: bytes) -> list[int]:
-    """HS-5: the numbers of the bits that are set."""
-    return [bit for bit in range(8 * len(bitmap)) if bitmap[bit // 8] >> bit % 8 & 1]
-
-
-def bitmap_of(signers: Iterable[int], validators: int) -> bytes:
-    """HS-5: the bitmap of signers."""
-    return sum(1 << signer for signer in signers).to_bytes((validators + 7) // 8, "little")
 
 
 class HotStuff:
@@ -263,14 +141,6 @@ class HotStuff:
         bitmap = bitmap_of((timeout.signer for timeout in ordered), self.validators)
         views = tuple(timeout.high.view for timeout in ordered)
         return TimeoutCertificate(ordered[0].view, bitmap, views, tuple(timeout.signature for timeout in ordered))
-
-    def read_seal(self, encoded: bytes) -> Seal | None:
-        """HS-8: the seal that bytes are the one encoding of, None for bytes that are no seal."""
-        try:
-            seal = decode(encoded, Seal)
-        except (msgspec.MsgspecError, ValueError):
-            return None
-        return seal if encode(seal) == encoded else None
 
     # -- whether a message is sound and of use -----------------------------------------------------
 
@@ -365,8 +235,8 @@ class HotStuff:
         return self.fault_of_timeout_certificate(timeout.entry)
 
     def check_seal(self, block: calls.Facts, seal: bytes) -> calls.Answer:
-        """HS-18, HS-19: whether the seal of a block is sound."""
-        before, found = self.signatures.verified, self.read_seal(seal)
+        """HS-8, HS-18, HS-19: whether the seal of a block is sound."""
+        before, found = self.signatures.verified, decode_seal(seal)
         fault = "malformed" if found is None else self.fault_of_form(block, found) or self.fault_of_seal(block, found)
         return calls.Answer(f"seal: {fault}" if fault else "", self.signatures.verified - before)
 
@@ -398,7 +268,7 @@ class HotStuff:
         return fault or ("" if seal.timeout is None else self.fault_of_timeout_certificate(seal.timeout))
 
     def verify_finality(self, finality: bytes) -> bool:
-        """HS-20: whether a proof of finality holds."""
+        """HS-9, HS-20: whether a proof of finality holds."""
         proof = decode(finality[1:], Proof)
         blocks = [decode_header(header) for header in proof.headers]
         found = [block for block in blocks if block is not None]
@@ -415,7 +285,7 @@ class HotStuff:
     # -- what is remembered ------------------------------------------------------------------------
 
     def replay(self, records: Sequence[bytes], floor: bytes | None) -> str:
-        """HS-21: the fault of a journal that is refused, empty for a journal that is taken up."""
+        """HS-7, HS-21: the fault of a journal that is refused, empty for a journal that is taken up."""
         for record in map(decode_record, (*(() if floor is None else (floor,)), *records)):
             own = record.vote if isinstance(record, CastVote) else record
             if isinstance(own, Vote | Timeout) and own.signer != self.me:
@@ -602,7 +472,7 @@ class HotStuff:
 
     def take_block(self, block: calls.Facts, encoded: bytes) -> None:
         """HS-36, HS-37: take a block and what its seal brings."""
-        seal = self.read_seal(encoded)
+        seal = decode_seal(encoded)
         if seal is None or (seal.justify.view == 0 and seal.justify.digest != self.genesis):
             return
         if not self.is_near(block.view):
