@@ -35,7 +35,7 @@ class FollowedWorld(World):
     """The cluster; `lives` has the calls of each engine, by seat."""
 
     def __init__(self, *arguments, **settings):
-        self.lives, self.kinds, self.schemes = {}, {}, {}
+        self.lives, self.kinds, self.schemes, self.sent = {}, {}, {}, []
         super().__init__(*arguments, **settings)
 
     def engine_of(self, seat):
@@ -53,6 +53,10 @@ class FollowedWorld(World):
             genesis=GENESIS,
             is_observer=False,
         )
+
+    def spread(self, seat, to, message):
+        self.sent.append((seat.identity, message))
+        super().spread(seat, to, message)
 
     def check_seal(self, seat, facts, seal):
         check = self.kinds[seat.place].check_seal
@@ -107,10 +111,10 @@ def answer_badly(world, choice):
 def forge(world, choice):
     """Show a seat what no validator has sent: a message, a sealed block or a proof with one part exchanged."""
     seat = chosen(world, choice)
-    if seat.engine is None or not world.pool:
+    if seat.engine is None or not world.sent:
         return
-    source, _, sent = world.pool[choice // 4 % len(world.pool)]
-    sender = world.seats[source].identity
+    late = world.sent[-20:]
+    sender, sent = late[choice // 4 % len(late)]
     if isinstance(sent, tuple):
         facts, seal = read_facts(world.headers[sent[0]]), decode_seal(sent[1])
         for forged in _forgeries(seal, choice):

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from checker.oracle.consensus.compare import SpecificationMaker
+from checker.oracle.consensus.hotstuff import HotStuff
 from checker.oracle.consensus.simplex import Simplex
 
-SPECIFICATIONS: Final[Mapping[str, SpecificationMaker]] = {"simplex": Simplex}
+SPECIFICATIONS: Final[Mapping[str, SpecificationMaker]] = {"simplex": Simplex, "hotstuff": HotStuff}
 """An engine that is not here is not judged by a specification."""

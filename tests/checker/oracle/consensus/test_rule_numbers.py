@@ -7,7 +7,10 @@ import pytest
 
 from checker.record.root import PROJECT_ROOT
 
-ENGINES = {"simplex": ("SX", "simplex.md", {"__init__", "emit"})}
+ENGINES = {
+    "simplex": ("SX", "simplex.md", {"__init__", "emit"}),
+    "hotstuff": ("HS", "hotstuff.md", {"__init__", "write"}),
+}
 """By engine the prefix of its rules, their page, and the functions of its specification that are no rules."""
 
 NAMED = re.compile(r"(?P<rules>[A-Z]{2}-\d+(?:, [A-Z]{2}-\d+)*): ")
