@@ -13,7 +13,7 @@ import msgspec
 from checker.oracle.consensus import calls
 from network.types import Digest, NodeId
 from validators.consensus import interface as seam
-from validators.consensus.kind import EngineKind
+from validators.consensus.kind import EngineKind, SealCheck
 from validators.consensus.signing import Scheme
 from validators.derived import Derived
 from validators.events import Entered
@@ -140,10 +140,11 @@ def recorded_kind(
         lives[-1].kept.append((now_us(), "verify_finality", (finality, is_proved)))
         return is_proved
 
-    if kind.check_seal is None:
-        return replace(kind, make=make, verify_finality=verify_finality)
-    check = kind.check_seal
+    kept = replace(kind, make=make, verify_finality=verify_finality)
+    return kept if kind.check_seal is None else replace(kept, check_seal=_recorded(kind.check_seal, lives, now_us))
 
+
+def _recorded(check: SealCheck, lives: Sequence[RecordedLife], now_us: Callable[[], int]) -> SealCheck:
     def check_seal(
         scheme: Scheme,
         block: seam.HeaderFacts,
@@ -157,7 +158,7 @@ def recorded_kind(
         lives[-1].kept.append((now_us(), "check_seal", (block, seal, checked)))
         return checked
 
-    return replace(kind, make=make, verify_finality=verify_finality, check_seal=check_seal)
+    return check_seal
 
 
 def _plain_config(config: Any) -> Mapping[str, int | str]:  # noqa: ANN401 - the engine's own

@@ -25,7 +25,7 @@ def differences(make, lives_of):
     found, calls, effects, known = [], 0, 0, {}
     for lives in lives_of.values():
         for number, life in enumerate(lives, 1):
-            compared = compare_life(make, life.life, life.calls(), number, known)
+            compared = compare_life(make, life.life, life.calls(), number=number, known=known)
             calls, effects = calls + compared.calls, effects + compared.effects
             if compared.difference is not None:
                 found.append(compared.difference)

@@ -67,9 +67,10 @@ class Difference(NamedTuple):
 
     def __str__(self) -> str:
         rules = " ".join(self.rules) or "no rule"
+        at = f"{self.at_us // 1_000:,}.{self.at_us % 1_000:03} ms"
         return (
-            f"replica {self.replica} at {self.at_us / 1_000:,.3f} ms, call {self.number} of life {self.life}, "
-            f"{self.call}: expected {self.expected} ({rules}), found {self.found}"
+            f"replica {self.replica} at {at}, call {self.number} of life {self.life}, {self.call}: "
+            f"expected {self.expected} ({rules}), found {self.found}"
         )
 
 
@@ -85,6 +86,7 @@ def compare_life(
     make: SpecificationMaker,
     life: calls.Life,
     timed_calls: Iterable[tuple[int, calls.Call]],
+    *,
     number: int = 1,
     known: MutableMapping[Signed, bool] | None = None,
 ) -> Comparison:
@@ -123,7 +125,7 @@ class _Follower:
     ) -> None:
         self.signatures = Signatures(life.me, life.public_keys, known)
         self.specification = make(life, self.signatures)
-        self.sent: set[bytes] = set()
+        self.sent: dict[bytes, None] = {}
 
     def follow_soundly(self, call: calls.Call) -> list[Any]:
         """Return the outcome that the specification has for a call; an error of its own is an outcome as well.
@@ -155,7 +157,7 @@ class _Follower:
 
     def note_sent(self, effects: Iterable[object]) -> None:
         """Note the messages of a step that was as expected: one that is sent again is a retry."""
-        self.sent.update(each.message for each in effects if isinstance(each, calls.Send))
+        self.sent.update((each.message, None) for each in effects if isinstance(each, calls.Send))
 
 
 def _outcome_of(call: calls.Call) -> list[Any]:
