@@ -171,7 +171,10 @@ def _plain_facts(block: seam.HeaderFacts) -> calls.Facts:
 
 
 def _plain_answer(checked: seam.MessageCheck) -> calls.Answer:
-    return calls.Answer(checked.reason, checked.signatures_verified)
+    # A consent has no reason, and a refusal has one: an answer that says both is told as it is.
+    is_clear = checked.ok is (not checked.reason)
+    reason = checked.reason if is_clear else f"ok={checked.ok} and reason={checked.reason!r}"
+    return calls.Answer(reason, checked.signatures_verified)
 
 
 def _plain_event(kind: EngineKind, event: seam.Event) -> calls.Event:
