@@ -177,6 +177,12 @@ def _plain_answer(checked: seam.MessageCheck) -> calls.Answer:
     return calls.Answer(reason, checked.signatures_verified)
 
 
+def _whole(kind: EngineKind, finality: seam.Finality) -> bytes:
+    """Return a finality as a record, but with its proof: a journal may keep it without."""
+    encoded = kind.records.encode(finality)
+    return encoded if kind.records.decode(encoded) == finality else _encode_message(finality)
+
+
 def _plain_event(kind: EngineKind, event: seam.Event) -> calls.Event:
     if isinstance(event, seam.Received):
         return calls.Received(event.sender, _encode_message(event.message))
@@ -187,7 +193,7 @@ def _plain_event(kind: EngineKind, event: seam.Event) -> calls.Event:
     if isinstance(event, seam.BlockArrived):
         return calls.BlockArrived(event.sender, _plain_facts(event.block), event.seal)
     if isinstance(event, seam.FloorAdopted):
-        return calls.FloorAdopted(kind.records.encode(event.finality))
+        return calls.FloorAdopted(_whole(kind, event.finality))
     return _AS_THEY_ARE[type(event)](*event)
 
 
@@ -208,7 +214,7 @@ _EFFECTS: Final[Mapping[type[Any], Callable[[EngineKind, Any], calls.Effect]]] =
     seam.Build: lambda _, it: calls.Build(it.view, *it.parent),
     seam.Judge: lambda _, it: calls.Judge(it.question.value, *it.ref, *(it.parent or (None, None))),
     seam.Adopt: lambda _, it: calls.Adopt(it.ref.view, it.ref.digest, it.height, it.abandoned),
-    seam.Finalized: lambda kind, it: calls.Finalized(kind.records.encode(it.finality)),
+    seam.Finalized: lambda kind, it: calls.Finalized(_whole(kind, it.finality)),
     Entered: lambda _, it: calls.Entered(it.view, it.leader),
     seam.Relay: lambda _, it: calls.Relay(it.digest, it.seal),
     seam.ReportActivity: lambda _, it: calls.ReportActivity(
@@ -235,7 +241,7 @@ _PLAIN: Final[Mapping[str, Callable[..., calls.Call]]] = {
     ),
     "check_seal": lambda _, block, seal, checked: calls.SealChecked(_plain_facts(block), seal, _plain_answer(checked)),
     "verify_finality": lambda kind, finality, is_proved: calls.FinalityVerified(
-        kind.records.encode(finality), is_proved
+        _whole(kind, finality), is_proved
     ),
     "step": _plain_step,
     "raise": lambda _, call, error: calls.Raised(call, error),
