@@ -240,9 +240,7 @@ _PLAIN: Final[Mapping[str, Callable[..., calls.Call]]] = {
         sender, _encode_message(message), _plain_answer(checked)
     ),
     "check_seal": lambda _, block, seal, checked: calls.SealChecked(_plain_facts(block), seal, _plain_answer(checked)),
-    "verify_finality": lambda kind, finality, is_proved: calls.FinalityVerified(
-        _whole(kind, finality), is_proved
-    ),
+    "verify_finality": lambda kind, finality, is_proved: calls.FinalityVerified(_whole(kind, finality), is_proved),
     "step": _plain_step,
     "raise": lambda _, call, error: calls.Raised(call, error),
 }

@@ -159,7 +159,6 @@ class LongestChain:
         # Slots.
         self.first_slot = 1
         self.entered = 0
-        self.last_sealed = 0
         self.building: int | None = None
         self.waiting: dict[bytes, tuple[Facts, bytes]] = {}
         self.sealed: dict[int, Sealed | None] = {}
@@ -324,7 +323,7 @@ class LongestChain:
         is_leader = leader_of(slot, self.validators, self.config) == self.me
         if not is_leader or self.is_observer or not self.may_lead:
             return
-        if slot > self.last_sealed and slot > self.head.view:
+        if slot > self.head.view:
             self.building = slot
             self.emit(calls.Build(slot, self.head.view, self.head.digest))
 
@@ -336,7 +335,6 @@ class LongestChain:
         if built.block is None:
             return
         facts = built.block
-        self.last_sealed = max(self.last_sealed, built.view)
         seal = self.signatures.sign(b"stampede_SLOT", facts.digest)
         announcement = write(ANNOUNCEMENT, Sealed(facts.header, seal))
         self.emit(calls.Append(announcement))
@@ -401,8 +399,10 @@ class LongestChain:
     def compare_with_neighbours(self, facts: Facts) -> None:
         """LC-24: A block is bad beside a parent that is bad or does not lead to it; so are blocks that wait for it."""
         block, parent = self.here[facts.digest], self.here.get(facts.parent)
-        if parent is not None and (parent.is_bad or not is_next(facts, parent.facts)):
-            block.is_bad = True
+        if facts.parent == self.final.digest:
+            block.is_bad = not is_next(facts, self.final)
+        elif parent is not None:
+            block.is_bad = parent.is_bad or not is_next(facts, parent.facts)
         for each in self.standing_on(facts.digest):
             if block.is_bad or not is_next(self.here[each].facts, facts):
                 self.refuse(each)
@@ -519,7 +519,7 @@ class LongestChain:
         self.emit(calls.Append(write(BURIAL, burial[:1])))
 
     def stand_on(self, facts: Facts) -> None:
-        """LC-33: A final block leaves of the blocks here, sorted by height, those that are not lost."""
+        """LC-24, LC-33: A final block sorts the blocks by height, and drops those that are lost."""
         self.final = facts
         self.lost.pop(facts.digest, None)
         before, self.here = sorted(self.here.values(), key=lambda block: block.facts.height), {}
@@ -530,6 +530,9 @@ class LongestChain:
                 self.lose(block.facts.digest)
             else:
                 self.here[block.facts.digest] = block
+        for digest in self.standing_on(facts.digest):
+            if not is_next(self.here[digest].facts, facts):
+                self.refuse(digest)
         if self.head.digest not in self.here:
             self.head = facts
 
@@ -540,16 +543,14 @@ class LongestChain:
     # -- joining and restart -------------------------------------------------------------------
 
     def replay(self, records: Sequence[bytes], floor: bytes | None) -> str:
-        """LC-35: A journal names the final block, the slots that are over, and those that were sealed."""
+        """LC-35: A journal names the final block, and the slots that are over."""
         named = [*([] if floor is None else [floor]), *records]
         self.has_journal = bool(named)
         for record in named:
             tag, content = msgspec.msgpack.decode(record)
             facts = known_header(content[0] if tag == ANNOUNCEMENT else content[0][0])
             self.first_slot = max(self.first_slot, facts.view + 1)
-            if tag == ANNOUNCEMENT:
-                self.last_sealed = max(self.last_sealed, facts.view)
-            elif facts.height > self.final.height:
+            if tag == BURIAL and facts.height > self.final.height:
                 self.burial = read_burial(record)
                 self.stand_on(facts)
         return ""

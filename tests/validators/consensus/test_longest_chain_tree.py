@@ -1,9 +1,10 @@
 """Fork choice over arbitrary trees, arrival orders and equivocations, against the choice recomputed from all blocks."""
 
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from tests.support.longest_chain_bench import GENESIS, block_on, chain_on
+from tests.support.longest_chain_bench import GENESIS, block_on, chain_on, with_height
 from tests.support.properties import examples
 from validators.consensus.longest_chain.tree import ForkTree
 
@@ -135,3 +136,19 @@ def test_blocks_on_a_branch_that_lost_are_refused():
     assert [tree.add(block, b"") for block in theirs] == [False] * 6
     assert [tree.is_lost(block) for block in theirs] == [True] * 6
     assert tree.get(theirs[3].digest) is None
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_block_that_skips_heights_on_the_final_one_is_never_followed(is_first):
+    tree = ForkTree(GENESIS)
+    final = block_on(None, 1)
+    skipping, early = with_height(block_on(final, 9), 5), block_on(final, 1, salt=1)
+    for block in (skipping, early) if is_first else ():
+        tree.add(block, b"")
+    tree.finalize(final)
+    for block in (skipping, early):
+        tree.add(block, b"")
+        tree.mark_sound(block.digest)
+
+    assert tree.candidates() == []
+    assert tree.best() is None

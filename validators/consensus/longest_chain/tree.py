@@ -82,7 +82,8 @@ class ForkTree:
         block = self._blocks[facts.digest] = TreeBlock(facts, seal)
         self._children.setdefault(facts.parent, []).append(facts.digest)
         parent = self._blocks.get(facts.parent)
-        if parent is not None and (parent.state is BlockState.BAD or not _follows(facts, parent.facts)):
+        is_refuted = facts.parent == self.floor.digest and not _follows(facts, self.floor)
+        if is_refuted or (parent and (parent.state is BlockState.BAD or not _follows(facts, parent.facts))):
             self.mark_bad(facts.digest)
         for child in list(self._children.get(facts.digest, ())):
             if block.state is BlockState.BAD or not _follows(self._blocks[child].facts, facts):
@@ -184,6 +185,9 @@ class ForkTree:
             self._children.setdefault(block.facts.parent, []).append(block.facts.digest)
         if self.head.digest not in self._blocks:
             self.head = facts
+        for child in list(self._children.get(facts.digest, ())):
+            if not _follows(self._blocks[child].facts, facts):
+                self.mark_bad(child)
         for block in list(self._blocks.values()):
             if block.state is BlockState.SOUND:
                 self.mark_sound(block.facts.digest)
