@@ -1,4 +1,4 @@
-"""The specification of the longest chain agrees with the engine in runs and plays, and each of its rules is looked at."""
+"""The specification of the longest chain agrees with the engine in runs and plays, which ask for all of its rules."""
 
 from functools import cache
 from pathlib import Path
@@ -214,7 +214,7 @@ def specification_with(old, new):
     """Return the specification with another text in one place."""
     assert SOURCE.count(old) == 1, f"{old!r} stands {SOURCE.count(old)} times in the specification"
     names = {"__name__": longest_chain.__name__}
-    exec(compile(SOURCE.replace(old, new), longest_chain.__file__, "exec"), names)  # noqa: S102 - our own source
+    exec(compile(SOURCE.replace(old, new), longest_chain.__file__, "exec"), names)
     return names["LongestChain"]
 
 
