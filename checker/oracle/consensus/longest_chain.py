@@ -153,7 +153,7 @@ class LongestChain:
         self.validators = len(life.public_keys)
         self.is_observer = life.is_observer
         self.config: Config = life.config
-        self.depth: int = self.config["finality_depth"]
+        self.depth = int(life.config["finality_depth"])
         self.signatures = signatures
         self.effects: list[calls.Effect] = []
         # Slots.
