@@ -5,7 +5,12 @@ from typing import Final
 
 from checker.oracle.consensus.compare import SpecificationMaker
 from checker.oracle.consensus.hotstuff import HotStuff
+from checker.oracle.consensus.longest_chain import LongestChain
 from checker.oracle.consensus.simplex import Simplex
 
-SPECIFICATIONS: Final[Mapping[str, SpecificationMaker]] = {"simplex": Simplex, "hotstuff": HotStuff}
+SPECIFICATIONS: Final[Mapping[str, SpecificationMaker]] = {
+    "simplex": Simplex,
+    "hotstuff": HotStuff,
+    "longest-chain": LongestChain,
+}
 """An engine that is not here is not judged by a specification."""

@@ -40,6 +40,15 @@ def test_a_mutant_fails(mutant, exit_class):
     assert dict(check.evidence)["rules"].startswith("SX-")
 
 
+def test_a_mutant_of_the_longest_chain_fails():
+    settings = ('consensus.engine="longest-chain"', WITH_CATALOGUE, "mutants.sealed-before-written=[2]")
+    check = check_named(result_of("calm", *SHORT, *settings), "consensus")
+
+    assert (check.status, check.exit_class) == ("failed", "safety")
+    assert check.summary.startswith("consensus/record: replica 2 at")
+    assert dict(check.evidence)["rules"] == "LC-17"
+
+
 def test_few_replicas_are_judged_and_every_holder_of_a_mutant():
     settings = ("cluster.validators=9", WITH_CATALOGUE, "mutants.waits-for-ever=[0, 1, 2, 3, 4]")
     scenario = load_scenario("calm", settings[:1])

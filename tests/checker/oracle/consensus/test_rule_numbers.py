@@ -7,9 +7,12 @@ import pytest
 
 from checker.record.root import PROJECT_ROOT
 
+READERS = {"read_sealed", "read_burial", "read_answer", "write"}
+
 ENGINES = {
     "simplex": ("SX", "simplex.md", {"__init__", "emit"}),
     "hotstuff": ("HS", "hotstuff.md", {"__init__", "write"}),
+    "longest_chain": ("LC", "longest-chain.md", {"__init__", "emit", "take", *READERS}),
 }
 """By engine the prefix of its rules, their page, and the functions of its specification that are no rules."""
 
