@@ -59,7 +59,7 @@ def test_a_plan_in_which_a_view_may_end_is_not_named(settings):
         (("costs.serve_block_us=300_000", "cluster.validators=1"), 1),
     ],
 )
-def test_finality_may_take_longer_where_serving_a_block_takes_several_slots(settings, slots):
+def test_finality_may_take_longer_where_blocks_take_several_slots(settings, slots):
     """Swarm seed 418205: each replica asked each leader for its block, and leaders built beside what they had not."""
     chain = ("consensus.engine=longest-chain", "consensus.longest_chain.slot_ms=500")
     scenario = load_scenario("calm", (*chain, *settings))
