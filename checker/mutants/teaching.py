@@ -180,7 +180,7 @@ def certificate_below_quorum(*_originals: Any) -> Any:
     return quorum_of, quorum_of
 
 
-@mutant((simplex, "arm_timers"), area="consensus", kills=("finality-regained",), on_all=True)
+@mutant((simplex, "arm_timers"), area="consensus", kills=("consensus", "finality-regained"), on_all=True)
 def waits_for_ever(_original: Any) -> Any:
     """A view has no timeout."""
     return lambda _entered, _config: []
