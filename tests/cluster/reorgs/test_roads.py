@@ -38,9 +38,9 @@ def test_all_roads_end_in_one_state(process, policy, depth):
     assert [(each.road, each.status, each.reason) for each in result.findings] == [(r, "equal", "") for r in ROADS]
 
 
-@pytest.mark.parametrize("settings", third_of([("chain.timebase=height",), ("chain.block_interval_ms=1_500",)]))
-def test_the_timebase_does_not_matter(process, settings):
-    assert measure(process, "eip1559", 5, *settings).status == "equal"
+@pytest.mark.parametrize("setting", third_of(["chain.timebase=height", "chain.block_interval_ms=1_500"]))
+def test_the_timebase_does_not_matter(process, setting):
+    assert measure(process, "eip1559", 5, setting).status == "equal"
 
 
 @pytest.mark.parametrize("pair", third_of(["fifo>eip1559", "fifo-free>fifo", "eip1559>gba-auction"]))
