@@ -19,6 +19,10 @@ from validators.consensus.simplex.kind import SIMPLEX
 IMPURE = ("time", "random", "datetime", "secrets", "uuid", "os", "socket", "threading", "asyncio")
 
 
+# Each worker that has some of these tests reads all sources: begun first, they stay with one.
+pytestmark = pytest.mark.long
+
+
 def modules_of(package):
     return sorted((PROJECT_ROOT / package).rglob("*.py"))
 

@@ -116,6 +116,7 @@ def calm_events():
     return events
 
 
+@pytest.mark.soak
 def test_a_crash_of_a_leader_with_a_block_to_propose_is_that_cell(calm_events):
     entered = next(event for event, body in events_of_type(calm_events, Entered) if body == Entered(6, event.node))
     at_ms = entered.at_us // 1_000 + 20

@@ -8,7 +8,7 @@ from tests.hardening import campaign
 from tests.hardening.campaign import Ended, cases, cases_of_records, flaws_of, lines_of, make_template
 from tests.hardening.command_lines import LINES, OTHER_TEXTS, READ_ONLY, SCENARIO_TEXTS, file_arguments, texts
 from tests.hardening.places import PLACES
-from tests.support.keystones import third_of
+from tests.support.keystones import first_of
 
 USUAL_S = 60.0
 """Seconds that a command may take here beside a hundred others; only a hang takes longer."""
@@ -125,6 +125,6 @@ SHARE = (
 )
 
 
-@pytest.mark.parametrize(("line", "what"), third_of(SHARE))
+@pytest.mark.parametrize(("line", "what"), first_of(SHARE))
 def test_a_hostile_file_costs_nothing(line, what, template, of_files, of_records):
     assert flaws_of((of_files | of_records)[line, what], template, USUAL_S) == []

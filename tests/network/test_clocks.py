@@ -242,6 +242,7 @@ def test_a_leader_within_the_skew_is_followed():
     assert set(ahead) == {1}
 
 
+@pytest.mark.soak
 def test_a_leader_that_is_behind_drags_the_time_and_loses_no_view():
     """It proposes a millisecond after the parent, a block interval after it was asked; others take true time."""
     headers, _ = run_with(offset([1], -60_000))
@@ -307,6 +308,7 @@ def test_a_fast_clock_makes_timeouts_come_early():
     assert waited_us == {1: 2_000_000, 2: 500_000, 3: 2_000_000}
 
 
+@pytest.mark.soak
 def test_a_rate_that_changes_moves_the_timers_that_are_armed():
     """Transactions are offered again every two seconds; of the second wait half is left when the clock runs double."""
     drift = 'faults.it={kind="clock-drift", validators=[2], ppm=1_000_000, start_ms=3_000, stop_ms=5_000}'

@@ -52,6 +52,7 @@ def test_wheel_command_and_package_agree_on_the_version(target, elsewhere):
     assert held.stdout == f"{VERSION}\n"
 
 
+@pytest.mark.soak
 def test_an_installed_run_is_that_of_the_clone(target, elsewhere, capsys):
     """Repeat and cold replay included, in a folder and beside a package that would break them."""
     done = stampede(target, "run", "calm", *SHORT, "--check-determinism", "--json", cwd=elsewhere)

@@ -80,6 +80,7 @@ def test_every_page_that_the_code_names_has_a_place_in_the_wheel(wheel):
     assert sorted(named - there) == []
 
 
+@pytest.mark.soak
 def test_the_command_prints_the_pages_of_the_wheel(wheel, tmp_path):
     """Each page that `docs` lists, and as the project has it."""
     install_wheel(wheel, tmp_path / "target")

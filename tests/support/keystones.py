@@ -6,13 +6,13 @@ from typing import Final
 import pytest
 
 KEYSTONES: Final = (
-    *("activation-pairs", "activation-reorg", "all-roads", "aptos-boundaries", "auction-agents"),
-    *("auction-readings", "bids-after-outage", "bids-come-back", "bit-rot", "broken-refund"),
+    *("all-roads", "aptos-boundaries", "auction-agents"),
+    *("bids-come-back", "bit-rot", "broken-refund"),
     *("calm", "cancel-at-the-fire", "certified-split", "deep-reorg-hotstuff", "deferred-calls"),
     *("disk-full", "f-plus-one-equivocate", "flapping-leader", "hotstuff-refusals", "intro-page"),
     *("k-too-small", "lone-torn-nullify", "longest-chain-joiners", "lossy", "mailbox-mix", "mixed-trouble"),
     *("outage-storm", "restart-storm", "rolling-restart", "services", "short-penalty", "state-triggers"),
-    *("swizzle-clog", "unreadable-disks", "wiped-rejoin", "wrong-clocks"),
+    *("swizzle-clog", "wiped-rejoin", "wrong-clocks"),
 )
 """Scenarios with every policy, engine, workload, fault and replica mode, and each that a command of a page names."""
 

@@ -51,8 +51,8 @@ STEPS = (
     Step("replay runs/outage-storm-0", 0, "passed: ", LONG),
     Step("check certified-split", 0, "plan ok: 4 faults"),
     Step("run all-roads", 0, "passed: ", LONG),
-    Step("faults clog", 0, "clog (network): "),
-    Step("workloads storm", 0, "storm: "),
+    Step("faults clog", 0, "clog (network): ", LONG),
+    Step("workloads storm", 0, "storm: ", LONG),
     Step("checks agreement", 0, "agreement (safety): "),
     Step("run rolling-restart --data-dir runs/disks", 0, "passed: ", LONG),
     Step("sweep --swarm --seeds 0..99", 0, "passed: 100 seeds", LONG),
@@ -69,7 +69,7 @@ STEPS = (
     Step("new my-outage", 0, "written to my-outage.toml"),
     Step("prove runs/calm-0 12 burned --out burned.json", 0, "burned"),
     Step("verify burned.json --run runs/calm-0", 0, "valid"),
-    Step("scenarios", 0, "outage-storm"),
+    Step("scenarios", 0, "outage-storm", LONG),
     Step("docs", 0, "tutorial"),
 )
 """The commands of README, but for the one that needs a cluster of machines."""

@@ -61,6 +61,7 @@ def memory(name):
     return CheckResult(name, "failed", "safety", "it is off", (("validator", 2), ("height", 3)), 1)
 
 
+@pytest.mark.soak
 def test_memory_that_is_wrong_after_an_undo_is_a_matter_of_clean_up():
     settings = ("run.until_height=11", "run.time_limit_ms=31_000")
     scenario = load_scenario("certified-split", settings)

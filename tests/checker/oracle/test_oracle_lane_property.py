@@ -1,5 +1,6 @@
 """Random chains in the timer lane: scheduler and oracle come to the same events, changes and roots in every block."""
 
+import pytest
 from hypothesis import given
 
 from tests.support.lane_plans import chains, governed, plans, run_lane
@@ -18,6 +19,7 @@ def test_engine_and_oracle_agree_on_random_chains_in_the_lane(plan, chain):
 
 @examples(25)
 @given(governed, chains)
+@pytest.mark.soak
 def test_engine_and_oracle_agree_on_random_chains_that_are_governed(plan, chain):
     """Any key to any value, also to one that no chain can run on."""
     result = consult(*run_lane(plan, **chain))

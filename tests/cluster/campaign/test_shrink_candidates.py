@@ -60,6 +60,7 @@ def test_a_ratio_goes_back_to_its_default_as_a_whole():
     assert values_at("chain", "lane", "target_utilisation", 0, chain=chain) is None
 
 
+@pytest.mark.soak
 def test_a_time_span_is_cut_on_both_ends():
     assert values_at("faults", "cut", "start_ms") == (8_000, 6_000, 4_000, 2_000)
     assert values_at("faults", "cut", "stop_ms") == (4_000, 6_000, 8_000, 10_000)

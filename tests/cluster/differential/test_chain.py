@@ -49,6 +49,7 @@ class TestDifferentialChain:
         assert found[0].startswith("differential chain "), found
         assert re.search(told, found[0]), found
 
+    @pytest.mark.soak
     def test_a_nonce_of_a_block_that_is_not_final_is_told(self, monkeypatch):
         monkeypatch.setattr(BlockTree, "early", lambda _tree: [])
 

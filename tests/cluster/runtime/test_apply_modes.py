@@ -61,6 +61,7 @@ def test_each_apply_mode_keeps_as_many_blocks_as_configured():
     assert len({database.canonical_root for database in databases}) == 1
 
 
+@pytest.mark.soak
 def test_deep_rewind_undoes_ten_blocks_at_once_that_become_final_later():
     """On both validators that apply early; the others never undo, and all agree."""
     _, events, undone = events_of("deep-rewind")

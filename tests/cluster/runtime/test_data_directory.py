@@ -351,6 +351,7 @@ def spoilt(finished, tmp_path, spoil):
     return run_on(tmp_path / "copy")
 
 
+@pytest.mark.soak
 def test_a_final_block_that_is_lost_over_a_kill_is_found(finished, tmp_path):
     """The watch knows of it."""
     result = spoilt(finished, tmp_path, lambda path: (path / "validator-1" / "operations-a").unlink())

@@ -83,6 +83,7 @@ class TestWithoutAVote:
         assert len(seen(())) > 300
         assert seen(MODES) == seen(())
 
+    @pytest.mark.soak
     def test_an_observer_says_nothing_and_asks_for_what_it_lacks(self):
         """It sends requests alone, and none of its events is a vote."""
         events = [event for event in events_of("calm", *SHORT, *MODES) if event.node >= FIRST]

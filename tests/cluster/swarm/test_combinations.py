@@ -51,6 +51,7 @@ def test_timers_watch_under_the_lane_only_where_it_has_state_triggers():
     assert all(scenario.chain.state_triggers for scenario in watched)
 
 
+@pytest.mark.soak
 def test_bids_of_watching_timers_cover_the_reserve():
     watched = having(BIAS, "watchers")
 

@@ -202,6 +202,7 @@ def test_an_error_that_ends_a_run_is_told_with_its_place(kind, stampede, tmp_pat
 
 
 @pytest.mark.parametrize("kind", rest_in_soak(GOES_ON, ["policy"]))
+@pytest.mark.soak
 def test_an_error_in_validators_is_told_with_its_place(kind, stampede, tmp_path):
     setting, said, exit_code = GOES_ON[kind]
     said = line_of(kind, said)

@@ -43,6 +43,7 @@ def branches():
     return [executed for digest, executed in watched.blocks.items() if digest not in final], list(final.values())
 
 
+@pytest.mark.soak
 def test_entries_leave_in_every_way_on_the_branch_that_loses(branches):
     lost, _ = branches
     ways = {TimerFired.__name__, TransactionCancelled.__name__, AuthorizationRaised.__name__, "Expired", "AuthExpired"}

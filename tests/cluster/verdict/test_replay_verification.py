@@ -192,6 +192,7 @@ def test_only_a_record_of_the_format_before_may_lack_the_executed_blocks(passing
     assert (code, "manifest.json: does not list branches.msgpack" in err) == (found, found == 2)
 
 
+@pytest.mark.soak
 def test_explain_tells_what_the_repeated_run_says_and_not_the_record(failing, tmp_path, capsys):
     forged = with_checks(failing, lambda checks: [check | {"summary": "made up"} for check in checks])
     code, out, _ = run(capsys, "explain", copied(failing, tmp_path, forged))

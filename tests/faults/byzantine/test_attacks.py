@@ -69,6 +69,7 @@ def test_an_odd_encoding_of_a_message_is_refused(what, cell):
     ("what", "cell"),
     third_of([("view", "view-out-of-range"), ("signers", "signers-length"), ("signatures", "signature-count")]),
 )
+@pytest.mark.soak
 def test_a_misshapen_vote_or_certificate_is_refused(what, cell):
     assert_refused("malformed-votes", what, cell)
 

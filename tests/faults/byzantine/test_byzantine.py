@@ -114,6 +114,7 @@ def test_one_equivocator_of_four_splits_a_cluster_with_too_small_a_quorum():
     assert check_named(weak, "agreement").status == "failed"
 
 
+@pytest.mark.soak
 def test_what_a_leader_forges_is_refused_by_all_and_gets_no_honest_vote():
     """A root that nothing leads to, and the roots of a timer phase in which no timer fired, or in another order."""
     spans_ms = ((2_000, 7_000), (7_000, 13_000), (13_000, 19_000))

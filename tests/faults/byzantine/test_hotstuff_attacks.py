@@ -70,6 +70,7 @@ def test_a_forged_vote_or_timeout_is_refused_for_its_fault(what, reason):
     assert_refused("forge-vote", what, reason)
 
 
+@pytest.mark.soak
 def test_a_lock_alone_is_in_the_way_of_a_block_below_two_hidden_ones(monkeypatch):
     sound = attacked("hide-certificate", "")
     monkeypatch.setattr(Voter, "may_vote_for", lambda voter, memory, block: voter.may_vote(memory, block.facts.view))

@@ -87,6 +87,7 @@ def crash_after_send_and_isolate(at_ms, factories):
     return result_of("calm", *SLOW_DISK, *faults, factories=factories)
 
 
+@pytest.mark.soak
 def test_a_crash_after_the_first_message_exposes_sending_before_syncing():
     """A crash at a boundary shows the fault: one validator has the vote, and its sender has forgotten it."""
     result = crash_after_send_and_isolate(time_of_vote(SEND_FIRST, "finalize", 3), SEND_FIRST)

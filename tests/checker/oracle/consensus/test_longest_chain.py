@@ -9,6 +9,7 @@ from checker.oracle.consensus import longest_chain
 from checker.oracle.consensus.longest_chain import LongestChain
 from cluster.scenario.load import load_scenario
 from tests.support.consensus_calls import differences, recorded_lives
+from tests.support.keystones import third_of
 from tests.support.longest_chain_bench import block_on, chain_on, with_height
 from tests.support.longest_chain_plays import Play, Player, config_of, sealed
 from validators.consensus.interface import BlockArrived, Built, FloorAdopted, TimeoutReached
@@ -113,7 +114,7 @@ STAGED = (wait_in_crowds, lose_in_crowds, play_alone, skip_heights, build_twice,
 # -- agreement -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["longest-chain-joiners", "longest-chain-lottery"])
+@pytest.mark.parametrize("name", third_of(["longest-chain-joiners", "longest-chain-lottery"]))
 def test_a_run_has_no_difference(name):
     found, calls, effects = differences(LongestChain, recorded_lives(load_scenario(name)))
 
@@ -223,7 +224,7 @@ def staged_lives():
     return [stage() for stage in STAGED]
 
 
-@pytest.mark.parametrize(("rule", "old", "new"), BREAKS, ids=[f"{each[0]}: {each[2]}" for each in BREAKS])
+@pytest.mark.parametrize(("rule", "old", "new"), third_of(BREAKS), ids=[f"{each[0]}: {each[2]}" for each in BREAKS])
 def test_another_rule_is_seen(rule, old, new):
     broken = specification_with(old, new)
     lives = [*staged_lives(), *map(play_of, PLAYS)]

@@ -131,6 +131,7 @@ class TestBrokenOff:
 
 
 class TestMemory:
+    @pytest.mark.soak
     def test_what_memory_made_comes_from_the_repeated_run(self, forked):
         """Alone, the code of the replica accepts the block that the replica refused."""
         report = show_height(forked, 9, replica=1)

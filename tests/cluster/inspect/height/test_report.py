@@ -170,6 +170,7 @@ class TestCharges:
 
 
 class TestWaiting:
+    @pytest.mark.soak
     def test_reasons_are_those_of_the_run(self, read):
         """Watchers, timers that a change has triggered, full lanes; and expired ones that wait for their removal."""
         triggers = read(*BY_POLICY["bias-auction"])
