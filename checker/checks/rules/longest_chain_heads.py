@@ -1,11 +1,9 @@
-"""Heads: every block that a validator follows is better than the one before, of its slot, and above its final block.
+"""Heads: every block that a validator follows is better than the one before, and above its final block.
 
-Fork choice, slots and depth are restated from the specification. A *better* block has a greater height or, of equal
+Fork choice and depth are restated from the specification. A *better* block has a greater height or, of equal
 heights, the lower digest; a start and a snapshot begin anew. A validator that takes a final block on trust has none of
 its own, and takes it from the peer that named the greatest head of those whose answers had come a while ago, of equal
 ones from the one with the lowest number. Observers choose alike; those that judge no block may have a final one.
-
-Two blocks of one leader and slot are reported once.
 
 A validator whose disk has a journal leads only after it has asked for heads and waited for the answers: what it had for
 the head may have been left meanwhile, and a block on that would stand alone.
@@ -19,13 +17,12 @@ from checker.checks.context import RunContext
 from checker.checks.observations import ORDINALS, short
 from checker.results import CheckResult
 from faults.events import Restarted
-from network.events import AlarmElapsed, Delivered, Event, Handlers, Sent, TimerElapsed, WorkFinished
+from network.events import Delivered, Event, Handlers, Sent, TimerElapsed, WorkFinished
 from validators.consensus.longest_chain.kind import PROPOSE
 from validators.events import (
     BlockExecuted,
     BlockFinalized,
     Booted,
-    Entered,
     HeadAdopted,
     Reported,
     SnapshotJoined,
@@ -34,8 +31,6 @@ from validators.events import (
 )
 
 TRUSTED: Final = "TrustedOnFirstSight"
-
-CONFLICTING: Final = "ConflictingBlocks"
 
 PROCESSOR: Final = "cpu"
 
@@ -48,21 +43,14 @@ JOIN_TIMER: Final = ("consensus", "join")
 SPARE_US: Final = 200_000
 """An answer waits so long besides its signatures before it counts."""
 
-SLOTS_AHEAD: Final = 1
-"""A block of the slot after the validator's own may be followed."""
-
 
 @dataclass(slots=True)
 class _Life:
-    """One validator's head in one life; over all lives, its greatest height and the slot that its clock has shown.
+    """One validator's head in one life, and over all lives its greatest height.
 
-    `ahead_us` is the lead of its wall clock, as its last alarm showed it, and `slot_us` the length of its slots. The
-    life's first head stands on the block at height `floor`, which is final by the disk or by the word of others.
+    The life's first head stands on the block at height `floor`, which is final by the disk or by the word of others.
     """
 
-    slot: int = 0
-    ahead_us: int = 0
-    slot_us: int = 0
     height: int = 0
     digest: bytes = b""
     highest: int = 0
@@ -78,8 +66,6 @@ class _Life:
     executed: dict[bytes, None] = field(default_factory=dict)
     judges: bool = False
     """Whether a block was executed before it was followed: headers alone are not what this replica goes by."""
-    reported: dict[tuple[int, int], None] = field(default_factory=dict)
-    """Signers and slots of two blocks that were reported."""
 
 
 class FollowedHeads(Check):
@@ -107,14 +93,12 @@ class FollowedHeads(Check):
 
     @property
     def handlers(self) -> Handlers:
-        """Heads, final blocks, slots and starts."""
+        """Heads, final blocks and starts."""
         return {
             HeadAdopted: self.adopted,
             BlockExecuted: self.executed,
             BlockFinalized: self.finalized,
             WorkFinished: self.worked,
-            AlarmElapsed: self.reached,
-            Entered: self.entered,
             SnapshotJoined: self.begun,
             Booted: self.begun,
             StoppedVoting: self.stopped,
@@ -147,12 +131,12 @@ class FollowedHeads(Check):
         self._recorded[node] = None
 
     def begun(self, event: Event, begun: Booted | SnapshotJoined) -> None:
-        """Begin anew: what was followed has to be found again, but the slots of an earlier life have been."""
+        """Begin anew: what was followed has to be found again."""
         if event.node in self._joining:
             self._joining[event.node] = True
         before = self._life(event.node)
         # The journal may know of a final block that an earlier life had no time to apply.
-        life = _Life(before.slot, before.ahead_us, before.slot_us, highest=before.highest)
+        life = _Life(highest=before.highest)
         life.has_made_final = isinstance(begun, SnapshotJoined)
         life.has_final = life.has_made_final or (isinstance(begun, Booted) and begun.finalized_height > 0)
         self._lives[event.node] = life
@@ -191,16 +175,9 @@ class FollowedHeads(Check):
             self._work_us = max(self._work_us, work.base_us)
 
     def reported(self, event: Event, report: Reported) -> None:
-        """Judge whom a replica trusts, and that two blocks of a slot are reported once."""
-        life = self._life(event.node)
-        if report.activity == CONFLICTING:
-            pair = report.signer, report.view
-            # Of older slots a block may be final by now, with which they are forgotten.
-            is_new = report.view <= life.slot + SLOTS_AHEAD - self._depth or pair not in life.reported
-            deed = f"validator {event.node} reported two blocks of validator {report.signer} and slot {report.view}"
-            self._require(is_new, event.node, f"{deed} a second time")
-            life.reported[pair] = None
-        elif report.activity == TRUSTED:
+        """Judge whom a replica trusts."""
+        if report.activity == TRUSTED:
+            life = self._life(event.node)
             self._judge_trust(event, life, report.signer)
             # Blocks of its own disk may have been its head before: the next one stands on the block that it trusts.
             life.height, life.digest = 0, b""
@@ -233,28 +210,12 @@ class FollowedHeads(Check):
         verified_us = (self._depth + 2) * self.run.validators * costs.verify_signature_us
         return at_us - SPARE_US - verified_us - WORKS * self._work_us
 
-    def reached(self, event: Event, alarm: AlarmElapsed) -> None:
-        """Note the slot that a validator's clock has shown; an alarm's key ends with the slot that it was set to."""
-        slot = alarm.key[-1]
-        assert isinstance(slot, int), "alarms of slots are the only ones"
-        life = self._life(event.node)
-        life.ahead_us, life.slot_us = alarm.wall_us - event.at_us, alarm.at_wall_us // slot
-        life.slot = max(life.slot, alarm.wall_us // life.slot_us)
-
-    def entered(self, event: Event, _entered: Entered) -> None:
-        """Note the slot that the clock shows when an alarm is read, which a pause can make later."""
-        life = self._life(event.node)
-        if life.slot_us:
-            life.slot = max(life.slot, (event.at_us + life.ahead_us) // life.slot_us)
-
     def adopted(self, event: Event, head: HeadAdopted) -> None:
         """Compare a head with the one before it."""
         life, node = self._life(event.node), event.node
         place = f"validator {node} follows block {short(head.digest)} of height {head.height} and slot {head.view}"
         is_better = head.height > life.height or (head.height == life.height and head.digest < life.digest)
         self._require(is_better, node, f"{place} after block {short(life.digest)} of height {life.height}")
-        is_due = head.view <= life.slot + SLOTS_AHEAD
-        self._require(is_due, node, f"{place}, and its clock has shown slot {life.slot}")
         # Those that stand on the final block may all be left, and it may not.
         is_above = head.abandoned <= self._depth or not life.highest
         self._require(

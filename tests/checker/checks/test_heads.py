@@ -1,9 +1,9 @@
-"""Heads of the longest chain: what may be left for a better branch, and the slot that a clock has shown."""
+"""Heads of the longest chain: what may be left for a better branch, and whom a replica trusts."""
 
 import pytest
 
 from checker.checks.rules.longest_chain_heads import FollowedHeads
-from network.events import AlarmElapsed, Delivered, Event, Sent, WorkFinished
+from network.events import Delivered, Event, Sent, WorkFinished
 from network.types import SUPERVISOR
 from tests.support.checks import make_run, show
 from tests.support.events import logged
@@ -14,10 +14,9 @@ SLOT_US = 1_000_000
 
 
 def watch(*events):
-    """Return the result for (time, kind, values) of one validator, which is in slot 9 at first."""
+    """Return the result for (time, kind, values) of one validator."""
     check = FollowedHeads(make_run(finality_depth=DEPTH))
-    alarm = (9 * SLOT_US, "alarm", (("alarm", "slot", 9), 9 * SLOT_US, 9 * SLOT_US))
-    for at_us, kind, values in (alarm, *events):
+    for at_us, kind, values in events:
         show(check, logged(at_us, SUPERVISOR if kind in {"crash", "restart"} else 0, kind, *values))
     return check.finish()
 
@@ -29,19 +28,6 @@ def head(view, height, name, *, abandoned=0, at_us=9 * SLOT_US):
 @pytest.mark.parametrize(("abandoned", "status"), [(DEPTH, "passed"), (DEPTH + 1, "failed")])
 def test_all_blocks_on_the_final_one_may_be_left_and_no_more(abandoned, status):
     assert watch(head(8, 8, b"b"), head(9, 9, b"c", abandoned=abandoned)).status == status
-
-
-def test_an_alarm_that_is_read_after_a_pause_shows_the_slot_of_then():
-    late_us = 12 * SLOT_US + 5
-
-    assert watch((late_us, "enter", (12, 0)), head(12, 8, b"b", at_us=late_us)).status == "passed"
-
-
-def test_a_block_of_a_slot_that_no_clock_has_shown_is_not_to_be_followed():
-    result = watch(head(11, 8, b"b"))
-
-    assert result.status == "failed"
-    assert "its clock has shown slot 9" in result.summary
 
 
 def names(second, peer, height, to=0):
@@ -101,7 +87,7 @@ def test_blocks_below_a_trusted_one_need_no_depth_under_an_older_head():
 
     def judge(*events):
         check = FollowedHeads(make_run(engine="longest-chain", finality_depth=DEPTH))
-        show(check, Event(SLOT_US, 0, AlarmElapsed(("alarm", "slot", 9), 9 * SLOT_US, 9 * SLOT_US)), *events)
+        show(check, *events)
         return check.finish()
 
     assert judge(*own, *names(2, 2, 31), TRUST, final).status == "passed"
@@ -133,20 +119,12 @@ OBSERVED = {
 @pytest.mark.parametrize("name", OBSERVED)
 def test_an_observer_chooses_whom_it_trusts_by_the_same_rule(name):
     events, fault = OBSERVED[name]
-    alarm = Event(9 * SLOT_US, OBSERVER, AlarmElapsed(("alarm", "slot", 9), 9 * SLOT_US, 9 * SLOT_US))
     check = FollowedHeads(make_run(engine="longest-chain", finality_depth=DEPTH))
-    show(check, alarm, *events)
+    show(check, *events)
     result = check.finish()
 
     assert (result.status == "failed") == bool(fault), result.summary
     assert fault in result.summary
-
-
-@pytest.mark.parametrize(("slot", "status"), [(9, "failed"), (6, "passed")])
-def test_two_blocks_of_a_slot_are_reported_once_until_it_may_be_forgotten(slot, status):
-    pair = 9 * SLOT_US, "report", ("ConflictingBlocks", 2, slot, "")
-
-    assert watch(pair, pair).status == status
 
 
 class TestLeading:

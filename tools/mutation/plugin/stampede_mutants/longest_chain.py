@@ -88,7 +88,7 @@ def empty_slots_led(leader_of: Any, _original: Any) -> Any:
     return leader_always, leader_always
 
 
-@_mutant((SlotBook, "hold"), kills=("heads",), needs=(LONGEST_CHAIN, CLOCK), on_all=True)
+@_mutant((SlotBook, "hold"), kills=("consensus",), needs=(LONGEST_CHAIN, CLOCK), on_all=True)
 def future_slots_followed(_original: Any) -> Any:
     """A block is followed however far its slot is ahead of the validator's clock."""
     return lambda _self, _facts, _seal: False
