@@ -156,7 +156,7 @@ class _Follower:
         assert_never(call)
 
     def note_sent(self, effects: Iterable[object]) -> None:
-        """Note the messages of a step that was as expected: one that is sent again is a retry."""
+        """Note the messages of a step that was as expected. A message that the replica sends again is a retry."""
         self.sent.update((each.message, None) for each in effects if isinstance(each, calls.Send))
 
 

@@ -519,7 +519,7 @@ class LongestChain:
         self.emit(calls.Append(write(BURIAL, burial[:1])))
 
     def stand_on(self, facts: Facts) -> None:
-        """LC-24, LC-33: A final block sorts the blocks by height, and drops those that are lost."""
+        """LC-24, LC-33: A final block sorts the blocks by height, and drops every lost block."""
         self.final = facts
         self.lost.pop(facts.digest, None)
         before, self.here = sorted(self.here.values(), key=lambda block: block.facts.height), {}

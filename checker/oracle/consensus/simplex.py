@@ -248,7 +248,7 @@ class Simplex:
         return (vote.kind, view_of(vote)) not in self.certificates and self.is_news(vote)
 
     def is_news(self, vote: Vote) -> bool:
-        """SX-17: news is a signer's first vote of a kind, and one for another proposal while none convicts it."""
+        """SX-17: news is a signer's first vote of a kind, and another proposal's vote until the signer is convicted."""
         first = self.votes.get((vote.kind, view_of(vote)), {}).get(vote.signer)
         if first is None or vote.kind == NULLIFY:
             return first is None
@@ -293,9 +293,9 @@ class Simplex:
         return Parent(0, self.genesis) if self.finality is None else block_of(self.finality.subject)
 
     def proposals(self, view: int) -> list[Subject]:
-        """SX-51: known proposals of a view, the one that counts first: of the quorum, of the own vote, of the leader.
+        """SX-51: known proposals of a view by weight: of the quorum, of the own vote, of the leader.
 
-        The leader's are those of its first notarize and of the second one that convicts it.
+        The leader proposes with its first notarize, and again with a second notarize that convicts it.
         """
         leader = self.leader(view)
         notarization, own = self.certificates.get((NOTARIZE, view)), self.own.get((NOTARIZE, view))
@@ -322,7 +322,7 @@ class Simplex:
         return block_of(notarization.subject) if notarization and self.certified.get(view) == PASSED else None
 
     def views(self) -> list[int]:
-        """SX-55: the views above the final one of which anything is known, the lowest first."""
+        """SX-55: the views with a vote or certificate above the final view, the lowest first."""
         known = {view for _, view in (*self.votes, *self.own, *self.certificates)}
         return sorted(view for view in known if view > self.final_view())
 
@@ -616,8 +616,8 @@ class Simplex:
     def parent_of(self, proposal: Subject) -> Parent | int | str:
         """SX-41: the parent is final or certified, and every view between is nullified; else the lowest missing view.
 
-        "invalid" is a parent at or above the proposal, below the final view, or failed; "pending" is one that is
-        being certified.
+        "invalid" is a parent at or above the proposal, below the final view, or failed;
+        "pending" is a parent in certification.
         """
         view, parent_view, _ = proposal
         if parent_view >= view or parent_view < self.final_view() or self.certified.get(parent_view) == FAILED:
@@ -667,7 +667,7 @@ class Simplex:
         return not self.is_observer and is_free and is_open and view in self.verified
 
     def may_nullify(self, view: int) -> bool:
-        """SX-46: a view is nullified once, and never one that was finalized; a notarize is no hindrance."""
+        """SX-46: a replica nullifies a view once, and never after its finalize; it may have notarized."""
         return (NULLIFY, view) not in self.own and (FINALIZE, view) not in self.own
 
     def may_finalize(self, view: int) -> bool:
