@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from checker.checks.observations import IdleMutant
+from checker.oracle.consensus.registry import SPECIFICATIONS
 from checker.record.engine_calls import RecordedLife, recorded_kind
 from cluster.runtime.genesis import ClusterKeys
 from cluster.scenario.model import Scenario
@@ -114,6 +115,8 @@ def settings_of(scenario: Scenario, node: int) -> ValidatorSettings:
 
 def judged_replicas(scenario: Scenario, seed: int) -> list[int]:
     """Return the replicas whose consensus is judged: all honest ones, or a few of many and all holders of mutants."""
+    if scenario.consensus.engine not in SPECIFICATIONS:
+        return []
     byzantine = byzantine_validators(scenario.faults)
     honest = [node for node in range(scenario.replicas) if node not in byzantine]
     if scenario.run.consensus_judged == "all":

@@ -28,6 +28,7 @@ def test_an_engine_without_a_specification_is_not_asked(monkeypatch):
     monkeypatch.delitem(SPECIFICATIONS, "simplex")
     result = result_of("calm", *SHORT)
 
+    assert judged_replicas(load_scenario("calm"), 0) == []
     assert result.not_asked["consensus"] == "the engine simplex has no specification"
 
 
