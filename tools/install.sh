@@ -3,4 +3,4 @@
 if command -v uv >/dev/null 2>&1; then
     exec uv pip install --quiet --python .venv/bin/python --require-hashes -r "$1"
 fi
-exec .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r "$1"
+exec .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r "$1"

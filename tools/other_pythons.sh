@@ -15,6 +15,6 @@ for version in 3.11 3.12 3.13; do
         continue
     fi
     [ -x ".venv-$version/bin/python" ] || "$found" -m venv ".venv-$version" || exit 6
-    ".venv-$version/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes \
+    ".venv-$version/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes \
         -r requirements/run.txt || exit 6
 done

@@ -2,7 +2,8 @@
 
 A request that is lost, or goes to a peer without the block, costs nothing where the next one makes up for it. Without a
 timer there is no next one: its replica waits for good, or until somebody sends the block unasked. So each request for a
-block begins a wait, which ends by its timer, by an answer, or by the relay of a block that may be the one.
+block begins a wait, which ends by its timer, by an answer, or by the relay of a block that may be the one. A request
+that is made again goes to the next validator: a peer that is down, or lacks the block, would be asked for good.
 
 A relay is known by its checksum, and says of which view its block is; what that of the block is, executions say, be it
 later. Not judged are replicas that the plan pauses, or whose clock is slow, and requests that leave as several timers
@@ -39,11 +40,19 @@ class _Wait:
 
 @dataclass(slots=True)
 class _Life:
-    """One life of a replica: its open waits by block, and the timers of the last instant in which one ran out."""
+    """One life of a replica.
+
+    Attributes:
+        waits: Its open waits by block.
+        peers: By block, the peer that was asked last.
+        elapsed_us: The last instant in which a timer for a block ran out.
+        elapsed: By block, the times that the timers of this instant were set to.
+    """
 
     waits: dict[bytes, _Wait] = field(default_factory=dict)
+    peers: dict[bytes, NodeId] = field(default_factory=dict)
     elapsed_us: Micros = -1
-    elapsed: list[bytes] = field(default_factory=list)
+    elapsed: dict[bytes, Micros] = field(default_factory=dict)
 
 
 class AskedBlocks:
@@ -57,7 +66,10 @@ class AskedBlocks:
     def __init__(self, run: RunContext, tally: CheckTally) -> None:
         plan = run.plan
         self._tally = tally
+        self._validators = run.validators
         self._paused = plan.paused()
+        # Where both are equal, a first request and one that is made again look alike.
+        self._again_us = plan.fetch_timeout_us if plan.fetch_timeout_us != plan.fetch_grace_us else -1
         self._least_us = SPARE * (plan.fetch_grace_us + plan.fetch_timeout_us)
         self._lives: dict[NodeId, _Life] = {}
         self._slow: dict[NodeId, None] = {}
@@ -81,27 +93,42 @@ class AskedBlocks:
         """A clock is slow, by which every wait takes longer."""
         self._slow[node] = None
 
-    def elapse(self, node: NodeId, at_us: Micros, digest: bytes) -> None:
-        """A timer for a block runs out: that ends its wait, and may be followed by a request."""
+    def elapse(self, node: NodeId, at_us: Micros, digest: bytes, asked_us: Micros) -> None:
+        """A timer for a block, set to `asked_us`, runs out: that ends its wait, and may be followed by a request."""
         life = self._lives.get(node)
         if life is None:
             return
         if life.elapsed_us != at_us:
             life.elapsed.clear()
         life.elapsed_us = at_us
-        life.elapsed.append(digest)
+        life.elapsed[digest] = asked_us
         wait = life.waits.pop(digest, None)
         if wait is not None:
             self._close(wait, at_us)
 
-    def ask(self, node: NodeId, at_us: Micros) -> None:
+    def ask(self, node: NodeId, at_us: Micros, peer: NodeId) -> None:
         """A request leaves: it is for the block whose timer has just run out."""
         life = self._lives.get(node)
         if life is not None and life.elapsed_us == at_us:
             if len(life.elapsed) == 1:
-                (digest,) = life.elapsed
+                ((digest, asked_us),) = life.elapsed.items()
                 life.waits[digest] = _Wait(node, digest, at_us, at_us + self._least_us)
+                if asked_us == self._again_us and digest in life.peers:
+                    self._compare_peer(node, at_us, life.peers[digest], peer)
+                life.peers[digest] = peer
+            else:
+                # Which block the request is for cannot be told, so neither who comes next.
+                for digest in life.elapsed:
+                    life.peers.pop(digest, None)
             life.elapsed.clear()
+
+    def _compare_peer(self, node: NodeId, at_us: Micros, before: NodeId, peer: NodeId) -> None:
+        following = (before + 1) % self._validators
+        expected = following if following != node else (following + 1) % self._validators
+        self._tally.compared += 1
+        if peer != expected:
+            text = f"replica {node} asked validator {peer} again for a block at {at_us / MILLION:.3f} s"
+            self._tally.fail(f"{text}, expected validator {expected}, the next one", validator=node, at_us=at_us)
 
     def relay(self, checksum: bytes, view: int) -> None:
         """A block of a view is sent unasked."""

@@ -103,7 +103,7 @@ class TimerLengths(Check):
     def sent(self, event: Event, sent: Sent) -> None:
         """Note a request for a block, or a block that is sent unasked."""
         if sent.label == REQUEST:
-            self._asked_blocks.ask(event.node, event.at_us)
+            self._asked_blocks.ask(event.node, event.at_us, sent.destination)
         elif sent.view is not None:
             self._asked_blocks.relay(sent.checksum, sent.view)
 
@@ -129,7 +129,7 @@ class TimerLengths(Check):
         key = timer.key if isinstance(timer.key, tuple) else (timer.key,)
         is_of_engine = key[0] == "consensus"
         if key[0] == "fetch" and isinstance(key[1], bytes):
-            self._asked_blocks.elapse(event.node, event.at_us, key[1])
+            self._asked_blocks.elapse(event.node, event.at_us, key[1], timer.asked_us)
         name = key[1] if is_of_engine else key[0]
         if is_of_engine and name in VIEW_TIMERS:
             self._compare_view(event, str(name), key[2])

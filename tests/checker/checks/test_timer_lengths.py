@@ -2,6 +2,7 @@
 
 import pytest
 
+from checker.checks.asked_blocks import REQUEST
 from checker.checks.planned import PlannedFault, PlannedRun
 from checker.checks.timer_lengths import TimerLengths
 from faults.events import ClockSet, Crashed
@@ -89,7 +90,7 @@ class TestOfAskedBlocks:
     BOOT = Event(0, 0, Booted(0, 3, 0, b""))
     ASKED = (
         Event(5, 0, TimerElapsed(("fetch", b"wanted"), 5)),
-        Event(5, 0, Sent(1, 0, "BlockRequest", 40, b"sum")),
+        Event(5, 0, Sent(1, 0, REQUEST, 40, b"sum")),
     )
     SAID = Event(90, 1, BlockExecuted(6, 7, b"wanted", b"", "verify"))
 
@@ -148,6 +149,33 @@ class TestOfAskedBlocks:
         asked = Event(5, 0, TimerElapsed(("fetch", b"other"), 5)), *self.ASKED
 
         assert self.judge(asked=asked).status == "passed"
+
+    @pytest.mark.parametrize(("peer", "status"), [(2, "passed"), (1, "failed"), (3, "failed")])
+    def test_a_request_that_is_made_again_goes_to_the_next_validator(self, peer, status):
+        again = Event(55, 0, TimerElapsed(("fetch", b"wanted"), 50)), Event(55, 0, Sent(peer, 0, REQUEST, 40, b"sum"))
+
+        assert self.judge(*again, now_us=60).status == status
+
+    def test_a_request_to_the_same_peer_names_the_next(self):
+        again = Event(55, 0, TimerElapsed(("fetch", b"wanted"), 50)), Event(55, 0, Sent(1, 0, REQUEST, 40, b"sum"))
+
+        assert self.judge(*again, now_us=60).summary == (
+            "replica 0 asked validator 1 again for a block at 0.000 s, expected validator 2, the next one"
+        )
+
+    def test_a_first_request_goes_to_any_peer(self):
+        """The block came, and is asked for anew after its grace: the first peer is the engine's choice."""
+        anew = Event(55, 0, TimerElapsed(("fetch", b"wanted"), 5)), Event(55, 0, Sent(3, 0, REQUEST, 40, b"sum"))
+
+        assert self.judge(*anew, now_us=60).status == "passed"
+
+    def test_two_timers_at_once_leave_the_next_turn_open(self):
+        """Which block the request was for cannot be told."""
+        both = [Event(55, 0, TimerElapsed(("fetch", name), 50)) for name in (b"wanted", b"other")]
+        sent = Event(55, 0, Sent(2, 0, REQUEST, 40, b"sum"))
+        last = Event(105, 0, TimerElapsed(("fetch", b"wanted"), 50)), Event(105, 0, Sent(1, 0, REQUEST, 40, b"sum"))
+
+        assert self.judge(*both, sent, *last, now_us=110).status == "passed"
 
     def test_a_paused_replica_is_not_judged(self):
         plan = PLAN._replace(faults=(PlannedFault("still", 0, 9, (0,), pauses=True),))
