@@ -5,12 +5,12 @@ its checks, without the cold replay, which has a process of its own and stands b
 
 Profiles of calm, of outage-storm and of seeds of the swarm name the parts. Online: the write-ahead check reads
 journals and logs as they become durable (5 %), of which 1 to 2.5 % verifies each signature in journals once and 1.6 %
-reads the new records of both copies; settled blocks 3 to 5 %; the rest is some 1,200 calls a block, five or six for
-an event, of which the audit of messages takes 1 %, the counting of refusals and the duties 0.7 % each, and none of the
-forty others as much. The oracle executes each block again in plain Python, once beside four validators (5 to 8 %), no
-function of it more than a twentieth of that. Reading back is the state rebuilt from its log, twice for each log: of 90
-in eight seeds 41 were rebuilt before for another replica, 17 had been pruned elsewhere, and 19 were the beginning of a
-log that was, which could be had from its rebuilding at the price of more code.
+reads the new records of both copies; settled blocks 3 to 5 %; the rest is some 1,200 calls a block, five or six for an
+event, of which the audit of messages takes 1 %, the counting of refusals 0.7 %, and no other check as much. The oracle
+executes each block again in plain Python, once beside four validators (5 to 8 %), no function of it more than a
+twentieth of that. Reading back is the state rebuilt from its log, twice for each log: of 90 in eight seeds 41 were
+rebuilt before for another replica, 17 had been pruned elsewhere, and 19 were the beginning of a log that was, which
+could be had from its rebuilding at the price of more code.
 
 Done since `be7d8c9`: equal logs share a rebuilt store; a journal's record is decoded once for its two copies and
 framed never; dead timers of a storm that the clean-up does not reach cost the oracle no call each; keys are hashed

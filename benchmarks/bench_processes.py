@@ -9,9 +9,9 @@ the block file, the lengths of syncs, and memos until they are full.
 
 With checks it is the peak at the end of the run, before anything is judged, and the peak of the whole judged run. The
 final blocks that the oracle reads at the end go to a temporary file beyond 256 of them. What still grows beside them:
-the checks of votes and certificates keep each that was on its way, since copies may come at any time, the one of duties
-most; the end reads the log of the state back from each disk, once for all replicas that agree; and the oracle keeps its
-own log of operations, which its audits hash from the first one on. Memos fill in these blocks as well.
+the recorded calls of judged engines stay until the end; the end reads the log of the state back from each disk, once
+for all replicas that agree; and the oracle keeps its own log of operations, which its audits hash from the first one
+on. Memos fill in these blocks as well.
 
 The start is one with its bytecode kept, as every start has it but the first after a change: to compile our modules
 takes as long as all else, and where the environment forbids to keep bytecode every start does so. Figures about 0.95 s

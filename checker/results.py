@@ -8,7 +8,7 @@ A scenario may say which checks must fail. Then the verdict is *failed as expect
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
 
@@ -56,6 +56,14 @@ FORMER_NAMES: Final = {
     **{f"promised-{what}": f"expected-{what}" for what in ("counts", "limits", "recovery", "reports")},
     "promised-roads": "expected-replica-modes",
     "roads-effective": "replica-modes-effective",
+    **dict.fromkeys(
+        (
+            *("duties", "insistence", "kept-votes", "verified-votes"),
+            *("counted-votes", "view-changes", "followed-blocks", "heads"),
+        ),
+        "consensus",
+    ),
+    **dict.fromkeys(("lane-books", "auction-books", "bias-books", "queue-deposits", "state-triggers"), "oracle"),
 }
 """Names of checks in the release before with the names of today, for records and data directories of that release."""
 
@@ -104,6 +112,22 @@ class Verdict:
 
     name: str
     exit_code: int
+
+
+def with_names_of_today(results: Iterable[CheckResult]) -> tuple[CheckResult, ...]:
+    """Return recorded results with the names of today: of several checks that became one, the worst result."""
+    made: dict[str, CheckResult] = {}
+    for result in results:
+        renamed = replace(result, name=FORMER_NAMES.get(result.name, result.name))
+        before = made.setdefault(renamed.name, renamed)
+        if _rank(renamed) < _rank(before):
+            made[renamed.name] = renamed
+    return tuple(made.values())
+
+
+def _rank(result: CheckResult) -> int:
+    """Return the place of a result among the outcomes, the worst first."""
+    return len(PRECEDENCE) if result.status == "passed" else PRECEDENCE.index(_outcome_of(result))
 
 
 class CheckTally:

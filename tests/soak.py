@@ -1,4 +1,4 @@
-"""The long campaign of `make soak`: every scenario for five seeds, forks of every depth, the swarm for many more seeds.
+"""The long campaign of `make soak`: every scenario for two seeds, forks of every depth, the swarm for many more seeds.
 
 `python -m tests.soak [--parts NAME,...] [--seeds A..B] [--swarm A..B] [--depths A..B] [--hardening COUNT[:SEED]]
 [--jobs N]` exits 0 only if every run ended well. The parts are `scenarios`; `modes`, the runs of
@@ -200,7 +200,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run the campaign and print a line for each run."""
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
     parser.add_argument("--parts", type=lambda text: text.split(","), default=PARTS)
-    parser.add_argument("--seeds", type=parse_seeds, default=range(5))
+    parser.add_argument("--seeds", type=parse_seeds, default=range(2))
     parser.add_argument("--swarm", type=parse_seeds, default=range(2_000))
     parser.add_argument("--depths", default="1..64")
     parser.add_argument("--hardening", type=parse_hardening, default="4000", metavar="COUNT[:SEED]")

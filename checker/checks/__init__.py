@@ -15,15 +15,12 @@ from checker.checks.accounting import StormAccounting
 from checker.checks.agreement import Agreement
 from checker.checks.answers import NeededAnswers
 from checker.checks.arrival import ExpectedArrival
-from checker.checks.auction_books import AuctionAccounts
 from checker.checks.audit.audit import Audit
-from checker.checks.bias_books import BiasAccounts
 from checker.checks.block_times import BlockTimes
 from checker.checks.budgets import Budgets
 from checker.checks.check import Check
 from checker.checks.cold_replay import EqualColdReplay
 from checker.checks.consensus import EqualConsensus
-from checker.checks.deposits import QueueDeposits
 from checker.checks.derived import DerivedState
 from checker.checks.differential import EqualDifferential
 from checker.checks.equal_roots import EqualRoots
@@ -40,7 +37,6 @@ from checker.checks.expectations import (
 from checker.checks.faults_effective import FaultsEffective
 from checker.checks.final_disks import FinalDisks
 from checker.checks.inclusion import Inclusion
-from checker.checks.lane import LaneBooks
 from checker.checks.leaders import Leaders
 from checker.checks.live_values import LiveValues
 from checker.checks.liveness import FinalityRegained
@@ -54,16 +50,8 @@ from checker.checks.reorg import Reorganizations
 from checker.checks.repairs import Repairs
 from checker.checks.reports import ExpectedReports
 from checker.checks.rules.hotstuff_certificates import QuorumCertificates
-from checker.checks.rules.hotstuff_duties import HotStuffDuties
-from checker.checks.rules.hotstuff_views import ViewChanges
-from checker.checks.rules.kept_votes import KeptVotes
-from checker.checks.rules.longest_chain_duties import LongestChainDuties
-from checker.checks.rules.longest_chain_heads import FollowedHeads
 from checker.checks.rules.simplex_calm_views import CalmViews
-from checker.checks.rules.simplex_duties import Duties
-from checker.checks.rules.simplex_insistence import Insistence
 from checker.checks.rules.simplex_votes import Certificates, NoDoubleVote
-from checker.checks.rules.verified_votes import VerifiedVotes
 from checker.checks.spread import MempoolSpread
 from checker.checks.storm import StormDrained
 from checker.checks.structures import Bitmap, Indexes, OperationLog
@@ -71,7 +59,6 @@ from checker.checks.supply import Supply
 from checker.checks.timer_lengths import TimerLengths
 from checker.checks.timers import TimerDelivery
 from checker.checks.traffic import Traffic
-from checker.checks.triggers import StateTriggers
 from checker.checks.vote_rules import VoteRules
 from checker.checks.work import PricedWork
 from checker.checks.workloads import WorkloadsEffective
@@ -86,14 +73,11 @@ CHECKS: Final[tuple[type[Check], ...]] = (
     NoDoubleVote,
     Certificates,
     QuorumCertificates,
-    ViewChanges,
-    HotStuffDuties,
     BlockTimes,
     Budgets,
     TimerDelivery,
     PhaseLedger,
     StormAccounting,
-    LaneBooks,
     MessageDelivery,
     Supply,
     LiveValues,
@@ -107,10 +91,6 @@ CHECKS: Final[tuple[type[Check], ...]] = (
     Audit,
     WriteAhead,
     VoteRules,
-    AuctionAccounts,
-    QueueDeposits,
-    BiasAccounts,
-    StateTriggers,
     EqualOracle,
     EqualDifferential,
     EqualConsensus,
@@ -123,12 +103,6 @@ CHECKS: Final[tuple[type[Check], ...]] = (
     DerivedState,
     CalmViews,
     Traffic,
-    Insistence,
-    Duties,
-    KeptVotes,
-    VerifiedVotes,
-    FollowedHeads,
-    LongestChainDuties,
     NeededAnswers,
     DoneOnce,
     TimerLengths,

@@ -236,11 +236,6 @@ class RunContext:
     end: RunEnd = field(default_factory=RunEnd)
     _made: dict[Any, Any] = field(default_factory=dict)
 
-    def prompt_validators(self) -> dict[int, None]:
-        """Return the honest validators that do everything in time: not hindered by the plan, with untouched disks."""
-        left_out = self.plan.hindered() | dict.fromkeys(self.disk_faults.touched)
-        return {node: None for node in self.honest if node < self.validators and node not in left_out}
-
     def check(self, kind: "Callable[[RunContext], _Made]") -> _Made:
         """Return the check of a class, made on first use: a check may read results of another."""
         if kind not in self._made:

@@ -1,9 +1,9 @@
 """The blocks that validators applied and what is read back of them at the end, as the checks see both."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
-from scheduler import POLICIES, StateTable, Timebase, tables_of
+from scheduler import Timebase
 from validators.execution.genesis import Genesis, PolicyEntry
 from validators.execution.phases import PhaseEntry
 from validators.execution.summary import BlockSummary
@@ -126,14 +126,6 @@ class ChainRules(NamedTuple):
     def policy(self, height: int) -> str:
         """Return the policy of a block."""
         return [entry.policy for entry in self.policies if entry.height <= height][-1]
-
-    def first_with(self, table: StateTable[Any]) -> int:
-        """Return the first height whose policy keeps a table; 0 where the chain has no such policy."""
-        return next((entry.height for entry in self.policies if table in tables_of(POLICIES[entry.policy])), 0)
-
-    def keeps(self, table: StateTable[Any], height: int) -> bool:
-        """Return whether the policy of a block keeps a table."""
-        return table in tables_of(POLICIES[self.policy(height)])
 
     @property
     def activation_height(self) -> int:

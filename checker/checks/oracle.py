@@ -23,7 +23,14 @@ class EqualOracle(Check):
         """Return the result."""
         if self.run.genesis is None:
             return self.tally.inconclusive("no genesis to begin with")
-        return judge_final_blocks(self.run.genesis, self.run.chain, self.run.end.record)
+        result = judge_final_blocks(self.run.genesis, self.run.chain, self.run.end.record)
+        activation, height = self.run.rules.activation_height, len(self.run.chain)
+        if result.status == "passed" and height < activation:
+            # Nothing was compared of what the scenario has this policy for.
+            policy = self.run.rules.policy(activation)
+            reason = f"the policy {policy} is active from height {activation:,} on, and the run ended at {height:,}"
+            return CheckResult(self.name, "inconclusive", self.exit_class, reason, (), result.compared)
+        return result
 
 
 def consult_oracle(genesis: Genesis, chain: Iterable[Executed], record: Path | None = None) -> CheckResult:

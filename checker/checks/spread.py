@@ -28,7 +28,7 @@ from faults.events import Crashed, TransactionSubmitted
 from network.clock import MILLION
 from network.events import Delivered, Event, Handlers, OfLabels, Sent, TimerElapsed, WorkFinished
 from network.types import Micros, NodeId
-from validators.events import BlockFinalized, Booted, Halted, SnapshotJoined
+from validators.events import BlockFinalized, Halted, SnapshotJoined
 from validators.mempool.pool import Pooled
 
 GOSSIP: Final = "TransactionGossip"
@@ -85,7 +85,6 @@ class MempoolSpread(Check):
             TimerElapsed: self.elapsed,
             Sent: OfLabels(_is_gossip, self.sent),
             Delivered: OfLabels(_is_gossip, self.delivered),
-            Booted: self.booted,
             Crashed: self.crashed,
             Halted: self.halted,
             TransactionSubmitted: self.submitted,
@@ -137,12 +136,12 @@ class MempoolSpread(Check):
         """Transactions that are final, or void, leave the mempool."""
         self._rounds.shrink(event.node, event.at_us)
 
-    def booted(self, event: Event, _booted: Booted) -> None:
-        """A validator that starts has an empty mempool."""
-        self._forget(event.node)
-
     def crashed(self, _event: Event, crashed: Crashed) -> None:
-        """So has one that goes."""
+        """Forget a life: the next one begins with an empty mempool.
+
+        A start does not tell lives apart: a replica reads its disk again, and keeps its mempool, where a state that it
+        has taken from a peer was damaged.
+        """
         self._forget(crashed.machine)
 
     def halted(self, event: Event, _halted: Halted) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, assert_never
 
+from checker.checks.bid_figures import BidFigures
 from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.checks.mirror import SettledBlock
@@ -73,6 +74,7 @@ class TimerDelivery(Check):
         self._not_yet_due = [(timer.due, timer_id) for timer_id, timer in self._pending.items()]
         heapq.heapify(self._not_yet_due)
         self._state_timers = len(self._pending)
+        self._bids = BidFigures(run)
         self._now = 0
         self._last_place = (-1, -1)
         self._scheduled = len(self._pending)
@@ -117,6 +119,7 @@ class TimerDelivery(Check):
         self._last_place = (-1, -1)
         self.cancelled_due = []
         self._count_due()
+        self._bids.settle(block)
         for event in block.events():
             self._judge(block, event)
         self._judge_sums(block)
@@ -146,6 +149,7 @@ class TimerDelivery(Check):
             waiting=figures.waiting,
             removed_early=figures.removed_early,
             not_due=not_due,
+            **self._bids.figures(),
         )
 
     def _count_due(self) -> None:

@@ -12,7 +12,6 @@ runs code, one JSON file because it has to fit in memory.
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Annotated, Any, Final, Self
@@ -70,7 +69,7 @@ from checker.record.streams import (
     open_file,
     read_document,
 )
-from checker.results import FORMER_NAMES, CheckResult
+from checker.results import CheckResult, with_names_of_today
 from network.events import Event, TraceEvent
 from validators.execution import BlockSummary
 
@@ -316,8 +315,7 @@ class RecordReader:
     def checks(self) -> tuple[CheckResult, ...]:
         """Return the results of the run's checks."""
         try:
-            results = msgspec.convert(self.verdict().get("checks"), tuple[CheckResult, ...])
-            return tuple(replace(each, name=FORMER_NAMES.get(each.name, each.name)) for each in results)
+            return with_names_of_today(msgspec.convert(self.verdict().get("checks"), tuple[CheckResult, ...]))
         except (msgspec.ValidationError, AssertionError) as error:
             raise DamagedRecordError(self.path, VERDICT, f"holds no checks: {error}") from None
 

@@ -107,7 +107,10 @@ def _with_new_values(value: Any, key: Keys, names: Mapping[str, str], report: Ca
         return value | found if any(found[name] is not value[name] for name in found) else value
     if isinstance(value, list | tuple) and (not key or key[0] == "*"):
         renamed = [_with_new_values(each, key[1:], names, report) for each in value]
-        return renamed if renamed != list(value) else value
+        if renamed == list(value):
+            return value
+        # Checks that became one are named once.
+        return renamed if key else [each for place, each in enumerate(renamed) if each not in renamed[:place]]
     if not key and isinstance(value, str) and value in names:
         report(f"{value} is now called {names[value]}; the next release will not know the old name")
         return names[value]

@@ -76,7 +76,6 @@ class EngineRules:
         needed_by: Returns entries that have to be durable before a vote is sent, besides the vote.
         certified_by: The certificate that has a block certified before a vote makes it final; empty where none does.
         makes_final: Whether a vote can make its block final, so that the block has to be stored.
-        timers: Returns the times that the engine's timers are set to, by name, where the plan of the run says them.
         reasons: Reasons to leave a view, as reports name them.
         evidence: Pairs of votes that exclude each other: their name, and the kinds of the two votes.
         read_vote: Decodes a vote of such a pair, as an entry of a journal would have it; None for another message.
@@ -105,7 +104,6 @@ class EngineRules:
     is_final_by_votes: bool = False
     certified_by: str = ""
     makes_final: Callable[[Voted], bool] = lambda _vote: False
-    timers: Callable[[PlannedRun], Mapping[str, int]] = lambda _plan: {}
     reasons: tuple[str, ...] = ()
     evidence: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     read_vote: Callable[[bytes], Record | None] = lambda _encoded: None

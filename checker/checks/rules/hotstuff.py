@@ -16,7 +16,7 @@ from checker.checks.rules.hotstuff_cells import read_hotstuff_cells
 from checker.checks.rules.hotstuff_traffic import HOTSTUFF_TRAFFIC
 from validators.consensus.hotstuff.finality import Commit
 from validators.consensus.hotstuff.journal import CastVote, HotStuffRecord, Lock
-from validators.consensus.hotstuff.kind import HOTSTUFF, VOTE_WORD
+from validators.consensus.hotstuff.kind import HOTSTUFF
 from validators.consensus.hotstuff.messages import (
     BlockVote,
     QuorumCertificate,
@@ -38,8 +38,6 @@ _NAMESPACES: Final = {
     ViewTimeout: b"stampede_HOTSTUFF_TIMEOUT",
 }
 
-HOTSTUFF_VOTE: Final = BlockVote.traced_name
-HOTSTUFF_VOTE_WORD: Final = VOTE_WORD
 """The names of a vote for a block, as it is sent and as its event has it."""
 
 _TWO_CHAIN, _THREE_CHAIN = 2, 3

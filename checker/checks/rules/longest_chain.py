@@ -147,7 +147,6 @@ LONGEST_CHAIN_RULES: Final = EngineRules(
     leader_of=_leader_of,
     finality_views_max=_FINALITY_SLOTS_MAX,
     finality_lag=_finality_lag,
-    timers=lambda plan: {"join": plan.fetch_timeout_us},
     reasons=(),
     evidence={"ConflictingBlocks": ("propose", "propose")},
     read_vote=_read_vote,

@@ -3,7 +3,7 @@
 Restated from the specification and not from the engine, of which only the types of messages and records come in.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from checker.checks.observations import short
@@ -41,7 +41,6 @@ _HELD: Final = "it had that already"
 _EPOCH: Final = 0
 """The consensus epoch of every block: the validators never change."""
 
-_TICKS_PER_SKIP: Final = 4
 _FINALITY_VIEWS_MAX: Final = 20
 """A block is final in the view after its own; the others are for leaders that are away and views that overlap."""
 
@@ -250,16 +249,6 @@ def _find_answer_fault(journal: Sequence[Artifact], message: object) -> str:
     )
 
 
-def _timers(plan: PlannedRun) -> Mapping[str, int]:
-    return {
-        "leader": plan.leader_timeout_us,
-        "certification": plan.certification_timeout_us,
-        "retry": plan.timeout_retry_us,
-        "fetch": plan.fetch_timeout_us,
-        "activity": max(plan.skip_timeout_us // _TICKS_PER_SKIP, 1),
-    }
-
-
 SIMPLEX_RULES: Final = EngineRules(
     name=SIMPLEX.name,
     finality="finalization",
@@ -277,7 +266,6 @@ SIMPLEX_RULES: Final = EngineRules(
     needed_by=_needed_by,
     certified_by="notarization",
     makes_final=_makes_final,
-    timers=_timers,
     reasons=tuple(reason.value for reason in TimeoutReason),
     find_answer_fault=_find_answer_fault,
     evidence={

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from checker.results import EXIT_CODES, PRECEDENCE, CheckResult, CheckTally, verdict_of
+from checker.results import EXIT_CODES, PRECEDENCE, CheckResult, CheckTally, verdict_of, with_names_of_today
 
 
 def result(status, exit_class="safety"):
@@ -73,3 +73,24 @@ class TestVerdict:
     def test_the_precedence_is_that_of_the_exit_codes(self):
         """Names in order of precedence have the codes 6, 2, 5, 1, 4, 3."""
         assert [EXIT_CODES[name] for name in PRECEDENCE] == [6, 2, 5, 1, 4, 3]
+
+
+class TestFormerNames:
+    """Results of a record of the release before."""
+
+    @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
+    def test_of_checks_that_became_one_the_worst_result_stays(self, order):
+        rows = [
+            CheckResult("heads", "passed", "safety", "", (), 1),
+            CheckResult("duties", "failed", "liveness", "no reaction"),
+            CheckResult("insistence", "inconclusive", "liveness", ""),
+        ]
+
+        (result,) = with_names_of_today([rows[place] for place in order])
+
+        assert (result.name, result.status, result.summary) == ("consensus", "failed", "no reaction")
+
+    def test_other_results_keep_their_names_and_order(self):
+        rows = [CheckResult(name, "passed", "safety", "", (), 1) for name in ("agreement", "promised-limits", "supply")]
+
+        assert [each.name for each in with_names_of_today(rows)] == ["agreement", "expected-limits", "supply"]

@@ -13,7 +13,6 @@ from checker.checks.context import Expectations, ExpectedStorm, ExpectedWorkload
 from checker.checks.suite import Suite
 from checker.checks.workloads import WorkloadsEffective
 from checker.results import verdict_of
-from checker.tables import LANE_MARKET_KEY
 from cluster.scenario.load import load_scenario
 from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import scenario_type
@@ -21,7 +20,7 @@ from faults.anchors.anchor import Anchor
 from faults.kinds.partition import Partition
 from scheduler import TimerFired
 from scheduler.events import TimerCancelled, TimerCancelledByGovernance, TimerTriggered
-from tests.support.chain_harness import make_genesis, policies_of
+from tests.support.chain_harness import make_genesis
 from tests.support.checker_history import ACTOR, ALICE, FIRES, NODES, Fault, call_receipt, scheduled, write_history
 from tests.support.checks import make_run
 from tests.support.cluster_runs import check_named, result_of
@@ -81,30 +80,17 @@ class TestOfOneValidator:
         assert history.judge()["no-double-vote"].status == "inconclusive"
 
 
-class TestOfTheLane:
-    def test_a_lane_that_never_became_active_is_inconclusive(self):
-        """Its books were never kept."""
-        history = write_history()
-        history.rules = history.rules._replace(policies=policies_of("eip1559", 40))
-        result = history.judge()["lane-books"]
+ACTIVATION = ('chain.policy="eip1559"', 'chain.activation={previous="fifo", height=5}')
 
-        assert result.status == "inconclusive"
-        assert result.summary == "the lane is active from height 40 on, and the run ended at 4"
 
-    def test_books_kept_before_the_activation_fail(self):
-        """A market at height 2 of a lane that begins at 40."""
-        history = write_history(lambda plans: plans[2].changes.update({LANE_MARKET_KEY: b"\x90"}))
-        history.rules = history.rules._replace(policies=policies_of("eip1559", 40))
-        result = history.judge()["lane-books"]
+@pytest.mark.parametrize(("until", "status"), [(3, "inconclusive"), (6, "passed")])
+def test_a_run_that_ends_before_an_activation_says_so(until, status):
+    """Nothing of the second policy was compared."""
+    result = check_named(result_of("calm", *ACTIVATION, f"run.until_height={until}"), "oracle")
 
-        assert result.status == "failed"
-        assert "height 2: the state holds 1 entries of a lane, and none is active" in result.summary
-
-    @pytest.mark.soak
-    def test_a_run_that_ends_before_the_activation_says_so(self):
-        result = result_of("activation-reorg", "chain.activation.height=40", "run.until_height=17")
-
-        assert check_named(result, "lane-books").status == "inconclusive"
+    assert result.status == status
+    if status == "inconclusive":
+        assert result.summary == "the policy eip1559 is active from height 5 on, and the run ended at 3"
 
 
 EXPECTED = Expectations(
@@ -153,17 +139,11 @@ SILENT = (
     "budgets",
     "timer-delivery",
     "storm-accounting",
-    "lane-books",
     "message-delivery",
     "supply",
     "inclusion",
     "spread",
     "repairs",
-    "kept-votes",
-    "auction-books",
-    "bias-books",
-    "queue-deposits",
-    "state-triggers",
     "answers",
     "once",
     "timer-lengths",

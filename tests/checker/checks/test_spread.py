@@ -11,7 +11,7 @@ from checker.checks.mirror import SettledBlock
 from checker.checks.planned import PlannedFault, PlannedRun
 from checker.checks.spread import MempoolSpread
 from checker.oracle import blocks as oracle_blocks
-from faults.events import TransactionSubmitted
+from faults.events import Crashed, TransactionSubmitted
 from network.events import Delivered, Event, Sent, TimerElapsed
 from network.types import SUPERVISOR
 from scheduler import TimerConfig
@@ -134,9 +134,18 @@ def test_a_mempool_that_was_lost_begins_anew():
     run = Run()
     run.part()
     run.part()
-    run.show(Booted(1, 5, 0, b""), 1)
+    run.show(Crashed(1, 0), SUPERVISOR)
 
     assert run.finish(1).status != "failed"
+
+
+def test_a_second_start_of_a_life_keeps_its_mempool():
+    """A replica reads its disk again where a state from a peer was damaged; its parts go on (seed 421967)."""
+    run = Run()
+    run.part()
+    run.show(Booted(1, 5, 0, b""), 1)
+
+    assert run.finish(1).status == "failed"
 
 
 def test_a_nonce_that_is_taken_there_has_no_room_for_it():
@@ -239,7 +248,7 @@ class TestHandedIn:
         run = Run(other=[self.HANDED])
         sent = Sent(0, 1, "TransactionGossip", 100, b"one")
         run.show(sent, 1)
-        run.show(Booted(1, 1, 0, b""), 1)
+        run.show(Crashed(1, 0), SUPERVISOR)
         run.show(sent, 1)
         assert run.spread.finish().status != "failed"
 

@@ -99,6 +99,17 @@ def test_old_values_are_the_new_ones(reported, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
+    ("old", "new"),
+    [(["heads", "supply", "duties"], ("consensus", "supply")), (["consensus", "kept-votes"], ("consensus",))],
+)
+def test_checks_that_became_one_are_named_once(reported, tmp_path, old, new):
+    path = tmp_path / "old.toml"
+    path.write_text(tomli_w.dumps({"name": "old", "title": "", "expect": {"fails": old}}))
+
+    assert load_scenario(str(path)).expect.fails == new
+
+
+@pytest.mark.parametrize(
     ("section", "named", "key", "old", "new"),
     [
         ("workload", {"kind": "edge-cases"}, "kind", "edge-cases", "boundary-cases"),

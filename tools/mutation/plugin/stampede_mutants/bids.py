@@ -52,7 +52,7 @@ def runner_up_of_a_capped_actor(visit: Any) -> Any:
     return visit_and_price
 
 
-@_bid_mutant((bias_auction, "payment"), kills=("bias-books",), needs=IN_AUCTION, cause="execution", shows="TimerFired")
+@_bid_mutant((bias_auction, "payment"), kills=("oracle",), needs=IN_AUCTION, cause="execution", shows="TimerFired")
 def payment_below_the_reserve(payment: Any) -> Any:
     """A winner pays what the runner-up sets even where that is below the reserve."""
     return lambda winner, runner_up, *, rule, reserve: payment(winner, runner_up, rule=rule, reserve=0 * reserve)
@@ -78,7 +78,7 @@ def payments_rounded_up(payment: Any) -> Any:
 
 @_bid_mutant(
     (WaitClock, "first_height"),
-    kills=("oracle", "bias-books"),
+    kills=("oracle",),
     cause="execution",
     shows="TimerFired|bias",
 )
@@ -87,13 +87,13 @@ def waits_from_the_block_after(first_height: Any) -> Any:
     return lambda self, timer: min(first_height(self, timer) + 1, self._moment.height)
 
 
-@_bid_mutant((Escrow, "give_back"), kills=("bias-books",), cause="execution", shows="account")
+@_bid_mutant((Escrow, "give_back"), kills=("oracle",), cause="execution", shows="account")
 def escrow_kept_from_the_cancelled(_give_back: Any) -> Any:
     """A bid whose timer leaves without a fire stays in escrow."""
     return lambda self, timer: self.withdraw(timer) and None
 
 
-@_bid_mutant((bias_auction, "close_books"), kills=("oracle", "bias-books"), cause="execution", shows="bias")
+@_bid_mutant((bias_auction, "close_books"), kills=("oracle",), cause="execution", shows="bias")
 def lambda_window_a_block_longer(close_books: Any) -> Any:
     """A window of the lambda loop closes one block late."""
 
@@ -104,7 +104,7 @@ def lambda_window_a_block_longer(close_books: Any) -> Any:
     return close_late
 
 
-@_bid_mutant((bias_loop, "step"), kills=("bias-books",), cause="execution", shows="bias")
+@_bid_mutant((bias_loop, "step"), kills=("oracle",), cause="execution", shows="bias")
 def lambda_stepped_by_a_quarter(step: Any) -> Any:
     """Lambda moves by a quarter of itself where it should by an eighth."""
 
@@ -160,7 +160,7 @@ def bias_by_float(_bias: Any) -> Any:
 @_bid_mutant(
     (bias_auction, "payment"),
     (Escrow, "pay"),
-    kills=("bias-books",),
+    kills=("oracle",),
     needs=IN_AUCTION,
     cause="execution",
     shows="TimerFired",
@@ -179,7 +179,7 @@ def payment_above_the_bid(_payment: Any, pay: Any) -> Any:
 
 @_bid_mutant(
     (WaitClock, "first_height"),
-    kills=("oracle", "bias-books"),
+    kills=("oracle",),
     needs=IN_SHORT_SLOTS,
     cause="execution",
     shows="TimerFired|bias|account",
@@ -197,7 +197,7 @@ def waits_in_slots(first_height: Any) -> Any:
 
 @_bid_mutant(
     (WaitClock, "first_height"),
-    kills=("oracle", "bias-books"),
+    kills=("oracle",),
     needs=(*IN_CHANGES, "chain.slot_ms=3_000", 'chain.timebase="slot"'),
     cause="execution",
     shows="TimerFired|bias|account",
@@ -209,7 +209,7 @@ def triggered_waits_with_its_slot(first_height: Any) -> Any:
 
 @_bid_mutant(
     (run, "changed_keys"),
-    kills=("state-triggers", "oracle"),
+    kills=("oracle",),
     needs=IN_CHANGES,
     cause="execution",
     shows="TimerTriggered|hit",
@@ -221,7 +221,7 @@ def hits_seen_before_the_transactions(_changed_keys: Any) -> Any:
 
 @_bid_mutant(
     (run.BlockRun, "_run_timers"),
-    kills=("state-triggers", "oracle"),
+    kills=("oracle",),
     needs=IN_CHANGES,
     cause="execution",
     shows="TimerTriggered|hit",
@@ -239,7 +239,7 @@ def hits_seen_before_the_fires(run_timers: Any) -> Any:
 
 @_bid_mutant(
     (Watches, "_watcher"),
-    kills=("state-triggers", "oracle"),
+    kills=("oracle",),
     needs=IN_CHANGES,
     cause="execution",
     shows="TimerTriggered|hit",
@@ -252,7 +252,7 @@ def hit_at_expiry_announced(watcher: Any) -> Any:
 @_bid_mutant(
     (Watches, "leave"),
     (Watches, "_watcher"),
-    kills=("state-triggers", "oracle"),
+    kills=("oracle",),
     needs=IN_CHANGES,
     cause="clean-up",
     shows="watch",

@@ -85,7 +85,7 @@ def restarted_leader_proposes_again(_restore_vote: Any, replay: Any) -> Any:
     return lambda _kept, _vote, _me: None, replay_and_forget
 
 
-@_mutant((simplex.Simplex, "_start"), kills=("kept-votes",), on_all=True, needs=(POWER_CUTS,))
+@_mutant((simplex.Simplex, "_start"), kills=("consensus",), on_all=True, needs=(POWER_CUTS,))
 def kept_vote_kept(start: Any) -> Any:
     """A restarted validator does not send the vote that it finds for the view in which it restarts."""
 
@@ -108,7 +108,7 @@ def restart_without_nullifications(restore_one: Any) -> Any:
     return restore_others
 
 
-@_mutant((simplex, "repeat_nullify"), kills=("duties",), on_all=True)
+@_mutant((simplex, "repeat_nullify"), kills=("consensus",), on_all=True)
 def nullify_repeated_alone(repeat_nullify: Any) -> Any:
     """A validator repeats its nullify without the certificate that leads others into its view."""
 
@@ -118,7 +118,7 @@ def nullify_repeated_alone(repeat_nullify: Any) -> Any:
     return repeat_alone
 
 
-@_mutant((simplex.Simplex, "_time_out"), kills=("duties",), on_all=True)
+@_mutant((simplex.Simplex, "_time_out"), kills=("consensus",), on_all=True)
 def leader_that_gave_up_is_waited_for(time_out: Any) -> Any:
     """A validator waits for a leader that has said that it gives its view up."""
 
@@ -146,7 +146,7 @@ def cries_once(_original: Any) -> Any:
     return lambda _views, _config: []
 
 
-@_mutant((Screen, "_is_vote_wanted"), kills=("verified-votes",), on_all=True, needs=(SIMPLEX,))
+@_mutant((Screen, "_is_vote_wanted"), kills=("consensus",), on_all=True, needs=(SIMPLEX,))
 def votes_of_the_next_view_passed_over(is_wanted: Any) -> Any:
     """A vote for the view after the own one is of no use to a validator."""
     return lambda self, vote: view_of(vote) <= self._views.current and is_wanted(self, vote)

@@ -64,7 +64,7 @@ def gossip_is_sent_on_by_all(_original: Any) -> Any:
     return pool_and_send_on
 
 
-@mutant((Gossip, "regossip"), area="network", kills=("insistence",))
+@mutant((Gossip, "regossip"), area="network", kills=("spread",))
 def gossip_goes_to_one_peer(regossip: Any) -> Any:
     """A validator sends what waits in its mempool to its first peer again and again."""
 

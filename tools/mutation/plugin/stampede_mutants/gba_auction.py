@@ -36,7 +36,7 @@ _of_auction = partial(mutant, area="scheduler", cause="execution", on_all=True)
 _of_order = partial(_of_auction, cause="order", needs=(*IN_AUCTION, *RIVALS))
 
 
-@_of_order((gba_auction, "rank_of"), kills=("auction-books", "oracle"), shows="TimerFired", is_of_timer=True)
+@_of_order((gba_auction, "rank_of"), kills=("oracle",), shows="TimerFired", is_of_timer=True)
 def lowest_tip_first(rank_of: Any) -> Any:
     """The timers that bid least fire first."""
 
@@ -73,7 +73,7 @@ def budget_exceeded_by_the_last(has_room: Any, guarantees: Any) -> Any:
 
 @_of_auction(
     (gba_auction, "next_to_ask"),
-    kills=("auction-books", "oracle"),
+    kills=("oracle",),
     needs=(*IN_AUCTION, *RIVALS, FEW_ASKS),
     cause="order",
     shows=ASKED,
@@ -110,7 +110,7 @@ def asks_for_the_insolvent(next_to_ask: Any) -> Any:
 
 @_of_auction(
     (gba_weights, "score_of"),
-    kills=("auction-books", "oracle"),
+    kills=("oracle",),
     needs=(*IN_AUCTION, *RIVALS, FAILING),
     shows="auction weight",
 )
@@ -121,7 +121,7 @@ def failures_score_as_success(score_of: Any) -> Any:
 
 @_of_auction(
     (AuctionWeights, "_take_tallies"),
-    kills=("auction-books", "oracle"),
+    kills=("oracle",),
     needs=(*IN_AUCTION, *RIVALS),
     shows="auction (weight|books|tally|actor)",
 )

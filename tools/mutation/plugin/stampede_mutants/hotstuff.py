@@ -182,13 +182,13 @@ def certified_block_locked(update: Any) -> Any:
     return lock_and_update
 
 
-@_mutant((engine, "faults_of"), kills=("view-changes",), on_all=True, needs=(HOTSTUFF, DOWN))
+@_mutant((engine, "faults_of"), kills=("consensus",), on_all=True, needs=(HOTSTUFF, DOWN))
 def one_too_few_followed(faults_of: Any) -> Any:
     """A validator follows f others into a later view, where f + 1 are needed."""
     return lambda validators: faults_of(validators) - 1
 
 
-@_mutant((engine.HotStuff, "_send_vote"), kills=("view-changes",), needs=(HOTSTUFF,))
+@_mutant((engine.HotStuff, "_send_vote"), kills=("consensus",), needs=(HOTSTUFF,))
 def vote_to_the_present_leader(_original: Any) -> Any:
     """A validator sends its vote to the leader of the view, and not to that of the next."""
 
@@ -199,13 +199,13 @@ def vote_to_the_present_leader(_original: Any) -> Any:
     return send_vote
 
 
-@_mutant((HotStuffConfig, "wait_us"), kills=("view-changes",), needs=(HOTSTUFF, DARK))
+@_mutant((HotStuffConfig, "wait_us"), kills=("consensus",), needs=(HOTSTUFF, DARK))
 def wait_does_not_double(_original: Any) -> Any:
     """A view waits as long as the one before that was given up."""
     return lambda self, _given_up: self.view_timeout_us
 
 
-@_mutant((engine.HotStuff, "_complete_timeouts"), kills=("counted-votes",), on_all=True, needs=(HOTSTUFF, DOWN))
+@_mutant((engine.HotStuff, "_complete_timeouts"), kills=("consensus",), on_all=True, needs=(HOTSTUFF, DOWN))
 def timeouts_of_the_own_view_not_counted(complete: Any) -> Any:
     """A quorum of timeouts makes a certificate for a later view alone."""
     return lambda self, view: complete(self, view) if view > self._memory.view else None

@@ -42,7 +42,7 @@ def lane_basefee_in_floats(next_lane_basefee: Any) -> Any:
 
 
 @_scheduler_mutant(
-    (auction, "next_lane_basefee"), kills=("lane-books", "oracle"), cause="execution", on_all=True, shows="lane market"
+    (auction, "next_lane_basefee"), kills=("oracle",), cause="execution", on_all=True, shows="lane market"
 )
 def lane_decay_skipped_on_empty_blocks(next_lane_basefee: Any) -> Any:
     """A block without a fire leaves the lane basefee where it was."""
@@ -57,7 +57,7 @@ def median_of_the_upper_half(median_tip: Any) -> Any:
 
 @_scheduler_timer_mutant(
     (auction, "Scale"),
-    kills=("oracle", "lane-books", "agreement"),
+    kills=("oracle", "agreement"),
     cause="order",
     on_all=True,
     shows="TimerFired|TimerDeferred",

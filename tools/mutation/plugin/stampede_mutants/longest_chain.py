@@ -52,13 +52,13 @@ SHALLOW: Final = (
 """The depth is less than the cut is long, and an observer follows heads by their headers alone."""
 
 
-@_mutant((tree, "is_better"), kills=("heads",), on_all=True, needs=(LONGEST_CHAIN, CUT))
+@_mutant((tree, "is_better"), kills=("consensus",), on_all=True, needs=(LONGEST_CHAIN, CUT))
 def latest_of_equals_followed(_original: Any) -> Any:
     """Of two branches of one height the one that comes last is followed."""
     return lambda block, other: block.height >= other.height and block.digest != other.digest
 
 
-@_mutant((LongestChain, "_follow"), kills=("heads",), needs=(LONGEST_CHAIN, CUT))
+@_mutant((LongestChain, "_follow"), kills=("consensus",), needs=(LONGEST_CHAIN, CUT))
 def final_one_block_early(follow: Any) -> Any:
     """A block is final one block before it is deep enough."""
 
@@ -94,7 +94,7 @@ def future_slots_followed(_original: Any) -> Any:
     return lambda _self, _facts, _seal: False
 
 
-@_mutant((SlotBook, "hold"), kills=("followed-blocks",), needs=(LONGEST_CHAIN,), on_all=True)
+@_mutant((SlotBook, "hold"), kills=("consensus",), needs=(LONGEST_CHAIN,), on_all=True)
 def blocks_of_the_present_slot_wait(hold: Any) -> Any:
     """A block is followed when its slot is over."""
 
@@ -114,7 +114,7 @@ def sealed_slots_forgotten(_original: Any) -> Any:
     return lambda _self, _view, **_is_own: None
 
 
-@_mutant((ForkTree, "finalize"), kills=("heads",), needs=(LONGEST_CHAIN, CRASH))
+@_mutant((ForkTree, "finalize"), kills=("consensus",), needs=(LONGEST_CHAIN, CRASH))
 def head_left_at_finality(finalize: Any) -> Any:
     """A validator goes back to its final block each time there is a new one."""
 

@@ -27,7 +27,7 @@ IN_QUEUE: Final = (
 )
 """A queue with more due entries than a block takes, so that some run at each price and some expire."""
 
-_queue_mutant = partial(mutant, area="scheduler", on_all=True, needs=IN_QUEUE, kills=("queue-deposits", "oracle"))
+_queue_mutant = partial(mutant, area="scheduler", on_all=True, needs=IN_QUEUE, kills=("oracle",))
 
 
 @_queue_mutant((aptos, "price_charged"), cause="execution", shows="TimerFired")
