@@ -16,7 +16,7 @@ from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.checks.mirror import SettledBlock
 from checker.checks.observations import IdleMutant
-from checker.checks.rules.registry import rules_of_others
+from checker.coverage.engines import rules_of_others
 from checker.results import CheckResult, ExitClass
 from network.events import Delivered, Event, Handlers
 from scheduler import (

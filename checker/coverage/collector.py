@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from checker.checks.rules.registry import RULES
 from checker.coverage.blocks import BlockCells
+from checker.coverage.engines import COVERED
 from checker.coverage.events import DiskCells, StateCells, SyncCells
 from checker.coverage.refusals import RefusalCells
 from checker.coverage.registry import CELLS
@@ -38,7 +38,7 @@ class RuleCoverage:
             SyncCells(self.reach).handlers,
             StateCells(self.reach).handlers,
             RefusalCells(self.reach, engine).handlers,
-            RULES[engine].read_cells(self.reach),
+            COVERED[engine].read(self.reach) if engine in COVERED else {},
         )
 
     def reach(self, cell: RuleCell) -> None:

@@ -6,7 +6,7 @@ Every text by which the code refuses is here or in a room's `refusals.py`: a tes
 from collections.abc import Mapping
 from typing import Final
 
-from checker.checks.rules.registry import RULES
+from checker.coverage.engines import COVERED
 from network.events import Event, Handlers
 from scheduler import Reach, RefusalCell, RuleCell
 from validators.events import DamageFound, MessageRefused, StoppedVoting
@@ -24,7 +24,7 @@ ROOMS_OF_REFUSALS: Final[Mapping[str, type[RefusalCell]]] = {
     "refusals of peers' blocks": PeerBlockRefusal,
     "refusals of snapshots": SnapshotRefusal,
     "refusals at a start": DiskRefusal,
-    **{f"refusals in consensus, {name}": rules.refusals for name, rules in RULES.items() if rules.refusals is not None},
+    **{f"refusals in consensus, {name}": covered.refusals for name, covered in COVERED.items()},
 }
 """The enum of each room's refusals, by the heading of its cells."""
 
@@ -43,7 +43,7 @@ class RefusalCells:
 
     def __init__(self, reach: Reach, engine: str) -> None:
         self._reach = reach
-        self._of_engine = RULES[engine].refusals
+        self._of_engine = COVERED[engine].refusals if engine in COVERED else None
         self.handlers: Final[Handlers] = {
             MessageRefused: self._refuse,
             StoppedVoting: self._stop_voting,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from checker.checks.rules.registry import RULES
+from checker.coverage.engines import COVERED
 from checker.coverage.refusals import ROOMS_OF_REFUSALS
 from scheduler import SWARM, AptosRule, AuctionRule, BiasRule, CallRule, LaneRule, PhaseRule, RuleCell, WatchRule
 from validators.execution.rules import BlockRule
@@ -26,7 +26,7 @@ ROOMS: Final[Mapping[str, type[RuleCell]]] = {
     "catching up": SyncRule,
     "disks": DiskRule,
     **ROOMS_OF_REFUSALS,
-    **{f"consensus, {name}": rules.cells for name, rules in RULES.items() if rules.cells is not None},
+    **{f"consensus, {name}": covered.cells for name, covered in COVERED.items()},
 }
 """The enum of each room, by the heading of its cells."""
 

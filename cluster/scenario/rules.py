@@ -6,7 +6,7 @@ from typing import Final
 
 from checker.checks import fallible
 from checker.checks.reports import REPORTS, reports_of
-from checker.checks.rules.registry import rules_of_others
+from checker.coverage.engines import rules_of_others
 from checker.record.plugins import MUTANTS, MUTANTS_PLUGIN, WHERE_MUTANTS_ARE, plugins_with
 from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import ENGINE_FORMS, ConsensusSection, Scenario

@@ -6,8 +6,6 @@ from typing import Any, NamedTuple, Protocol
 
 from checker.checks.planned import PlannedRun
 from checker.checks.rules.engine_traffic import EngineTraffic
-from network.events import Handlers
-from scheduler import Reach, RefusalCell, RuleCell
 from validators.consensus.interface import Finality, Record
 from validators.events import Voted
 
@@ -80,9 +78,6 @@ class EngineRules:
         evidence: Pairs of votes that exclude each other: their name, and the kinds of the two votes.
         read_vote: Decodes a vote of such a pair, as an entry of a journal would have it; None for another message.
         describe_vote: Returns the content of an encoded vote in few words.
-        cells: The rule cells of the engine.
-        refusals: The refusals of the engine.
-        read_cells: Returns the handlers that note the cells of a run.
         find_answer_fault: Returns why a validator with this journal, above its floor, may not send a message, or an
             empty string.
     """
@@ -108,7 +103,4 @@ class EngineRules:
     evidence: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     read_vote: Callable[[bytes], Record | None] = lambda _encoded: None
     describe_vote: Callable[[bytes], str] = bytes.hex
-    cells: type[RuleCell] | None = None
-    refusals: type[RefusalCell] | None = None
-    read_cells: Callable[[Reach], Handlers] = lambda _reach: {}
     find_answer_fault: Callable[[Sequence[Record], Any], str] = lambda _journal, _message: ""

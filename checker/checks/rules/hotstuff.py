@@ -12,7 +12,6 @@ import msgspec
 
 from checker.checks.observations import short
 from checker.checks.rules.engine_rules import EngineRules, Proposed, Said, Signed
-from checker.checks.rules.hotstuff_cells import read_hotstuff_cells
 from checker.checks.rules.hotstuff_traffic import HOTSTUFF_TRAFFIC
 from validators.consensus.hotstuff.finality import Commit
 from validators.consensus.hotstuff.journal import CastVote, HotStuffRecord, Lock
@@ -23,8 +22,6 @@ from validators.consensus.hotstuff.messages import (
     TimeoutCertificate,
     ViewTimeout,
 )
-from validators.consensus.hotstuff.refusals import HotStuffRefusal
-from validators.consensus.hotstuff.rules import HotStuffRule
 from validators.consensus.interface import Finality
 from validators.consensus.signing import encode_varint, signed_bytes
 from validators.events import Voted
@@ -288,7 +285,4 @@ HOTSTUFF_RULES: Final = EngineRules(
     evidence={"ConflictingVotes": ("vote", "vote")},
     read_vote=_read_vote,
     describe_vote=_describe_vote,
-    cells=HotStuffRule,
-    refusals=HotStuffRefusal,
-    read_cells=read_hotstuff_cells,
 )

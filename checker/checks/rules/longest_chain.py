@@ -13,13 +13,10 @@ import msgspec
 from checker.checks.observations import short
 from checker.checks.planned import PlannedRun
 from checker.checks.rules.engine_rules import EngineRules, Said, Signed
-from checker.checks.rules.longest_chain_cells import LongestChainCells
 from checker.checks.rules.longest_chain_traffic import LONGEST_CHAIN_TRAFFIC
 from validators.consensus.interface import Finality
 from validators.consensus.longest_chain import Announcement, Burial, LongestChainConfig, SealedHeader
 from validators.consensus.longest_chain.kind import LONGEST_CHAIN
-from validators.consensus.longest_chain.refusals import LongestChainRefusal
-from validators.consensus.longest_chain.rules import LongestChainRule
 from validators.consensus.signing import signed_bytes
 from validators.execution.blocks import Header
 from validators.messages import message_codec
@@ -151,7 +148,4 @@ LONGEST_CHAIN_RULES: Final = EngineRules(
     evidence={"ConflictingBlocks": ("propose", "propose")},
     read_vote=_read_vote,
     describe_vote=_describe_vote,
-    cells=LongestChainRule,
-    refusals=LongestChainRefusal,
-    read_cells=lambda reach: LongestChainCells(reach).handlers,
 )

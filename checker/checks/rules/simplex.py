@@ -9,7 +9,6 @@ from typing import Final, NamedTuple
 from checker.checks.observations import short
 from checker.checks.planned import PlannedRun
 from checker.checks.rules.engine_rules import EngineRules, Proposed, Said, Signed
-from checker.checks.rules.simplex_cells import SimplexCells
 from checker.checks.rules.simplex_traffic import SIMPLEX_TRAFFIC
 from validators.consensus.interface import Finality
 from validators.consensus.signing import signed_bytes
@@ -29,8 +28,6 @@ from validators.consensus.simplex import (
     certificate_signers,
 )
 from validators.consensus.simplex.kind import SIMPLEX
-from validators.consensus.simplex.refusals import SimplexRefusal
-from validators.consensus.simplex.rules import SimplexRule
 from validators.consensus.simplex.signing import vote_content
 from validators.consensus.simplex.timeouts import TimeoutReason
 from validators.events import Voted
@@ -275,7 +272,4 @@ SIMPLEX_RULES: Final = EngineRules(
     },
     read_vote=_read_vote,
     describe_vote=_describe_vote,
-    cells=SimplexRule,
-    refusals=SimplexRefusal,
-    read_cells=lambda reach: SimplexCells(reach).handlers,
 )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from checker.checks.rules.registry import RULES
+from checker.coverage.engines import COVERED
 from faults.events import Crashed
 from network.events import Event
 from validators.consensus.hotstuff.rules import HotStuffRule
@@ -32,7 +32,7 @@ def executed(view, mode="verify"):
 )
 def test_a_block_is_late_where_its_validator_gave_up_its_view_before(engine, told, is_late):
     cells = []
-    handlers = RULES[engine].read_cells(cells.append)
+    handlers = COVERED[engine].read(cells.append)
     for node, event in told:
         if type(event) in handlers:
             handlers[type(event)](Event(0, node, event), event)

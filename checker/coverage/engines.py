@@ -1,0 +1,44 @@
+"""The coverage of each consensus engine: its rule cells, its refusals, and what reads them off events."""
+
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
+
+from checker.coverage.hotstuff_cells import read_hotstuff_cells
+from checker.coverage.longest_chain_cells import LongestChainCells
+from checker.coverage.simplex_cells import SimplexCells
+from network.events import Handlers
+from scheduler import Reach, RefusalCell, RuleCell
+from validators.consensus.hotstuff.kind import HOTSTUFF
+from validators.consensus.hotstuff.refusals import HotStuffRefusal
+from validators.consensus.hotstuff.rules import HotStuffRule
+from validators.consensus.longest_chain.kind import LONGEST_CHAIN
+from validators.consensus.longest_chain.refusals import LongestChainRefusal
+from validators.consensus.longest_chain.rules import LongestChainRule
+from validators.consensus.simplex.kind import SIMPLEX
+from validators.consensus.simplex.refusals import SimplexRefusal
+from validators.consensus.simplex.rules import SimplexRule
+
+
+class EngineCoverage(NamedTuple):
+    """The cells of one engine, its refusals, and a function that returns the handlers which note the cells of a run."""
+
+    cells: type[RuleCell]
+    refusals: type[RefusalCell]
+    read: Callable[[Reach], Handlers]
+
+
+COVERED: Final[Mapping[str, EngineCoverage]] = {
+    SIMPLEX.name: EngineCoverage(SimplexRule, SimplexRefusal, lambda reach: SimplexCells(reach).handlers),
+    HOTSTUFF.name: EngineCoverage(HotStuffRule, HotStuffRefusal, read_hotstuff_cells),
+    LONGEST_CHAIN.name: EngineCoverage(
+        LongestChainRule, LongestChainRefusal, lambda reach: LongestChainCells(reach).handlers
+    ),
+}
+"""Every engine of the test bed by its name; an engine of a plug-in has no cells."""
+
+
+def rules_of_others(engine: str) -> tuple[str, ...]:
+    """Return the labels of the cells that only other engines have."""
+    own = [cell.label for cell in COVERED[engine].cells] if engine in COVERED else []
+    others = (cell.label for name, covered in COVERED.items() if name != engine for cell in covered.cells)
+    return tuple(label for label in others if label not in own)
