@@ -28,7 +28,7 @@ from faults.events import Crashed, TransactionSubmitted
 from network.clock import MILLION
 from network.events import Delivered, Event, Handlers, OfLabels, Sent, TimerElapsed, WorkFinished
 from network.types import Micros, NodeId
-from validators.events import BlockFinalized, Halted, SnapshotJoined
+from validators.events import BlockFinalized, Booted, Halted, SnapshotJoined
 from validators.mempool.pool import Pooled
 
 GOSSIP: Final = "TransactionGossip"
@@ -72,6 +72,8 @@ class MempoolSpread(Check):
         self._on_way: dict[tuple[NodeId, NodeId, int], _Part] = {}
         self._arrived: dict[tuple[NodeId, NodeId], list[tuple[Micros, Micros]]] = {}
         self._missing: dict[tuple[bytes, NodeId], _Missing] = {}
+        self._started: dict[NodeId, None] = {}
+        """Replicas that have started in their present life."""
         self._sampled_us = 0
         self._sampled: Sample | None = None
         self._spread = 0
@@ -85,6 +87,7 @@ class MempoolSpread(Check):
             TimerElapsed: self.elapsed,
             Sent: OfLabels(_is_gossip, self.sent),
             Delivered: OfLabels(_is_gossip, self.delivered),
+            Booted: self.booted,
             Crashed: self.crashed,
             Halted: self.halted,
             TransactionSubmitted: self.submitted,
@@ -136,12 +139,18 @@ class MempoolSpread(Check):
         """Transactions that are final, or void, leave the mempool."""
         self._rounds.shrink(event.node, event.at_us)
 
-    def crashed(self, _event: Event, crashed: Crashed) -> None:
-        """Forget a life: the next one begins with an empty mempool.
+    def booted(self, event: Event, _booted: Booted) -> None:
+        """Begin a life with an empty mempool: what came before, as the replica recovered, was refused.
 
-        A start does not tell lives apart: a replica reads its disk again, and keeps its mempool, where a state that it
-        has taken from a peer was damaged.
+        A second start in a life keeps the mempool: a state that was taken from a peer was damaged.
         """
+        if event.node not in self._started:
+            self._forget(event.node)
+        self._started[event.node] = None
+
+    def crashed(self, _event: Event, crashed: Crashed) -> None:
+        """Forget a life."""
+        self._started.pop(crashed.machine, None)
         self._forget(crashed.machine)
 
     def halted(self, event: Event, _halted: Halted) -> None:

@@ -139,13 +139,18 @@ def test_a_mempool_that_was_lost_begins_anew():
     assert run.finish(1).status != "failed"
 
 
-def test_a_second_start_of_a_life_keeps_its_mempool():
-    """A replica reads its disk again where a state from a peer was damaged; its parts go on (seed 421967)."""
+@pytest.mark.parametrize(("starts", "status"), [(0, "failed"), (1, "inconclusive"), (2, "failed")])
+def test_a_life_begins_with_its_first_start(starts, status):
+    """A recovering replica refuses transactions (seed 422777); a second start keeps the mempool (seed 421967)."""
     run = Run()
+    if starts > 1:
+        run.show(Booted(1, 5, 0, b""), 1)
+        run.settle()
     run.part()
-    run.show(Booted(1, 5, 0, b""), 1)
+    if starts:
+        run.show(Booted(1, 5, 0, b""), 1)
 
-    assert run.finish(1).status == "failed"
+    assert run.finish(1).status == status
 
 
 def test_a_nonce_that_is_taken_there_has_no_room_for_it():
