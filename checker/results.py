@@ -63,7 +63,10 @@ FORMER_NAMES: Final = {
         ),
         "consensus",
     ),
-    **dict.fromkeys(("lane-books", "auction-books", "bias-books", "queue-deposits", "state-triggers"), "oracle"),
+    **dict.fromkeys(
+        ("lane-books", "auction-books", "bias-books", "queue-deposits", "state-triggers", "once"), "oracle"
+    ),
+    "answers": "snapshots",
 }
 """Names of checks in the release before with the names of today, for records and data directories of that release."""
 

@@ -13,7 +13,6 @@ from typing import Final
 
 from checker.checks.accounting import StormAccounting
 from checker.checks.agreement import Agreement
-from checker.checks.answers import NeededAnswers
 from checker.checks.arrival import ExpectedArrival
 from checker.checks.audit.audit import Audit
 from checker.checks.block_times import BlockTimes
@@ -41,7 +40,6 @@ from checker.checks.leaders import Leaders
 from checker.checks.live_values import LiveValues
 from checker.checks.liveness import FinalityRegained
 from checker.checks.messages import MessageDelivery
-from checker.checks.once import DoneOnce
 from checker.checks.oracle import EqualOracle
 from checker.checks.phases import PhaseLedger
 from checker.checks.proofs import Proofs
@@ -52,6 +50,7 @@ from checker.checks.reports import ExpectedReports
 from checker.checks.rules.hotstuff_certificates import QuorumCertificates
 from checker.checks.rules.simplex_calm_views import CalmViews
 from checker.checks.rules.simplex_votes import Certificates, NoDoubleVote
+from checker.checks.snapshots import Snapshots
 from checker.checks.spread import MempoolSpread
 from checker.checks.storm import StormDrained
 from checker.checks.structures import Bitmap, Indexes, OperationLog
@@ -103,8 +102,7 @@ CHECKS: Final[tuple[type[Check], ...]] = (
     DerivedState,
     CalmViews,
     Traffic,
-    NeededAnswers,
-    DoneOnce,
+    Snapshots,
     TimerLengths,
     PricedWork,
     FinalDisks,

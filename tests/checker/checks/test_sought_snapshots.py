@@ -1,10 +1,10 @@
-"""The part of the check `answers` that says when a snapshot is sought, and what is left alone meanwhile."""
+"""The part of the check `snapshots` that says when a snapshot is sought, and what is left alone meanwhile."""
 
 import pytest
 
-from checker.checks.answers import NeededAnswers
 from checker.checks.planned import PlannedRun
 from checker.checks.rules.registry import RULES
+from checker.checks.snapshots import Snapshots
 from network.events import Event, Sent
 from tests.support.checks import finish, make_run, show
 from validators.events import (
@@ -48,7 +48,7 @@ def ask(peer=1):
 
 def judge(*steps, engine="simplex"):
     """Return the result after steps of validator 0, each in an instant of its own: an event, or some."""
-    check = NeededAnswers(make_run(plan=PLAN, chain=(), engine=engine))
+    check = Snapshots(make_run(plan=PLAN, chain=(), engine=engine))
     for at_us, step in enumerate(steps):
         show(check, *(Event(at_us, 0, body) for body in (step if isinstance(step, list) else [step])))
     return finish(check)

@@ -3,17 +3,16 @@
 import itertools
 from typing import Any, Final
 
-import msgspec
-
 from checker.mutants.mutant import mutant
 from network.types import Label
 from validators.application import Application
 from validators.consensus.interface import Built
+from validators.finalizer import Finalizer
 from validators.mempool.gossip import Gossip
 from validators.messages import TransactionGossip
 from validators.storage.journal import Journal
 from validators.sync.block_exchange import BlockExchange
-from validators.sync.follower import Fetch, Follower, Settled
+from validators.sync.follower import Follower
 from validators.sync.serving import Serving
 
 ROT: Final = (
@@ -26,6 +25,9 @@ ROT: Final = (
 
 CALM: Final = "faults={}"
 """A run in which every view that is left shows: nothing else costs one."""
+
+LONG_AWAY: Final = 'faults={away={kind="crash", validator=1, at_ms=2_000, restart_ms=14_000}}'
+"""A validator misses more blocks than a snapshot is sought for."""
 
 
 @mutant((Application, "_execution_cost"), area="execution", kills=("work",))
@@ -117,14 +119,16 @@ def one_copy_is_not_repaired(begin: Any) -> Any:
     return begin_in_the_second
 
 
-@mutant((BlockExchange, "_chain_below"), area="network", kills=("answers",))
-def ancestors_are_served_below_the_floor(chain_below: Any) -> Any:
-    """A validator serves its peer ancestors that this one has."""
-
-    def serve_the_old(self: Any, request: Any) -> Any:
-        return chain_below(self, msgspec.structs.replace(request, floor_height=0))
-
-    return serve_the_old
+@mutant(
+    (Finalizer, "join_if_far_behind"),
+    area="network",
+    kills=("snapshots",),
+    on_all=True,
+    needs=(LONG_AWAY, "sync.snapshot_gap_blocks=3"),
+)
+def no_snapshot_is_sought(_original: Any) -> Any:
+    """A validator that fell far behind executes every block that it missed."""
+    return lambda _self: None
 
 
 @mutant((BlockExchange, "request"), area="network", kills=("timer-lengths",))
@@ -138,27 +142,6 @@ def relay_has_no_grace(request: Any) -> Any:
             self._port.set_timer(("fetch", digest), 0)
 
     return request_at_once
-
-
-@mutant((Follower, "_advance_once"), area="execution", kills=("once",))
-def executions_are_begun_beside_each_other(_original: Any) -> Any:
-    """A validator begins to execute a block whether or not an execution is under way, of that block too."""
-
-    def advance_once(self: Any) -> bool:
-        for key in sorted(self._goals):
-            goal = self._goals[key]
-            step = self._step(goal)
-            if isinstance(step, Settled):
-                del self._goals[key]
-                self._settle(goal, step)
-                return True
-            if isinstance(step, Fetch):
-                self._request(step.digest, goal)
-            else:
-                self._execute(step.block, step.digest)
-        return False
-
-    return advance_once
 
 
 @mutant((Follower, "is_ready"), area="execution", kills=("work",), on_all=True)
