@@ -63,7 +63,11 @@ def test_two_leading_behaviours_of_one_validator_take_turns():
     assert seen > 10
 
 
-@pytest.mark.parametrize("engine", ENGINES, ids=lambda each: each.name)
+def soaked(engine):
+    return pytest.param(engine, marks=pytest.mark.soak)
+
+
+@pytest.mark.parametrize("engine", [ENGINES[0], *map(soaked, ENGINES[1:])], ids=lambda each: each.name)
 def test_an_engines_own_sequences_take_turns_in_its_seeds(engine):
     hands = [draw_engine_hand(Draw(seed)) for seed in seeds_of(engine, 40)]
     drawn = [tuple(draw_fault_sequence(hand, 4, engine).faults) for hand in hands]
