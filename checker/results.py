@@ -123,12 +123,12 @@ def with_names_of_today(results: Iterable[CheckResult]) -> tuple[CheckResult, ..
     for result in results:
         renamed = replace(result, name=FORMER_NAMES.get(result.name, result.name))
         before = made.setdefault(renamed.name, renamed)
-        if _rank(renamed) < _rank(before):
+        if rank_of(renamed) < rank_of(before):
             made[renamed.name] = renamed
     return tuple(made.values())
 
 
-def _rank(result: CheckResult) -> int:
+def rank_of(result: CheckResult) -> int:
     """Return the place of a result among the outcomes, the worst first."""
     return len(PRECEDENCE) if result.status == "passed" else PRECEDENCE.index(_outcome_of(result))
 

@@ -114,6 +114,20 @@ def add_quiet(parser: Parser) -> None:
     )
 
 
+PARTS: Final = "all"
+"""The value of `--checks` that shows the parts of every family."""
+
+
+def add_checks(parser: Parser) -> None:
+    """Add `--checks`, which says how much of a result is shown; it judges no more and no less."""
+    parser.add_argument(
+        "--checks",
+        choices=("families", PARTS),
+        default="families",
+        help="show the twelve families of checks (default), or all parts of each",
+    )
+
+
 def add_settings(parser: Parser) -> None:
     """Add `--set`, which changes keys of a scenario."""
     parser.add_argument(

@@ -8,6 +8,7 @@ import msgspec
 
 from checker.checks.reports import Contradiction
 from checker.coverage.collector import RuleHit
+from checker.families import by_family
 from checker.record.final_blocks import FinalBlock
 from checker.record.fingerprint import this_code
 from checker.record.plugins import code_with, plugin_codes
@@ -142,6 +143,9 @@ class PipelineResult:
             "digest": self.digest.hex(),
             "code": code_with(self.scenario.plugins)._asdict(),
             "plugins": [msgspec.to_builtins(code) for code in plugin_codes(self.scenario.plugins)],
+            "families": [
+                {**row._asdict(), "parts": [part.name for part in row.parts]} for row in by_family(self.checks)
+            ],
             "checks": [msgspec.to_builtins(check) for check in self.checks],
             "not_applicable": list(self.not_applicable),
             "not_asked": dict(self.not_asked),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from checker.record.run_directory import RecordReader
 from cluster.cli.commands.runs.run import print_result
-from cluster.cli.options import Parser, add_quiet, command_line, describe_command
+from cluster.cli.options import Parser, add_checks, add_quiet, command_line, describe_command
 from cluster.live.progress import LiveProgress
 from cluster.verdict.replay import replay_record
 
@@ -15,6 +15,7 @@ def fill_parser(parser: Parser) -> None:
     describe_command(parser, replay, example="replay runs/calm-0")
     parser.add_argument("directory", type=Path, metavar="RUN_DIRECTORY", help="a directory that run wrote")
     add_quiet(parser)
+    add_checks(parser)
 
 
 def replay(options: argparse.Namespace) -> int:

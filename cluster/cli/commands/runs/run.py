@@ -1,10 +1,11 @@
 """The command `run`: a scenario or a drawn one, once, judged and recorded."""
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from checker.checks.reports import describe_evidence
+from checker.families import by_family, without_answer
 from checker.record.fingerprint import this_code
 from checker.record.manifest import REPORT
 from checker.record.program import program_name
@@ -12,8 +13,10 @@ from checker.results import CheckResult
 from cluster.authoring.fault_levels import with_faults
 from cluster.cli.options import (
     EXIT_USAGE,
+    PARTS,
     RUNS,
     Parser,
+    add_checks,
     add_faults,
     add_quiet,
     add_settings,
@@ -49,6 +52,7 @@ def fill_parser(parser: Parser) -> None:
     add_settings(parser)
     add_faults(parser)
     add_quiet(parser)
+    add_checks(parser)
     parser.add_argument("--check-determinism", action="store_true", help="run twice, in two processes, and compare")
     parser.add_argument("--runs", type=parse_runs, default=RUNS, help="where run directories go (default runs)")
     parser.add_argument("--data-dir", type=Path, metavar="DIR", help="real disks in DIR, new or to go on with")
@@ -115,6 +119,15 @@ def _repeat_command(options: argparse.Namespace) -> str:
     )
 
 
+def _rows_of(result: PipelineResult, shown: str) -> tuple[list[CheckRow], Mapping[str, str]]:
+    """Return the rows of the families, or of all their parts, and why others have none."""
+    if shown == PARTS:
+        return [CheckRow(check.name, check.status, check.summary) for check in result.checks], result.not_asked
+    families = by_family(result.checks)
+    rows = [CheckRow(family.name, family.status, family.summary) for family in families]
+    return rows, without_answer(result.not_asked, families)
+
+
 def print_result(result: PipelineResult, command: str, progress: LiveProgress, options: argparse.Namespace) -> None:
     """Print a verdict with everything that it rests on; where it is quiet, its sentence and what repeats it."""
     if options.json:
@@ -126,9 +139,8 @@ def print_result(result: PipelineResult, command: str, progress: LiveProgress, o
         from report.console import check_table, print_tables, validator_table  # noqa: PLC0415
         from report.layout import output_console  # noqa: PLC0415
 
-        check_rows = [CheckRow(check.name, check.status, check.summary) for check in result.checks]
         validators = validator_table(result.validators, output_console().width)
-        print_tables([validators, check_table(check_rows, result.not_asked)])
+        print_tables([validators, check_table(*_rows_of(result, options.checks))])
         lines = [*describe_evidence(result.evidence), *lines]
         lines += [f"digest {result.digest.hex()}", *result.made_by, progress.times]
         if result.directory:
