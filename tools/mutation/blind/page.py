@@ -28,6 +28,13 @@ check, draw or run is added to raise this figure.
 |---|---|---|---|---|---|
 """
 
+_BY_TESTS: Final = """
+## Seen by tests and by no run
+
+| bug | test |
+|---|---|
+"""
+
 _NEITHER: Final = """
 ## Seen by neither
 
@@ -45,15 +52,15 @@ python -m tools.mutation mutants --only tip-burned                   a known bug
 ```
 
 The bugs with their edits are in `tools/mutation/blind/bugs`. `rows.json` has for each bug the seed and the check of the
-first run that failed, and the name of the first test that failed. The soak tests put each bug in again and expect its
+first run that failed, and the first test that failed. The soak tests put each bug in again and expect its
 test to fail. An edit whose text is no longer in the code stops the measurement; it is fitted to the code, or the bug
 leaves the list.
 
 ## What the numbers do not say
 
 - The share of bugs that are found in code to come: a hundred bugs are few, and one author chose their kinds.
-- The cost of a bug. A wrong root weighs as much as a wasted request.
-- The strength of one check: a row names the check that decided the first failing run, and others may have failed too.
+- The cost of a bug: a wrong root counts as a wasted request does.
+- The strength of one check: a row names what decided the first failing run.
 - That a bug of the last column does harm. Some have an effect in races alone that 40 seeds do not meet.
 - Anything of bugs in several places, or of one validator alone. The catalogue of mutants has those of one validator
   ([invariants.md](invariants.md)), the scan has changes that nobody chose ([mutation-scan.md](mutation-scan.md)).
@@ -78,9 +85,13 @@ def page(rows: Sequence[Row]) -> Iterator[str]:
     if is_open:
         yield ""
         yield f"{counted(len(is_open), 'bugs')} are not measured in full yet: of a cell *x of y*, y were tried."
+    yield from _BY_TESTS.splitlines()
+    yield from (f"| `{row.name}` | `{_name_of(row.test)}` |" for row in rows if row.test and not row.check)
     yield from _NEITHER.splitlines()
     unseen = [row for row in rows if row.is_whole and not row.is_seen]
     yield from (f"- `{row.name}` ({row.bug.area}): {row.bug.sentence}" for row in unseen)
+    if not unseen:
+        yield "None."
     yield from _COMMANDS.splitlines()
 
 
@@ -94,6 +105,12 @@ def _line(title: str, rows: Sequence[Row]) -> str:
         str(sum(row.is_whole and not row.is_seen for row in rows)),
     )
     return f"| {' | '.join(cells)} |"
+
+
+def _name_of(test: str) -> str:
+    """Return the name of a test without its folder and class; of a property, the name of the part."""
+    name, _, case = test.rpartition("::")[2].partition("[")
+    return case.removesuffix("]") if case.startswith("check_") else name
 
 
 def _share(seen: Sequence[bool], total: int) -> str:
