@@ -1,6 +1,6 @@
 # Every verb of the project. `make run` and `make test` set up what they need in .venv first.
 .DEFAULT_GOAL := help
-.PHONY: help run test quick wheel site bench bench-quick soak scan check format clean
+.PHONY: help run test collected quick wheel site bench bench-quick soak scan check format clean
 
 PYTHON := $(shell sh tools/find_python.sh)
 BIN := .venv/bin
@@ -18,8 +18,12 @@ run: .venv/.run ## set up, then run the default scenario
 	@$(BIN)/python run_cluster.py
 
 test: .venv/.dev ## set up, then lint, type-check and run all tests on all cores
-	@$(MAKE) --no-print-directory --jobs 2 .venv/.others check
+	@$(MAKE) --no-print-directory --jobs 2 .venv/.others check collected
 	$(MEMORY) $(BIN)/python -m pytest -n logical --dist worksteal
+
+# Both workers of the tests would compile all of them at once; an error shows again where the tests run.
+collected: .venv/.dev
+	@$(BIN)/python -m pytest --collect-only -qq > /dev/null 2>&1 || true
 
 quick: .venv/.dev ## run the tests of what differs from the last commit, without the long ones
 	$(MEMORY) $(BIN)/python -m tests.quick
