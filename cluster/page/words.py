@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from checker.families import by_family
 from checker.record.errors import on_one_line
 from checker.results import EXPECTED, EXPECTED_FAILURES, UNFINISHED, CheckResult, Evidence
 from cluster.scenario.model import Scenario
@@ -114,9 +115,10 @@ def make_faults(
 
 
 def make_checks(checks: Sequence[CheckResult]) -> tuple[CheckLine, ...]:
-    """Return each check as a row."""
+    """Return each check as a row, by families."""
     return tuple(
         CheckLine(
+            f"{family.name}: {family.status}",
             check.name,
             check.status,
             on_one_line(check.summary),
@@ -125,7 +127,8 @@ def make_checks(checks: Sequence[CheckResult]) -> tuple[CheckLine, ...]:
                 (name, f"{value:,}" if isinstance(value, int) else on_one_line(value)) for name, value in check.evidence
             ),
         )
-        for check in checks
+        for family in by_family(checks)
+        for check in family.parts
     )
 
 

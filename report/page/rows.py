@@ -36,8 +36,9 @@ class FaultRow(NamedTuple):
 
 
 class CheckLine(NamedTuple):
-    """One check: its result, its summary, the number of comparisons and its named values."""
+    """One check: its family, its result, its summary, the number of comparisons and its named values."""
 
+    family: str
     name: str
     status: str
     summary: str

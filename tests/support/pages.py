@@ -165,7 +165,7 @@ def made_rows(name="made", *, heights=4, events=6, replicas=2, text="hello"):
         ),
         tree=tree,
         storm=storm,
-        checks=(CheckLine(text, "failed", text, 1_234, ((text, text),)),),
+        checks=(CheckLine(text, text, "failed", text, 1_234, ((text, text),)),),
         coverage=CoverageGrid(("voted, voter",), (("partition", (3,)),)),
         replicas=((text,) * 12,) * replicas,
     )

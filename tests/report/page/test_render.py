@@ -76,6 +76,7 @@ def test_the_checks_are_words_with_their_results_replicas_and_coverage(page):
     assert text_of(page, "checks") == (
         "7 Checks and coverage\n"
         "check | result | what it looked at | comparisons\n"
+        "hello\n"
         "hello | failed | hello | 1,234\n"
         "Replicas at the end\n"
         "replica | status | height | finalized | executed | rolled back | undone | "
