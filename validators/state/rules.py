@@ -14,7 +14,7 @@ class StateRule(RuleCell):
     APPLIED_EARLY = "replicas.md", "A block is applied before it is final."
     APPLIED_TO_LIMIT = "replicas.md", "As many blocks are applied early as can be taken back."
     REWOUND = "replicas.md", "A block that was applied early is taken back."
-    REWOUND_TO_LIMIT = "replicas.md", "As many blocks are taken back at once as the state retains."
+    REWOUND_TO_LIMIT = "replicas.md", "As many blocks are taken back at once as the state retains.", "activation-pairs"
     WRITTEN_AGAIN = "replicas.md", "A block whose branch returns is written again from memory."
     EXECUTED_AGAIN = "replicas.md", "A block whose branch returns is executed again."
     LOG_PRUNED = "state.md", "A validator forgets operations that nothing needs."
