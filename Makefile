@@ -67,9 +67,10 @@ clean: ## remove environments, caches and runs
 	@sh tools/install.sh requirements/run.txt
 	@touch $@
 
-.venv/.dev: requirements/dev.txt .venv/.run
+# It has every package of requirements/run.txt, each in the same version.
+.venv/.dev: requirements/dev.txt requirements/run.txt .venv/bin/python
 	@sh tools/install.sh requirements/dev.txt
-	@touch $@
+	@touch .venv/.run $@
 
 .venv/.docs: requirements/docs.txt .venv/.run
 	@sh tools/install.sh requirements/docs.txt

@@ -243,6 +243,17 @@ def test_every_pinned_requirement_has_a_hash():
         assert all("--hash=sha256:" in line for line in pins)
 
 
+def test_the_packages_of_developers_have_those_of_a_run_among_them():
+    """`make test` installs them alone."""
+    run, dev = (
+        set(re.findall(r"^[\w.-]+==[^ ]+", (PROJECT_ROOT / "requirements" / name).read_text(), flags=re.MULTILINE))
+        for name in ("run.txt", "dev.txt")
+    )
+
+    assert run - dev == set()
+    assert len(run) > 5
+
+
 def test_property_tests_have_the_same_examples_each_time():
     """One profile for all: `tests.support.properties` alone says how Hypothesis draws."""
     with_their_own = [

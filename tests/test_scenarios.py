@@ -47,7 +47,7 @@ UNFORESEEN = {
 """Figures that no plan tells of, with the reason."""
 
 
-@pytest.mark.parametrize("name", rest_in_soak(RUNS, [*KEYSTONES, *DRAWN[::4]]))
+@pytest.mark.parametrize("name", rest_in_soak(RUNS, [*KEYSTONES, *DRAWN[::7]]))
 def test_a_run_ends_as_it_did_and_reaches_what_it_witnesses(name):
     """The default scenario at full size is a test of its own. Some scenarios are there to fail."""
     seed = seed_of(name, FROZEN)

@@ -14,7 +14,7 @@ for version in 3.11 3.12 3.13; do
         echo "Python $version is not on this machine: its digest is not compared"
         continue
     fi
-    [ -x ".venv-$version/bin/python" ] || "$found" -m venv ".venv-$version" || exit 6
-    ".venv-$version/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes \
-        -r requirements/run.txt || exit 6
+    [ -x ".venv-$version/bin/python" ] || "$found" -m venv --without-pip ".venv-$version" || exit 6
+    .venv/bin/python -m pip --python ".venv-$version/bin/python" install --quiet --disable-pip-version-check \
+        --no-compile --require-hashes -r requirements/run.txt || exit 6
 done
