@@ -21,7 +21,6 @@ from checker.results import CheckResult
 from network.events import Event, EventRouter, Handlers
 from network.types import SUPERVISOR
 from scheduler import POLICIES, LaneConfig
-from validators.consensus.registry import ENGINES
 from validators.derived import Derived
 from validators.execution.blocks import Block, Header, decode_block
 from validators.execution.errors import InvalidEncodingError
@@ -48,12 +47,11 @@ class Suite:
         self._honest = dict.fromkeys(run.honest)
         listed = tuple(checks)
         self._checks = [run.check(check) for check in listed if check.applies_to(run.engine)]
-        # Of the engine that scenarios have by default: what only restates the rules of another one is missed by nobody.
-        self.not_applicable = tuple(
-            check.name for check in listed if check.applies_to(next(iter(ENGINES))) and not check.applies_to(run.engine)
-        )
-        """Names of the checks that mean nothing with this run's consensus engine; the verdict says so."""
-        self.not_asked: dict[str, str] = {}
+        self.not_asked: dict[str, str] = {
+            check.name: f"it is about the engine {', '.join(check.engines)}"
+            for check in listed
+            if not check.applies_to(run.engine)
+        }
         """By name of each check without a result, why the run does not ask it; known when the run is over."""
         self.not_judged: tuple[str, ...] = ()
         """Names of the checks whose results are left out because a failure ended the run early."""

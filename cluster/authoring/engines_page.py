@@ -104,7 +104,7 @@ def measure(names: Sequence[str], jobs: int) -> EngineCells:
     with Workers(jobs) as workers:
         for done, (task, result) in enumerate(workers.results(tasks), 1):
             name, _, column = task.label.partition(" ")
-            lacking = "" if result.exit_code == 0 else result.headline.partition("; not checked with the engine")[0]
+            lacking = "" if result.exit_code == 0 else result.headline
             cells[name][int(column)] = EngineCell(result.verdict, " ".join(lacking.split()))
             sys.stderr.write(f"{done} of {len(tasks)}: {name}, {VARIANTS[int(column)].name}: {result.verdict}\n")
     return cells

@@ -159,9 +159,6 @@ def _figures(document: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _unchecked(document: Mapping[str, Any], checks: Sequence[CheckResult], scenario: Scenario) -> Iterator[str]:
-    left_out = document.get("not_applicable")
-    if isinstance(left_out, list) and left_out:
-        yield f"checks that the engine {scenario.consensus.engine} has no rules for: {', '.join(map(str, left_out))}"
     not_asked = document.get("not_asked")
     if isinstance(not_asked, dict) and not_asked:
         reasons = {str(name): on_one_line(str(reason)) for name, reason in not_asked.items()}

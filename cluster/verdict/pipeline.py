@@ -305,7 +305,6 @@ class _Steps:
             figures=figures_of(run, monitor),
             evidence=monitor.context.check(ExpectedReports).evidence(),
             cells=run.cells,
-            not_applicable=monitor.suite.not_applicable,
             not_asked=monitor.suite.not_asked,
             not_judged=monitor.suite.not_judged,
             rules=self._reached(run),

@@ -47,7 +47,6 @@ class PipelineResult:
     waits: list[tuple[OldestWait, ...]] = field(repr=False)
     directory: Path | None = None
     reopened: str = ""
-    not_applicable: tuple[str, ...] = ()
     unfinished: str = ""
     """Where the run ended before it was judged, the virtual time and the heights that it had come to."""
     broken_by: str = ""
@@ -116,12 +115,8 @@ class PipelineResult:
 
     @property
     def _unjudged(self) -> str:
-        """The end of the headline: the checks that were left out."""
-        without_oracle = "; no oracle judged it" if self.scenario.oracle == "off" else ""
-        if not self.not_applicable:
-            return without_oracle
-        left_out = f"; not checked with the engine {self.scenario.consensus.engine}: {', '.join(self.not_applicable)}"
-        return f"{without_oracle}{left_out}"
+        """The end of the headline: whether the oracle was left out."""
+        return "; no oracle judged it" if self.scenario.oracle == "off" else ""
 
     @property
     def made_by(self) -> list[str]:
@@ -147,7 +142,6 @@ class PipelineResult:
                 {**row._asdict(), "parts": [part.name for part in row.parts]} for row in by_family(self.checks)
             ],
             "checks": [msgspec.to_builtins(check) for check in self.checks],
-            "not_applicable": list(self.not_applicable),
             "not_asked": dict(self.not_asked),
             "not_judged": list(self.not_judged),
             "validators": [msgspec.to_builtins(row) for row in self.validators],
