@@ -1,5 +1,7 @@
 """The pages of four runs: their words are held, they answer a stranger's eight questions, and they stay small."""
 
+from functools import cache
+
 import pytest
 
 from report.page.render import PAGE_BYTES_MAX
@@ -61,30 +63,31 @@ ANSWERS = {
 """By the name of a page, the words that answer each question in it; of some questions several places."""
 
 
-@pytest.fixture(scope="module")
-def pages():
-    return {name: page_for(name) for name in RUNS}
+@cache
+def page_of(name):
+    return page_for(name)
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_the_words_of_a_page_are_those_that_were_read(name, pages):
+def test_the_words_of_a_page_are_those_that_were_read(name):
     """Where a change moves them on purpose, `python -m tests.support.golden_pages` writes them anew."""
-    assert words_of(pages[name]) == (FOLDER / f"{name}.txt").read_text(encoding="utf-8")
+    assert words_of(page_of(name)) == (FOLDER / f"{name}.txt").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_eight_questions_are_answered_in_words(name, pages):
-    words = words_of(pages[name])
+def test_eight_questions_are_answered_in_words(name):
+    words = words_of(page_of(name))
 
     answers = zip(QUESTIONS, ANSWERS[name], strict=True)
     wanted = [(question, part) for question, said in answers for part in ([said] if isinstance(said, str) else said)]
     assert [(question, part) for question, part in wanted if part not in words] == []
 
 
-def test_a_page_is_the_same_bytes_each_time(pages):
-    assert page_for("broken-refund") == pages["broken-refund"]
+def test_a_page_is_the_same_bytes_each_time():
+    assert page_for("broken-refund") == page_of("broken-refund")
 
 
-def test_pages_stay_small(pages):
-    assert max(map(len, pages.values())) < PAGE_BYTES_MAX // 10
-    assert max(len(words_of(page)) for page in pages.values()) < PANE_BYTES_MAX
+@pytest.mark.parametrize("name", RUNS)
+def test_pages_stay_small(name):
+    assert len(page_of(name)) < PAGE_BYTES_MAX // 10
+    assert len(words_of(page_of(name))) < PANE_BYTES_MAX

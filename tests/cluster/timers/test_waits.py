@@ -12,7 +12,7 @@ from cluster.timers.lives import NOT_YET, TimerLives
 from cluster.timers.waits import BIDS, LEFT_OPEN, NO_TIP, TIPS, OldestWaits, class_of, name_of_class
 from scheduler.types import Quote, Timer
 from tests.support.cluster_runs import applied_blocks
-from tests.support.keystones import third_of
+from tests.support.keystones import first_of, third_of
 
 TIMER = Timer(bytes(32), bytes(20), 5, 0, b"", "handle_timer", bytes(20), 700, False, 9)
 
@@ -51,7 +51,7 @@ def timers_of(chain):
 
 @pytest.mark.parametrize(
     ("name", "settings"),
-    third_of(
+    first_of(
         [
             ("congestion", ("run.until_height=16",)),
             ("cancel-flood", ()),
