@@ -2,8 +2,8 @@
 
 A request that is lost, or goes to a peer without the block, costs nothing where the next one makes up for it. Without a
 timer there is no next one: its replica waits for good, or until somebody sends the block unasked. So each request for a
-block begins a wait, which ends by its timer, by an answer, or by the relay of a block that may be the one. A request
-that is made again goes to the next validator: a peer that is down, or lacks the block, would be asked for good.
+block begins a wait, which ends by its timer, by an answer, or by the relay of a block that may be the one. A repeated
+request goes to the next validator: a replica would otherwise ask a dead peer for good.
 
 A relay is known by its checksum, and says of which view its block is; what that of the block is, executions say, be it
 later. Not judged are replicas that the plan pauses, or whose clock is slow, and requests that leave as several timers
@@ -68,7 +68,7 @@ class AskedBlocks:
         self._tally = tally
         self._validators = run.validators
         self._paused = plan.paused()
-        # Where both are equal, a first request and one that is made again look alike.
+        # Where both times are equal, a first request and a repeated request look alike.
         self._again_us = plan.fetch_timeout_us if plan.fetch_timeout_us != plan.fetch_grace_us else -1
         self._least_us = SPARE * (plan.fetch_grace_us + plan.fetch_timeout_us)
         self._lives: dict[NodeId, _Life] = {}
