@@ -67,6 +67,7 @@ PROMISES: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     "bias-auction": {
         "activation-reorg": ("inconclusive", _RESERVED),
         "all-roads": ("inconclusive", _RESERVED),
+        "feed-agents": ("inconclusive", "25 fires, and it promises 60: its lane has room for two gas limits (Q-46)"),
         "free-timers": ("safety", "it promises that none waits: the auction has a lane, and its timers expire"),
         "free-timers-stop-the-chain": (
             "inconclusive",
