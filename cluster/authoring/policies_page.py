@@ -30,6 +30,8 @@ REASONS: Final[Mapping[str, tuple[str, str]]] = {
 
 _DEPOSITED: Final = "without its unfunded actors, whose insertions are refused for want of a deposit (F-4)"
 
+_TOO_LATE: Final = "no fire of its heartbeats succeeds: entries expire after 10 s, and its blocks are farther apart"
+
 _RESERVED: Final = "gas limits are reserved (Q-46): its lane has room for one fire; passes with 70,000 cycles and bids"
 
 PROMISES: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
@@ -51,10 +53,11 @@ PROMISES: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         ),
         "governance-before-the-fire": ("inconclusive", "entries are not bounded by the lane, and none is over its cap"),
         "governance-mid-storm": ("inconclusive", "extensions are refused; " + _DEPOSITED),
+        "lone-torn-nullify": ("inconclusive", _TOO_LATE),
+        "lossy": ("inconclusive", _TOO_LATE),
         "mailbox-mix": ("inconclusive", "nothing goes insolvent: deposits are paid in advance (F-4)"),
         "outage-storm": ("inconclusive", "16,200 of 20,000 dead: " + _DEPOSITED),
         "payer-drained-by-a-fire": ("inconclusive", "nothing goes insolvent: deposits are paid in advance (F-4)"),
-        "pivot-again": ("inconclusive", "18 blocks executed again, and it promises 20"),
         "resume-in-waves": ("inconclusive", "1,806 of 2,000 dead: " + _DEPOSITED),
         "snapshot-join-during-storm": ("inconclusive", "806 of 1,000 dead, and gone before the joiner is there"),
         "storm-begins": (
