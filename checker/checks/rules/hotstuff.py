@@ -287,7 +287,7 @@ _HEADERS: Final = 3
 def _traffic_bounds(account: MessageAccount) -> Iterator[Bound]:
     views, lives = account.views, account.lives
     yield Bound("BlockVote", views + lives, "V + L")
-    # The first wait is the shortest: each one that is over has the timeout sent again.
+    # The first wait is the shortest, and a validator repeats its timeout after each wait.
     waits = account.times(account.plan.certification_timeout_us)
     count = account.fan_out * (views + lives + waits)
     yield Bound("ViewTimeout", count, "F (V + L + T / certification timeout)")
