@@ -63,7 +63,7 @@ STEPS = (
     Step("show runs/broken-refund-0 3", 0, "height 3", LONG),
     Step("shrink runs/broken-refund-0", 0, "written to runs/broken-refund-0-shrunk.toml", LONG),
     Step("run calm", 0, "passed: "),
-    Step("diff runs/calm-0 runs/broken-refund-0", 1, "first difference", LONG),
+    Step("diff runs/calm-0 runs/broken-refund-0", 1, "first event that differs", LONG),
     Step("reorgs --depths 1..8", 0, "48 of 48 forks came to one state on all of 8 roads", LONG),
     Step("export runs/calm-0 perfetto", 0, "runs/calm-0.pftrace"),
     Step("new my-outage", 0, "written to my-outage.toml"),
