@@ -59,7 +59,7 @@ FORMER_NAMES: Final = {
     **dict.fromkeys(
         (
             *("duties", "insistence", "kept-votes", "verified-votes"),
-            *("counted-votes", "view-changes", "followed-blocks", "heads"),
+            *("counted-votes", "view-changes", "followed-blocks", "heads", "vote-rules"),
         ),
         "consensus",
     ),

@@ -36,6 +36,7 @@ from checker.checks.expectations import (
 from checker.checks.faults_effective import FaultsEffective
 from checker.checks.final_disks import FinalDisks
 from checker.checks.inclusion import Inclusion
+from checker.checks.journals import Journals
 from checker.checks.leaders import Leaders
 from checker.checks.live_values import LiveValues
 from checker.checks.liveness import FinalityRegained
@@ -58,7 +59,6 @@ from checker.checks.supply import Supply
 from checker.checks.timer_lengths import TimerLengths
 from checker.checks.timers import TimerDelivery
 from checker.checks.traffic import Traffic
-from checker.checks.vote_rules import VoteRules
 from checker.checks.work import PricedWork
 from checker.checks.workloads import WorkloadsEffective
 from checker.checks.write_ahead import WriteAhead
@@ -89,7 +89,7 @@ CHECKS: Final[tuple[type[Check], ...]] = (
     FaultsEffective,
     Audit,
     WriteAhead,
-    VoteRules,
+    Journals,
     EqualOracle,
     EqualDifferential,
     EqualConsensus,

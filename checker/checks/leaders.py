@@ -1,12 +1,17 @@
 """Leader election: every view has the leader of the engine's rule, who proposes one block, and only that is final."""
 
+from collections.abc import Iterable, Iterator
+
 from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.checks.mirror import SettledBlock
+from checker.checks.observations import short
 from checker.checks.rules.registry import RULES
+from checker.record.engine_calls import RecordedLife
 from checker.record.run_directory import read_branches
 from checker.results import CheckResult
 from network.events import Event, Handlers, OfLabels, Sent
+from validators.consensus.interface import BlockRef, Judge, Judged, Question
 from validators.events import Booted, Entered
 from validators.execution.blocks import decode_block
 
@@ -17,7 +22,8 @@ class Leaders(Check):
     The rule is restated in `checker/checks/rules/`, for Simplex: validator (epoch + view) mod n. Where a lottery gives
     a slot to nobody, nobody leads it and none of its blocks is final. A validator that waits
     for another leader than its peers do gives up views that are sound, and one that takes blocks from another leader
-    lets a wrong validator propose. A block of an honest leader, final or not, stands on one of an earlier view.
+    lets a wrong validator propose. A block of an honest leader, final or not, stands on one of an earlier view, and a
+    block that a validator takes for valid stands on the parent that its engine asked about.
     """
 
     name = "leaders"
@@ -87,8 +93,8 @@ class Leaders(Check):
                 validator=header.proposer,
             )
 
-    def _judge_grounds(self) -> None:
-        """Compare the views of all blocks that were executed with those of the blocks below them."""
+    def _judge_parents(self) -> None:
+        """Compare the parents of all blocks that were executed: their views, and what engines asked about."""
         if self.run.end.record is None:
             return
         branches = (branch for _, branch in read_branches(self.run.end.record) if not branch.refusal)
@@ -105,13 +111,38 @@ class Leaders(Check):
                         validator=header.proposer,
                         view=header.view,
                     )
+        for node, lives in sorted(self.run.engine_calls.items()):
+            for block, parent in _verified_in(lives):
+                verified = headers.get(block.digest)
+                if verified is not None:
+                    self.tally.require(
+                        verified.parent == parent.digest,
+                        f"validator {node} verified block {short(block.digest)} of view {block.view}, which stands on "
+                        f"block {short(verified.parent)}; expected the parent {short(parent.digest)} of its proposal",
+                        validator=node,
+                        view=block.view,
+                    )
 
     def finish(self) -> CheckResult:
         """Return the result."""
-        self._judge_grounds()
+        self._judge_parents()
         return self.tally.result(
             f"{self.tally.compared:,} views entered and final blocks, {len(self._led)} validators had their turns"
         )
+
+
+def _verified_in(lives: Iterable[RecordedLife]) -> Iterator[tuple[BlockRef, BlockRef]]:
+    """Yield the blocks that lives of an engine were told to be valid, each with the parent that it asked about."""
+    for life in lives:
+        asked: dict[BlockRef, BlockRef] = {}
+        for _, name, values in life.kept:
+            if name == "step":
+                event, effects = values
+                if isinstance(event, Judged) and event.question is Question.VERIFY and event.ok and event.ref in asked:
+                    yield event.ref, asked[event.ref]
+                for effect in effects:
+                    if isinstance(effect, Judge) and effect.question is Question.VERIFY and effect.parent is not None:
+                        asked[effect.ref] = effect.parent
 
 
 def _name(leader: int | None) -> str:

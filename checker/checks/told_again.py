@@ -10,7 +10,7 @@ It is a part of the check `write-ahead`, whose tally gets its failures.
 from collections.abc import Sequence
 from typing import Final
 
-from checker.checks.rules.engine_rules import Said
+from checker.checks.journals import Said
 from checker.results import CheckTally
 from network.types import NodeId
 

@@ -2,8 +2,8 @@
 
 A message sent too early seldom does harm: it takes a loss of power in just that moment, and a second life that
 contradicts it. This check does not wait for that. Whenever a vote is sent, a certificate held or a block final, it
-reads the bytes that a crash in this instant would leave on that validator's disk, damaged or not. And after
-a start it requires the view that the journal leads to, by its own computation.
+reads the bytes that a crash in this instant would leave on that validator's disk, damaged or not. A start has to give
+its engine the journal that the disk holds.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,17 +13,15 @@ import msgspec
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
+from checker.checks.journals import JournalAudit, Journals, Said, said_by
 from checker.checks.observations import short
-from checker.checks.rules.engine_rules import Said
 from checker.checks.rules.registry import RULES
 from checker.checks.sync_times import DISK, CertifiedVotes, Rewrites, StartedFinality
 from checker.checks.told_again import ToldAgain
-from checker.checks.vote_rules import JournalAudit, VoteRules
 from checker.results import CheckResult
 from faults.events import Crashed, DiskSynced, Restarted
 from network.events import Event, Handlers, WorkFinished
 from validators.consensus.interface import CorruptRecordError, Finality, Record, RecordCodec
-from validators.consensus.registry import ENGINES
 from validators.events import (
     BlockExecuted,
     BlockFinalized,
@@ -91,19 +89,20 @@ class DurableView:
 
     def __init__(self, disk: Disk, audit: JournalAudit) -> None:
         self._audit = audit
-        self._engine = audit.engine
-        self._codec = ENGINES[audit.engine.name].records
+        self._codec = audit.codec
         self._copies = [_Durable(disk, name) for name in JOURNAL_FILES]
         self._logs = [_Durable(disk, name) for name in _LOGS]
         self._block_file = _Durable(disk, "blocks")
         self._reported = self._copies[0]
         self._observes: str | None = None
         self._older_view = -1
-        self.floor_view = 0
+        self.floor: Finality | None = None
         self._said: list[dict[Said, None]] = [{} for _ in self._copies]
         self._final: dict[bytes, None] = {}
         self._blocks: dict[bytes, None] = {}
-        self.next_view = self.reopen()
+        self.found: list[Record] = []
+        """The journal that the last start found."""
+        self.reopen()
 
     def has_said(self, said: Said) -> bool:
         """Return whether both copies of the journal hold an entry."""
@@ -126,8 +125,13 @@ class DurableView:
         self._blocks.update((_digest_of(record.payload), None) for record in self._block_file.news())
         return digest in self._blocks
 
-    def reopen(self, *, may_misread: bool = False) -> int:
-        """Read the whole disk again for a start, and return the view in which the validator has to go on.
+    @property
+    def floor_view(self) -> int:
+        """The view of the finality in the journal's head."""
+        return 0 if self.floor is None else self.floor.view
+
+    def reopen(self, *, may_misread: bool = False) -> None:
+        """Read the whole disk again for a start.
 
         Where the disk `may_misread`, it may not show a pruning that a crash cut short, which is then given up.
         """
@@ -136,9 +140,12 @@ class DurableView:
         self._block_file.begin_anew()
         self.cut_logs()
         self._audit.given_up_view = self._older_view if may_misread else -1
-        self.next_view = self._engine.find_next_view(self._reread_journal(is_start=True))
+        self.found = self._reread_journal(is_start=True)
         self._audit.given_up_view = -1
-        return self.next_view
+
+    def end_start(self, *, is_judged: bool) -> None:
+        """End a start, which has to give its engine the journal that it found."""
+        self._audit.end_start(self.found, self.floor, is_judged=is_judged)
 
     def cut_logs(self) -> None:
         """Read the logs again: they may have been cut or replaced."""
@@ -161,18 +168,17 @@ class DurableView:
             # Lost, or the journal of a replica without a vote, whose disk may be another one after each start.
             self._audit.forget()
         self._observes = None if head is None else head.observes
-        floor = None if head is None else _floor_of(head, self._codec)
-        self.floor_view = 0 if floor is None else floor.view
+        self.floor = None if head is None else _floor_of(head, self._codec)
         older = min(heads, key=_generation_of)
         is_older = older is not None and _generation_of(older) < _generation_of(head)
         older_floor = _floor_of(older, self._codec) if older is not None else None
         self._older_view = -1 if not is_older else 0 if older_floor is None else older_floor.view
-        self._audit.begin_anew(floor, carried=0 if head is None else head.carried)
+        self._audit.begin_anew(self.floor)
         if head is not None and head.carried != carried[newest]:
             self._audit.refuse_head(f"{head.carried} entries, and pruning has carried {carried[newest]} over")
         found = self._take(news)
         self._audit.end_rereading()
-        return found if floor is None else [floor, *found]
+        return found
 
     def _read_journal(self) -> None:
         """Read the journal's new records, or all where a pruning has begun it again."""
@@ -182,7 +188,7 @@ class DurableView:
             self._take([copy.news() for copy in self._copies])
 
     def _take(self, news: Sequence[Sequence[StoredRecord]]) -> list[Record]:
-        """Take in the new records of both copies, and return the entries in them."""
+        """Take in the new records of both copies, and return those of the newer copy."""
         found: list[Record] = []
         # The second copy has the bytes of the first, which need not be decoded twice.
         known: dict[bytes, tuple[Record, Said]] = {}
@@ -190,10 +196,9 @@ class DurableView:
             # The record at the start of the file is its head.
             entries = list(self._decode((record.payload for record in stored if record.offset), known))
             held.update((said, None) for _, said in entries)
-            records = [record for record, _ in entries]
             if copy is self._reported:
-                self._audit.read(records)
-            found += records
+                found = [record for record, _ in entries]
+                self._audit.read(found)
         return found
 
     def _decode(
@@ -208,7 +213,7 @@ class DurableView:
                 except CorruptRecordError as error:
                     self._audit.refuse(str(error))
                     continue
-                entry = known[encoded] = record, self._engine.said_by(record)
+                entry = known[encoded] = record, said_by(self._codec, record)
             yield entry
 
 
@@ -220,11 +225,11 @@ class WriteAhead(Check):
 
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)
-        rules = run.check(VoteRules)
+        journals = run.check(Journals)
         self._engine = RULES[run.engine]
         self._destroyed = run.disk_faults.destroyed
         self._touched = run.disk_faults.touched
-        self._views = [DurableView(disk.written(), rules.audit(node)) for node, disk in enumerate(run.disks)]
+        self._views = [DurableView(disk.written(), journals.audit(node)) for node, disk in enumerate(run.disks)]
         self._is_starting = dict.fromkeys(range(len(run.disks)), True)
         self._honest = dict.fromkeys(run.honest)
         self._started, self._rewrites = StartedFinality(self.tally, self._engine), Rewrites(self.tally)
@@ -284,24 +289,17 @@ class WriteAhead(Check):
             self._certified.end_sync(event)
 
     def booted(self, event: Event, booted: Booted) -> None:
-        """Require that a life begins in the view that its journal leads to; not checked where votes were destroyed.
+        """Require that a life begins with its journal; not checked where a fault touches the disk.
 
         A start in the midst of a life says that the disk did not give a peer's snapshot back, which was written to it.
         """
-        node, view = event.node, booted.view
+        node = event.node
         self._started.boot(event, booted)
         self._again.boot(node)
         if not self._is_starting.get(node):
             self._judge(node, node in self._touched, f"joined from a snapshot above height {booted.finalized_height}")
-        if self._is_starting.pop(node, False) and node not in self._destroyed:
-            expected = self._views[node].next_view
-            self.tally.compared += 1
-            if view != expected:
-                self.tally.fail(
-                    f"validator {node} started in view {view}; its journal leads to view {expected}",
-                    validator=node,
-                    view=view,
-                )
+        if self._is_starting.pop(node, False):
+            self._views[node].end_start(is_judged=node not in self._touched)
 
     def voted(self, event: Event, vote: Voted) -> None:
         """Require a sent vote in both copies of the journal, and the block that it makes final in the block file."""
@@ -309,8 +307,6 @@ class WriteAhead(Check):
         self._judge_said(event.node, "sent", said)
         self._again.tell(event.node, said)
         self._certified.vote(event, vote)
-        for needed in self._engine.needed_by(vote):
-            self._judge_said(event.node, f"voted to {vote.vote} without", needed)
         # What a start reads back is no vote yet: a crash can keep a vote and lose its block.
         is_read_back = event.node in self._is_starting
         if self._engine.makes_final(vote) and not is_read_back and event.node not in self._destroyed:

@@ -187,7 +187,7 @@ def waits_for_ever(_original: Any) -> Any:
 
 
 @mutant(
-    (HotStuffConfig, "chain_length"), area="consensus", kills=("vote-rules",), needs=('consensus.engine="hotstuff"',)
+    (HotStuffConfig, "chain_length"), area="consensus", kills=("consensus",), needs=('consensus.engine="hotstuff"',)
 )
 def final_after_two_blocks(_original: Any) -> Any:
     """A validator of three-chain makes a block final when two of consecutive views stand, as two-chain does."""

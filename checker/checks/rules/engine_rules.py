@@ -4,18 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+from checker.checks.journals import Said
 from checker.checks.planned import PlannedRun
 from checker.checks.rules.engine_traffic import EngineTraffic
 from validators.consensus.interface import Finality, Record
 from validators.events import Voted
-
-
-class Said(NamedTuple):
-    """A vote, certificate or answer as its event names it."""
-
-    kind: str
-    view: int
-    digest: bytes
 
 
 class Signed(NamedTuple):

@@ -10,8 +10,9 @@ from typing import Any, Final
 
 import msgspec
 
+from checker.checks.journals import Said
 from checker.checks.observations import short
-from checker.checks.rules.engine_rules import EngineRules, Proposed, Said, Signed
+from checker.checks.rules.engine_rules import EngineRules, Proposed, Signed
 from checker.checks.rules.engine_traffic import (
     HEADER_BYTES_MAX,
     VOTE_BYTES_MAX,

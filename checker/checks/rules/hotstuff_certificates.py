@@ -15,7 +15,7 @@ _OTHER_PARENT = "the parent is not that of the proposal"
 class QuorumCertificates(Check):
     """Every certificate that a validator holds has a quorum of different signers, and no two are of one view.
 
-    Signatures are verified by `vote-rules`, which reads the journals. Two certified blocks of one view would take f + 1
+    Signatures are verified by `consensus`. Two certified blocks of one view would take f + 1
     validators that voted twice.
     """
 

@@ -10,9 +10,10 @@ from typing import Final
 
 import msgspec
 
+from checker.checks.journals import Said
 from checker.checks.observations import short
 from checker.checks.planned import PlannedRun
-from checker.checks.rules.engine_rules import EngineRules, Said, Signed
+from checker.checks.rules.engine_rules import EngineRules, Signed
 from checker.checks.rules.engine_traffic import (
     HEADER_BYTES_MAX,
     REQUEST_BYTES_MAX,

@@ -6,9 +6,10 @@ Restated from the specification and not from the engine, of which only the types
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+from checker.checks.journals import Said
 from checker.checks.observations import short
 from checker.checks.planned import PlannedRun
-from checker.checks.rules.engine_rules import EngineRules, Proposed, Said, Signed
+from checker.checks.rules.engine_rules import EngineRules, Proposed, Signed
 from checker.checks.rules.engine_traffic import (
     REQUEST_BYTES_MAX,
     VOTE_BYTES_MAX,

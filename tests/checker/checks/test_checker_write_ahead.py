@@ -1,12 +1,12 @@
-"""The check `write-ahead`: what is told and not durable fails, and a start has to go where the journal leads."""
+"""The check `write-ahead`: what is told and not durable fails; it reads the journals for the check `journals`."""
 
 import msgspec
 import pytest
 
 from checker.checks.context import RunEnd
+from checker.checks.journals import Journals
 from checker.checks.observations import DiskFaults
 from checker.checks.suite import Suite
-from checker.checks.vote_rules import VoteRules
 from checker.checks.write_ahead import WriteAhead
 from tests.support.checks import make_run, show, statuses
 from tests.support.events import logged
@@ -77,15 +77,15 @@ class Bench:
 
     def results(self):
         """Return what both checks of the journal say."""
-        return [self.check.finish(), self.check.run.check(VoteRules).finish()]
+        return [self.check.finish(), self.check.run.check(Journals).finish()]
 
-    def start_in(self, view, *told):
+    def start(self, *told):
+        """Start the validator, with what it tells again of its journal."""
         self.disk.lose_unsynced()
         self.tell("restart", 0, node=-1)
         for event in told:
             self.tell(*event)
-        self.tell("boot", 1, view, 0, b"")
-        return self.status()
+        self.tell("boot", 1, 1, 0, b"")
 
 
 @pytest.mark.parametrize("name", SAID)
@@ -163,17 +163,6 @@ def test_a_block_is_stored_before_its_finality_is_voted_for(is_stored, status):
     assert bench.status() == status
 
 
-@pytest.mark.parametrize("is_first", [True, False])
-def test_a_certification_is_written_before_finality_is_voted_for(is_first):
-    bench = Bench()
-    BlockFile(bench.disk).append(height=1, digest=PAYLOAD, block=b"block")
-    bench.write(*[Certification(VIEW, ok=True)] * is_first, Finalize(0, PROPOSAL, SIGNATURE))
-    bench.sync()
-    bench.tell("vote", "finalize", VIEW, PAYLOAD)
-
-    assert bench.status() == ("passed" if is_first else "failed")
-
-
 @pytest.mark.parametrize(("is_synced", "status"), [(True, "passed"), (False, "failed")])
 def test_a_final_block_is_logged_before_it_is_applied(is_synced, status):
     bench = Bench()
@@ -199,40 +188,11 @@ def test_a_final_block_is_stored_before_it_is_applied(is_stored, status):
     assert bench.status() == status
 
 
-@pytest.mark.parametrize(
-    ("journal", "view"),
-    [
-        ((), 1),
-        ((SAID["nullify"][0],), VIEW),
-        ((SAID["notarization"][0],), 1),
-        ((SAID["notarization"][0], Certification(VIEW, ok=True)), VIEW + 1),
-        ((SAID["nullification"][0],), VIEW + 1),
-        ((SAID["finalization"][0],), VIEW + 1),
-    ],
-)
-def test_a_start_goes_on_in_the_view_that_its_journal_leads_to(journal, view):
-    benches = [Bench(), Bench()]
-    for bench in benches:
-        bench.write(*journal)
-        bench.sync()
-
-    assert [bench.start_in(started) for bench, started in zip(benches, (view, view + 1), strict=True)] == [
-        "passed",
-        "failed",
-    ]
-
-
-def test_a_start_is_not_asked_for_its_view_where_a_fault_destroyed_votes():
-    bench = Bench(destroyed=(0,))
-
-    assert bench.start_in(9) == "inconclusive"
-
-
 @pytest.mark.parametrize(("touched", "status"), [((), "failed"), ((0,), "passed")])
 def test_a_snapshot_that_the_disk_does_not_give_back_fails(touched, status):
     """The validator starts in the midst of its life then; a bad disk may make it."""
     bench = Bench(touched=touched)
-    assert bench.start_in(1) == "passed"
+    bench.start()
 
     bench.tell("boot", 0, 1, 0, b"")
     assert bench.status() == status
@@ -265,10 +225,6 @@ class TestPruning:
         bench.tell("vote", "nullify", VIEW + 1, b"")
         assert [result.status for result in bench.results()] == ["passed", "passed"]
 
-    def test_a_start_from_a_pruned_journal_is_held_against_its_floor(self):
-        assert self.pruned(keep_from=9).start_in(VIEW + 1) == "passed"
-        assert self.pruned(keep_from=9).start_in(1) == "failed"
-
     def test_an_entry_that_went_too_early_fails(self):
         bench = self.pruned(keep_from=4)
         bench.tell(*SAID["finalization"][1])
@@ -296,7 +252,7 @@ class TestPruning:
         bench.journal.prune(encode_artifact(SAID["finalization"][0]), keep=lambda entry: entry != b"")
         bench.disk.truncate("journal-b", 0)
         bench.disk.overwrite("journal-b", 0, before)
-        assert bench.start_in(VIEW + 1, SAID["finalization"][1]) == "passed"
+        bench.start(SAID["finalization"][1])
 
         Journal(bench.disk).recover(HEAD)
         bench.tell(*SAID["finalization"][1])

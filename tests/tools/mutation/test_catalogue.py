@@ -198,7 +198,7 @@ FIRST = {
     "heights-without-timers-stay": ("indexes", "calm", SHORT),
     "proof-of-the-operation-before": ("proofs", "calm", SHORT),
     "created-keys-backwards": ("cold-replay", "calm", SHORT),
-    "notarizations-journalled-twice": ("vote-rules", "calm", SHORT),
+    "notarizations-journalled-twice": ("journals", "calm", SHORT),
     "wall-clock-never-asked": ("faults-effective", "calm", (AHEAD, "run.until_height=5")),
 }
 """For each of ten checks a mutant that no other check finds before it, and a run that shows it."""

@@ -57,7 +57,7 @@ FAMILIES = {
     "oracle": ("oracle", "supply", "budgets"),
     "timers": ("timer-delivery",),
     "storm": ("storm-accounting",),
-    "consensus": ("leaders", "vote-rules"),
+    "consensus": ("consensus", "leaders"),
     "durability": ("write-ahead",),
     "memory": ("live-values", "operation-log"),
     "service": ("inclusion", "refusals"),

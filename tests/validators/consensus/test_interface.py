@@ -48,7 +48,7 @@ def test_the_example_of_the_page_passes_every_check_that_applies(sequencer):
     found = {check.name: check.status for check in sequencer.checks}
 
     assert dict.fromkeys(found.values()) == {"passed": None}, sequencer.headline
-    assert {"agreement", "equal-roots", "write-ahead", "vote-rules", "leaders", "finality-regained"} <= set(found)
+    assert {"agreement", "equal-roots", "write-ahead", "journals", "leaders", "finality-regained"} <= set(found)
     assert sequencer.chain[-1].header.height >= 12
 
 

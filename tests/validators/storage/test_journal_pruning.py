@@ -299,4 +299,4 @@ def test_a_run_that_prunes_and_restarts_keeps_the_rules():
     result = result_of("rolling-restart", "consensus.view_retention=1")
 
     assert result.verdict == "passed", result.headline
-    assert check_named(result, "vote-rules").status == "passed"
+    assert check_named(result, "journals").status == "passed"

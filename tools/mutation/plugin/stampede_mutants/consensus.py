@@ -97,7 +97,7 @@ def kept_vote_kept(start: Any) -> Any:
     return start_silently
 
 
-@_mutant((recovery, "_restore_one"), kills=("write-ahead", "vote-rules"), on_all=True, needs=(SIMPLEX,))
+@_mutant((recovery, "_restore_one"), kills=("consensus",), on_all=True, needs=(SIMPLEX,))
 def restart_without_nullifications(restore_one: Any) -> Any:
     """A restarted validator does not know the nullifications of its journal."""
 

@@ -32,7 +32,7 @@ def _without(check_header: Any, words: str) -> Any:
 
 @_consensus(
     (Views, "check_ancestry"),
-    kills=("vote-rules", "agreement"),
+    kills=("consensus", "agreement"),
     needs=beside("skip-view", what="stated"),
 )
 def views_left_out(_original: Any) -> Any:
@@ -48,7 +48,7 @@ def views_left_out(_original: Any) -> Any:
 
 @_consensus(
     (HeaderRules, "find_fault"),
-    kills=("vote-rules", "finality-regained", "agreement", "certificates"),
+    kills=("leaders",),
     needs=beside("skip-view", what="hidden"),
 )
 def parents_of_headers_unread(find_fault: Any) -> Any:

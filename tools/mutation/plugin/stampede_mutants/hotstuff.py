@@ -33,7 +33,7 @@ DEAF: Final = (
 """Neither proposals nor timeouts arrive for a while."""
 
 
-@_mutant((Voter, "may_vote"), kills=("vote-rules",), on_all=True, needs=(HOTSTUFF, POWER_CUTS))
+@_mutant((Voter, "may_vote"), kills=("consensus",), on_all=True, needs=(HOTSTUFF, POWER_CUTS))
 def voted_view_open_again(_original: Any) -> Any:
     """A validator votes in the view of its last vote once more, with a block of its own after a restart."""
 
@@ -43,7 +43,7 @@ def voted_view_open_again(_original: Any) -> Any:
     return may_vote
 
 
-@_mutant((engine.HotStuff, "_give_up"), kills=("vote-rules",), needs=(HOTSTUFF, DOWN))
+@_mutant((engine.HotStuff, "_give_up"), kills=("consensus",), needs=(HOTSTUFF, DOWN))
 def unlocked_by_timeout(give_up: Any) -> Any:
     """A validator that gives a view up moves its lock back to the final block."""
 
@@ -56,7 +56,7 @@ def unlocked_by_timeout(give_up: Any) -> Any:
     return give_up_unlocked
 
 
-@_mutant((tree, "read_chain"), (chain, "read_chain"), kills=("vote-rules",), needs=(HOTSTUFF, DOWN))
+@_mutant((tree, "read_chain"), (chain, "read_chain"), kills=("consensus",), needs=(HOTSTUFF, DOWN))
 def final_across_a_gap(*_originals: Any) -> Any:
     """Three certified blocks in a row make the first final, whether or not their views follow each other."""
 
@@ -164,13 +164,13 @@ def voted_block_not_stored(_original: Any) -> Any:
     return verify
 
 
-@_mutant((chain.CertifiedChain, "_raise_lock"), kills=("vote-rules",), needs=(HOTSTUFF, DOWN))
+@_mutant((chain.CertifiedChain, "_raise_lock"), kills=("consensus",), needs=(HOTSTUFF, DOWN))
 def never_locked(_original: Any) -> Any:
     """A validator of three-chain locks nothing."""
     return lambda _self, _parent: None
 
 
-@_mutant((chain.CertifiedChain, "update"), kills=("vote-rules",), needs=(HOTSTUFF,))
+@_mutant((chain.CertifiedChain, "update"), kills=("consensus",), needs=(HOTSTUFF,))
 def certified_block_locked(update: Any) -> Any:
     """A validator locks the block of its highest certificate, and not the parent of that."""
 

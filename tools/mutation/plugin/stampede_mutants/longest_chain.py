@@ -108,7 +108,7 @@ def blocks_of_the_present_slot_wait(hold: Any) -> Any:
     return hold_longer
 
 
-@_mutant((SlotBook, "remember"), kills=("write-ahead", "vote-rules"), needs=(LONGEST_CHAIN, CRASH), on_all=True)
+@_mutant((SlotBook, "remember"), kills=("consensus",), needs=(LONGEST_CHAIN, CRASH), on_all=True)
 def sealed_slots_forgotten(_original: Any) -> Any:
     """A restarted validator takes no slot of its journal for one that it has sealed."""
     return lambda _self, _view, **_is_own: None
@@ -176,7 +176,7 @@ def leader_unchecked(find_seal_fault: Any, _is_of_view: Any) -> Any:
     return find_other_fault, lambda _self, header, view: header.view == view
 
 
-@_mutant((ForkTree, "_may_stand"), kills=("vote-rules",), needs=(*SHALLOW, DROPPED), on_observer=True)
+@_mutant((ForkTree, "_may_stand"), kills=("consensus",), needs=(*SHALLOW, DROPPED), on_observer=True)
 def adopts_below_final(_original: Any) -> Any:
     """A replica follows a branch that forks below its final block."""
     return lambda _self, _facts: True

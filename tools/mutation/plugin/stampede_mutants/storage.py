@@ -64,7 +64,7 @@ def journal_not_read(recover: Any) -> Any:
     return lambda self, head: recover(self, head)._replace(artifacts=[])
 
 
-@_mutant((Journal, "prune"), kills=("vote-rules",), needs=(PRUNED_SOON,))
+@_mutant((Journal, "prune"), kills=("journals",), needs=(PRUNED_SOON,))
 def journal_pruned_a_view_too_far(prune: Any) -> Any:
     """Pruning drops the votes and certificates of one view more than it may."""
 
@@ -75,7 +75,7 @@ def journal_pruned_a_view_too_far(prune: Any) -> Any:
     return prune_a_view_more
 
 
-@_mutant((Journal, "recover"), kills=("vote-rules",), needs=(PRUNED_SOON, RESTARTS))
+@_mutant((Journal, "recover"), kills=("journals",), needs=(PRUNED_SOON, RESTARTS))
 def restart_below_the_floor(recover: Any) -> Any:
     """A restart does not know the floor of its journal, and votes again in views that were final."""
 

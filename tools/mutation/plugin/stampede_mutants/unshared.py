@@ -75,7 +75,7 @@ def proof_of_the_operation_before(prove: Any) -> Any:
     return lambda store, location: prove(store, max(location - 1, store.start))
 
 
-@mutant((Journal, "append"), area="storage", kills=("vote-rules",))
+@mutant((Journal, "append"), area="storage", kills=("journals",))
 def notarizations_journalled_twice(append: Any) -> Any:
     """A notarization is written to the journal a second time."""
 
