@@ -7,10 +7,8 @@ A block that cannot be read is had again and written elsewhere: a file of blocks
 the place that was found damaged holds no other record in that life. To read it again is to take it for whole. Behind
 what a start has found there is another record of it, from the instant on in which it is said to be had again.
 
-A start leaves both copies of the journal alike and without damage, of a generation that cannot be on the disk already,
-and no bytes behind the last intact block, where the next one would stand behind a gap. While pruning writes
-one copy anew the other one may become the only one: a crash then finds it without damage. The bases of the state are
-judged where a replica joins (`checker.checks.joined_bases`).
+A start leaves both copies of the journal alike and without damage, and no bytes behind the last intact block, where the
+next one would stand behind a gap.
 """
 
 from typing import Final
@@ -19,16 +17,14 @@ import msgspec
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
-from checker.checks.joined_bases import JoinedBases
-from checker.checks.journal_copies import JournalCopies, find_start_fault, read_copies
 from checker.checks.observations import ReadBack
 from checker.results import CheckResult
 from faults.events import Crashed
 from network.events import Event, Handlers
 from network.types import Micros
-from validators.events import Booted, DamageFound, DamageRepaired, Halted, SnapshotJoined
+from validators.events import Booted, DamageFound, DamageRepaired, Halted
 from validators.execution.blocks import without_seal
-from validators.storage import JOURNAL_FILES, RecordFile
+from validators.storage import JOURNAL_FILES, Disk, RecordFile
 
 BLOCKS: Final = "blocks"
 """The file whose repairs are named by height."""
@@ -37,7 +33,7 @@ BLOCKS: Final = "blocks"
 class Repairs(Check):
     """Every repair of an honest replica's disk is whole there, and a start leaves whole journals.
 
-    No damaged block is read twice in a life, and a copy of a journal is whole while pruning writes the other.
+    No damaged block is read twice in a life.
     """
 
     name = "repairs"
@@ -51,21 +47,19 @@ class Repairs(Check):
         """By replica the places of its block file that this life has found damaged."""
         self._read = 0
         self._written = [disk.written() for disk in run.disks]
-        self._before: dict[int, JournalCopies] = {}
-        """By replica that has no power, the journal that its disk shows."""
+        self._down: dict[int, None] = {}
+        """Replicas that have no power."""
         self._started: dict[int, tuple[Micros, str, str]] = {}
         """By replica when it has started, and what is wrong with its journal and its blocks since."""
         self._begun_bytes: dict[int, int] = {}
         """By replica the length of its block file as its life began."""
-        self._starts = self._pruned = self._again = 0
-        self._bases = JoinedBases(run, self.tally)
+        self._starts = self._again = 0
 
     @property
     def handlers(self) -> Handlers:
         """Damage, repairs, and what may undo them."""
         return {
             Booted: self.booted,
-            SnapshotJoined: self.joined,
             DamageFound: self.found,
             DamageRepaired: self.repaired,
             Crashed: self.crashed,
@@ -82,16 +76,14 @@ class Repairs(Check):
     def booted(self, event: Event, _booted: Booted) -> None:
         """Begin anew: a start reads the whole file, and cuts off a damaged end, where other blocks come then."""
         node = event.node
-        self._bases.boot(node, event.at_us)
         self._damaged[node] = {}
-        self._begun_bytes[node] = RecordFile(self._written[node], BLOCKS).size
-        before = self._before.pop(node, None)
-        if before is None:
-            return
-        fault = find_start_fault(
-            before, read_copies(self.run.disks[node].scarred()), is_sure=not self._is_at_work(node, event.at_us)
-        )
         blocks = RecordFile(self._written[node], BLOCKS)
+        self._begun_bytes[node] = blocks.size
+        if node not in self._down:
+            return
+        del self._down[node]
+        # A disk that is still bad may harm what the start has repaired.
+        fault = "" if self._is_at_work(node, event.at_us) else find_difference(self.run.disks[node].scarred())
         whole_bytes = max((record.end for record in blocks.read().records), default=0)
         left_bytes = blocks.size - whole_bytes
         self._started[node] = (
@@ -99,10 +91,6 @@ class Repairs(Check):
             f"of its journal {fault}" if fault else "",
             f"left {left_bytes:,} bytes behind its last intact block" if left_bytes else "",
         )
-
-    def joined(self, event: Event, joined: SnapshotJoined) -> None:
-        """Compare the base of a snapshot with the one before it."""
-        self._bases.join(event.node, joined.height)
 
     def found(self, event: Event, damage: DamageFound) -> None:
         """Compare a damaged place of the block file with those of this life."""
@@ -139,25 +127,17 @@ class Repairs(Check):
             self._logs[node] = None
 
     def crashed(self, event: Event, crashed: Crashed) -> None:
-        """Forget what may be lost again, which the next start finds, and read the journal that it finds."""
+        """Forget what may be lost again, which the next start finds."""
         node = crashed.machine
-        self._bases.end(node)
         # What is read of a disk in the instant of a crash is what that has left.
         self._judge_start(node, before_us=event.at_us)
         self._forget(node)
         self._damaged.pop(node, None)
         if node in self._honest:
-            was_up = node not in self._before
-            copies = self._before[node] = read_copies(self.run.disks[node].scarred())
-            fault = copies.find_lone_damage(read_copies(self._written[node])) if was_up else None
-            # A start that is broken off has read the newer copy whole, and was about to write the older one anew.
-            if fault is not None:
-                self._pruned += 1
-                self.tally.require(not fault, f"validator {node} was pruning its journal, and {fault}", validator=node)
+            self._down[node] = None
 
     def halted(self, event: Event, _halted: Halted) -> None:
         """Forget what a replica cannot repair any more."""
-        self._bases.end(event.node)
         self._forget(event.node)
 
     def finish(self) -> CheckResult:
@@ -181,7 +161,7 @@ class Repairs(Check):
                     f"validator {node} has repaired the log of its state, and it is not whole: {readback.error}",
                     validator=node,
                 )
-        others = self._read + 2 * self._starts + self._pruned + self._again + self._bases.joins
+        others = self._read + 2 * self._starts + self._again
         repairs = self.tally.compared - others
         seen = (
             (repairs, "repairs of disks were whole in every copy"),
@@ -220,7 +200,7 @@ class Repairs(Check):
         return any(msgspec.msgpack.decode(payload)[0] == height for payload in sound)
 
     def _compare_copies(self, node: int) -> None:
-        fault = read_copies(self.run.disks[node].scarred()).find_difference()
+        fault = find_difference(self.run.disks[node].scarred())
         self.tally.require(not fault, f"validator {node} has repaired its journal, and {fault}", validator=node)
 
     def _is_at_work(self, node: int, now_us: Micros) -> bool:
@@ -230,3 +210,13 @@ class Repairs(Check):
     def _forget(self, node: int) -> None:
         self._logs.pop(node, None)
         self._blocks = {key: None for key in self._blocks if key[0] != node}
+
+
+def find_difference(disk: Disk) -> str:
+    """Return a damage of the vote journal, or how its copies differ; empty where both are whole and alike."""
+    copies = [RecordFile(disk, name).read() for name in JOURNAL_FILES]
+    damage = next((each for copy in copies for each in copy.damages), None)
+    if damage is not None:
+        return f"{damage.file} is damaged at byte {damage.offset}"
+    first, second = ([record.payload for record in copy.records] for copy in copies)
+    return "" if first == second else f"copies of {len(first):,} and {len(second):,} records differ"

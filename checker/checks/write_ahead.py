@@ -16,18 +16,15 @@ from checker.checks.context import RunContext
 from checker.checks.journals import JournalAudit, Journals, Said, said_by
 from checker.checks.observations import short
 from checker.checks.rules.registry import RULES
-from checker.checks.sync_times import DISK, CertifiedVotes, Rewrites, StartedFinality
-from checker.checks.told_again import ToldAgain
+from checker.checks.sync_times import DISK, CertifiedVotes, Rewrites
 from checker.results import CheckResult
 from faults.events import Crashed, DiskSynced, Restarted
 from network.events import Event, Handlers, WorkFinished
 from validators.consensus.interface import CorruptRecordError, Finality, Record, RecordCodec
 from validators.events import (
-    BlockExecuted,
     BlockFinalized,
     Booted,
     CertificateHeld,
-    Halted,
     SnapshotJoined,
     Voted,
 )
@@ -109,11 +106,6 @@ class DurableView:
         self._read_journal()
         return all(said in held for held in self._said)
 
-    def held(self) -> list[Said]:
-        """Return the entries that both copies of the journal held when it was last read."""
-        first, second = self._said
-        return [said for said in first if said in second]
-
     def has_final(self, digest: bytes) -> bool:
         """Return whether the log of the finalized state holds the block."""
         for log in self._logs:
@@ -124,11 +116,6 @@ class DurableView:
         """Return whether the block file holds the block."""
         self._blocks.update((_digest_of(record.payload), None) for record in self._block_file.news())
         return digest in self._blocks
-
-    @property
-    def floor_view(self) -> int:
-        """The view of the finality in the journal's head."""
-        return 0 if self.floor is None else self.floor.view
 
     def reopen(self, *, may_misread: bool = False) -> None:
         """Read the whole disk again for a start.
@@ -232,9 +219,8 @@ class WriteAhead(Check):
         self._views = [DurableView(disk.written(), journals.audit(node)) for node, disk in enumerate(run.disks)]
         self._is_starting = dict.fromkeys(range(len(run.disks)), True)
         self._honest = dict.fromkeys(run.honest)
-        self._started, self._rewrites = StartedFinality(self.tally, self._engine), Rewrites(self.tally)
+        self._rewrites = Rewrites(self.tally)
         self._certified = CertifiedVotes(self.tally, self._engine)
-        self._again = ToldAgain(self.tally, self._engine.finality)
 
     @property
     def handlers(self) -> Handlers:
@@ -242,8 +228,6 @@ class WriteAhead(Check):
         return {
             Restarted: self.restarted,
             Crashed: self.crashed,
-            Halted: self.halted,
-            BlockExecuted: self._started.execute,
             WorkFinished: self.worked,
             DiskSynced: self._rewrites.write,
             Booted: self.booted,
@@ -263,28 +247,17 @@ class WriteAhead(Check):
         """Reread the disk after a restart: from now on only its contents count."""
         node = restarted.machine
         if node in self._honest:
-            self._started.restart(node)
             self._views[node].reopen(may_misread=node in self._touched)
             self._is_starting[node] = True
-            if node not in self._touched:
-                self._again.restart(node, self._views[node].held(), self._views[node].floor_view)
 
     def crashed(self, _event: Event, crashed: Crashed) -> None:
         """Expect nothing of a replica that has no power."""
-        self._started.forget(crashed.machine)
-        self._again.forget(crashed.machine)
         self._rewrites.forget(crashed.machine)
         self._certified.forget(crashed.machine)
-
-    def halted(self, event: Event, _halted: Halted) -> None:
-        """Expect nothing of a replica that has stopped."""
-        self._started.forget(event.node)
-        self._again.forget(event.node)
 
     def worked(self, event: Event, work: WorkFinished) -> None:
         """See the end of a sync."""
         if work.lane == DISK:
-            self._started.end_sync(event)
             self._rewrites.end_sync(event, work)
             self._certified.end_sync(event)
 
@@ -294,8 +267,6 @@ class WriteAhead(Check):
         A start in the midst of a life says that the disk did not give a peer's snapshot back, which was written to it.
         """
         node = event.node
-        self._started.boot(event, booted)
-        self._again.boot(node)
         if not self._is_starting.get(node):
             self._judge(node, node in self._touched, f"joined from a snapshot above height {booted.finalized_height}")
         if self._is_starting.pop(node, False):
@@ -305,7 +276,6 @@ class WriteAhead(Check):
         """Require a sent vote in both copies of the journal, and the block that it makes final in the block file."""
         said = Said(vote.vote, vote.view, vote.payload)
         self._judge_said(event.node, "sent", said)
-        self._again.tell(event.node, said)
         self._certified.vote(event, vote)
         # What a start reads back is no vote yet: a crash can keep a vote and lose its block.
         is_read_back = event.node in self._is_starting
@@ -315,16 +285,13 @@ class WriteAhead(Check):
 
     def certificate_held(self, event: Event, certificate: CertificateHeld) -> None:
         """Require a held certificate in both copies of the journal."""
-        self._started.hold(event, certificate)
         if event.node not in self._is_starting:
             self._certified.hold(event, certificate)
         said = Said(certificate.certificate, certificate.view, certificate.payload)
         self._judge_said(event.node, "held", said)
-        self._again.tell(event.node, said)
 
     def finalized(self, event: Event, block: BlockFinalized) -> None:
         """Require the operations of an applied block in the log, and its bytes in the block file for peers."""
-        self._started.finalize(event, block)
         view, deed = self._views[event.node], f"applied block {short(block.digest)} of height {block.height}"
         self._judge(event.node, view.has_final(block.digest), deed)
         if event.node not in self._destroyed:

@@ -15,7 +15,7 @@ from network.events import Event
 from network.types import SUPERVISOR
 from tests.support.chain_harness import advance, make_engine
 from tests.support.checks import finish, make_run, show
-from validators.events import BlockFinalized, Booted, DamageFound, DamageRepaired, SnapshotJoined
+from validators.events import BlockFinalized, Booted, DamageFound, DamageRepaired
 from validators.storage import JOURNAL_FILES, BlockFile, RecordFile, SimulatedDisk
 
 PLAN = PlannedRun(fetch_grace_us=200_000, fetch_timeout_us=1_000_000)
@@ -209,84 +209,3 @@ class TestOfBlocksWrittenAgain:
         text = "validator 0 has repaired its block of height 1, and has not written it again"
 
         assert text in self.judge(again=False).summary
-
-
-JOIN = Event(3, 0, SnapshotJoined(9, b"", b""))
-
-
-class TestOfBases:
-    """A replica joins at height 9 by way of its disk."""
-
-    def judge(self, *bases, events=(JOIN,), **facts):
-        """Bases are pairs of generation and height, one for each place."""
-        disk = SimulatedDisk()
-        for name, base in zip(("snapshot-a", "snapshot-b"), bases, strict=False):
-            RecordFile(disk, name).append(msgspec.msgpack.encode((*base, b"state")))
-        check = Repairs(make_run(disks=(disk,), **facts))
-        show(check, BOOT, *events)
-        return finish(check)
-
-    def test_one_that_surpasses_the_other_passes(self):
-        assert self.judge((3, 4), (4, 9)).status == "passed"
-
-    @pytest.mark.parametrize("bases", [[(1, 9), (1, 4)], [(1, 9), (2, 4)], [(2, 4)]], ids=["equal", "lower", "absent"])
-    def test_one_that_does_not_fails(self, bases):
-        assert "validator 0 joined at height 9 from a base of generation" in self.judge(*bases).summary
-
-    @pytest.mark.parametrize(
-        ("before", "place", "status"),
-        [(None, 1, "passed"), (None, 0, "failed"), ((1, 4), 1, "passed"), ((1, 4), 0, "failed")],
-        ids=["beside genesis", "over it", "beside another one", "over that one"],
-    )
-    def test_the_state_before_it_stays(self, before, place, status):
-        disk = SimulatedDisk()
-        first, *_ = files = [RecordFile(disk, name) for name in ("snapshot-a", "snapshot-b")]
-        if before is not None:
-            first.append(msgspec.msgpack.encode((*before, b"state")))
-        check = Repairs(make_run(disks=(disk,)))
-        show(check, BOOT)
-        files[place].cut(0)
-        files[place].append(msgspec.msgpack.encode((2, 9, b"state")))
-        show(check, JOIN)
-
-        assert finish(check).status == status
-
-    def test_a_start_in_the_midst_of_a_life_is_named(self):
-        """Unless the disk may not have given the snapshot back, or the power was off."""
-        text = "validator 0 did not find the snapshot that it had written to its disk"
-
-        assert self.judge(events=[BOOT]).summary == text
-        assert self.judge(events=[BOOT], disk_faults=DiskFaults([0])).status != "failed"
-        assert self.judge(events=[Event(2, SUPERVISOR, Crashed(0, 0)), BOOT]).status != "failed"
-
-
-class TestOfOlderStates:
-    """A replica with the state above genesis, and mostly a snapshot beside it, loses its power and starts again."""
-
-    def judge(self, *, bases=((1, 9),), cut_bytes=None):
-        """Bases are pairs of generation and height, the last one in the second place."""
-        disk = SimulatedDisk()
-        for name, base in zip(("snapshot-b", "snapshot-a"), bases, strict=False):
-            RecordFile(disk, name).append(msgspec.msgpack.encode((*base, b"state")))
-        log = RecordFile(disk, "operations-a")
-        log.append(b"of a block")
-        check = Repairs(make_run(disks=(disk,)))
-        show(check, BOOT, Event(2, SUPERVISOR, Crashed(0, 0)))
-        if cut_bytes is not None:
-            log.cut(cut_bytes)
-        show(check, BOOT)
-        return finish(check)
-
-    @pytest.mark.parametrize("bases", [((1, 9),), ((2, 9), (1, 4))], ids=["genesis", "a base"])
-    def test_one_that_is_left_as_it_was_passes(self, bases):
-        assert self.judge(bases=bases).status == "passed"
-
-    @pytest.mark.parametrize("bases", [((1, 9),), ((2, 9), (1, 4))], ids=["genesis", "a base"])
-    def test_one_that_is_cut_fails(self, bases):
-        text = "validator 0 started from a snapshot and did not leave operations-a, of the state before it"
-
-        assert text in self.judge(bases=bases, cut_bytes=0).summary
-
-    @pytest.mark.parametrize("bases", [(), ((1, 9), (2, 14))], ids=["no snapshot", "the newer one"])
-    def test_the_state_that_counts_may_be_cut(self, bases):
-        assert self.judge(bases=bases, cut_bytes=0).status != "failed"

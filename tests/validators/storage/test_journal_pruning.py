@@ -170,6 +170,16 @@ class TestJournal:
         assert recovered(disk).head.floor == b"floor"
         assert recovered(disk).damages == []
 
+    def test_a_journal_begun_anew_skips_a_generation(self):
+        """A copy that lacks records may hide a pruning: that generation must not be taken for the newest one day."""
+        disk = SimulatedDisk()
+        journal = written(disk)
+        before = journal._head.generation
+        disk.truncate(JOURNAL_FILES[0], disk.synced_bytes(JOURNAL_FILES[0]) // 2)
+
+        assert recovered(disk).is_new_generation
+        assert recovered(disk).head.generation == before + 2
+
     def test_provisioning_anew_counts_above_the_generations_before(self):
         """A crash between its two copies leaves a journal that must not sign, not one that was given up."""
         disk = SimulatedDisk()
