@@ -83,6 +83,22 @@ FAMILIES: Final = (
 FAMILY_OF: Final[Mapping[str, str]] = {part: family.name for family in FAMILIES for part in family.parts}
 """The family of each check by its name; a plug-in's check stands for itself."""
 
+
+def full_name(check: str) -> str:
+    """Return the name of a check with its family before it: `oracle/supply`."""
+    family = FAMILY_OF.get(check, check)
+    return check if check == family or check.startswith(f"{family}/") else f"{family}/{check}"
+
+
+def title_of(result: CheckResult) -> str:
+    """Return the full name of a result's check, with the part that its evidence names: `consensus/record`."""
+    part = dict(result.evidence).get("part", "")
+    return f"{full_name(result.name)}/{part}" if part else full_name(result.name)
+
+
+CHECK_OF: Final[Mapping[str, str]] = {full_name(part): part for part in FAMILY_OF}
+"""The check of each full name."""
+
 _PLACE: Final = {part: place for family in FAMILIES for place, part in enumerate(family.parts)}
 
 
@@ -128,5 +144,6 @@ def _join(name: str, parts: Sequence[CheckResult]) -> FamilyResult:
         return FamilyResult(name, "passed", worst.exit_class, f"{parts[0].summary}{also}", (*parts,))
     others = [part.name for part in parts if part is not worst and part.status == worst.status]
     more = f"; {worst.status} too: {', '.join(others)}" if others else ""
-    prefix = "" if worst.name == name else f"{worst.name}: "
+    part = title_of(worst).removeprefix(name).removeprefix("/")
+    prefix = f"{part}: " if part else ""
     return FamilyResult(name, worst.status, worst.exit_class, f"{prefix}{worst.summary}{more}", (*parts,))

@@ -3,6 +3,7 @@
 By hand and not by msgspec, which a run needs: a command that is started where it is not installed says so in one line.
 """
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -52,6 +53,7 @@ class RunResult:
         digest: The SHA-256 of every event of the run, in hexadecimal digits.
         checks: Every check with a result, in the order of the verdict.
         not_asked: By name of each check without a result, why the run does not ask it.
+        former_names: By the name of a check that went in this release, the check that does its work.
         directory: The run directory.
         code: Which code ran.
         repeat: The command that repeats the run.
@@ -65,6 +67,7 @@ class RunResult:
     digest: str
     checks: tuple[CheckReport, ...]
     not_asked: dict[str, str]
+    former_names: dict[str, str]
     directory: Path
     code: CodeIdentity
     repeat: str
@@ -75,8 +78,15 @@ class RunResult:
         return self.exit_code == 0
 
     def check(self, name: str) -> CheckReport:
-        """Return the check of this name; raises KeyError."""
-        return {check.name: check for check in self.checks}[name]
+        """Return the check of this name, with or without its family before it; raises KeyError.
+
+        The name of a check that went in this release leads to the check that does its work, with a warning.
+        """
+        made = {check.name: check for check in self.checks}
+        if name not in made and name in self.former_names:
+            warnings.warn(f"the check {name} is now called {self.former_names[name]}", DeprecationWarning, stacklevel=2)
+            name = self.former_names[name]
+        return made[name if name in made else name.rpartition("/")[2]]
 
 
 @dataclass(frozen=True, slots=True)

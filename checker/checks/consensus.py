@@ -50,7 +50,7 @@ class EqualConsensus(Check):
 
     def _fail(self, difference: Difference) -> None:
         self.tally.fail(
-            f"{self.name}/{difference.part}: {difference}",
+            str(difference),
             part=difference.part,
             rules=" ".join(difference.rules),
             replica=difference.replica,

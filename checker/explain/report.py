@@ -17,6 +17,7 @@ from checker.explain.origins import Origin
 from checker.explain.reading import digest_in, events_of
 from checker.explain.same_states import explain_same_states
 from checker.explain.writes import origin_of
+from checker.families import title_of
 from checker.record.errors import on_one_line
 from checker.results import PLUGINS, Evidence
 from checker.tables import FEE_MARKET_KEY
@@ -65,7 +66,7 @@ def _of_checks(findings: Findings) -> Explanation:
     evidence = dict(first.evidence)
     key = digest_in(evidence.get("key"))
     notes = [f"{evidence['key']} is {name_key(key)}"] if key else []
-    also = [on_one_line(f"{check.name}: {check.summary}") for check in others]
+    also = [on_one_line(f"{title_of(check)}: {check.summary}") for check in others]
     return Explanation(
         check=on_one_line(first.name),
         summary=on_one_line(first.summary),

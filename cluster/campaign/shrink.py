@@ -295,7 +295,7 @@ def named_after(scenario: Scenario, seed: int, signature: str) -> Scenario:
 
     So a run of it takes no other's place.
     """
-    check = signature.split(": ")[1]
+    check = signature.split(": ")[1].replace("/", "-")
     of_both = hashlib.sha256(f"{scenario.name}-{seed} {signature}".encode()).hexdigest()
     tail = f"-{seed}-{check}-{of_both[:TAG_CHARACTERS]}"
     name = f"{scenario.name[: NAME_CHARACTERS_MAX - len(tail)]}{tail}"

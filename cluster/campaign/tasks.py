@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Final, Literal, NamedTuple, Protocol, Self
 
 from checker.coverage.collector import RuleHit
+from checker.families import title_of
 from checker.record.cold_replay import ColdReplay, ColdReplayProcessError, ColdReplayWorker
 from checker.record.host import refusal_behind
 from checker.record.plugins import code_with, error_of_plugin
@@ -121,7 +122,7 @@ def signature_of(checks: Sequence[CheckResult], expected: Collection[str] = ()) 
         return ""
     masked = _NUMBER.sub("#", _BYTES_IN_HEXADECIMAL.sub("#", decisive.summary.partition(" (and ")[0]))
     line = _SEVERAL.sub("#", masked)
-    return f"{verdict_of([decisive]).name}: {decisive.name}: {line}"
+    return f"{verdict_of([decisive]).name}: {title_of(decisive)}: {line}"
 
 
 def broken_result(

@@ -9,6 +9,7 @@ from typing import Final
 
 from checker.explain import Explanation
 from checker.explain.explanation import KeyReport
+from checker.families import title_of
 from checker.record.errors import on_one_line
 from checker.results import CheckResult, deciding_check
 from report.page.rows import Finding, KeyRow
@@ -29,9 +30,11 @@ def finding_of_checks(checks: Sequence[CheckResult], expected: Sequence[str]) ->
         return None
     evidence = dict(check.evidence)
     height = evidence.get("height")
-    others = [f"{each.name}: {on_one_line(each.summary)}" for each in checks if each.is_finding and each is not check]
+    others = [
+        f"{title_of(each)}: {on_one_line(each.summary)}" for each in checks if each.is_finding and each is not check
+    ]
     return Finding(
-        headline=f"{check.name}: {on_one_line(check.summary)}",
+        headline=f"{title_of(check)}: {on_one_line(check.summary)}",
         source="what the checks saw; explain finds key, timer, field, write and cause, and adds them to the run's page",
         height=height if isinstance(height, int) else None,
         block=str(evidence.get("block", "")),

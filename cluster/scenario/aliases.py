@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from checker.families import CHECK_OF
 from checker.results import FORMER_NAMES
 
 Keys: TypeAlias = tuple[str, ...]
@@ -65,7 +66,8 @@ def with_new_names(raw: Any, report: Callable[[str], object]) -> Any:  # noqa: A
             report(_line(old, new))
     for key, names in VALUES.items():
         raw = _with_new_values(raw, key, names, report)
-    return raw
+    # A check may be named with its family, as a failure is.
+    return _with_new_values(raw, ("expect", "fails"), CHECK_OF, lambda _line: None)
 
 
 def rename_setting(key: Sequence[str], report: Callable[[str], object] = report_once) -> list[str]:

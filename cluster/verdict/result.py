@@ -8,12 +8,20 @@ import msgspec
 
 from checker.checks.reports import Contradiction
 from checker.coverage.collector import RuleHit
-from checker.families import by_family
+from checker.families import by_family, title_of
 from checker.record.final_blocks import FinalBlock
 from checker.record.fingerprint import this_code
 from checker.record.plugins import code_with, plugin_codes
 from checker.record.streams import OldestWait
-from checker.results import EXIT_CODES, UNFINISHED, CheckResult, Verdict, deciding_check, verdict_of
+from checker.results import (
+    EXIT_CODES,
+    FORMER_NAMES,
+    UNFINISHED,
+    CheckResult,
+    Verdict,
+    deciding_check,
+    verdict_of,
+)
 from cluster.runtime.failures import AT_FAILURE
 from cluster.scenario.model import Scenario
 from cluster.verdict.facts import why_no_view_ends
@@ -92,7 +100,7 @@ class PipelineResult:
         if self.verdict == "inconclusive" and not self.chain and (reason := why_no_view_ends(self.scenario)):
             return reason
         if self.decisive is not None:
-            return f"{self.decisive.name}: {self.decisive.summary}{self._stop}{unjudged}"
+            return f"{title_of(self.decisive)}: {self.decisive.summary}{self._stop}{unjudged}"
         height = max((row.finalized_height for row in self.validators), default=0)
         statuses = [row.status for row in self.validators]
         voters = statuses.count("voter")
@@ -143,6 +151,7 @@ class PipelineResult:
             ],
             "checks": [msgspec.to_builtins(check) for check in self.checks],
             "not_asked": dict(self.not_asked),
+            "former_names": dict(FORMER_NAMES),
             "not_judged": list(self.not_judged),
             "validators": [msgspec.to_builtins(row) for row in self.validators],
             "figures": dict(self.figures),

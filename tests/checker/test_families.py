@@ -5,9 +5,10 @@ import json
 import pytest
 
 from checker.checks import CHECKS
-from checker.families import FAMILIES, FAMILY_OF, by_family, without_answer
+from checker.families import FAMILIES, FAMILY_OF, by_family, title_of, without_answer
 from checker.results import EXPECTED_FAILURES, CheckResult
 from cluster.cli.main import main
+from cluster.scenario.aliases import with_new_names
 from tests.support.cluster_runs import result_of
 
 
@@ -55,6 +56,21 @@ def test_a_family_without_any_result_has_the_reason_of_its_first_part():
     answered = by_family([result("equal-roots"), result("timer-delivery")])
 
     assert without_answer(not_asked, answered) == {"storm": "no storm"}
+
+
+def test_a_failure_is_named_by_family_and_part():
+    wrong = CheckResult("consensus", "failed", "safety", "said", (("part", "record"),), 3)
+    named = [title_of(each) for each in (result("supply"), result("agreement"), result("oracle/differential"), wrong)]
+
+    assert named == ["oracle/supply", "agreement", "oracle/differential", "consensus/record"]
+    assert by_family([wrong])[0].summary == "record: said"
+
+
+@pytest.mark.parametrize("name", ["oracle/supply", "supply"])
+def test_a_scenario_may_name_a_check_with_its_family(name):
+    raw = {"name": "plain", "expect": {"fails": [name]}}
+
+    assert with_new_names(raw, pytest.fail)["expect"]["fails"] == ["supply"]
 
 
 def test_all_parts_are_shown_where_they_are_asked_for(capsys, tmp_path):

@@ -7,9 +7,43 @@ import trio
 
 import stampede_testbed
 from checker.record.fingerprint import this_code
+from stampede_testbed import CheckReport, CodeIdentity, RunResult
 from tests.support.keystones import third_of
 
 SHORT = {"until_height": 3}
+
+
+def made_of(*checks):
+    """Return a result as the command prints it, with checks of these names that passed."""
+    reports = [CheckReport(name, "passed", "safety", "", (), 1) for name in checks]
+    return RunResult(
+        scenario="calm",
+        seed=0,
+        verdict="passed",
+        exit_code=0,
+        headline="",
+        digest="",
+        checks=tuple(reports),
+        not_asked={},
+        former_names={"vote-rules": "consensus"},
+        directory=Path(),
+        code=CodeIdentity("", "", ""),
+        repeat="",
+    )
+
+
+def test_a_check_is_had_with_or_without_its_family():
+    result = made_of("supply", "oracle/differential")
+
+    assert result.check("supply") is result.check("oracle/supply")
+    assert result.check("oracle/differential").name == "oracle/differential"
+    with pytest.raises(KeyError):
+        result.check("oracle/storm")
+
+
+def test_a_former_name_leads_to_the_check_of_today_and_says_so():
+    with pytest.warns(DeprecationWarning, match="vote-rules is now called consensus"):
+        assert made_of("consensus").check("vote-rules").name == "consensus"
 
 
 @pytest.mark.soak

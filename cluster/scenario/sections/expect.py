@@ -41,7 +41,9 @@ class ExpectSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     ``fails`` are the checks that must fail, and no others may.
     """
 
-    fails: Annotated[tuple[str, ...], means("The checks that must fail, and no others may.")] = ()
+    fails: Annotated[
+        tuple[str, ...], means("The checks that must fail, with or without their family; no others may.")
+    ] = ()
     storm: Annotated[StormExpectation | None, means("The storm after an outage.")] = None
     rolled_back_min: Annotated[NotNegative, means("Executed blocks dropped for another, over all validators.")] = 0
     rolled_back_depth_min: Annotated[NotNegative, means("Heights that one validator dropped at once.")] = 0

@@ -269,14 +269,14 @@ class TestOfWorkloads:
     def test_a_run_whose_timers_never_come_due_is_inconclusive(self):
         result = result_of("calm", "chain.slot_ms=100_000", "run.until_height=4")
 
-        assert result.headline == "workloads-effective: required: pulse: no fire of its actors succeeded"
+        assert result.headline == "test-bed/workloads-effective: required: pulse: no fire of its actors succeeded"
 
     def test_a_limit_beyond_every_ceiling_makes_the_run_inconclusive(self):
         """The workload was not required, but none of its timers was admitted."""
         result = result_of("calm", "requires=[]", "run.until_height=4", "workload.pulse.gas_limit=2_000_000_000_000")
 
         assert result.exit_code == 3
-        assert result.headline == "workloads-effective: pulse: 0 transactions succeeded, 10 failed, 0 not there"
+        assert result.headline == "test-bed/workloads-effective: pulse: 0 transactions succeeded, 10 failed, 0 not there"
 
     def test_a_workload_that_may_be_idle_is_not_asked(self):
         settings = ("workload.pulse.gas_limit=2_000_000_000_000", "workload.pulse.may_be_idle=true")
@@ -291,7 +291,7 @@ class TestOfFaultsAndModes:
         monkeypatch.setattr(Partition, "inject", lambda *_: iter(()))
         result = result_of("partition-heal", "requires=[]", "run.until_height=4")
 
-        assert result.headline.startswith("audit: fault split did not come to start at 8,000,000 us")
+        assert result.headline.startswith("test-bed/audit: fault split did not come to start at 8,000,000 us")
         assert check_named(result, "faults-effective").status == "inconclusive"
 
     def test_an_observer_that_never_applies_early_makes_the_run_inconclusive(self, monkeypatch):
@@ -300,7 +300,7 @@ class TestOfFaultsAndModes:
         result = result_of("calm", 'observers.early.kind="apply-early"', "run.until_height=4")
 
         less = "less than expected: observer early applied early 0 (at least 1)"
-        assert result.headline == f"replica-modes-effective: {less}"
+        assert result.headline == f"test-bed/replica-modes-effective: {less}"
 
     def test_a_validator_that_never_applies_early_makes_the_run_inconclusive(self, monkeypatch):
         monkeypatch.setattr(Engine, "certify", lambda *_: 0)

@@ -125,7 +125,7 @@ class TestDecisive:
         """Safety before liveness, whichever check comes first."""
         found = explained(*self.FAILED)
 
-        assert (found.check, found.also) == ("oracle", ["finality-regained: nothing new"])
+        assert (found.check, found.also) == ("oracle", ["liveness/finality-regained: nothing new"])
 
     def test_a_failure_that_is_expected_does_not_decide_it(self):
         findings = Findings(Executions(), b"", "slot", self.FAILED, lambda: (), lambda *_: None, expected=("oracle",))
@@ -134,7 +134,7 @@ class TestDecisive:
 
     def test_the_others_stand_before_the_report(self):
         """The headline comes first, because a reader would not look for it in line 48."""
-        assert next(lines_of(explained(*self.FAILED))) == "also: finality-regained: nothing new"
+        assert next(lines_of(explained(*self.FAILED))) == "also: liveness/finality-regained: nothing new"
 
     def test_the_headline_is_that_failure_too(self):
         result = result_of("calm", "run.until_height=3")

@@ -51,7 +51,7 @@ class Owner:
 def test_a_run_that_calls_nothing_of_its_mutants_is_inconclusive(setting, told):
     result = result_of("calm", *SHORT, setting)
 
-    assert (result.exit_code, result.headline) == (3, f"mutants-effective: {told}")
+    assert (result.exit_code, result.headline) == (3, f"test-bed/mutants-effective: {told}")
 
 
 @pytest.mark.parametrize(

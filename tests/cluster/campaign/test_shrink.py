@@ -233,7 +233,7 @@ def test_the_command_writes_a_scenario_with_the_same_failure_and_its_cost(runs, 
 
     reported = json.loads(capsys.readouterr().out)
     assert (code, reported["runs"], reported["is_cut_off"]) == (0, 2, True)
-    assert out.read_text().startswith("# Shrunk in 2 runs. With --seed 1 it shows:\n#   safety: supply: ")
+    assert out.read_text().startswith("# Shrunk in 2 runs. With --seed 1 it shows:\n#   safety: oracle/supply: ")
     assert list(load_scenario(str(out)).mutants) == ["refund-forgotten"]
 
 
@@ -245,13 +245,13 @@ def test_repeating_a_shrunk_run_does_not_write_over_the_original(runs, tmp_path,
     out = tmp_path / f"{runs[1].name}-shrunk.toml"
 
     assert repeat.endswith(f" run {out} --seed 1 --runs {tmp_path}")
-    assert re.fullmatch(r"calm-1-supply-[0-9a-f]{6}", load_scenario(str(out)).name)
+    assert re.fullmatch(r"calm-1-oracle-supply-[0-9a-f]{6}", load_scenario(str(out)).name)
 
 
 def test_a_scenario_named_after_its_run_makes_the_same_run():
     """Keys and addresses are those of before."""
     scenario = load_scenario("calm", ["run.until_height=2"])
-    renamed = named_after(scenario, 0, "safety: supply: height #")
+    renamed = named_after(scenario, 0, "safety: oracle/supply: height #")
     digests = [Cluster(each, 0).run().trace.digest for each in (scenario, renamed)]
 
     assert renamed.name != scenario.name
@@ -260,7 +260,7 @@ def test_a_scenario_named_after_its_run_makes_the_same_run():
 
 def test_a_long_name_is_cut_and_not_what_tells_it_apart():
     scenario = load_scenario("calm", [f'name="{"x" * 64}"'])
-    names = [named_after(scenario, 7, f"safety: supply: {what}").name for what in ("a", "b")]
+    names = [named_after(scenario, 7, f"safety: oracle/supply: {what}").name for what in ("a", "b")]
 
     assert [len(name) for name in names] == [64, 64]
     assert names[0] != names[1]

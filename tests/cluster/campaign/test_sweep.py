@@ -152,7 +152,7 @@ def test_signatures_leave_out_numbers_and_bytes():
         return signature_of([CheckResult("timer-delivery", "failed", "safety", summary, (), 1)])
 
     assert signature(3, "ab12cd34") == signature(1_017, "ffeeddccbbaa...")
-    assert signature(3, "ab12cd34") == "safety: timer-delivery: height #: timer # is late"
+    assert signature(3, "ab12cd34") == "safety: timers/timer-delivery: height #: timer # is late"
 
 
 def test_the_worst_verdict_is_the_sweeps():

@@ -24,7 +24,7 @@ def test_without_an_explanation_it_is_what_the_check_saw():
     check = CheckResult("supply", "failed", "safety", "height 3: too little", (("height", 3), ("found", 5)), 1)
     found = finding_of_checks([check], ())
 
-    assert (found.headline, found.height, found.cause) == ("supply: height 3: too little", 3, "")
+    assert (found.headline, found.height, found.cause) == ("oracle/supply: height 3: too little", 3, "")
     assert found.lines == ("height: 3", "found: 5")
 
 

@@ -83,7 +83,7 @@ def test_a_run_that_does_not_fail_as_expected_says_what_passed():
 
     assert (result.verdict, result.headline) == (
         "inconclusive",
-        "expected-failures: expected to fail: supply passed",
+        "expectations/expected-failures: expected to fail: supply passed",
     )
 
 
@@ -91,7 +91,7 @@ def test_the_headline_of_an_expected_failure_is_the_failure():
     result = result_of("broken-refund")
 
     assert (result.verdict, result.exit_code) == ("failed as expected", 0)
-    assert result.headline.startswith("supply: height 3: balances and burned units add up to ")
+    assert result.headline.startswith("oracle/supply: height 3: balances and burned units add up to ")
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +130,7 @@ def test_what_is_shrunk_does_not_expect_its_failure(directory, tmp_path, capsys)
     out = tmp_path / "new" / "small.toml"
     assert main(["shrink", str(directory), "--out", str(out), "--jobs", "1", "--limit", "1", "--json"]) == 0
 
-    assert json.loads(capsys.readouterr().out)["signature"].startswith("safety: supply: ")
+    assert json.loads(capsys.readouterr().out)["signature"].startswith("safety: oracle/supply: ")
     assert load_scenario(str(out)).expect.fails == ()
 
 

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple, Never
 
 import msgspec
 
+from checker.families import CHECK_OF
 from checker.results import EXIT_CODES
 from cluster.campaign.sweep import is_thorough
 from cluster.campaign.tasks import Task, run_task
@@ -50,7 +51,10 @@ def judge(seed: int) -> SeedEnd:
         return SeedEnd(seed, BROKEN)
     if result.exit_code in {0, EXIT_CODES["inconclusive"]}:
         return SeedEnd(seed, "", is_conclusive=not result.exit_code)
-    return SeedEnd(seed, BROKEN if result.verdict == "environment" else result.signature.split(": ")[1])
+    if result.verdict == "environment":
+        return SeedEnd(seed, BROKEN)
+    title = result.signature.split(": ")[1]
+    return SeedEnd(seed, CHECK_OF.get(title, title.partition("/")[0]))
 
 
 def main() -> int:
