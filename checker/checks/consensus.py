@@ -4,6 +4,7 @@ from collections.abc import MutableMapping
 from typing import ClassVar
 
 from checker.checks.check import Check
+from checker.checks.context import RunContext
 from checker.oracle.consensus.compare import Comparison, Difference, compare_life
 from checker.oracle.consensus.registry import SPECIFICATIONS
 from checker.oracle.consensus.signatures import Signed
@@ -17,6 +18,11 @@ class EqualConsensus(Check):
     exit_class: ClassVar[ExitClass] = "safety"
     activity = "the specification of consensus"
 
+    def __init__(self, run: RunContext) -> None:
+        super().__init__(run)
+        self.differences: list[Difference] = []
+        """The first difference of each life that has one."""
+
     def not_asked(self) -> str:
         """Return a reason where the engine has no specification."""
         return "" if self.run.engine in SPECIFICATIONS else f"the engine {self.run.engine} has no specification"
@@ -24,7 +30,7 @@ class EqualConsensus(Check):
     def finish(self) -> CheckResult:
         """Return the result: the class of the worst difference, and the first difference of that class."""
         compared = self._compare()
-        found = [each.difference for each in compared if each.difference is not None]
+        found = self.differences = [each.difference for each in compared if each.difference is not None]
         self.tally.compared = sum(each.calls for each in compared)
         if found and not any(each.is_safety for each in found):
             self.tally.exit_class = "liveness"

@@ -4,6 +4,7 @@ A timer's identifier explains nothing by itself. Its record and every event abou
 that pays for it, before the block and after.
 """
 
+from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -14,8 +15,9 @@ from checker.explain.executions import Executions
 from checker.explain.explanation import Findings
 from checker.explain.formatting import cut_in_the_middle, name_key, show, show_entry
 from checker.explain.reading import digest_in, events_of, timer_of, timers_in
+from checker.oracle.consensus.compare import shown_value
 from checker.record.errors import on_one_line
-from checker.results import CheckResult
+from checker.results import CheckResult, Evidence
 from network.events import Event, read_event
 from scheduler import Timer
 from validators.events import BlockFinalized, CertificateHeld, Entered, Reported
@@ -23,6 +25,9 @@ from validators.execution.schema import account_key
 
 _EVENTS_MAX: Final = 12
 """Greatest number of a timer's events shown, half of them the first and half the last."""
+
+_CALLS_MAX: Final = 6
+"""Greatest number of calls of an engine shown, the one that differs last."""
 
 _VIEWS_MAX: Final = 8
 """Greatest number of last views shown."""
@@ -34,6 +39,22 @@ def seen_by(check: CheckResult, findings: Findings) -> list[str]:
     lines = [f"{name.replace('_', ' ')}: {on_one_line(str(value))}" for name, value in evidence.items()]
     timer_id = digest_in(evidence.get("timer"))
     return [*lines, *(_timer_lines(timer_id, evidence.get("height"), findings.executions) if timer_id else [])]
+
+
+def last_calls(calls: Iterable[Event], evidence: Mapping[str, Evidence]) -> list[str]:
+    """Return the last calls of an engine up to a difference from its specification, a line each.
+
+    Args:
+        calls: The recorded calls of the engines that differ.
+        evidence: That of the check `consensus`, with replica and life.
+    """
+    place = evidence.get("replica"), evidence.get("life")
+    kept = deque((call for call in calls if (call.node, call.values[0]) == place), _CALLS_MAX)
+    return [
+        f"call {call.values[1]!s} at {call.at_us / 1_000:,.3f} ms: {call.kind}({', '.join(map(shown_value, fields))})"
+        for call in kept
+        for fields in (call.values[2:],)
+    ]
 
 
 def _timer_lines(timer_id: bytes, height: object, executions: Executions) -> list[str]:

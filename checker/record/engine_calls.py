@@ -6,6 +6,7 @@ Calls are kept as they are, and become plain data when they are read: a run pays
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any, Final
 
 import msgspec
@@ -40,6 +41,28 @@ class RecordedLife:
         """Yield the virtual time in microseconds and the plain data of each call, in their order."""
         for at_us, name, values in self.kept:
             yield at_us, _PLAIN[name](self.kind, *values)
+
+
+def encoded_calls(life: RecordedLife, number: int, count: int) -> bytes:
+    """Return the first calls of a life as records of a run directory, each like an event.
+
+    Args:
+        life: The life.
+        number: Its place among those of the replica, from 1.
+        count: The number of calls.
+    """
+    encode = msgspec.msgpack.encode
+    return b"".join(
+        encode([at_us, life.life.me, type(call).__name__, number, place, *map(_tagged, call)])
+        for place, (at_us, call) in enumerate(islice(life.calls(), count), 1)
+    )
+
+
+def _tagged(value: object) -> object:
+    """Return a value with the name of each event, effect and answer before its fields."""
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return [type(value).__name__, *map(_tagged, value)]
+    return [_tagged(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 
 class RecordedEngine:

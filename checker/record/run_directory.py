@@ -36,6 +36,7 @@ from checker.record.plugins import code_with, plugin_codes
 from checker.record.stream_files import (
     BLOCKS,
     BRANCHES,
+    ENGINE_CALLS,
     EVENTS,
     GENESIS,
     ROOTS,
@@ -44,6 +45,7 @@ from checker.record.stream_files import (
     WAITS,
     read_blocks,
     read_branches,
+    read_engine_calls,
     read_events,
     read_final_blocks,
     read_genesis,
@@ -76,6 +78,7 @@ from validators.execution import BlockSummary
 __all__ = [
     "BLOCKS",
     "BRANCHES",
+    "ENGINE_CALLS",
     "EVENTS",
     "GENESIS",
     "REQUIRED_FILES",
@@ -98,6 +101,7 @@ __all__ = [
     "iterate_events",
     "read_blocks",
     "read_branches",
+    "read_engine_calls",
     "read_events",
     "read_final_blocks",
     "read_genesis",
@@ -346,10 +350,16 @@ class RecordReader:
         """Yield the run's events in the order of the log; see `read_events`."""
         yield from read_events(self.path, types)
 
+    def engine_calls(self) -> Iterator[Event]:
+        """Yield the calls of the engines that differ from their specification; see `read_engine_calls`."""
+        if ENGINE_CALLS in self.manifest.files:
+            yield from read_engine_calls(self.path)
+
     def read_all(self) -> None:
         """Read every record once, so that a malformed one is refused before any is used."""
         self.checks()
-        for stream in (self.blocks(), self.roots(), self.branches(), self.summaries(), self.waits(), self.events()):
+        streams: tuple[Iterator[object], ...] = (self.blocks(), self.roots(), self.branches(), self.summaries())
+        for stream in (*streams, self.waits(), self.events(), self.engine_calls()):
             for _ in stream:
                 pass
 

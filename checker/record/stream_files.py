@@ -35,6 +35,9 @@ BRANCHES: Final = "branches.msgpack"
 SUMMARIES: Final = "summaries.msgpack"
 WAITS: Final = "waits.msgpack"
 
+ENGINE_CALLS: Final = "engine_calls.msgpack"
+"""The calls of the engines that differ from their specification: no run that passed has it."""
+
 STREAMS: Final = (BLOCKS, EVENTS, ROOTS, BRANCHES, SUMMARIES, WAITS)
 """Files that are read record by record; every other one is read in one piece."""
 
@@ -129,6 +132,21 @@ def read_events(path: Path, types: Collection[type[TraceEvent]] = ()) -> Iterato
         except ValueError as error:
             raise DamagedRecordError(path, f"{EVENTS} at byte {offset}", str(error)) from None
         yield event if body is None else Event(event.at_us, event.node, body)
+
+
+def read_engine_calls(path: Path) -> Iterator[Event]:
+    """Yield the calls of the engines that differ from their specification; nothing where the record has none.
+
+    An event's kind is the call, its values are the number of the life, the place of the call in it, and what
+    `checker.record.engine_calls.encoded_calls` wrote.
+    """
+    if not (path / ENGINE_CALLS).exists():
+        return
+    for offset, record in stream_records(path, ENGINE_CALLS, EVENT_BYTES_MAX):
+        try:
+            yield read_event_record(record)
+        except ValueError as error:
+            raise DamagedRecordError(path, f"{ENGINE_CALLS} at byte {offset}", str(error)) from None
 
 
 def _convert(path: Path, name: str, offset: int, record: object, *, kind: type[_Record]) -> _Record:

@@ -20,6 +20,7 @@ from checker.explain import (
     as_changes,
     explain,
 )
+from checker.explain.evidence import last_calls
 from checker.record.run_directory import RecordReader
 from checker.record.streams import Difference, first_difference, iterate_events
 from checker.results import CheckResult
@@ -37,6 +38,9 @@ from validators.events import BlockExecuted
 from validators.execution import Block, BrokenOff, Engine, Executed, Genesis, Transaction
 from validators.execution.blocks import header_digest
 from validators.settings import EMPTY_LOG, RestoredLog, ValidatorFactory, make_engine
+
+CONSENSUS: Final = "consensus"
+"""The check whose failures are explained by the recorded calls of an engine."""
 
 REPEATS_MAX: Final = 5
 """Repeats of a run that is known to differ from itself: two of its runs may by chance be the same."""
@@ -86,6 +90,9 @@ def explain_record(
             break
     if difference is not None and explanation.height is None:
         explanation = _of_another_input(explanation, reader, log)
+    if explanation.check == CONSENSUS:
+        seen = [*explanation.seen, *last_calls(reader.engine_calls(), explanation.evidence)]
+        explanation = msgspec.structs.replace(explanation, seen=seen)
     return explanation, difference
 
 

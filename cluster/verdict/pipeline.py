@@ -13,14 +13,16 @@ from typing import Final
 import msgspec
 
 from checker.checks.check import Check
+from checker.checks.consensus import EqualConsensus
 from checker.checks.context import RunEnd
 from checker.checks.reports import ExpectedReports
 from checker.coverage.collector import RuleHit
 from checker.record.cold_replay import ColdReplayer, run_cold_replay
+from checker.record.engine_calls import encoded_calls
 from checker.record.manifest import REOPENED, REPORT
 from checker.record.places import scratch_directory
 from checker.record.plugins import PluginError, error_of_plugin
-from checker.record.run_directory import BRANCHES, RecordWriter
+from checker.record.run_directory import BRANCHES, ENGINE_CALLS, RecordWriter
 from checker.results import (
     PLUGINS,
     UNFINISHED,
@@ -226,6 +228,7 @@ class _Steps:
         checks += _plugin_errors(take_notes())
         if scenario.expect.fails:
             checks.append(judge_expected(checks, scenario.expect.fails, self.monitor.suite.not_asked))
+        self._keep_engine_calls(writer)
         result = self._outcome_of(run, checks, writer)
         if self.repeat is not None:
             self.progress.note("repeating the run in another process")
@@ -254,6 +257,16 @@ class _Steps:
             writer.add_root(node=node, height=height, digest=digest, root=root)
         self.monitor.keep_executed()
         writer.flush()
+
+    def _keep_engine_calls(self, writer: RecordWriter) -> None:
+        """Write the calls of each engine that differs from its specification, up to the difference."""
+        context = self.monitor.context
+        if differences := context.check(EqualConsensus).differences:
+            kept = (
+                encoded_calls(context.engine_calls[each.replica][each.life - 1], each.life, each.number)
+                for each in differences
+            )
+            writer.write_file(ENGINE_CALLS, b"".join(kept))
 
     def _finish(self, run: ClusterRun, record: Path) -> list[CheckResult]:
         """Read back what is left of the run, and return the results of all checks."""

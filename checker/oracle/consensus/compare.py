@@ -303,31 +303,34 @@ def _shown_difference(expected: Sequence[Any], found: Sequence[Any]) -> tuple[st
 
 
 def _shown(outcome: Sequence[Any]) -> str:
-    words = [_shown_value(each) for each in outcome[:_SHOWN_DIFFERENCES]]
+    words = [shown_value(each) for each in outcome[:_SHOWN_DIFFERENCES]]
     more = len(outcome) - len(words)
     return "; ".join(words) + f"; {more} more" * bool(more) if words else "nothing"
 
 
 def _shown_call(call: calls.Call) -> str:
     if isinstance(call, calls.Stepped):
-        return _shown_value(call.event)
+        return shown_value(call.event)
     if isinstance(call, calls.Checked):
-        return f"check of {_shown_value(_decoded(call.message))} from {call.sender}"
+        return f"check of {shown_value(_decoded(call.message))} from {call.sender}"
     if isinstance(call, calls.SealChecked):
-        return f"check of the seal of {_shown_value(call.block)}"
+        return f"check of the seal of {shown_value(call.block)}"
     if isinstance(call, calls.FinalityVerified):
-        return f"check of the finality {_shown_value(_decoded(call.finality))}"
+        return f"check of the finality {shown_value(_decoded(call.finality))}"
     if isinstance(call, calls.Replayed):
         return f"replay of {len(call.records)} records"
     return call.call
 
 
-def _shown_value(value: Any) -> str:  # noqa: ANN401 - any outcome
+def shown_value(value: Any) -> str:  # noqa: ANN401 - any outcome
+    """Return an event, effect or answer in words; a recorded one has its name before its fields."""
     if isinstance(value, bytes):
         decoded = _decoded(value)
-        return _shown_value(decoded) if isinstance(decoded, list) else value[:_SHOWN_BYTES].hex() or "-"
+        return shown_value(decoded) if isinstance(decoded, list) else value[:_SHOWN_BYTES].hex() or "-"
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return f"{type(value).__name__}({', '.join(map(_shown_value, value))})"
+        return f"{type(value).__name__}({', '.join(map(shown_value, value))})"
+    if isinstance(value, list) and value and isinstance(value[0], str):
+        return f"{value[0]}({', '.join(map(shown_value, value[1:]))})"
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(_shown_value, value))}]"
+        return f"[{', '.join(map(shown_value, value))}]"
     return str(value)
