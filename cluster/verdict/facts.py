@@ -20,6 +20,7 @@ from cluster.scenario.model import Scenario
 from cluster.scenario.sections.replicas import ReplicaSection
 from cluster.workloads.planned import expected_fires, expected_workloads
 from faults import byzantine_validators
+from faults.anchors.moments import MOMENTS
 from network.draw import SWARM
 from network.plugin_errors import describe_error
 from network.topology import MILLION, LinkSpec
@@ -95,6 +96,9 @@ def _test_bed_of(cluster: Cluster) -> TestBedPlan:
         network=msgspec.to_builtins(scenario.network),
         faults={name: msgspec.to_builtins(fault) for name, fault in scenario.faults.items()},
         reaches={name: fault.reaches for name, fault in scenario.faults.items()},
+        anchor_events={
+            name: MOMENTS[fault.anchor.event].event for name, fault in scenario.faults.items() if fault.anchor
+        },
         observers={node: msgspec.to_builtins(mode) for node, mode in scenario.observers_by_number.items()},
         payload_bytes_max=PAYLOAD_BYTES_MAX,
         is_whole=data is None or not data.start_us,

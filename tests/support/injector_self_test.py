@@ -10,10 +10,11 @@ from typing import Final
 
 import msgspec
 
-from checker.checks.audit.following import FollowedRun
+from checker.checks.audit.audit import FollowedRun
 from checker.checks.audit.plan import TestBedPlan
 from faults import Fault, Injector
 from faults.anchors.anchor import Anchor
+from faults.anchors.moments import MOMENTS
 from faults.kinds.blackout import Blackout
 from faults.kinds.clock import ClockDrift, ClockOffset, ClockStrobe, ClockSwing
 from faults.kinds.clog import Clog
@@ -272,6 +273,7 @@ def find_deviations(seed: int, plan: Mapping[str, Fault] = PLAN) -> list[str]:
         network=_NETWORK,
         faults={name: msgspec.to_builtins(fault) for name, fault in plan.items()},
         observers={},
+        anchor_events={name: MOMENTS[fault.anchor.event].event for name, fault in plan.items() if fault.anchor},
         payload_bytes_max=_SIZE_LIMIT,
     )
     followed = FollowedRun(test_bed, lambda what, **_where: found.append(what))

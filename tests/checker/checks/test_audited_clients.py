@@ -19,11 +19,11 @@ def failures_of(*handed, end_us=None):
     """Return what is amiss with clients of three validators, which hand in by (time, validator, digest, outcome)."""
     failures = []
     traffic = SimpleNamespace(is_on=[True] * 3)
-    clients = AuditedClients(3, traffic, lambda what, **_evidence: failures.append(what))
+    clients = AuditedClients(3, traffic, lambda _part, what, _at_us: failures.append(what))
     for at_us, validator, digest, outcome in handed:
         submitted = TransactionSubmitted(outcome, validator, digest)
         clients.submit(Event(at_us, SUPERVISOR, submitted), submitted)
-    clients.finish(handed[-1][0] + 10 * RETRY_US if end_us is None else end_us)
+    clients.settle(handed[-1][0] + 10 * RETRY_US if end_us is None else end_us)
     return failures
 
 

@@ -1,0 +1,206 @@
+"""The fate of a message, worked out from the conditions on its link and from its draws.
+
+The rules are those of docs/faults-at-work.md, the names of the draws those of docs/invariants.md#audit. Each draw is
+by (seed, purpose, `source->destination`, ordinal).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from checker.checks.audit.draws import MILLION, AuditedLatency, draw, share_of
+from network.events import Sent
+
+Link = tuple[int, int]
+"""A sender and a receiver."""
+
+Ranges = Sequence[tuple[int, int]]
+
+COPY_SHIFT: Final = 48
+"""The ordinal of a copy is the message's, with the number of the copy from this bit on."""
+
+REPLAY_SHIFT: Final = 56
+"""The ordinal of a recorded message is the message's, with the number of the record from this bit on."""
+
+
+class Expected(NamedTuple):
+    """The next event of a message that the trace has to show.
+
+    Attributes:
+        event: `arrival`, `drop`, `hold` or `release`.
+        at_us: The time of the event.
+        reason: The reason of a drop.
+        by: The name of the condition that drops, holds or releases the message.
+        checksum: The checksum of the message as it was sent; empty where its bytes are not compared.
+        is_changed: Whether the message has to arrive with other bytes.
+        then_us: After a release, the time of the arrival.
+    """
+
+    event: str
+    at_us: int
+    reason: str = ""
+    by: str = ""
+    checksum: bytes = b""
+    is_changed: bool = False
+    then_us: int = 0
+
+    def __str__(self) -> str:
+        """Return the event as a part of a sentence."""
+        reason, by = f" ({self.reason})" if self.reason else "", f" by {self.by}" if self.by else ""
+        return f"{self.event}{reason}{by} at {self.at_us:,} us"
+
+
+class Kept(NamedTuple):
+    """A message that a condition holds, or recorded for a replay, and since when."""
+
+    since_us: int
+    link: "AuditedLink"
+    ordinal: int
+    sent: Sent
+    is_changed: bool
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class LinkCondition:
+    """A condition on links: a cut, worse weather, or a rule about single messages.
+
+    The name of a link's own weather is empty, its action too. Without kinds or ranges, all messages match.
+
+    Attributes:
+        action: `cut`, `drop`, `hold`, `delay` or `replay`; empty for weather.
+        ppm: By purpose of the draw, the rate in millionths.
+        kept: The messages that it holds or recorded.
+        free_us: By link, the time from which on its line is free.
+        under_way: By link, the messages in its queue and when each arrives.
+    """
+
+    name: str
+    action: str = ""
+    kinds: tuple[str, ...] = ()
+    views: Ranges = ()
+    heights: Ranges = ()
+    latency: AuditedLatency | None = None
+    ppm: Mapping[str, int] = field(default_factory=dict)
+    burst_us: int = 1
+    reorder_us: int = 0
+    delay_us: int = 0
+    bytes_per_second: int = 0
+    queue_max: int = 0
+    kept: list[Kept] = field(default_factory=list)
+    free_us: dict[Link, int] = field(default_factory=dict)
+    under_way: dict[Link, dict[int, int]] = field(default_factory=dict)
+
+    def is_about(self, sent: Sent) -> bool:
+        """Return whether the condition is about a message at all."""
+        is_of_kind = not self.kinds or sent.label in self.kinds
+        return is_of_kind and _is_within(self.views, sent.view) and _is_within(self.heights, sent.height)
+
+
+def _is_within(ranges: Ranges, value: int | None) -> bool:
+    return not ranges or (value is not None and any(low <= value <= high for low, high in ranges))
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class AuditedLink:
+    """One direction of a link: by ordinal, the next event of each message that is not over.
+
+    Its own weather is the first of the conditions, then come those of faults, oldest first. A reset loses the messages
+    with an ordinal below `reset_below`.
+    """
+
+    ends: Link
+    seed: int
+    latency: AuditedLatency
+    conditions: list[LinkCondition]
+    sent: int = 0
+    expected: dict[int, Expected] = field(default_factory=dict)
+    reset_below: int = 0
+    reset_by: str = ""
+
+    def foresee(self, sent: Sent, now_us: int) -> None:
+        """Work out the fate of a message that is sent now."""
+        there = [each for each in self.conditions if each.is_about(sent)]
+        event, reason, by = self._find_stop(sent.ordinal, now_us, there)
+        if by is None:
+            self._carry(sent, now_us, there)
+            return
+        self.expected[sent.ordinal] = Expected(event, now_us, reason, by.name)
+        if event == "hold":
+            by.kept.append(Kept(now_us, self, sent.ordinal, sent, is_changed=False))
+
+    def _find_stop(
+        self, ordinal: int, now_us: int, there: list[LinkCondition]
+    ) -> tuple[str, str, LinkCondition | None]:
+        """Return the drop or the hold of a message, the reason, and the condition; no condition if it goes on."""
+        for each in there:
+            if each.action == "cut":
+                return "drop", "cut", each
+        for each in there:
+            if self._is_hit("loss", ordinal, each) or self._is_hit("burst", now_us // each.burst_us, each):
+                return "drop", "loss", each
+        for event, reason in (("drop", "rule"), ("hold", "")):
+            for each in there:
+                if each.action == event:
+                    return event, reason, each
+        return "", "", None
+
+    def _carry(self, sent: Sent, now_us: int, there: list[LinkCondition]) -> None:
+        """Expect the arrivals of a message and its copies, and the eviction of others from full queues."""
+        ordinal, latency = sent.ordinal, self.latency
+        late_us, flips, copies = 0, 0, ["latency"]
+        for each in there:
+            latency = each.latency or latency
+            late_us += each.delay_us + each.reorder_us * self._is_hit("reorder", ordinal, each)
+            flips += self._is_hit("corrupt", ordinal, each)
+            if self._is_hit("duplicate", ordinal, each):
+                copies.append(f"latency of copy {each.name}")
+        # Two changes of one byte may undo each other: the bytes of such a message are not compared.
+        is_changed = flips > 0 and sent.length > 0
+        checksum = sent.checksum if flips < 2 else b""
+        through_us = self._pass_lines(sent.length, now_us, there) + late_us
+        for number, purpose in enumerate(copies):
+            arrival_us = through_us + latency.sample(self._draw(purpose, ordinal))
+            self.expected[ordinal + (number << COPY_SHIFT)] = Expected(
+                "arrival", arrival_us, checksum=checksum, is_changed=is_changed
+            )
+        replays = [each for each in there if each.action == "replay"]
+        for number, rule in enumerate(replays, start=1):
+            rule.kept.append(Kept(now_us, self, ordinal + (number << REPLAY_SHIFT), sent, is_changed))
+        self._queue(ordinal, now_us, there)
+
+    def _pass_lines(self, length: int, now_us: int, there: Iterable[LinkCondition]) -> int:
+        """Return when the message's last byte is through every line with a rate, one after the other."""
+        through_us = now_us
+        for each in there:
+            if each.bytes_per_second:
+                begun_us = max(through_us, each.free_us.get(self.ends, 0))
+                through_us = begun_us + -(-length * MILLION // each.bytes_per_second)
+                each.free_us[self.ends] = through_us
+        return through_us
+
+    def _queue(self, ordinal: int, now_us: int, there: Iterable[LinkCondition]) -> None:
+        """Put a message into each bounded queue, and expect the drop of what a full queue throws out."""
+        for each in there:
+            if each.queue_max:
+                queue = each.under_way.setdefault(self.ends, {})
+                for gone in [other for other, at_us in queue.items() if at_us <= now_us]:
+                    del queue[gone]
+                if len(queue) >= each.queue_max:
+                    place = share_of(self._draw(f"victim {each.name}", ordinal), len(queue))
+                    victim = list(queue)[place]
+                    del queue[victim]
+                    # Another queue may have thrown it out before.
+                    if victim in self.expected and self.expected[victim].event == "arrival":
+                        self.expected[victim] = Expected("drop", now_us, "queue", each.name)
+                queue[ordinal] = self.expected[ordinal].at_us
+
+    def _draw(self, purpose: str, ordinal: int) -> int:
+        return draw(self.seed, purpose, f"{self.ends[0]}->{self.ends[1]}", ordinal)
+
+    def _is_hit(self, purpose: str, ordinal: int, condition: LinkCondition) -> bool:
+        """Return whether the draw of a condition is below its rate; most rates are 0."""
+        ppm = condition.ppm.get(purpose, 0)
+        if not ppm:
+            return False
+        named = f"{purpose} {condition.name}" if condition.name else purpose
+        return share_of(self._draw(named, ordinal), MILLION) < ppm
