@@ -99,7 +99,7 @@ def _test_bed_of(cluster: Cluster) -> TestBedPlan:
         anchor_events={
             name: MOMENTS[fault.anchor.event].event for name, fault in scenario.faults.items() if fault.anchor
         },
-        observers={node: msgspec.to_builtins(mode) for node, mode in scenario.observers_by_number.items()},
+        observers=tuple(scenario.observers_by_number),
         payload_bytes_max=PAYLOAD_BYTES_MAX,
         is_whole=data is None or not data.start_us,
     )

@@ -272,7 +272,7 @@ def find_deviations(seed: int, plan: Mapping[str, Fault] = PLAN) -> list[str]:
         validators=_NODES,
         network=_NETWORK,
         faults={name: msgspec.to_builtins(fault) for name, fault in plan.items()},
-        observers={},
+        observers=(),
         anchor_events={name: MOMENTS[fault.anchor.event].event for name, fault in plan.items() if fault.anchor},
         payload_bytes_max=_SIZE_LIMIT,
     )

@@ -27,7 +27,7 @@ class TestBedPlan:
         faults: The faults by name, in the order of the plan.
         reaches: By name, the parts of the test bed that a fault may touch; needed for faults of plug-ins.
         anchor_events: By name of an anchored fault, the type of the event that its moment is read off.
-        observers: By number, the section of each observer.
+        observers: The numbers of the observers.
         payload_bytes_max: A longer message is dropped.
         is_whole: Whether the run begins at its beginning, and not where an earlier process ended.
     """
@@ -39,7 +39,7 @@ class TestBedPlan:
     validators: int
     network: Plain
     faults: Mapping[str, Plain]
-    observers: Mapping[int, Plain]
+    observers: Collection[int]
     payload_bytes_max: int
     reaches: Mapping[str, Collection[str]] = field(default_factory=dict)
     anchor_events: Mapping[str, type[TraceEvent]] = field(default_factory=dict)

@@ -121,7 +121,7 @@ TEST_BED = TestBedPlan(
         **dict.fromkeys(("loss_ppm", "reorder_ppm", "reorder_extra_ms"), 0),
     },
     faults={},
-    observers={},
+    observers=(),
     payload_bytes_max=1,
 )
 """A cluster without faults."""
