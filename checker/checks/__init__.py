@@ -13,7 +13,6 @@ from typing import Final
 
 from checker.checks.accounting import StormAccounting
 from checker.checks.agreement import Agreement
-from checker.checks.arrival import ExpectedArrival
 from checker.checks.audit.audit import Audit
 from checker.checks.block_times import BlockTimes
 from checker.checks.budgets import Budgets
@@ -25,6 +24,7 @@ from checker.checks.differential import EqualDifferential
 from checker.checks.equal_roots import EqualRoots
 from checker.checks.expectations import (
     ExpectedAnswers,
+    ExpectedArrival,
     ExpectedCounts,
     ExpectedLimits,
     ExpectedModes,

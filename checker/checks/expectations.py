@@ -8,7 +8,7 @@ validators recovered from their disks, summed over all, `[expect.replica_modes]`
 
 from bisect import bisect_left
 from collections.abc import Mapping
-from typing import ClassVar, Final
+from typing import ClassVar, Final, TypeAlias
 
 import msgspec
 
@@ -18,6 +18,8 @@ from checker.checks.mirror import SettledBlock
 from checker.checks.observations import IdleMutant
 from checker.coverage.engines import rules_of_others
 from checker.results import CheckResult, ExitClass
+from faults.anchors.moments import BlockFacts
+from faults.anchors.watch import AnchorWatch
 from network.events import Delivered, Event, Handlers
 from scheduler import (
     AuthorizationRaised,
@@ -87,28 +89,28 @@ RECOVERIES: Final = ("damaged", "repaired", "observers", "snapshots_joined", "sn
 """Names of `[expect.recovery]`; "in a storm" means from a state in which dead timers wait."""
 
 
+NOT_EXPECTED: Final = "the scenario does not expect it"
+
+Compared: TypeAlias = tuple[Mapping[str, int], Mapping[str, int]]
+"""The least that is expected, and the counts of the run."""
+
+
 class LeastCounts(Check):
     """A check of counts that reach what a scenario expects of each of them."""
 
     exit_class: ClassVar[ExitClass] = "inconclusive"
 
-    @property
-    def minimums(self) -> Mapping[str, int]:
-        """The least that is expected, by name."""
-        raise NotImplementedError
-
-    @property
-    def counts(self) -> Mapping[str, int]:
-        """The counts of the run, by name; they have every name of the least."""
+    def compared(self) -> Compared:
+        """Return by name the least that is expected, and the counts of the run, which have every such name."""
         raise NotImplementedError
 
     def not_asked(self) -> str:
         """Return a reason where the scenario expects none of these counts."""
-        return "" if self.minimums else "the scenario does not expect it"
+        return "" if self.compared()[0] else NOT_EXPECTED
 
     def finish(self) -> CheckResult:
         """Return the result."""
-        counts, minimums = self.counts, self.minimums
+        minimums, counts = self.compared()
         self.tally.compared = len(minimums)
         lacking = [
             f"{key} {counts[key]:,} (at least {least:,})" for key, least in minimums.items() if counts[key] < least
@@ -135,20 +137,14 @@ class ExpectedCounts(LeastCounts):
         """Blocks that were counted."""
         return len(self._presents)
 
-    @property
-    def minimums(self) -> Mapping[str, int]:
-        """Counts of `[expect.counts]`, and the fires of each actor of a workload."""
-        expect = self.run.expect
-        return {**expect.counts, **{_of_each(name): least for name, (least, _) in expect.fired_by.items()}}
-
-    @property
-    def counts(self) -> Mapping[str, int]:
-        """All counts, and the fires of the actor of each workload that fired least."""
-        fired_by = {
-            _of_each(name): min((self._fires.get(actor, 0) for actor in actors), default=0)
-            for name, (_, actors) in self.run.expect.fired_by.items()
-        }
-        return {**self.found, **fired_by}
+    def compared(self) -> Compared:
+        """Return counts of `[expect.counts]`, and the fires of the actor of each workload that fired least."""
+        minimums, counts = dict(self.run.expect.counts), dict(self.found)
+        for workload, (least, actors) in self.run.expect.fired_by.items():
+            name = f"fires of each of {workload}"
+            minimums[name] = least
+            counts[name] = min((self._fires.get(actor, 0) for actor in actors), default=0)
+        return minimums, counts
 
     def settle(self, block: SettledBlock) -> None:
         """Count a block's events."""
@@ -205,12 +201,13 @@ class ExpectedLimits(Check):
 
     def not_asked(self) -> str:
         """Return a reason where the scenario sets no limit."""
-        return "" if self.run.expect.at_most else "the scenario does not expect it"
+        return "" if self.run.expect.at_most else NOT_EXPECTED
 
     def finish(self) -> CheckResult:
         """Return the result."""
-        limits, counts = self.run.expect.at_most, self.run.check(ExpectedCounts).found
-        if not self.run.check(ExpectedCounts).blocks:
+        limits, counted = self.run.expect.at_most, self.run.check(ExpectedCounts)
+        counts = counted.found
+        if not counted.blocks:
             return self.tally.inconclusive("no block was counted")
         for name, most in limits.items():
             self.tally.require(counts[name] <= most, f"{name} is {counts[name]:,}, at most {most:,} is expected")
@@ -232,10 +229,9 @@ class ExpectedRecovery(LeastCounts):
         """Joins from a snapshot."""
         return {SnapshotJoined: self.snapshot_joined}
 
-    @property
-    def minimums(self) -> Mapping[str, int]:
-        """Counts of `[expect.recovery]`."""
-        return self.run.expect.recovery
+    def compared(self) -> Compared:
+        """Return counts of `[expect.recovery]`."""
+        return self.run.expect.recovery, self.counts
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -267,15 +263,9 @@ class ExpectedAnswers(LeastCounts):
         """Messages, where their answers are expected."""
         return {Delivered: self.delivered} if self._found else {}
 
-    @property
-    def minimums(self) -> Mapping[str, int]:
-        """Counts of `[expect.answers_from]`, by the validator's number."""
-        return self.run.expect.answers_from
-
-    @property
-    def counts(self) -> Mapping[str, int]:
-        """The number of answers of each of them that arrived."""
-        return self._found
+    def compared(self) -> Compared:
+        """Return counts of `[expect.answers_from]`, by the validator's number."""
+        return self.run.expect.answers_from, self._found
 
     def delivered(self, _event: Event, delivered: Delivered) -> None:
         """Count an answer."""
@@ -284,21 +274,57 @@ class ExpectedAnswers(LeastCounts):
             self._found[sender] += 1
 
 
+class ExpectedArrival(Check):
+    """The run reached the moment that its scenario's script leads to.
+
+    It watches the trace itself: that a fault anchored to the moment took effect would not say so where no fault is.
+    """
+
+    name = "expected-arrival"
+    exit_class: ClassVar[ExitClass] = "inconclusive"
+    counts_one_process = True
+
+    def __init__(self, run: RunContext) -> None:
+        super().__init__(run)
+        arrival = run.expect.arrival
+        self._has_come = False
+        self._watch = AnchorWatch({} if arrival is None else {"arrival": arrival}, self._come)
+
+    def not_asked(self) -> str:
+        """Return a reason where the scenario names no moment."""
+        return "" if self.run.expect.arrival is not None else NOT_EXPECTED
+
+    @property
+    def handlers(self) -> Handlers:
+        """Events that the moment is read off."""
+        return self._watch.handlers
+
+    def settle(self, block: SettledBlock) -> None:
+        """See what a final block did."""
+        self._watch.see_block(block.height, BlockFacts.of(block.summary, block.events()))
+
+    def finish(self) -> CheckResult:
+        """Return the result."""
+        arrival = self.run.expect.arrival
+        told = "" if arrival is None else arrival.describe()
+        self.tally.compared = 1
+        if not self._has_come:
+            return self.tally.inconclusive(f"the run did not get to where its script leads: that {told}")
+        return self.tally.result(told)
+
+    def _come(self, _name: str) -> None:
+        self._has_come = True
+
+
 class ExpectedModes(LeastCounts):
     """Observers do by their replica modes what the scenario expects."""
 
     name = "expected-replica-modes"
     counts_one_process = True
 
-    @property
-    def minimums(self) -> Mapping[str, int]:
-        """Counts of `[expect.replica_modes]`, by observer."""
-        return self.run.expect.replica_modes
-
-    @property
-    def counts(self) -> Mapping[str, int]:
-        """The number of acts of each observer's replica mode."""
-        return self.run.end.replica_modes
+    def compared(self) -> Compared:
+        """Return acts of `[expect.replica_modes]`, by observer."""
+        return self.run.expect.replica_modes, self.run.end.replica_modes
 
 
 class ExpectedRules(LeastCounts):
@@ -306,16 +332,11 @@ class ExpectedRules(LeastCounts):
 
     name = "expected-rules"
 
-    @property
-    def minimums(self) -> Mapping[str, int]:
-        """Counts of `[expect.rules]`, by label, without those of other engines."""
+    def compared(self) -> Compared:
+        """Return hits of the cells of `[expect.rules]`, by label, without those of other engines."""
         others = rules_of_others(self.run.engine)
-        return {label: least for label, least in self.run.expect.rules.items() if label not in others}
-
-    @property
-    def counts(self) -> Mapping[str, int]:
-        """The hits of each of these cells."""
-        return {label: self.run.end.rules.get(label, 0) for label in self.minimums}
+        minimums = {label: least for label, least in self.run.expect.rules.items() if label not in others}
+        return minimums, {label: self.run.end.rules.get(label, 0) for label in minimums}
 
 
 class ModesEffective(LeastCounts):
@@ -324,15 +345,9 @@ class ModesEffective(LeastCounts):
     name = "replica-modes-effective"
     counts_one_process = True
 
-    @property
-    def minimums(self) -> Mapping[str, int]:
-        """One act for each replica and kind of act."""
-        return dict.fromkeys(self.run.end.duties, 1)
-
-    @property
-    def counts(self) -> Mapping[str, int]:
-        """The number of acts of each replica, by kind."""
-        return self.run.end.duties
+    def compared(self) -> Compared:
+        """Return one act for each replica and kind of act, and the number of such acts."""
+        return dict.fromkeys(self.run.end.duties, 1), self.run.end.duties
 
 
 class MutantsEffective(Check):
@@ -355,7 +370,3 @@ def _told_idle(mutant: IdleMutant) -> str:
     holders = f"replica{'s' if len(mutant.holders) > 1 else ''} {', '.join(map(str, mutant.holders))}"
     steps = f"any step of {holders}" if mutant.holders else "the run"
     return f"mutant {mutant.name} replaces {' and '.join(mutant.replaces)}, not called in {steps}"
-
-
-def _of_each(workload: str) -> str:
-    return f"fires of each of {workload}"

@@ -3,13 +3,13 @@
 Evidence is two signed votes of one signer that exclude each other. It has no consequence; it is kept in the verdict.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import msgspec
 
 from checker.checks.context import RunContext
-from checker.checks.expectations import LeastCounts
+from checker.checks.expectations import Compared, LeastCounts
 from checker.checks.rules.registry import RULES
 from network.events import Event, Handlers, read_event
 from validators.events import EvidenceReported, MessageRefused, Reported
@@ -64,7 +64,7 @@ class ExpectedReports(LeastCounts):
 
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)
-        self.reported = dict.fromkeys(REPORTS, 0)
+        self.counts = dict.fromkeys(REPORTS, 0)
         self._evidence: dict[tuple[str, int, int, bytes, bytes], list[int]] = {}
 
     @property
@@ -72,16 +72,10 @@ class ExpectedReports(LeastCounts):
         """Reports of validators, and messages that they refuse."""
         return {MessageRefused: self.refused, Reported: self.report}
 
-    @property
-    def minimums(self) -> Mapping[str, int]:
-        """Counts of `[expect.reports]`, without those of other engines."""
+    def compared(self) -> Compared:
+        """Return counts of `[expect.reports]`, without those of other engines, over all honest validators."""
         own = reports_of(self.run.engine)
-        return {name: least for name, least in self.run.expect.reports.items() if name in own}
-
-    @property
-    def counts(self) -> Mapping[str, int]:
-        """Reports over all honest validators, by name."""
-        return self.reported
+        return {name: least for name, least in self.run.expect.reports.items() if name in own}, self.counts
 
     def refused(self, _event: Event, refused: MessageRefused) -> None:
         """Count a peer's request that was left without an answer."""
@@ -105,7 +99,7 @@ class ExpectedReports(LeastCounts):
         )
 
     def _count(self, name: str) -> None:
-        self.reported[name] = self.reported.get(name, 0) + 1
+        self.counts[name] = self.counts.get(name, 0) + 1
 
     def _keep(self, event: Event) -> None:
         """Note a validator that holds a pair; two validators may have got its votes in opposite order."""

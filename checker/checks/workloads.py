@@ -94,12 +94,9 @@ def _find_lack(workload: ExpectedWorkload, statuses: Mapping[bytes, int]) -> str
     is_tried = not workload.digests and any(digest in statuses for digest in workload.uncertain)
     if not workload.is_enabled:
         return f"required: {workload.name} is switched off"
-    if workload.is_required and succeeded == len(workload.digests) and (succeeded or is_tried):
+    is_whole = succeeded == len(workload.digests) or not workload.is_required
+    if is_whole and (succeeded or is_tried):
         return ""
-    if not workload.is_required and (succeeded or is_tried):
-        return ""
-    missing = len(workload.digests) - len(found)
-    counts = (
-        f"{workload.name}: {succeeded} transactions succeeded, {len(found) - succeeded} failed, {missing} not there"
-    )
-    return f"required: {counts}" if workload.is_required else counts
+    failed, missing = len(found) - succeeded, len(workload.digests) - len(found)
+    counts = f"{succeeded} transactions succeeded, {failed} failed, {missing} not there"
+    return f"{'required: ' * workload.is_required}{workload.name}: {counts}"
