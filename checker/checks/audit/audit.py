@@ -82,14 +82,11 @@ class FollowedRun:
     @property
     def handlers(self) -> Handlers:
         """Everything that messages, machines, clients and faults show, leaders, and the moments of anchors."""
-        every: list[Handlers] = [
-            *(self._messages.handlers, self._machines.handlers, self._clients.handlers),
-            {FaultEdge: self._reach_edge, Healed: self._heal, Entered: self._enter},
-            dict.fromkeys(self._plan.anchor_events.values(), self._see_moment),
-        ]
-        router = EventRouter(*every)
-        kinds = [kind for handlers in every for kind in handlers]
-        return dict.fromkeys(kinds, lambda event, _body: router.route(event))
+        own: Handlers = {FaultEdge: self._reach_edge, Healed: self._heal, Entered: self._enter}
+        followed = {**self._messages.handlers, **self._machines.handlers, **self._clients.handlers, **own}
+        moments = dict.fromkeys(self._plan.anchor_events.values(), self._see_moment)
+        router = EventRouter(followed, moments)
+        return {**followed, **dict.fromkeys(moments, lambda event, _body: router.route(event))}
 
     def _enter(self, event: Event, entered: Entered) -> None:
         """See who leads the greatest view that a validator has entered."""

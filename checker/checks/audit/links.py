@@ -17,10 +17,8 @@ Link = tuple[int, int]
 Ranges = Sequence[tuple[int, int]]
 
 COPY_SHIFT: Final = 48
-"""The ordinal of a copy is the message's, with the number of the copy from this bit on."""
-
 REPLAY_SHIFT: Final = 56
-"""The ordinal of a recorded message is the message's, with the number of the record from this bit on."""
+"""From these bits on, an ordinal has the number of the copy, or of the record for a replay."""
 
 
 class Expected(NamedTuple):
@@ -119,8 +117,12 @@ class AuditedLink:
 
     def foresee(self, sent: Sent, now_us: int) -> None:
         """Work out the fate of a message that is sent now."""
+        if not self.conditions:
+            arrival_us = now_us + self.latency.sample(self._draw("latency", sent.ordinal))
+            self.expected[sent.ordinal] = Expected("arrival", arrival_us, checksum=sent.checksum)
+            return
         there = [each for each in self.conditions if each.is_about(sent)]
-        event, reason, by = self._find_stop(sent.ordinal, now_us, there)
+        event, reason, by = self._stop(sent.ordinal, now_us, there)
         if by is None:
             self._carry(sent, now_us, there)
             return
@@ -128,9 +130,7 @@ class AuditedLink:
         if event == "hold":
             by.kept.append(Kept(now_us, self, sent.ordinal, sent, is_changed=False))
 
-    def _find_stop(
-        self, ordinal: int, now_us: int, there: list[LinkCondition]
-    ) -> tuple[str, str, LinkCondition | None]:
+    def _stop(self, ordinal: int, now_us: int, there: list[LinkCondition]) -> tuple[str, str, LinkCondition | None]:
         """Return the drop or the hold of a message, the reason, and the condition; no condition if it goes on."""
         for each in there:
             if each.action == "cut":
@@ -160,9 +160,8 @@ class AuditedLink:
         through_us = self._pass_lines(sent.length, now_us, there) + late_us
         for number, purpose in enumerate(copies):
             arrival_us = through_us + latency.sample(self._draw(purpose, ordinal))
-            self.expected[ordinal + (number << COPY_SHIFT)] = Expected(
-                "arrival", arrival_us, checksum=checksum, is_changed=is_changed
-            )
+            due = Expected("arrival", arrival_us, "", "", checksum, is_changed)
+            self.expected[ordinal + (number << COPY_SHIFT)] = due
         replays = [each for each in there if each.action == "replay"]
         for number, rule in enumerate(replays, start=1):
             rule.kept.append(Kept(now_us, self, ordinal + (number << REPLAY_SHIFT), sent, is_changed))

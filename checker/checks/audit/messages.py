@@ -13,9 +13,6 @@ from network.events import Delivered, Dropped, Event, Handlers, HeldBack, Lost, 
 
 _ORDINALS: Final = (1 << COPY_SHIFT) - 1
 
-_IN_TRACE: Final = 4
-"""The number of fields of an expected event that the trace shows."""
-
 Fail = Callable[[str, str, int], None]
 """Notes a failure: the part of the test bed, empty where it is audited always, the sentence, and the time."""
 
@@ -132,8 +129,8 @@ class AuditedMessages:
         elif ordinal & _ORDINALS < link.reset_below:
             self._fail_of(link, ordinal, now_us, f"was delivered although {link.reset_by} lost what was under way")
         elif due.checksum and (due.checksum != delivered.checksum) != due.is_changed:
-            change = "was to be changed and was not" if due.is_changed else "was changed"
-            self._fail_of(link, ordinal, now_us, f"{change} on its way")
+            found, wanted = ("its own", "other") if due.is_changed else ("other", "its own")
+            self._fail_of(link, ordinal, now_us, f"arrived with {found} bytes; expected: {wanted} bytes")
 
     def drop(self, event: Event, dropped: Dropped) -> None:
         """Compare a drop with the message's fate; without power the receiver loses what arrives."""
@@ -168,7 +165,8 @@ class AuditedMessages:
         """Return what was expected of a message; None, and a failure, if it was another event than the one found."""
         self.last_us = found.at_us
         expected = link.expected.pop(ordinal, None)
-        if expected is not None and expected[:_IN_TRACE] == found[:_IN_TRACE]:
+        # The trace shows the event, its time, the reason and the condition.
+        if expected is not None and expected[:4] == found[:4]:
             return expected
         self._fail_of(link, ordinal, found.at_us, f"had its {found}; expected: {expected or 'no event'}")
         return None

@@ -46,7 +46,10 @@ SHOWN = {
         with_fault(f'kind="links", reorder_ppm=300_000, reorder_extra_ms=50, {WINDOW}'),
         "expected: arrival at",
     ),
-    "corruption-corrupts-nothing": (with_fault(f'kind="links", corrupt_ppm=300_000, {WINDOW}'), "was to be changed"),
+    "corruption-corrupts-nothing": (
+        with_fault(f'kind="links", corrupt_ppm=300_000, {WINDOW}'),
+        "arrived with its own bytes",
+    ),
     "narrow-link-is-wide": (with_fault(f'kind="links", bytes_per_second=20_000, {WINDOW}'), "expected: arrival at"),
     "held-never-released": (with_fault(f'kind="clog", validators=[1], {WINDOW}'), "expected: release by it"),
     "reset-loses-nothing": (
@@ -117,7 +120,7 @@ def changed(event, kind, **values):
 LOGS = {
     "a send out of turn": (lambda event: changed(event, Sent, ordinal=7), "was sent as number"),
     "a delivery from nowhere": (lambda event: changed(event, Delivered, ordinal=999_999), "expected: no event"),
-    "another payload": (lambda event: changed(event, Delivered, checksum=b"other"), "was changed on its way"),
+    "another payload": (lambda event: changed(event, Delivered, checksum=b"other"), "arrived with other bytes"),
     "no drops": (lambda event: [] if isinstance(event.body, Dropped) else [event], "has no event in the trace"),
     "another reason": (
         lambda event: changed(event, Dropped, reason="rule"),
