@@ -113,7 +113,9 @@ class FollowedRun:
             self._seen[about] = event.at_us, count + 1
 
     def _heal(self, event: Event, _healed: Healed) -> None:
-        """Note from when on no fault is at work."""
+        """Note from when on no fault is at work, which the trace says once."""
+        if self._healed_us is not None:
+            self._fail("", f"the run was whole again at {event.at_us:,} us", event.at_us)
         self._healed_us = event.at_us
 
     def _reach_edge(self, event: Event, edge: FaultEdge) -> None:

@@ -213,7 +213,7 @@ def _isolate_leader(fault: AuditedFault, _plain: Plain) -> Steps:
             owed[moves] = now_us, f"fault {fault.name} had to move to validator {fault.leader}"
 
     def move(now_us: int) -> None:
-        if owed.pop(moves, None) is None:
+        if not fault.machines.pay(moves, now_us):
             fault.machines.fail(
                 "", f"fault {fault.name} moved at {now_us:,} us although the leader is the same", now_us
             )

@@ -1,16 +1,13 @@
 """The machines of a run: their power, pauses, pace, clocks and disks, by the plan and by the trace."""
 
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from checker.checks.audit.draws import MILLION
 from checker.checks.audit.messages import AuditedMessages, Fail
 from checker.checks.audit.plan import TestBedPlan
 from faults.events import ClockSet, Crashed, DiskFound, DiskSynced, Restarted
 from network.events import AlarmElapsed, Event, Handlers, TimerElapsed, WorkFinished
-
-EMPTY_DISK: Final = 0
-"""The checksum of a disk without a byte."""
 
 Owed = dict[tuple[object, ...], tuple[int, str]]
 """Events that the trace still has to show in this instant: each with the instant, and the sentence that says so."""
@@ -51,7 +48,7 @@ class Machine:
     """One machine, as the plan and the trace have left it; paces and clocks have the oldest first.
 
     Attributes:
-        durable: The checksum of what a loss of power spares now; None where it is not known.
+        durable: The checksum of what a loss of power spares now, 0 of no byte; None where it is not known.
         torn: The number of faults that leave a part of what was not synced.
         busy_until_us: By resource, when the last work there was over.
         may_stop_us: The instant in which an operator, or a Byzantine validator itself, may restart it.
@@ -101,7 +98,7 @@ class AuditedMachines:
                 self.owed["off", node] = now_us, f"validator {node} had to be switched off"
                 self._stopped.setdefault(fault, {})[node] = None
                 if is_wiped:
-                    self._machines[node].durable = EMPTY_DISK
+                    self._machines[node].durable = 0
 
     def give_power(self, fault: str, now_us: int, nodes: tuple[int, ...]) -> None:
         """Expect that the machines that this fault has stopped, and that are off, start in this instant."""
@@ -142,12 +139,16 @@ class AuditedMachines:
 
     # The trace
 
+    def pay(self, event: tuple[object, ...], now_us: int) -> bool:
+        """See an event; return whether it was owed in this instant."""
+        at_us, _ = self.owed.pop(event, (-1, ""))
+        return at_us == now_us
+
     def crash(self, event: Event, crashed: Crashed) -> None:
         """Compare a loss of power with the plan."""
-        node, now_us = crashed.machine, event.at_us
-        machine = self._machines[node]
+        node, now_us, machine = crashed.machine, event.at_us, self._machines[crashed.machine]
         self.counts["switches"] += 1
-        is_planned = self.owed.pop(("off", node), None) is not None
+        is_planned = self.pay(("off", node), now_us)
         if not is_planned and machine.may_stop_us == now_us:
             self.owed["on", node] = now_us, f"validator {node} had to be switched on"
         elif not is_planned and node not in self.plan.observers:
@@ -161,7 +162,7 @@ class AuditedMachines:
     def restart(self, event: Event, restarted: Restarted) -> None:
         """Compare a start with the plan."""
         node, now_us = restarted.machine, event.at_us
-        if self.owed.pop(("on", node), None) is None and node not in self.plan.observers:
+        if not self.pay(("on", node), now_us) and node not in self.plan.observers:
             self.fail("power", f"validator {node} was switched on at {now_us:,} us, not by the plan", now_us)
         self.messages.is_on[node] = True
 
@@ -169,7 +170,7 @@ class AuditedMachines:
         """Compare clocks that are set with the plan."""
         node, now_us = clock_set.machine, event.at_us
         found = "clocks", node, clock_set.offset_us, clock_set.ppm, clock_set.strobe_us
-        if self.owed.pop(found, None) is None:
+        if not self.pay(found, now_us):
             self.fail("clocks", f"the clocks of validator {node} were set at {now_us:,} us, not by the plan", now_us)
 
     def finish_work(self, event: Event, work: WorkFinished) -> None:
