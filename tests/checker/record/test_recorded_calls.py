@@ -48,5 +48,5 @@ def test_a_run_that_passed_has_none(tmp_path):
 def test_other_records_are_refused_with_their_place(tmp_path, record):
     (tmp_path / ENGINE_CALLS).write_bytes(msgspec.msgpack.encode(record))
 
-    with pytest.raises(DamagedRecordError, match="engine_calls.msgpack at byte 0"):
+    with pytest.raises(DamagedRecordError, match=r"engine_calls\.msgpack at byte 0"):
         list(read_engine_calls(tmp_path))
