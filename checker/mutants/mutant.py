@@ -47,7 +47,6 @@ class Mutant:
         replace: Takes their originals and returns their replacements.
         cause: The cause of different states; None where it is not the state that goes wrong.
         on_all: Whether it is given to every validator, because one alone would only be outvoted.
-        on_observer: Whether it is given to the first observer, which does what no validator does.
         needs: Settings (`key=value`) of the standard campaign without which it cannot show.
         shows: What an explanation of it has to name, as a regular expression over the write and the names of the keys.
         is_of_run: Whether it is in place for the whole run, and not for the steps of its validators.
@@ -62,7 +61,6 @@ class Mutant:
     replace: Callable[..., Any]
     cause: Cause | None = None
     on_all: bool = False
-    on_observer: bool = False
     needs: tuple[str, ...] = ()
     shows: str = ""
     is_of_run: bool = False

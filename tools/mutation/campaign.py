@@ -43,9 +43,6 @@ SMALL_VALIDATORS: Final = 4
 TO_THE_END: Final = "run.stop_at_failure=false"
 """A mutant's run goes on after a failure: only a check that the mutant names kills it, and that may come later."""
 
-KILLED_PERCENT_MIN: Final = 95
-"""The share of the catalogue below which the campaign fails."""
-
 
 class Size(NamedTuple):
     """The size of a scenario that was made smaller."""
@@ -108,8 +105,6 @@ def campaign_settings(mutant: Mutant, seed: int) -> list[str]:
 
 def holders_of(mutant: Mutant, seed: int, validators: int) -> list[int]:
     """Return the numbers of the replicas that are given a mutant."""
-    if mutant.on_observer:
-        return [validators]
     return list(range(validators)) if mutant.on_all else [seed % HOLDERS]
 
 

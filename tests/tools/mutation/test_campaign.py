@@ -11,6 +11,7 @@ from checker.record.root import PROJECT_ROOT
 from cluster.campaign.results_db import DamagedResultsError, SeedResult
 from cluster.scenario.load import decode_scenario, encode_scenario
 from cluster.swarm.generator import draw_scenario
+from faults.kinds.isolate_leader import IsolateLeader
 from tools.mutation.campaign import MutantSearch, MutationCampaign, Size, campaign_task, killed_percent, varied_task
 from tools.mutation.catalogue import CATALOGUE
 from tools.mutation.report import MutantRow, mutants_page, mutants_totals
@@ -147,16 +148,15 @@ def test_the_command_kills_a_mutant_and_names_the_command_to_repeat_it(tmp_path)
 
 @pytest.mark.soak
 def test_a_mutant_that_nothing_kills_fails_the_command(tmp_path):
-    """Nothing is deleted where no bot liquidates a position and no edge case clears a record."""
-    clearing = {"liquidations", "boundary-cases"}
+    """No cut stays behind where none has to follow a leader."""
     seed = next(
         seed
         for seed in range(100)
-        if not clearing & {each.__struct_config__.tag for each in draw_scenario(seed).workload.values()}
+        if not any(isinstance(fault, IsolateLeader) for fault in draw_scenario(seed).faults.values())
     )
-    done = mutants(tmp_path, "--only", "deleted-values-stay", "--seeds", str(seed), "--json")
+    done = mutants(tmp_path, "--only", "tip-burned", "isolation-stays-behind", "--seeds", str(seed), "--json")
 
-    assert (done.returncode, msgspec.json.decode(done.stdout)["killed_percent"]) == (1, 0)
+    assert (done.returncode, msgspec.json.decode(done.stdout)["killed_percent"]) == (1, 50)
 
 
 def test_a_name_that_is_no_mutant_is_refused_with_those_that_are(tmp_path):
