@@ -8,34 +8,19 @@ from typing import Final
 
 from checker.mutants import TEACHING, Mutant
 from stampede_mutants import (
-    bed,
-    bids,
-    clocks,
     consensus,
-    costly,
-    edges,
     execution,
-    gba_auction,
-    growing,
-    guards,
     hotstuff,
-    lane,
     longest_chain,
     network,
-    phases,
-    scheduled,
     scheduler,
     state,
     storage,
-    trusting,
-    unshared,
+    test_bed,
 )
 from tools.mutation import FOLDER, PLUGIN
 
-_FILES: Final = (
-    *(scheduler, lane, gba_auction, edges, execution, phases, state, consensus, hotstuff, longest_chain, clocks),
-    *(storage, network, trusting, unshared, costly, growing, guards, bed, bids, scheduled),
-)
+_FILES: Final = (scheduler, execution, state, consensus, hotstuff, longest_chain, storage, network, test_bed)
 
 ENTRY_POINTS: Final = Path(FOLDER) / "stampede_mutants-1.0.dist-info" / "entry_points.txt"
 

@@ -11,8 +11,10 @@ from tools.mutation.campaign import MutantSearch
 from tools.mutation.catalogue import CATALOGUE
 
 SHORT = (WITH_CATALOGUE, "run.until_height=4", "run.time_limit_ms=15_000")
-LANE = "price-left-out-of-priority"
-"""A mutant of the auction, of which a chain with the policy `fifo` calls nothing."""
+QUEUED = "own-price-charged"
+"""A mutant of the policy `aptos`, of which a chain with the policy `fifo` calls nothing."""
+
+NOT_CALLED = f"mutant {QUEUED} replaces scheduler.policies.aptos.price_charged, not called in any step of"
 
 OTHER = (
     "mutant final-after-two-blocks replaces validators.consensus.hotstuff.config.HotStuffConfig.chain_length, "
@@ -37,14 +39,17 @@ class Owner:
 @pytest.mark.parametrize(
     ("setting", "told"),
     [
-        (f"mutants.{LANE}=[1]", f"mutant {LANE} replaces scheduler.auction.Scale, not called in any step of replica 1"),
         (
-            f"mutants={{{LANE}=[0, 2], final-after-two-blocks=[3]}}",
-            f"mutant {LANE} replaces scheduler.auction.Scale, not called in any step of replicas 0, 2; {OTHER}",
+            f"mutants.{QUEUED}=[1]",
+            f"{NOT_CALLED} replica 1",
         ),
         (
-            "mutants.wipe-wipes-nothing=[0]",
-            "mutant wipe-wipes-nothing replaces validators.storage.disk.SimulatedDisk.wipe, not called in the run",
+            f"mutants={{{QUEUED}=[0, 2], final-after-two-blocks=[3]}}",
+            f"{NOT_CALLED} replicas 0, 2; {OTHER}",
+        ),
+        (
+            "mutants.pause-pauses-nothing=[0]",
+            "mutant pause-pauses-nothing replaces network.port.Port.pause, not called in the run",
         ),
     ],
 )
@@ -57,11 +62,10 @@ def test_a_run_that_calls_nothing_of_its_mutants_is_inconclusive(setting, told):
 @pytest.mark.parametrize(
     "mutants",
     [
-        f"{{{LANE}=[0], gossip-goes-to-one-peer=[1]}}",
-        f"{{{LANE}=[0], scores-without-their-scale=[1]}}",
-        f"{{{LANE}=[]}}",
+        f"{{{QUEUED}=[0], gossip-goes-to-one-peer=[1]}}",
+        f"{{{QUEUED}=[]}}",
     ],
-    ids=["one is called", "one replaces a constant", "nobody holds one"],
+    ids=["one is called", "nobody holds one"],
 )
 @pytest.mark.soak
 def test_nothing_is_claimed_of_other_runs(mutants):
@@ -71,10 +75,10 @@ def test_nothing_is_claimed_of_other_runs(mutants):
 
 
 def test_an_idle_mutant_is_no_kill():
-    scenario = load_scenario("calm", [*SHORT, f"mutants.{LANE}=[0, 1, 2, 3]"])
-    found = run_task(Task(encode_scenario(scenario), 0, "", False, LANE))
+    scenario = load_scenario("calm", [*SHORT, f"mutants.{QUEUED}=[0, 1, 2, 3]"])
+    found = run_task(Task(encode_scenario(scenario), 0, "", False, QUEUED))
 
-    search = MutantSearch(CATALOGUE[LANE], {0: found})
+    search = MutantSearch(CATALOGUE[QUEUED], {0: found})
     assert (found.verdict, found.failed, search.kill) == ("inconclusive", "mutants-effective", None)
 
 

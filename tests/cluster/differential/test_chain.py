@@ -17,7 +17,7 @@ CHAINS = range(15)
 
 MISTAKES = {
     "refund-rounded-down": r"height \d+: account [0-9a-f]{40}, balance is",
-    "agent-may-write": r"receipt \d+, GbaFailed of timer [0-9a-f]{64}",
+    "budget-exceeded-by-the-last": r"receipt \d+, TimerFired of timer [0-9a-f]{64}",
     "heights-without-timers-stay": r"height \d+ in the index of heights",
 }
 

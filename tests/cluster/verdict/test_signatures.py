@@ -76,7 +76,7 @@ def test_one_bug_has_one_signature_whatever_the_seed():
 def test_unrelated_bugs_share_no_signature():
     """Three of them, told by the oracle alone."""
     found = {}
-    for name in ("tip-burned", "refund-rounded-down", "burn-forgotten"):
+    for name in ("tip-burned", "refund-rounded-down", "empty-bucket-stays"):
         settings = WITH_CATALOGUE, f"mutants={{{name}=[0,1,2,3]}}", "expect.fails=[]"
         checks = result_of("broken-refund", *settings).checks
         found[name] = signature_of([check for check in checks if check.name == "oracle"])

@@ -13,7 +13,6 @@ from faults.byzantine.noise import Garbage
 from faults.events import Tampered
 from network.events import events_of_type
 from tests.support.cluster_runs import check_named, result_of
-from tests.support.mutation import WITH_CATALOGUE
 from validators.consensus.simplex.kind import SIMPLEX
 from validators.consensus.simplex.signing import verify_vote
 from validators.events import BlockExecuted, BlockFinalized, MessageRefused, Reported, Voted
@@ -107,7 +106,7 @@ def test_blind_colluders_fail_certification_first_and_then_the_checks():
 @pytest.mark.soak
 def test_one_equivocator_of_four_splits_a_cluster_with_too_small_a_quorum():
     """With three as its quorum four validators bear one; with two honest votes for each block there are two chains."""
-    five = ("cluster.validators=5", WITH_CATALOGUE, "mutants.quorum-by-majority=[0, 1, 2, 3, 4]")
+    five = ("cluster.validators=5", "mutants.certificate-below-quorum=[0, 1, 2, 3, 4]")
     sound, weak = (short_run(*two_faced(1), *settings) for settings in (five[:1], five))
 
     assert sound.verdict == "passed", sound.headline

@@ -19,9 +19,8 @@ from tools.mutation.explanations import EXPLAINED, explain_task, shortfalls
 SAMPLE = (
     "tie-break-by-identifier",
     "refund-rounded-down",
-    "cap-never-freed",
     "removed-timers-wait-on",
-    "unchanged-values-written",
+    "floor-one-step-short",
     "inactive-peak-forgotten",
     "transactions-skipped",
     "record-before-the-write",
@@ -34,10 +33,8 @@ KILLED_BY_SWARM = (
     "fee-from-the-actor",
     "mailbox-budget-doubled",
     "nonce-of-a-failure",
-    "delay-without-penalty",
     "hits-seen-before-the-transactions",
     "watch-survives-a-cancellation",
-    "slot-of-the-own-clock",
 )
 """Those whose write was once named wrongly: by a receipt beside it, or as the block's own bookkeeping."""
 

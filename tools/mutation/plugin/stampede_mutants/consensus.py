@@ -1,15 +1,18 @@
-"""Mutants of consensus: what makes a quorum, what may be voted, what a restart remembers, when a view is given up."""
+"""Mutants of Simplex, and of what every engine asks of its validator: quorums, votes, restarts, headers and clocks."""
 
+import sys
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
 from checker.mutants.mutant import mutant
-from validators.consensus.simplex import Finalization, Notarization, Nullification, certificates, recovery
+from network.port import Port
+from validators.application import Application
+from validators.consensus.interface import Built
+from validators.consensus.simplex import certificates, recovery
 from validators.consensus.simplex import engine as simplex
-from validators.consensus.simplex.messages import view_of
-from validators.consensus.simplex.rounds import Certified, Round
-from validators.consensus.simplex.screening import Screen
-from validators.consensus.simplex.timeouts import TimeoutReason
+from validators.consensus.simplex.views import Views
+from validators.header_rules import HeaderRules
 
 _mutant = partial(mutant, area="consensus")
 
@@ -25,9 +28,6 @@ POWER_CUTS: Final = (
 )
 """Four short losses of power, each in another part of a view."""
 
-_CERTIFICATES: Final = (Notarization, Nullification, Finalization)
-
-
 SLOW_JOIN: Final = (
     "faults={"
     'down={kind="crash", validator=3, at_ms=3_000, restart_ms=20_000},'
@@ -37,15 +37,24 @@ SLOW_JOIN: Final = (
 )
 """A validator joins from a snapshot of a view whose finality reaches it by no other way."""
 
+CUT: Final = 'faults={split={kind="partition", groups=[[0, 1], [2, 3]], start_ms=3_000, stop_ms=12_400}}'
+"""Neither half has a quorum; under the longest chain both build branches of equal lengths."""
 
-@_mutant((simplex, "quorum_of"), (certificates, "quorum_of"), kills=("certificates",), on_all=True)
-def quorum_by_majority(*_originals: Any) -> Any:
-    """A quorum is more than half and not two thirds."""
+PRUNED_SOON: Final = "consensus.view_retention=2"
+"""The journal is pruned for the first time when view 5 is final."""
 
-    def quorum_of(validators: int) -> int:
-        return validators // 2 + 1
+CALM: Final = "faults={}"
+"""A run in which every view that is left shows: nothing else costs one."""
 
-    return quorum_of, quorum_of
+AHEAD: Final = 'faults={ahead={start_ms=4_000, stop_ms=16_000, kind="clock-offset", validators=[0], offset_ms=20_000}}'
+"""One clock that is ahead by more than anybody should let pass."""
+
+
+def beside(behaviour: str, what: str) -> tuple[str, ...]:
+    """Return the settings of a plan in which validator 0 lies in one way for most of the run."""
+    span = "start_ms=2_500, stop_ms=15_000"
+    forger = f'faults={{forger={{kind="byzantine", validator=0, behaviour="{behaviour}", what="{what}", {span}}}}}'
+    return (SIMPLEX, forger)
 
 
 @_mutant((certificates, "encode_signers"), kills=("certificates",))
@@ -56,16 +65,6 @@ def signers_shifted(encode_signers: Any) -> Any:
         return encode_signers(((signer + 1) % validators for signer in signers), validators)
 
     return encode_shifted
-
-
-@_mutant((Round, "may_finalize"), kills=("no-double-vote",))
-def finalizes_what_it_nullified(_original: Any) -> Any:
-    """A validator that nullified a view finalizes it when its block is certified after all."""
-
-    def may_finalize(self: Any) -> bool:
-        return self.own_finalize is None and self.certified is Certified.PASSED
-
-    return may_finalize
 
 
 @_mutant(
@@ -85,50 +84,6 @@ def restarted_leader_proposes_again(_restore_vote: Any, replay: Any) -> Any:
     return lambda _kept, _vote, _me: None, replay_and_forget
 
 
-@_mutant((simplex.Simplex, "_start"), kills=("consensus",), on_all=True, needs=(POWER_CUTS,))
-def kept_vote_kept(start: Any) -> Any:
-    """A restarted validator does not send the vote that it finds for the view in which it restarts."""
-
-    def start_silently(self: Any) -> None:
-        own = self._current().own_notarize
-        start(self)
-        self._effects = [each for each in self._effects if getattr(each, "message", None) is not own or own is None]
-
-    return start_silently
-
-
-@_mutant((recovery, "_restore_one"), kills=("consensus",), on_all=True, needs=(SIMPLEX,))
-def restart_without_nullifications(restore_one: Any) -> Any:
-    """A restarted validator does not know the nullifications of its journal."""
-
-    def restore_others(kept: Any, artifact: Any, me: Any) -> None:
-        if not isinstance(artifact, Nullification):
-            restore_one(kept, artifact, me)
-
-    return restore_others
-
-
-@_mutant((simplex, "repeat_nullify"), kills=("consensus",), on_all=True)
-def nullify_repeated_alone(repeat_nullify: Any) -> Any:
-    """A validator repeats its nullify without the certificate that leads others into its view."""
-
-    def repeat_alone(*of: Any) -> Any:
-        return [each for each in repeat_nullify(*of) if not isinstance(getattr(each, "message", None), _CERTIFICATES)]
-
-    return repeat_alone
-
-
-@_mutant((simplex.Simplex, "_time_out"), kills=("consensus",), on_all=True)
-def leader_that_gave_up_is_waited_for(time_out: Any) -> Any:
-    """A validator waits for a leader that has said that it gives its view up."""
-
-    def time_out_otherwise(self: Any, reason: Any) -> None:
-        if reason is not TimeoutReason.LEADER_NULLIFY:
-            time_out(self, reason)
-
-    return time_out_otherwise
-
-
 @_mutant(
     (simplex.Simplex, "_adopt_floor"),
     kills=("certificates",),
@@ -140,13 +95,79 @@ def joiner_without_floor(_original: Any) -> Any:
     return lambda _self, _finality: None
 
 
-@_mutant((simplex, "repeat_nullify"), kills=("finality-regained",), on_all=True)
+@_mutant((simplex, "repeat_nullify"), kills=("consensus",), on_all=True, needs=(SIMPLEX, CUT))
 def cries_once(_original: Any) -> Any:
     """A validator that gives a view up says so once and never again."""
     return lambda _views, _config: []
 
 
-@_mutant((Screen, "_is_vote_wanted"), kills=("consensus",), on_all=True, needs=(SIMPLEX,))
-def votes_of_the_next_view_passed_over(is_wanted: Any) -> Any:
-    """A vote for the view after the own one is of no use to a validator."""
-    return lambda self, vote: view_of(vote) <= self._views.current and is_wanted(self, vote)
+@_mutant(
+    (HeaderRules, "is_of_view"),
+    kills=("leaders", "certificates"),
+    on_all=True,
+    needs=beside("forge-header", "view"),
+)
+def views_of_headers_unread(_original: Any) -> Any:
+    """A block may be of another view than its proposal says."""
+    return lambda _self, _header, _view: True
+
+
+@_mutant(
+    (HeaderRules, "find_fault"),
+    kills=("leaders",),
+    on_all=True,
+    needs=beside("skip-view", "hidden"),
+)
+def parents_of_headers_unread(find_fault: Any) -> Any:
+    """A block may have another parent than its proposal says."""
+
+    def find_others(self: Any, goal: Any, header: Any) -> Any:
+        return find_fault(self, replace(goal, parent=header.parent), header)
+
+    return find_others
+
+
+@_mutant((Application, "pace"), kills=("calm-views",), needs=(CALM,))
+def leader_passes_every_third_turn(pace: Any) -> Any:
+    """A leader proposes nothing in one of three of its views."""
+
+    def pace_or_pass(self: Any, view: int) -> None:
+        if self._proposing is not None and self._proposing.view == view and view // self._settings.validators % 3 == 2:
+            self._proposing = None
+            self._answers.answer(Built(view, None))
+        else:
+            pace(self, view)
+
+    return pace_or_pass
+
+
+@_mutant((Views, "finalize"), kills=("derived",), needs=(PRUNED_SOON,))
+def rounds_are_never_dropped(finalize: Any) -> Any:
+    """Views far below the finalized one are kept for ever."""
+
+    def finalize_and_keep(self: Any, finalization: Any) -> None:
+        rounds = self._rounds
+        finalize(self, finalization)
+        self._rounds = rounds
+
+    return finalize_and_keep
+
+
+@_mutant((HeaderRules, "find_fault"), kills=("block-times",), on_all=True, needs=(AHEAD,))
+def skew_unchecked(find_fault: Any) -> Any:
+    """A validator notarizes a block however far it is ahead of its own clock."""
+
+    def find_fault_at_any_time(self: Any, goal: Any, header: Any) -> Any:
+        kept = self._settings
+        self._settings = replace(kept, max_skew_ms=sys.maxsize)
+        found = find_fault(self, goal, header)
+        self._settings = kept
+        return found
+
+    return find_fault_at_any_time
+
+
+@_mutant((Port, "wall_us"), kills=("faults-effective",), on_all=True, needs=(AHEAD,))
+def wall_clock_never_asked(_original: Any) -> Any:
+    """No validator reads its wall clock: a fault of clocks has no effect."""
+    return property(lambda self: self._kernel.now_us)

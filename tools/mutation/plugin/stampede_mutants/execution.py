@@ -1,36 +1,32 @@
-"""Mutants of the execution of blocks: reverts, fees, limits, and what is derived from the state."""
+"""Mutants of the execution of blocks: transactions, messages, headers, records in memory, and the cost of work."""
 
 import dataclasses
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
-import msgspec
-
 from checker.mutants.mutant import OtherLedger, mutant
 from scheduler import Bucket, buckets
-from scheduler.types import Moment
-from validators.actors import Host, metering
+from stampede_mutants.consensus import beside
+from validators.application import Application
+from validators.execution import engine
 from validators.execution import run as block_run
+from validators.execution.errors import InvalidBlockError
 from validators.execution.heights import BranchHeights
-from validators.execution.schema import TimerCounts, timer_counts_key
+from validators.execution.mailbox import StateMailbox
+from validators.execution.schema import BURNED
 from validators.execution.timers import StateTimers
-from validators.execution.view import DecodedCache, View
-from validators.execution.world import ChainWorld
+from validators.execution.view import DecodedCache
+from validators.sync.follower import Follower
 
 _mutant = partial(mutant, area="execution")
 _timer_mutant = partial(_mutant, is_of_timer=True)
 
-
-@_mutant(
-    (View, "rollback"),
-    kills=("oracle",),
-    cause="execution",
-    on_all=True,
-    shows="transaction|TimerFired|MessageDelivered",
+CROWDED_MAILBOX: Final = (
+    "chain.mailbox_cycles=8_000",
+    'workload.games={kind="games", games=3, players=4, gas_limit=30_000, may_be_idle=true}',
 )
-def reverted_writes_stay(_original: Any) -> Any:
-    """The writes of a call stay although the call reverted."""
-    return lambda _self, _savepoint: None
+"""Three games send messages to twelve players in each block, and a block has cycles for two of them."""
 
 
 @_mutant((DecodedCache, "decode"), kills=("equal-roots", "agreement"), cause="clean-up")
@@ -84,33 +80,11 @@ def nonce_of_a_failure(run_transaction: Any) -> Any:
 
 
 @_timer_mutant(
-    (BranchHeights, "due_heights"), kills=("timer-delivery",), cause="execution", on_all=True, shows="TimerFired"
-)
-def height_index_off_by_one(due_heights: Any) -> Any:
-    """The height that becomes due is read a block late, when it counts as read."""
-    return lambda self, upto, after=-1: due_heights(self, upto - 1, after)
-
-
-@_timer_mutant(
     (StateTimers, "waiting"), kills=("equal-roots", "agreement"), cause="clean-up", shows="no timer lies at|Timer"
 )
 def removed_timers_wait_on(waiting: Any) -> Any:
     """The waiting set that the next block starts from still has what this one removed."""
     return lambda self, *rest: dataclasses.replace(waiting(self, *rest), timers=self._collected)
-
-
-@_timer_mutant((buckets, "take"), kills=("equal-roots",), cause="clean-up", shows="bucket due")
-def bucket_head_on_a_gap(take: Any) -> Any:
-    """The head of a bucket moves one place on and not to the next live timer."""
-
-    def take_and_step(table: Any, due: int, sequence: int) -> None:
-        before = table.bucket(due)
-        take(table, due, sequence)
-        after = table.bucket(due)
-        if after is not None and sequence == before.head:
-            table.set_bucket(due, msgspec.structs.replace(after, head=before.head + 1))
-
-    return take_and_step
 
 
 @_timer_mutant((buckets, "take"), kills=("oracle",), cause="clean-up", on_all=True, shows="bucket due")
@@ -125,60 +99,90 @@ def empty_bucket_stays(take: Any) -> Any:
     return take_and_keep
 
 
-@_timer_mutant((StateTimers, "remove"), kills=("equal-roots",), cause="clean-up", shows="timer counts")
-def cap_never_freed(remove: Any) -> Any:
-    """A timer that leaves still counts against its actor's cap."""
-
-    def remove_and_count(self: Any, timer: Any) -> None:
-        remove(self, timer)
-        counts = self._counts(timer.actor)
-        self._view.set(timer_counts_key(timer.actor), TimerCounts(counts.live + 1, counts.scheduled))
-
-    return remove_and_count
-
-
-@_timer_mutant((Moment, "now"), kills=("equal-roots",), cause="execution", shows="Timer")
-def slots_counted_in_blocks(_original: Any) -> Any:
-    """Timers are compared with the block's height in a chain that counts slots."""
-    return property(lambda moment: moment.height)
-
-
-@_mutant((ChainWorld, "storage_delete"), kills=("oracle",), cause="execution", on_all=True, shows="storage")
-def deleted_values_stay(_original: Any) -> Any:
-    """A program's deletes are not carried out."""
-    return lambda _self, _actor, _key: None
-
-
-_ASKING: Final = ('chain.policy="eip1559"', "chain.activation.height=1", "chain.lane={}")
-"""A chain that asks agents from its first block on, each within the default limits."""
+@_mutant(
+    (StateMailbox, "__init__"),
+    kills=("message-delivery", "oracle"),
+    cause="execution",
+    on_all=True,
+    needs=CROWDED_MAILBOX,
+    shows="MessageDelivered",
+)
+def mailbox_budget_doubled(init: Any) -> Any:
+    """A block delivers twice as many messages as its mailbox may."""
+    return lambda self, view, cycles_budget: init(self, view, 2 * cycles_budget)
 
 
 @_mutant(
-    (Host, "get"),
-    kills=("oracle",),
+    (block_run.BlockRun, "_take_transactions"),
+    kills=("phases", "timer-delivery", "oracle"),
     cause="execution",
     on_all=True,
-    needs=(
-        *_ASKING,
-        "chain.timers={lane_timer_cycles=9_000}",
-        'workload.prices={kind="oracle-feeds", feeds=1, values=9, gas_limit=3_000, may_be_idle=true}',
-        'workload.watchful={kind="heartbeats", actors=3, gas_limit=2_000, feed="prices", may_be_idle=true}',
-    ),
-    shows="TimerFired|account|lane market",
 )
-def agents_read_their_own_storage(get: Any) -> Any:
-    """An agent that asks for another actor's value is given its own under that key."""
-    return lambda self, key, _actor=None: get(self, key)
+def transactions_skipped(take: Any) -> Any:
+    """Every third block takes no transactions."""
+
+    def take_in_others(self: Any, *arguments: Any) -> None:
+        if self._moment.height % 3:
+            take(self, *arguments)
+
+    return take_in_others
 
 
-@_mutant(
-    (metering, "FOREIGN_BYTE_CELLS"),
-    kills=("oracle",),
-    cause="execution",
-    on_all=True,
-    needs=(*_ASKING, 'workload.reads={kind="boundary-cases", about="reads", every_ms=20, may_be_idle=true}'),
-    shows="GbaFailed|TimerFired|account|lane market",
-)
-def foreign_reads_are_free(_cells: int) -> int:
-    """An agent pays no cells for what it reads of another actor's storage."""
-    return 0
+@_mutant((engine, "check_header"), kills=("block-times",), on_all=True, needs=beside("forge-header", "time"))
+def times_of_headers_unread(check_header: Any) -> Any:
+    """A block may have its parent's time."""
+
+    def check_all_but_the_time(header: Any, parent: Any, genesis: Any) -> None:
+        try:
+            check_header(header, parent, genesis)
+        except InvalidBlockError as error:
+            if not error.reason.startswith("timestamp"):
+                raise
+
+    return check_all_but_the_time
+
+
+@_mutant((engine, "Executed"), kills=("write-sets",))
+def writes_told_without_burns(executed: Any) -> Any:
+    """The writes that a validator reports of a block leave the burned total out."""
+
+    def executed_without_burns(*, changes: Mapping[bytes, bytes | None], **rest: Any) -> Any:
+        reported = {key: value for key, value in changes.items() if key != BURNED.key()}
+        return executed(changes=reported, **rest)
+
+    return executed_without_burns
+
+
+@_mutant((BranchHeights, "settle"), kills=("indexes",))
+def heights_without_timers_stay(settle: Any) -> Any:
+    """A height that has lost its last timer stays in the index of heights."""
+
+    def settle_and_keep(self: Any, profile: Any, record_of: Any) -> None:
+        before = self._overdue
+        settle(self, profile, record_of)
+        self._overdue = sorted(dict.fromkeys((*before, *self._overdue)))
+
+    return settle_and_keep
+
+
+@_mutant((Application, "_execution_cost"), kills=("work",))
+def signatures_of_the_pool_charged_again(cost_of: Any) -> Any:
+    """A validator is charged at its next execution for signatures that its mempool has verified and paid for."""
+    charged = 0
+
+    def cost_with_the_pools(self: Any, outcome: Any) -> Any:
+        nonlocal charged
+        again, charged = self._verifier.verified - charged, self._verifier.verified
+        return cost_of(self, outcome) + again * self._settings.costs.verify_signature_us
+
+    return cost_with_the_pools
+
+
+@_mutant((Follower, "is_ready"), kills=("work",), on_all=True)
+def blocks_are_ready_before_their_time(_original: Any) -> Any:
+    """A block counts as executed while its execution still takes its time."""
+
+    def is_ready(self: Any, digest: bytes) -> bool:
+        return digest == self.engine.finalized_digest or self.engine.executed(digest) is not None
+
+    return is_ready

@@ -1,4 +1,4 @@
-"""Mutants of the rules of timers: who is dead, who comes first, what a fire costs, how prices move."""
+"""Mutants of the rules of timers: which timers wait, fire or expire, what a fire costs, and what a policy decides."""
 
 import dataclasses
 from functools import partial
@@ -6,42 +6,18 @@ from typing import Any, Final
 
 import msgspec
 
-from checker.mutants.mutant import mutant, reordered, settle_with
-from scheduler import PolicyInBlock, lifecycle, tally
-from scheduler.policies import fifo
-from scheduler.policies.fifo_free import FifoFreeInBlock
-from scheduler.types import Moment, TimerConfig
+from checker.mutants.mutant import mutant
+from scheduler import Exit, PolicyInBlock, Watches, tally
+from scheduler.calendar import CalendarQueue
+from scheduler.events import TimerFired
+from scheduler.policies import aptos, fifo, gba_auction
+from scheduler.tally import Tally
+from scheduler.watch_records import WATCHER, watcher_key
 from validators.execution import run as block_run
 from validators.execution.timers import StateTimers
 
 _mutant = partial(mutant, area="scheduler")
 _timer_mutant = partial(_mutant, is_of_timer=True)
-
-
-@_timer_mutant(
-    (fifo, "classify"),
-    kills=("timer-delivery", "oracle"),
-    cause="clean-up",
-    on_all=True,
-    shows="TimerExpired|TimerCancelledInsufficientFunds",
-)
-def expiry_a_slot_early(classify: Any) -> Any:
-    """A timer is dead in the last slot of its life."""
-    return lambda waiting, *, now, **rest: classify(waiting, now=now + 1, **rest)
-
-
-@_timer_mutant(
-    (tally, "destroy"), kills=("oracle",), cause="clean-up", on_all=True, shows="TimerCancelledInsufficientFunds"
-)
-def insolvency_before_expiry(destroy: Any) -> Any:
-    """A timer that is expired and unpaid is removed for its funds."""
-
-    def destroy_for_funds_first(timer: Any, *, required: int, available: int, **rest: Any) -> Any:
-        if available < required:
-            timer = msgspec.structs.replace(timer, expires_at=rest["now"])
-        return destroy(timer, required=required, available=available, **rest)
-
-    return destroy_for_funds_first
 
 
 @_timer_mutant(
@@ -60,64 +36,10 @@ def expired_fires_beside_a_full_gc_lane(classify: Any) -> Any:
     return classify_by_room
 
 
-@_timer_mutant(
-    (fifo, "classify"),
-    (TimerConfig, "gc_budget"),
-    kills=("equal-roots", "agreement"),
-    cause="clean-up",
-    shows="TimerExpired|TimerCancelledInsufficientFunds|budget",
-)
-def gc_budget_carried_over(classify: Any, gc_budget: Any) -> Any:
-    """The unused GC budget of a block is added to the next one's."""
-    budget = gc_budget.fget
-    extra = saved = 0
-
-    def classify_and_save(waiting: Any, *, config: Any, **rest: Any) -> Any:
-        nonlocal extra, saved
-        classes = classify(waiting, config=config, **rest)
-        extra = saved
-        saved = max(budget(config) + extra - len(classes.dead), 0)
-        return classes
-
-    # The budget that the last block left unused is there beside this block's own.
-    return classify_and_save, property(lambda config: budget(config) + extra)
-
-
-@_timer_mutant((fifo, "classify"), kills=("timer-delivery",), cause="order", on_all=True, shows="TimerFired")
-def small_limits_first(classify: Any) -> Any:
-    """A timer with a smaller gas limit passes those before it."""
-    return reordered(classify, lambda timers: sorted(timers, key=lambda timer: timer.gas_limit))
-
-
 @_timer_mutant((StateTimers, "collect"), kills=("timer-delivery",), cause="execution", on_all=True, shows="TimerFired")
 def fires_a_slot_early(collect: Any) -> Any:
     """A block collects the timers of the next slot as well."""
     return lambda self, upto: collect(self, upto + 1)
-
-
-@_timer_mutant((fifo.FifoInBlock, "run"), kills=("timer-delivery",), cause="execution", on_all=True, shows="TimerFired")
-def same_block_fire(run: Any) -> Any:
-    """The timer phase goes on with what its own handlers scheduled for the next slot."""
-
-    def run_twice(self: Any, phase: Any) -> Any:
-        first, moment = run(self, phase), self.block.moment
-        later = dataclasses.replace(moment, height=moment.height + 1, slot=moment.slot + 1)
-        self.block = dataclasses.replace(self.block, moment=later)
-        return first.then(run(self, phase))
-
-    return run_twice
-
-
-@_mutant((Moment, "parent_now"), kills=("oracle",), cause="execution", on_all=True, shows="TimerDeferred|EpochPromoted")
-def deferred_in_every_block(_original: Any) -> Any:
-    """A timer's deferral is reported in each block and not once."""
-    return property(lambda _moment: -1)
-
-
-@_timer_mutant((lifecycle, "timer_id_of"), kills=("equal-roots",), cause="execution", shows="TimerScheduled")
-def identifier_without_counter(timer_id_of: Any) -> Any:
-    """Two equal calls of one transaction have one timer identifier."""
-    return lambda actor, due, payload, nonce, **_counter: timer_id_of(actor, due, payload, nonce)
 
 
 @_timer_mutant(
@@ -142,72 +64,135 @@ def fee_from_the_actor(settle: Any) -> Any:
     return lambda timer, **rest: settle(msgspec.structs.replace(timer, fee_payer=timer.actor), **rest)
 
 
-@_timer_mutant((tally, "settle"), kills=("supply",), cause="execution", on_all=True, shows="TimerFired.*burned")
-def burn_forgotten(settle: Any) -> Any:
-    """The burned units of a fire are not added to the burned total."""
-    return settle_with(settle, burn=lambda _ledger, _amount: None)
-
-
-@_timer_mutant((tally, "settle"), kills=("oracle",), cause="execution", on_all=True, shows="TimerFired.*ok=False")
-def revert_for_free(settle: Any) -> Any:
-    """A fire whose handler fails costs no cycles."""
-
-    def settle_for_success(timer: Any, *, run: Any, **rest: Any) -> Any:
-        def run_for_success(given: Any) -> Any:
-            outcome = run(given)
-            return outcome if outcome.ok else dataclasses.replace(outcome, cycles=0)
-
-        return settle(timer, run=run_for_success, **rest)
-
-    return settle_for_success
-
-
-@_mutant((block_run, "next_basefee"), kills=("equal-roots",), cause="execution", shows="fee market")
-def basefee_in_floats(_original: Any) -> Any:
-    """Basefees move by rounded floats."""
-
-    def next_basefee(basefee: int, used: int, limit: int, minimum: int = 1) -> int:
-        return max(round(basefee * (1 + min(2 * used - limit, limit) / (8 * limit))), minimum)
-
-    return next_basefee
-
-
-@_mutant((block_run, "next_basefee"), kills=("equal-roots",), cause="execution", shows="fee market")
-def decay_skipped_on_empty_blocks(next_basefee: Any) -> Any:
-    """A block that used nothing leaves the basefee where it was."""
-    return lambda basefee, used, *rest: next_basefee(basefee, used, *rest) if used else basefee
+@_timer_mutant(
+    (CalendarQueue, "_take_ring"), kills=("timer-delivery",), cause="execution", on_all=True, shows="TimerFired"
+)
+def ring_place_off_by_one(take_ring: Any) -> Any:
+    """The ring is read up to the place before the present's."""
+    return lambda self, before, now: take_ring(self, before, max(before, now - 1))
 
 
 @_mutant(
-    (block_run.BlockRun, "_lane_used"),
+    (Tally, "result"),
+    kills=("budgets", "oracle"),
+    cause="execution",
+    on_all=True,
+    shows="fee market|lane_cycles",
+)
+def last_fire_uncounted(result: Any) -> Any:
+    """A block's account leaves out the cycles of its last fire."""
+
+    def result_without_the_last(self: Any, **counts: Any) -> Any:
+        found = result(self, **counts)
+        fires = [event.used_cycles for event in self.events if isinstance(event, TimerFired)]
+        return dataclasses.replace(found, lane_cycles=found.lane_cycles - (fires[-1] if fires else 0))
+
+    return result_without_the_last
+
+
+_STORM: Final = "timers_per_actor=40, first_slot=6, spread_slots=3, ttl_slots=60, gas_limit=4_000, start_ms=300"
+NARROW_AUCTION: Final = (
+    *('chain.policy="gba-auction"', "chain.lane={}", "chain.activation={height=1}"),
+    *("chain.policy_parameters={starvation_deferrals=1}", "chain.calendar={epoch_length=3}"),
+    "chain.timers.lane_timer_cycles=5_000",
+    'workload.governance={kind="governance", may_be_idle=true, actions=[{do="cancel", at_ms=9, workload="eager"}]}',
+    f'workload.eager={{kind="storm", agent="desperate", actors=1, {_STORM}, may_be_idle=true}}',
+    f'workload.competing-heartbeats={{kind="storm", agent="alarmed", actors=2, {_STORM}, may_be_idle=true}}',
+)
+"""Actors whose agents bid differently, with more timers than the budget has room for."""
+
+
+@_timer_mutant(
+    (gba_auction, "has_room"),
+    (gba_auction.GbaAuction, "guarantees"),
+    kills=("budgets", "oracle"),
+    cause="execution",
+    on_all=True,
+    needs=NARROW_AUCTION,
+    shows="TimerFired",
+)
+def budget_exceeded_by_the_last(has_room: Any, guarantees: Any) -> Any:
+    """The hard cap of the budget is read as the literal one."""
+
+    def guarantee_less(policy: Any, own: Any) -> Any:
+        # Else the block's own guard would stop the validator before any check sees it.
+        return dataclasses.replace(guarantees(policy, own), overshoots=True)
+
+    return lambda *numbers, **_reading: has_room(*numbers, reading="literal"), guarantee_less
+
+
+_WATCHING: Final = 'kind="watchers", actors=3, rounds=3, every_ms=4_000, writes=3, write_ms=1_500, may_be_idle=true'
+WATCHES: Final = (
+    'chain.policy="bias-auction"',
+    "chain.activation.height=1",
+    "chain.lane={}",
+    'chain.policy_parameters={payment="vcg-critical", lambda_window_blocks=4, target_wait=1, max_fires_per_actor=1}',
+    "chain.timers={lane_timer_cycles=6_000, max_cells_per_fire=2_000}",
+    'workload.bidders={kind="heartbeats", actors=3, gas_limit=2_000, bid=9_001, may_be_idle=true}',
+    'workload.others={kind="heartbeats", actors=3, gas_limit=2_300, bid=3_007, may_be_idle=true}',
+    'workload.waiting={kind="heartbeats", actors=2, gas_limit=1_900, may_be_idle=true}',
+    f"workload.watchers={{{_WATCHING}, start_ms=1_000, cancels=2, cancel_ms=800}}",
+    f'workload.woken={{{_WATCHING}, start_ms=1_400, written_by="fire", ttl_slots=4, bid=20_011}}',
+)
+"""Timers of a bias auction that wait for changes by calls and by fires; some are cancelled before."""
+
+_watch_mutant = partial(_mutant, kills=("oracle",), on_all=True, needs=WATCHES)
+
+
+@_watch_mutant(
+    (block_run, "changed_keys"),
+    cause="execution",
+    shows="TimerTriggered|hit",
+)
+def hits_seen_before_the_transactions(_changed_keys: Any) -> Any:
+    """Hits are looked for before the transactions of a block, when nothing has changed yet."""
+    return lambda _view: []
+
+
+@_watch_mutant(
+    (Watches, "leave"),
+    (Watches, "_watcher"),
+    cause="clean-up",
+    shows="watch",
+)
+def watch_survives_a_cancellation(leave: Any, watcher: Any) -> Any:
+    """A timer that is cancelled leaves its watch behind."""
+
+    def leave_watching(self: Any, timer: Any, exit_: Any) -> Any:
+        return () if exit_ is Exit.BY_OWNER else leave(self, timer, exit_)
+
+    def watcher_if_there(self: Any, key: bytes, sequence: int, now: int, found: Any) -> Any:
+        known = self.state.get(WATCHER, watcher_key(key, sequence))
+        is_gone = known is not None and self.timers.timer(known.timer_id) is None
+        return None if is_gone else watcher(self, key, sequence, now, found)
+
+    return leave_watching, watcher_if_there
+
+
+_CROWD: Final = 'kind="storm", actors=3, timers_per_actor=12, start_ms=1_500, first_slot=5, spread_slots=3'
+FULL_QUEUE: Final = (
+    'chain.policy="aptos"',
+    'chain.timebase="slot"',
+    "chain.activation.height=1",
+    "chain.lane={}",
+    "chain.policy_parameters={ready_limit=6, expire_limit=3, expiry_ms=4_000}",
+    "chain.timers={max_cells_per_fire=2_000}",
+    # What a swarm seed draws besides may need another policy: a common payer, parameters of the lane.
+    "workload={}",
+    'workload.dear={kind="heartbeats", actors=3, gas_limit=5_000, max_fee=2_000, may_be_idle=true}',
+    f"workload.crowd={{{_CROWD}, ttl_slots=20, gas_limit=3_000, max_fee=300, may_be_idle=true}}",
+)
+"""A queue of scheduled transactions with more due entries than a block takes: they run at different prices."""
+
+
+@_mutant(
+    (aptos, "price_charged"),
     kills=("oracle",),
     cause="execution",
     on_all=True,
-    shows="fee market|lane market|prices .*cycles",
+    needs=FULL_QUEUE,
+    shows="TimerFired",
 )
-def basefee_without_the_lane(_lane: Any) -> Any:
-    """Basefees do not see what fired timers used."""
-    return lambda _self: (0, 0)
-
-
-IN_FREE: Final = (
-    'chain.policy="fifo-free"',
-    "chain.policy_parameters={deferred_calls_per_fire_max=2, deferred_call_cycles_max=3_000}",
-    'workload.crowded={kind="games", games=2, players=3, may_be_idle=true}',
-    'workload.wordy={kind="games", games=2, players=1, message_cycles=3_001, may_be_idle=true}',
-)
-"""Games whose ticks send a message too many, or messages with a cycle too many."""
-
-_call_mutant = partial(_mutant, cause="execution", on_all=True, needs=IN_FREE, kills=("oracle",))
-
-
-@_call_mutant((FifoFreeInBlock, "check_call"), shows="MessageSent|TimerFired|message")
-def third_call_sent(check_call: Any) -> Any:
-    """A fire of `fifo-free` may send one message more than its record allows."""
-    return lambda self, sent, cycles: check_call(self, max(0, sent - 1), cycles)
-
-
-@_call_mutant((FifoFreeInBlock, "check_call"), shows="MessageSent|TimerFired|message")
-def call_without_a_limit(check_call: Any) -> Any:
-    """A message of a fire of `fifo-free` may have any number of cycles."""
-    return lambda self, sent, _cycles: check_call(self, sent, 0)
+def own_price_charged(price_charged: Any) -> Any:
+    """An entry pays a unit less than the highest price of the other transactions."""
+    return lambda maximum, others, least: max(price_charged(maximum, others, least) - 1, 1)

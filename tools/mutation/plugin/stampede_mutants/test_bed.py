@@ -15,22 +15,11 @@ from network.bus import Bus
 from network.clock import MachineClock
 from network.conditions import Fate, LinkState
 from network.port import Pace, Port
-from network.queues import Line
 from validators.storage import SimulatedDisk
 
 _LATE_MS: Final = 250
 
-
-REORDERED: Final = 'faults={late={kind="links", reorder_ppm=200_000, reorder_extra_ms=300, stop_ms=14_000}}'
-"""A fifth of all messages is overtaken by later ones; few seeds have it by themselves."""
-
-
 _RESET: Final = 'kind="partition", groups=[[0], [1, 2, 3]], in_flight="lost"'
-
-SLOW_DISK: Final = (
-    'faults={slow={kind="slow-disk", validator=1, factor=10, start_ms=2_000, stop_ms=8_000, may_be_idle=true}}'
-)
-"""One seed of seventeen draws a disk that is slow."""
 
 RESETS: Final = (
     f"faults={{a={{{_RESET}, start_ms=3_040, stop_ms=3_400}}, b={{{_RESET}, start_ms=5_110, stop_ms=5_400}}, "
@@ -74,36 +63,10 @@ def draws_of_another_key(stream: Any) -> Any:
     return lambda self, purpose: stream(self, f"another {purpose}")
 
 
-@_of_test_bed((LinkState, "happens"))
-def loss_rate_ignored(happens: Any) -> Any:
-    """A lossy link loses nothing."""
-
-    def happens_but_no_loss(self: Any, purpose: str, ordinal: int, ppm: int) -> bool:
-        return not purpose.startswith("loss") and happens(self, purpose, ordinal, ppm)
-
-    return happens_but_no_loss
-
-
-@_of_test_bed((LinkState, "happens"), needs=(REORDERED,))
-def reordering_ignored(happens: Any) -> Any:
-    """No message is held back so that later ones overtake it."""
-
-    def happens_but_no_reordering(self: Any, purpose: str, ordinal: int, ppm: int) -> bool:
-        return not purpose.startswith("reorder") and happens(self, purpose, ordinal, ppm)
-
-    return happens_but_no_reordering
-
-
 @_of_test_bed((bus, "flip_bytes"))
 def corruption_corrupts_nothing(_flip_bytes: Any) -> Any:
     """A message that is to be damaged arrives as it was sent."""
     return lambda payload, _flips: payload
-
-
-@_of_test_bed((Line, "pass_through"))
-def narrow_link_is_wide(_pass_through: Any) -> Any:
-    """A link with a rate takes everything at once."""
-    return lambda _self, at_us, _length, _bytes_per_second: at_us
 
 
 @_of_test_bed((Bus, "release"))
@@ -146,24 +109,6 @@ def crash_loses_nothing(_lose: Any) -> Any:
     return keep_all
 
 
-@_of_test_bed((SimulatedDisk, "lose_unsynced"))
-def crash_loses_half(lose: Any) -> Any:
-    """A crash leaves on the disk the first half of what was not synced in each file."""
-
-    def keep_half(self: Any) -> int:
-        for file in self._files.values():
-            file.synced_bytes += (len(file.data) - file.synced_bytes) // 2
-        return int(lose(self))
-
-    return keep_half
-
-
-@_of_test_bed((SimulatedDisk, "wipe"))
-def wipe_wipes_nothing(_wipe: Any) -> Any:
-    """A disk that is to be empty keeps its files."""
-    return lambda _self: None
-
-
 @_of_test_bed((FaultContext, "outage"))
 def restart_comes_late(outage: Any) -> Any:
     """A validator that lost its power gets it back a quarter of a second late."""
@@ -183,18 +128,6 @@ def one_stays_on(switch_off: Any) -> Any:
         switch_off(self, listed[:-1] if len(listed) > 1 else listed)
 
     return switch_off_but_one
-
-
-@_of_test_bed((Pace, "stretch"), needs=(SLOW_DISK,))
-def slow_disk_is_fast(stretch: Any) -> Any:
-    """A sync on a slow disk takes its usual time."""
-
-    def stretch_as_a_processor(self: Any, lane: str, cost_us: int) -> int:
-        if lane == "disk":
-            self.disk_slowed += 1
-        return int(stretch(self, "cpu", cost_us))
-
-    return stretch_as_a_processor
 
 
 @_of_test_bed((Pace, "stretch"))
