@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from checker.checks.audit.plan import TestBedPlan
 from checker.checks.observations import NO_DISK_FAULTS, ChainRules, DiskFaults, FaultOutcome, IdleMutant, ReadBack
 from checker.checks.planned import NOT_PLANNED, PlannedRun
+from checker.checks.world import RunWorld
 from checker.record.cold_replay import ColdReplay
 from checker.record.engine_calls import RecordedLife
 from checker.record.final_blocks import FinalChain
@@ -207,6 +208,7 @@ class RunContext:
         chain: The final blocks so far, as the first honest replica executed each of them.
         state: The state after the last block that was settled, state key to encoded value.
         end: The state in which the run ended; empty before.
+        world: The replicas and messages as the trace has told of them so far.
     """
 
     rules: ChainRules
@@ -234,7 +236,11 @@ class RunContext:
     chain: FinalChain = field(default_factory=FinalChain)
     state: Mapping[bytes, bytes] = field(default_factory=dict)
     end: RunEnd = field(default_factory=RunEnd)
+    world: RunWorld = field(init=False)
     _made: dict[Any, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.world = RunWorld(self.plan, self.honest)
 
     def check(self, kind: "Callable[[RunContext], _Made]") -> _Made:
         """Return the check of a class, made on first use: a check may read results of another."""

@@ -55,8 +55,10 @@ class Suite:
         """By name of each check without a result, why the run does not ask it; known when the run is over."""
         self.not_judged: tuple[str, ...] = ()
         """Names of the checks whose results are left out because a failure ended the run early."""
-        self._router = EventRouter(*(check.handlers for check in self._checks), *watchers)
-        self._others = EventRouter(*(check.handlers for check in self._checks if check.sees_everybody))
+        # The world comes first: the checks ask it about the event that they see.
+        self._router = EventRouter(run.world.handlers, *(check.handlers for check in self._checks), *watchers)
+        others = (check.handlers for check in self._checks if check.sees_everybody)
+        self._others = EventRouter(run.world.handlers, *others)
         self._earlier = EventRouter(*(check.handlers for check in self._checks if check.sees_earlier_events))
         self._mirror = Mirror(run.genesis_values)
         run.state = self._mirror.values

@@ -4,11 +4,13 @@ from checker.checks.check import Check
 from checker.checks.context import RunContext, RunEnd
 from checker.checks.mirror import SettledBlock
 from checker.checks.observations import AppliedBlock
+from checker.checks.world import SLACK_US, OfLives, RunWorld
 from checker.results import CheckResult, CheckTally, ExitClass
 from network.events import Event, Handlers, OfLabels
 from validators.execution import Header, TimerReceipt, TransactionReceipt
 
 __all__ = [
+    "SLACK_US",
     "AppliedBlock",
     "Check",
     "CheckResult",
@@ -18,8 +20,10 @@ __all__ = [
     "Handlers",
     "Header",
     "OfLabels",
+    "OfLives",
     "RunContext",
     "RunEnd",
+    "RunWorld",
     "SettledBlock",
     "TimerReceipt",
     "TransactionReceipt",

@@ -28,8 +28,8 @@ def make_run(**facts: Any) -> RunContext:
 
 
 def show(check: Check, *events: Event) -> None:
-    """Show events to a check, as the suite does."""
-    router = EventRouter(check.handlers)
+    """Show events to the world and a check, as the suite does."""
+    router = EventRouter(check.run.world.handlers, check.handlers)
     for event in events:
         router.route(event)
 

@@ -1,0 +1,212 @@
+"""The world of a run as its trace has told it so far: lives of replicas, their clocks, and messages on their way.
+
+Checks ask it (`self.run.world`) instead of keeping lives, pauses and messages of their own. It sees each event before
+they do (`checker.checks.suite`): as a check handles a message that comes, the message has come; as it handles a crash,
+the life is over.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Generic, NamedTuple, TypeVar
+
+from checker.checks.planned import PlannedRun
+from faults.events import ClockSet, Crashed, TransactionSubmitted
+from network.clock import MILLION
+from network.events import (
+    AlarmElapsed,
+    Delivered,
+    Dropped,
+    Event,
+    Handlers,
+    Lost,
+    Sent,
+    TimerElapsed,
+    WorkFinished,
+)
+from network.types import NodeId
+from validators.events import Booted, Entered, Halted
+
+SLACK_US: Final = 5 * MILLION
+"""The time beyond a deadline that every replica has: signatures, syncs and blocks may be worked on before."""
+
+_Value = TypeVar("_Value")
+
+
+@dataclass(slots=True, eq=False)
+class Life:
+    """One life of a replica, from its first start to a crash or a halt.
+
+    In `starts` it has the number of times that the replica has read its disk: it does so again where the state that it
+    had from a peer was damaged.
+    """
+
+    starts: int = 1
+
+
+class Inbound(NamedTuple):
+    """The event that came to a replica last; `peer` is -1 where it is no message.
+
+    Attributes:
+        peer: The sender.
+        label: The kind of the message.
+        is_whole: Whether the message came with the checksum with which it left; False for a copy.
+    """
+
+    peer: NodeId = -1
+    label: str = ""
+    is_whole: bool = False
+
+
+NO_MESSAGE: Final = Inbound()
+
+
+class RunWorld:
+    """The replicas and messages of one run.
+
+    Args:
+        plan: The plan of the run.
+        honest: Numbers of the replicas that the checks cover.
+    """
+
+    def __init__(self, plan: PlannedRun, honest: Sequence[NodeId]) -> None:
+        self._honest = dict.fromkeys(honest)
+        self._paused, self._hindered = plan.paused(), plan.hindered()
+        self._lives: dict[NodeId, Life] = {}
+        self._starts: dict[NodeId, int] = {}
+        self._views: dict[NodeId, int] = {}
+        self._on_way: dict[tuple[NodeId, NodeId], dict[int, bytes]] = {}
+        """By link the checksums of the messages on their way, by their ordinals."""
+        self._inbound: dict[NodeId, Inbound] = {}
+        self._harmed: dict[NodeId, dict[NodeId, None]] = {}
+        self.fastest_ppm = 0
+        """The rate by which the fastest clock of a machine is ahead."""
+        self.has_set_clocks = False
+        """Whether the plan has set a clock of a machine."""
+
+    @property
+    def handlers(self) -> Handlers:
+        """Lives, clocks, views, messages, and all else that comes to a replica."""
+        return {
+            Booted: self._boot,
+            Crashed: self._crash,
+            Halted: self._halt,
+            ClockSet: self._set_clock,
+            Entered: self._enter,
+            Sent: self._send,
+            Delivered: self._deliver,
+            Dropped: self._drop,
+            Lost: self._lose,
+            TimerElapsed: self._take_other,
+            AlarmElapsed: self._take_other,
+            WorkFinished: self._take_other,
+            TransactionSubmitted: self._take_transaction,
+        }
+
+    def life(self, node: NodeId) -> Life | None:
+        """Return the life of a replica that serves, None before its start and after its end."""
+        return self._lives.get(node)
+
+    def starts(self, node: NodeId) -> int:
+        """Return how often a replica has started, over all its lives."""
+        return self._starts.get(node, 0)
+
+    def view(self, node: NodeId) -> int:
+        """Return the greatest view that a replica was in."""
+        return self._views.get(node, 0)
+
+    def is_honest(self, node: NodeId) -> bool:
+        """Return whether the checks cover a replica."""
+        return node in self._honest
+
+    def is_paused(self, node: NodeId) -> bool:
+        """Return whether the plan ever holds back a replica's events: it may handle them at any later time."""
+        return node in self._paused
+
+    def is_hindered(self, node: NodeId) -> bool:
+        """Return whether the plan ever pauses a replica or slows its work."""
+        return node in self._hindered
+
+    def inbound(self, node: NodeId) -> Inbound:
+        """Return the message that a replica got last, `NO_MESSAGE` if something else came after it.
+
+        Handling takes no time, so a replica that is not paused refuses, answers and does what this asks for.
+        """
+        return self._inbound.get(node, NO_MESSAGE)
+
+    def harmed(self, node: NodeId) -> dict[NodeId, None]:
+        """Return the honest peers of which a message came to a replica damaged, or as a copy."""
+        return self._harmed.get(node, {})
+
+    def _boot(self, event: Event, booted: Booted) -> None:
+        node = event.node
+        self._starts[node] = self.starts(node) + 1
+        self._views[node] = max(self.view(node), booted.view)
+        if (life := self._lives.get(node)) is None:
+            self._lives[node] = Life()
+        else:
+            life.starts += 1
+
+    def _crash(self, _event: Event, crashed: Crashed) -> None:
+        self._lives.pop(crashed.machine, None)
+
+    def _halt(self, event: Event, _halted: Halted) -> None:
+        self._lives.pop(event.node, None)
+
+    def _set_clock(self, _event: Event, clock: ClockSet) -> None:
+        self.has_set_clocks = True
+        self.fastest_ppm = max(self.fastest_ppm, clock.ppm)
+
+    def _enter(self, event: Event, entered: Entered) -> None:
+        self._views[event.node] = max(self.view(event.node), entered.view)
+
+    def _send(self, event: Event, sent: Sent) -> None:
+        self._on_way.setdefault((event.node, sent.destination), {})[sent.ordinal] = sent.checksum
+
+    def _deliver(self, event: Event, delivered: Delivered) -> None:
+        node, peer = event.node, delivered.source
+        # A copy has an ordinal of its own, and counts as damaged.
+        is_whole = self._on_way.get((peer, node), {}).pop(delivered.ordinal, None) == delivered.checksum
+        self._inbound[node] = Inbound(peer, delivered.label, is_whole)
+        if not is_whole and peer in self._honest:
+            self._harmed.setdefault(node, {})[peer] = None
+
+    def _drop(self, event: Event, dropped: Dropped) -> None:
+        self._on_way.get((event.node, dropped.destination), {}).pop(dropped.ordinal, None)
+
+    def _lose(self, event: Event, lost: Lost) -> None:
+        self._on_way.get((lost.source, event.node), {}).pop(lost.ordinal, None)
+
+    def _take_other(self, event: Event, _other: TimerElapsed | AlarmElapsed | WorkFinished) -> None:
+        self._inbound[event.node] = NO_MESSAGE
+
+    def _take_transaction(self, _event: Event, submitted: TransactionSubmitted) -> None:
+        self._inbound[submitted.validator] = NO_MESSAGE
+
+
+class OfLives(Generic[_Value]):
+    """A value for each replica that lives, made anew with each of its lives.
+
+    Args:
+        world: The world, with the lives.
+        make: Makes the value of a replica.
+        each_start: Whether a value is made anew where a replica reads its disk again in the midst of a life.
+    """
+
+    def __init__(self, world: RunWorld, make: Callable[[NodeId], _Value], *, each_start: bool = False) -> None:
+        self._world = world
+        self._make = make
+        self._each_start = each_start
+        self._kept: dict[NodeId, tuple[Life, int, _Value]] = {}
+
+    def get(self, node: NodeId) -> _Value | None:
+        """Return the value of a replica's present life, None for a replica that does not serve."""
+        life = self._world.life(node)
+        if life is None:
+            self._kept.pop(node, None)
+            return None
+        start = life.starts if self._each_start else 1
+        kept_life, kept_start, value = self._kept.get(node, (None, 0, None))
+        if kept_life is not life or kept_start != start or value is None:
+            value = self._make(node)
+            self._kept[node] = life, start, value
+        return value
