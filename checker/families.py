@@ -58,7 +58,7 @@ FAMILIES: Final = (
     Family(
         "service",
         "Are transactions included, peers served, nobody wrongly refused, traffic bounded?",
-        ("inclusion", "spread", "refusals", "traffic", "snapshots", "timer-lengths", "work"),
+        ("inclusion", "spread", "refusals", "traffic", "requests", "timer-lengths", "work"),
     ),
     Family("liveness", "Is a new block final soon after healing?", ("finality-regained",)),
     Family(

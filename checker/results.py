@@ -66,7 +66,7 @@ FORMER_NAMES: Final = {
     **dict.fromkeys(
         ("lane-books", "auction-books", "bias-books", "queue-deposits", "state-triggers", "once"), "oracle"
     ),
-    "answers": "snapshots",
+    **dict.fromkeys(("answers", "snapshots"), "requests"),
 }
 """Names of checks in the release before with the names of today, for records and data directories of that release."""
 

@@ -35,7 +35,6 @@ from checker.checks.expectations import (
 )
 from checker.checks.faults_effective import FaultsEffective
 from checker.checks.final_disks import FinalDisks
-from checker.checks.inclusion import Inclusion
 from checker.checks.journals import Journals
 from checker.checks.leaders import Leaders
 from checker.checks.live_values import LiveValues
@@ -44,22 +43,23 @@ from checker.checks.messages import MessageDelivery
 from checker.checks.oracle import EqualOracle
 from checker.checks.phases import PhaseLedger
 from checker.checks.proofs import Proofs
-from checker.checks.refusals import Refusals
 from checker.checks.reorg import Reorganizations
 from checker.checks.repairs import Repairs
 from checker.checks.reports import ExpectedReports
 from checker.checks.rules.hotstuff_certificates import QuorumCertificates
 from checker.checks.rules.simplex_calm_views import CalmViews
 from checker.checks.rules.simplex_votes import Certificates, NoDoubleVote
-from checker.checks.snapshots import Snapshots
-from checker.checks.spread import MempoolSpread
+from checker.checks.service.inclusion import Inclusion
+from checker.checks.service.refusals import Refusals
+from checker.checks.service.requests import Requests
+from checker.checks.service.spread import MempoolSpread
+from checker.checks.service.timer_lengths import TimerLengths
+from checker.checks.service.traffic import Traffic
+from checker.checks.service.work import PricedWork
 from checker.checks.storm import StormDrained
 from checker.checks.structures import Bitmap, Indexes, OperationLog
 from checker.checks.supply import Supply
-from checker.checks.timer_lengths import TimerLengths
 from checker.checks.timers import TimerDelivery
-from checker.checks.traffic import Traffic
-from checker.checks.work import PricedWork
 from checker.checks.workloads import WorkloadsEffective
 from checker.checks.write_ahead import WriteAhead
 from checker.checks.write_sets import WriteSets
@@ -102,7 +102,7 @@ CHECKS: Final[tuple[type[Check], ...]] = (
     DerivedState,
     CalmViews,
     Traffic,
-    Snapshots,
+    Requests,
     TimerLengths,
     PricedWork,
     FinalDisks,

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple, Protocol
 
 from checker.checks.journals import Said
 from checker.checks.planned import PlannedRun
-from checker.checks.rules.engine_traffic import EngineTraffic
 from validators.consensus.interface import Finality, Record
 from validators.events import Voted
 
@@ -49,7 +48,6 @@ class EngineRules:
 
     Attributes:
         name: The engine's name in the registry of engines.
-        traffic: What accounts for its messages.
         journal: Makes the rules of a validator's journal, by its number.
         finality: The kind of the certificates that make a block final.
         is_final_by_votes: Whether votes about a block make it final, and not blocks on it that have come to be known.
@@ -77,7 +75,6 @@ class EngineRules:
 
     name: str
     finality: str
-    traffic: EngineTraffic
     journal: Callable[[int], JournalRules]
     said_by: Callable[[Record], Said]
     signatures_of: Callable[[Record], Sequence[Signed]]

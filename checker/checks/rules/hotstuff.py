@@ -4,7 +4,7 @@ Restated from docs/spec.md and not from the engine, of which only the types of m
 is read off the journal itself, once a block is final: its proof has three headers or two. Only three-chain has locks.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any, Final
 
@@ -13,15 +13,6 @@ import msgspec
 from checker.checks.journals import Said
 from checker.checks.observations import short
 from checker.checks.rules.engine_rules import EngineRules, Proposed, Signed
-from checker.checks.rules.engine_traffic import (
-    HEADER_BYTES_MAX,
-    VOTE_BYTES_MAX,
-    Bound,
-    EngineTraffic,
-    Lengths,
-    MessageAccount,
-    certificate_bytes,
-)
 from validators.consensus.hotstuff.finality import Commit
 from validators.consensus.hotstuff.journal import CastVote, HotStuffRecord, Lock
 from validators.consensus.hotstuff.kind import HOTSTUFF
@@ -276,38 +267,9 @@ def _accepts_block(vote: Voted) -> bool:
     return vote.vote == "vote"
 
 
-# Traffic: the messages that only HotStuff has: one vote a view to one validator, and timeouts to all.
-
-_VIEW_BYTES: Final = 9
-"""The view of a signer's highest certificate, in a timeout certificate."""
-
-_HEADERS: Final = 3
-"""The longest chain of headers that shows a block final."""
-
-
-def _traffic_bounds(account: MessageAccount) -> Iterator[Bound]:
-    views, lives = account.views, account.lives
-    yield Bound("BlockVote", views + lives, "V + L")
-    # The first wait is the shortest, and a validator repeats its timeout after each wait.
-    waits = account.times(account.plan.certification_timeout_us)
-    count = account.fan_out * (views + lives + waits)
-    yield Bound("ViewTimeout", count, "F (V + L + T / certification timeout)")
-
-
-def _traffic_lengths(validators: int, _depth: int) -> Lengths:
-    certificate = certificate_bytes(validators)
-    both = 2 * certificate + _VIEW_BYTES * validators
-    messages = {"BlockVote": VOTE_BYTES_MAX, "ViewTimeout": VOTE_BYTES_MAX + both}
-    return Lengths(messages=messages, seal=VOTE_BYTES_MAX + both, finality=_HEADERS * HEADER_BYTES_MAX + certificate)
-
-
-_TRAFFIC: Final = EngineTraffic(bounds=_traffic_bounds, lengths=_traffic_lengths)
-
-
 HOTSTUFF_RULES: Final = EngineRules(
     name=HOTSTUFF.name,
     finality="commit",
-    traffic=_TRAFFIC,
     journal=HotStuffJournal,
     said_by=_said_by,
     signatures_of=_signatures_of,

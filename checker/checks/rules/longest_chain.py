@@ -4,7 +4,7 @@ Restated from the specification and not from the engine, of which only the types
 """
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import Final
 
@@ -14,14 +14,6 @@ from checker.checks.journals import Said
 from checker.checks.observations import short
 from checker.checks.planned import PlannedRun
 from checker.checks.rules.engine_rules import EngineRules, Signed
-from checker.checks.rules.engine_traffic import (
-    HEADER_BYTES_MAX,
-    REQUEST_BYTES_MAX,
-    Bound,
-    EngineTraffic,
-    Lengths,
-    MessageAccount,
-)
 from validators.consensus.interface import Finality
 from validators.consensus.longest_chain import Announcement, Burial, LongestChainConfig, SealedHeader
 from validators.consensus.longest_chain.kind import LONGEST_CHAIN
@@ -141,38 +133,9 @@ def _describe_vote(encoded: bytes) -> str:
     return f"block {short(digest)} of height {height}"
 
 
-# Traffic: the messages that only the longest chain has: one announcement a slot, questions for heads and answers.
-
-_QUESTION: Final = "HeadRequest"
-_SEALED_BYTES_MAX: Final = HEADER_BYTES_MAX + 96
-"""A header with its seal."""
-
-
-def _traffic_bounds(account: MessageAccount) -> Iterator[Bound]:
-    yield Bound("Announcement", account.fan_out * account.led, "F for each slot that it leads")
-    # A round of questions lasts until its timer ends; a start begins one at once.
-    rounds = account.times(account.plan.fetch_timeout_us) + account.lives
-    yield Bound(_QUESTION, account.fan_out * rounds, "F (T / fetch timeout + L)")
-    yield Bound("HeadResponse", account.taken(_QUESTION), "1 for each request that was not refused")
-
-
-def _traffic_lengths(_validators: int, depth: int) -> Lengths:
-    proof = (depth + 2) * _SEALED_BYTES_MAX
-    messages = {
-        "Announcement": _SEALED_BYTES_MAX,
-        _QUESTION: REQUEST_BYTES_MAX,
-        "HeadResponse": proof + _SEALED_BYTES_MAX,
-    }
-    return Lengths(messages=messages, seal=96, finality=proof)
-
-
-_TRAFFIC: Final = EngineTraffic(bounds=_traffic_bounds, lengths=_traffic_lengths, limited=(_QUESTION,))
-
-
 LONGEST_CHAIN_RULES: Final = EngineRules(
     name=LONGEST_CHAIN.name,
     finality="burial",
-    traffic=_TRAFFIC,
     journal=LongestChainJournal,
     said_by=_said_by,
     signatures_of=_signatures_of,

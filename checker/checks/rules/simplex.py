@@ -3,22 +3,13 @@
 Restated from the specification and not from the engine, of which only the types of messages and records come in.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from checker.checks.journals import Said
 from checker.checks.observations import short
 from checker.checks.planned import PlannedRun
 from checker.checks.rules.engine_rules import EngineRules, Proposed, Signed
-from checker.checks.rules.engine_traffic import (
-    REQUEST_BYTES_MAX,
-    VOTE_BYTES_MAX,
-    Bound,
-    EngineTraffic,
-    Lengths,
-    MessageAccount,
-    certificate_bytes,
-)
 from validators.consensus.interface import Finality
 from validators.consensus.signing import signed_bytes
 from validators.consensus.simplex import (
@@ -255,43 +246,10 @@ def _find_answer_fault(journal: Sequence[Artifact], message: object) -> str:
     )
 
 
-# Traffic: the messages that only Simplex has: votes and certificates of views, requests for certificates and answers.
-
-_VOTES: Final = ("Notarize", "Nullify", "Finalize")
-_CERTIFICATES: Final = ("Notarization", "Nullification", "Finalization", "CertificateResponse")
-_REQUEST: Final = "CertificateRequest"
-
-
-def _traffic_bounds(account: MessageAccount) -> Iterator[Bound]:
-    fan_out, views, lives = account.fan_out, account.views, account.lives
-    retries, fetches = account.times(account.plan.timeout_retry_us), account.times(account.plan.fetch_timeout_us)
-    for kind in ("Notarize", "Finalize"):
-        yield Bound(kind, fan_out * (views + lives), "F (V + L)")
-    yield Bound("Nullify", fan_out * (views + 2 * lives + retries), "F (V + 2 L + T / retry timeout)")
-    helped = 2 * account.got("Nullify")
-    for kind in ("Notarization", "Nullification", "Finalization"):
-        formula = "F (V + 1 + 2 L + T / retry timeout) + 2 for each nullify of others"
-        yield Bound(kind, fan_out * (views + 1 + 2 * lives + retries) + helped, formula)
-    yield Bound(_REQUEST, fetches + 2 * views + lives, "T / fetch timeout + 2 V + L")
-    yield Bound("CertificateResponse", 2 * account.got(_REQUEST), "2 for each request")
-
-
-def _traffic_lengths(validators: int, _depth: int) -> Lengths:
-    certificate = certificate_bytes(validators)
-    messages = {**dict.fromkeys(_VOTES, VOTE_BYTES_MAX), **dict.fromkeys(_CERTIFICATES, certificate)}
-    return Lengths(messages=messages | {_REQUEST: REQUEST_BYTES_MAX}, seal=0, finality=certificate)
-
-
-_TRAFFIC: Final = EngineTraffic(
-    bounds=_traffic_bounds, lengths=_traffic_lengths, limited=(_REQUEST,), requests=(_REQUEST,)
-)
-
-
 SIMPLEX_RULES: Final = EngineRules(
     name=SIMPLEX.name,
     finality="finalization",
     is_final_by_votes=True,
-    traffic=_TRAFFIC,
     journal=SimplexJournal,
     said_by=_said_by,
     signatures_of=_signatures_of,

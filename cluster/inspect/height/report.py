@@ -9,7 +9,7 @@ from itertools import islice, zip_longest
 
 import msgspec
 
-from checker.checks.work import DIVERGED
+from checker.checks.service.work import DIVERGED
 from checker.explain.executions import Changes
 from checker.explain.formatting import NOT_WRITTEN, name_key, order_of_key, show_entry
 from checker.record.errors import on_one_line

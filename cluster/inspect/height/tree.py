@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 
-from checker.checks.work import DIVERGED
+from checker.checks.service.work import DIVERGED
 from checker.oracle.branches import OracleBranch
 from checker.record.branches import BranchIndex
 from checker.record.run_directory import BLOCKS, BRANCHES, RecordReader

@@ -144,7 +144,7 @@ SILENT = (
     "inclusion",
     "spread",
     "repairs",
-    "snapshots",
+    "requests",
     "timer-lengths",
     "work",
     "oracle/differential",

@@ -23,7 +23,7 @@ OF_NOTHING = {
     "reorg": UNEXPECTED,
     "inclusion": "no transaction was in the mempool of a leader whose block became final",
     "spread": "no transaction waited in a mempool",
-    "snapshots": "no replica asked for a snapshot",
+    "requests": "no replica asked for a snapshot, or a second time for a block",
     "timer-lengths": "no timer of a known name ran out",
     "work": "no work was done",
     "repairs": "no replica started again or repaired anything",

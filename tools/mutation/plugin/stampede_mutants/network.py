@@ -96,7 +96,7 @@ def an_answer_is_under_way_for_ever(send: Any) -> Any:
 
 @_mutant(
     (Finalizer, "join_if_far_behind"),
-    kills=("snapshots",),
+    kills=("requests",),
     on_all=True,
     needs=(LONG_AWAY, "sync.snapshot_gap_blocks=3"),
 )

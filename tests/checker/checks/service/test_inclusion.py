@@ -4,27 +4,19 @@ import msgspec
 import pytest
 
 from checker.checks.context import Sample
-from checker.checks.inclusion import Inclusion
 from checker.checks.mirror import SettledBlock
 from checker.checks.observations import rules_of
-from faults.events import TransactionSubmitted
+from checker.checks.service.inclusion import Inclusion
 from network.events import Event, WorkFinished
-from network.types import SUPERVISOR
 from scheduler import TimerConfig
 from tests.support.chain_harness import SENDERS, make_engine, make_genesis, pay, propose
 from tests.support.checks import make_run, show
 from validators.events import Entered
 from validators.execution.blocks import encode_transaction, transaction_digest
 from validators.mempool.pool import Pooled
-from validators.settings import Costs
 
 WAITING = pay(0, 0, SENDERS[1], 5)
 """A transaction that is valid in the first block."""
-
-
-def tipped(sender, nonce, tip):
-    """Return a payment with a priority fee; nobody verifies its signature here."""
-    return msgspec.structs.replace(pay(sender, nonce, SENDERS[1], 5), priority_fee_per_cycle=tip)
 
 
 class Run:
@@ -47,21 +39,16 @@ class Run:
         """Look into the mempools; that of validator 1 is empty."""
         return Sample(0, [self.pool, {}], (0, 1))
 
-    def enter(self, view=None, leader=0):
-        """Let a leader enter the next view, or this one."""
-        show(self.inclusion, Event(1, leader, Entered(view or self.header.view + 1, leader)))
+    def enter(self, view, leader=0):
+        """Let validators 0 and 1 enter a view."""
+        for node in (0, 1):
+            show(self.inclusion, Event(1, node, Entered(view, leader)))
 
-    def hand_in(self, at_us, transaction=WAITING):
-        """Let a client hand a transaction to validator 0."""
-        submitted = TransactionSubmitted("submitted", 0, transaction_digest(transaction))
-        show(self.inclusion, Event(at_us, SUPERVISOR, submitted))
-
-    def block(self, *, leader=0, transactions=(), length_bytes=500, changes=None, worked_us=0, **used):
-        """Let one more block become final, whose leader enters its view now."""
+    def block(self, *works, leader=0, transactions=(), length_bytes=500, changes=None, **used):
+        """Let one more block become final, whose leader enters its view now, after which works end."""
         self.header = msgspec.structs.replace(self.header, view=self.header.view + 1, proposer=leader)
         self.enter(self.header.view, leader)
-        if worked_us:
-            show(self.inclusion, Event(worked_us, leader, WorkFinished("cpu", 1, Costs().verify_signature_us)))
+        show(self.inclusion, *works)
         self.inclusion.settle(
             SettledBlock(
                 header=self.header,
@@ -90,19 +77,13 @@ def test_what_a_leader_leaves_out_is_named():
     assert "the mempool of leader 0 as it entered view 2" in result.summary
 
 
-def test_what_was_verified_in_the_first_instant_of_a_view_may_be_late():
-    """It is in the mempool as the check looks, and came after the block was made; found by the swarm."""
-    assert Run().block(worked_us=1).status != "failed"
-    assert Run().block(worked_us=2).status == "failed"
-
-
-@pytest.mark.parametrize(("at_us", "status"), [(0, "failed"), (1, "inconclusive")])
-def test_what_a_client_hands_in_as_its_leader_enters_may_be_late(at_us, status):
-    """It needs no time to be verified, and the block was begun before it; found by the swarm."""
-    run = Run()
-    run.hand_in(at_us)
-
-    assert run.block().status == status
+@pytest.mark.parametrize(
+    ("lane", "at_us", "node", "status"),
+    [("cpu", 1, 0, "inconclusive"), ("cpu", 2, 0, "failed"), ("disk", 1, 0, "failed"), ("cpu", 1, 1, "failed")],
+)
+def test_a_transaction_that_came_in_the_first_instant_may_be_late(lane, at_us, node, status):
+    """It is in the mempool as the check looks, and was verified after the block was made; found by the swarm."""
+    assert Run().block(Event(at_us, node, WorkFinished(lane, 0))).status == status
 
 
 def test_the_next_nonce_behind_one_that_was_taken_has_its_turn_too():
@@ -157,12 +138,14 @@ def test_what_the_others_of_its_sender_may_have_cost_is_not_there_for_it():
     assert Run(first, second).block(transactions=[first]).status != "failed"
 
 
-def test_a_leader_has_what_its_mempool_held_as_it_first_entered():
-    """A later life enters the view again, and proposes nothing in it."""
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_second_life_of_a_leader_has_its_own_mempool(is_first):
+    """It may propose in the view in which the first one went down: only what both had counts."""
     run = Run()
-    pool, run.pool = run.pool, {}
-    run.enter()
-    run.pool = pool
+    pool = run.pool
+    run.pool = {} if is_first else pool
+    run.enter(2)
+    run.pool = pool if is_first else {}
 
     assert run.block().status != "failed"
 
@@ -181,47 +164,3 @@ def test_what_no_leader_was_seen_to_have_counts_for_nothing():
     run.block(leader=3, transactions=[pay(1, 0, SENDERS[0], 5)])
 
     assert run.inclusion.not_asked()
-
-
-class TestOrder:
-    """Transactions stand in a block by priority fee, but for those that their own sender holds up."""
-
-    def judge(self, *transactions, leader=0):
-        return Run().block(transactions=transactions, leader=leader)
-
-    def test_a_higher_fee_behind_a_lower_one_is_named(self):
-        result = self.judge(tipped(0, 0, 1), tipped(1, 0, 300))
-
-        assert result.status == "failed"
-        assert "with a priority fee of 300 stands behind" in result.summary
-
-    def test_equal_fees_stand_by_hash(self):
-        both = sorted((tipped(0, 0, 7), tipped(1, 0, 7)), key=transaction_digest)
-
-        assert self.judge(*both).status != "failed"
-        assert self.judge(*reversed(both)).status == "failed"
-
-    @pytest.mark.parametrize(
-        "transactions",
-        [
-            (tipped(1, 0, 300), tipped(0, 0, 1)),
-            (tipped(0, 0, 1), tipped(0, 1, 300)),
-            (tipped(0, 0, 2), tipped(1, 0, 1), tipped(1, 1, 300)),
-        ],
-        ids=["highest first", "own sender", "held up by its sender"],
-    )
-    def test_what_follows_from_the_order_of_senders_passes(self, transactions):
-        assert self.judge(*transactions).status != "failed"
-
-    def test_the_order_of_a_byzantine_leader_is_its_own(self):
-        assert self.judge(tipped(0, 0, 1), tipped(1, 0, 300), leader=3).status != "failed"
-
-
-def test_a_second_life_of_a_leader_has_its_own_mempool():
-    """It may propose in the view in which the first one went down, and has lost what that one had."""
-    run = Run()
-    run.enter()
-    run.pool = {}
-    run.enter()
-
-    assert run.block().status != "failed"

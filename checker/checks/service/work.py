@@ -1,22 +1,16 @@
-"""Work: what takes time takes the time of the price list, and nothing rests on work before it is over.
+"""Work: what takes time takes the time of the price list, and nothing rests on an execution before it is over.
 
-A result that is used too early, and work that is done for nothing, make a replica faster than its machine: no other one
-contradicts it. The trace has the price of each piece of work as it ends. In the same instant the execution is
-reported, or the answer to a peer goes out.
+A result that is used too early, and work that is done for nothing, make a replica faster or slower than its machine: no
+other one contradicts it. The trace has the price of each piece of work as it ends.
 
-| ends with | price |
-|---|---|
-| a sync of the disk | `sync_us` |
-| a pruning of the journal | two syncs, 1 us at least |
-| an execution, to propose or to verify | `block_us`, cycles, writes, and at most the signatures of the block (K-43) |
-| an answer with blocks | `serve_block_us` for each |
-| a piece of a snapshot | `block_us` |
-
-Reading is paid for as well: a message of 1 KiB or more, with blocks, transactions or a snapshot, that comes to a
-replica that serves is followed, before its processor rests again, by work of `decode_kib_us` for each whole KiB.
+- A sync of the disk costs `sync_us`, a pruning of the journal two syncs, 1 us at least.
+- An execution, to propose or to verify, is reported as work ends that costs `block_us`, cycles, writes, and at most the
+  signatures of the block (K-43). Only blocks that become final have a known price.
+- A message of 1 KiB or more, with blocks, transactions or a snapshot, that comes to a replica that serves is followed,
+  before its processor rests again, by work of `decode_kib_us` for each whole KiB.
 
 A vote that takes a block for valid comes after its execution, over all lives, and so does the block's finality. Ends of
-work at replicas that the plan pauses are read later, and not judged. Only blocks that become final have a known price.
+work at replicas that the plan pauses are read later, and not judged.
 """
 
 from collections.abc import Sequence
@@ -28,18 +22,17 @@ from checker.checks.context import RunContext
 from checker.checks.mirror import SettledBlock
 from checker.checks.observations import short
 from checker.checks.rules.registry import RULES
+from checker.checks.world import OfLives
 from checker.results import CheckResult, ExitClass
-from faults.events import Crashed
 from network.clock import MILLION
-from network.events import Delivered, Event, Handlers, OfLabels, Sent, WorkFinished
+from network.events import Delivered, Event, Handlers, OfLabels, WorkFinished
 from network.types import Micros, NodeId
-from validators.events import BlockExecuted, BlockFinalized, Booted, Halted, Voted
-from validators.messages import BLOCKS_PER_RESPONSE
+from validators.events import BlockExecuted, BlockFinalized, Voted
 
 PROCESSOR: Final = "cpu"
 DISK: Final = "disk"
 PRUNING: Final = "pruning"
-"""Lanes of a machine."""
+"""Resources of a machine."""
 
 CYCLES_BEGUN: Final = 1_000
 """So many cycles, once begun, cost `execute_us`."""
@@ -49,8 +42,6 @@ DIVERGED: Final = "diverged"
 
 TIMED: Final = ("propose", "verify")
 """Modes of executions that are reported as their time is over."""
-
-_PRICED: Final = ("BlockResponse", "SnapshotChunk")
 
 KIB: Final = 1_024
 _LARGE: Final = ("BlockRelay", "BlockResponse", "TransactionGossip", "SnapshotOffer", "SnapshotChunk")
@@ -65,14 +56,14 @@ class _Price(NamedTuple):
 
 
 class _Execution(NamedTuple):
-    """The end of an execution, and the prices of what ended in that instant."""
+    """The end of an execution, and the prices of the work that ended in that instant."""
 
     event: Event
     prices: tuple[Micros, ...]
 
 
 class _Read(NamedTuple):
-    """A message that came, and what reading it takes."""
+    """A message that came, and the price of reading it."""
 
     at_us: Micros
     label: str
@@ -80,10 +71,11 @@ class _Read(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Reader:
-    """One life of a replica that serves: when its processor was last at work, and what it still has to read."""
+class _Processor:
+    """A replica's processor in one life: when it worked last, the prices of that, and the messages to be read."""
 
-    worked_us: Micros
+    worked_us: Micros = -1
+    prices: tuple[Micros, ...] = ()
     unread: list[_Read] = field(default_factory=list)
 
 
@@ -97,13 +89,11 @@ class PricedWork(Check):
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)
         self._costs = run.plan.costs
-        self._paused = run.plan.paused()
         self._accepts_block = RULES[run.engine].accepts_block
         self._executed: dict[NodeId, dict[bytes, None]] = {}
-        self._ended: dict[NodeId, tuple[Micros, tuple[Micros, ...]]] = {}
         self._prices: dict[bytes, _Price] = {}
         self._open: dict[bytes, list[_Execution]] = {}
-        self._readers: dict[NodeId, _Reader] = {}
+        self._processors = OfLives(run.world, lambda _node: _Processor())
 
     @property
     def handlers(self) -> Handlers:
@@ -113,11 +103,7 @@ class PricedWork(Check):
             BlockExecuted: self.executed,
             Voted: self.voted,
             BlockFinalized: self.finalized,
-            Sent: OfLabels(_PRICED.__contains__, self.sent),
             Delivered: OfLabels(_LARGE.__contains__, self.delivered),
-            Booted: self.booted,
-            Crashed: self.crashed,
-            Halted: self.halted,
         }
 
     def not_asked(self) -> str:
@@ -129,24 +115,27 @@ class PricedWork(Check):
     def finished(self, event: Event, work: WorkFinished) -> None:
         """Note a price of the processor; compare one of the disk."""
         if work.lane == PROCESSOR:
-            self._read(event, work)
-            at_us, prices = self._ended.get(event.node, (-1, ()))
-            # All of one instant: pieces without a price end with the one before them.
-            self._ended[event.node] = event.at_us, (*prices, work.base_us) if at_us == event.at_us else (work.base_us,)
+            if (processor := self._processor(event.node)) is not None:
+                self._read(event, work, processor)
+                # All of one instant: pieces without a price end with the one before them.
+                earlier = processor.prices if processor.worked_us == event.at_us else ()
+                processor.prices, processor.worked_us = (*earlier, work.base_us), event.at_us
             return
         sync_us = self._costs.sync_us
         expected_us = {DISK: sync_us, PRUNING: max(2 * sync_us, 1)}.get(work.lane, work.base_us)
         self.tally.compared += 1
         if work.base_us != expected_us:
-            self._fail(event, f"did work on its lane {work.lane} for {work.base_us:,} us and not {expected_us:,}")
+            self._fail(event, f"did work of its {work.lane} for {work.base_us:,} us, expected {expected_us:,}")
 
     def executed(self, event: Event, block: BlockExecuted) -> None:
-        """Note an execution with the prices of what ended with it."""
+        """Note an execution with the prices of the work that ended with it."""
         if block.mode == DIVERGED:
             return
         self._executed.setdefault(event.node, {})[block.digest] = None
-        if block.mode in TIMED and event.node not in self._paused:
-            execution = _Execution(event, self._prices_at(event))
+        processor = self._processor(event.node)
+        if block.mode in TIMED and processor is not None:
+            prices = processor.prices if processor.worked_us == event.at_us else ()
+            execution = _Execution(event, prices)
             if block.digest in self._prices:
                 self._compare(block.digest, execution)
             else:
@@ -172,65 +161,36 @@ class PricedWork(Check):
         """Compare a finality."""
         self._require_executed(event, block.digest, f"made final, at height {block.height},")
 
-    def sent(self, event: Event, sent: Sent) -> None:
-        """Compare an answer with what preparing it took."""
-        if event.node in self._paused:
-            return
-        if sent.label == "BlockResponse":
-            each_us = self._costs.serve_block_us
-            allowed = range(each_us, each_us * BLOCKS_PER_RESPONSE + 1, each_us) if each_us else (0,)
-            self._require_price(event, sent.label, allowed)
-        else:
-            self._require_price(event, sent.label, (self._costs.block_us,))
-
-    def booted(self, event: Event, _booted: Booted) -> None:
-        """Begin to read; what came before was refused unread."""
-        if event.node not in self._paused:
-            self._readers.setdefault(event.node, _Reader(event.at_us))
-
-    def crashed(self, _event: Event, crashed: Crashed) -> None:
-        """End a life."""
-        self._readers.pop(crashed.machine, None)
-
-    def halted(self, event: Event, _halted: Halted) -> None:
-        """End a life."""
-        self._readers.pop(event.node, None)
-
     def delivered(self, event: Event, delivered: Delivered) -> None:
         """Note a message that takes time to read."""
         price_us = delivered.length // KIB * self._costs.decode_kib_us
-        if price_us and (reader := self._readers.get(event.node)) is not None:
-            reader.unread.append(_Read(event.at_us, delivered.label, price_us))
+        if price_us and (processor := self._processor(event.node)) is not None:
+            processor.unread.append(_Read(event.at_us, delivered.label, price_us))
 
     def finish(self) -> CheckResult:
         """Return the result."""
         compared = self.tally.compared
         return self.tally.result(f"{compared:,} times work took its time, and what rests on it came after")
 
-    def _read(self, event: Event, work: WorkFinished) -> None:
+    def _processor(self, node: NodeId) -> _Processor | None:
+        """Return the processor of a replica that serves and that the plan does not pause."""
+        return None if self.run.world.is_paused(node) else self._processors.get(node)
+
+    def _read(self, event: Event, work: WorkFinished, processor: _Processor) -> None:
         """Take a piece of work for the reading of the first message of its price; all are read before a rest."""
-        reader = self._readers.get(event.node)
-        if reader is None:
-            return
-        begun_us = event.at_us - work.base_us - work.extra_us
-        if reader.unread and begun_us > reader.worked_us:
+        begun_us, unread = event.at_us - work.base_us - work.extra_us, processor.unread
+        if unread and begun_us > processor.worked_us:
             # It rested until this piece began: what came before that instant was to begin as it came.
-            for read in reader.unread:
+            for read in unread:
                 if read.at_us < begun_us:
                     came = f"a {read.label} that came at {read.at_us / MILLION:.3f} s"
                     self._fail(event, f"did no work of {read.price_us:,} us to read {came}")
-            reader.unread = [read for read in reader.unread if read.at_us >= begun_us]
-        reader.worked_us = event.at_us
-        for place, read in enumerate(reader.unread):
+            unread[:] = [read for read in unread if read.at_us >= begun_us]
+        for place, read in enumerate(unread):
             if read.price_us == work.base_us and read.at_us <= begun_us:
-                del reader.unread[place]
+                del unread[place]
                 self.tally.compared += 1
                 break
-
-    def _prices_at(self, event: Event) -> tuple[Micros, ...]:
-        """Return the prices of the processor's work that ended in the instant of an event."""
-        at_us, prices = self._ended.get(event.node, (-1, ()))
-        return prices if at_us == event.at_us else ()
 
     def _compare(self, digest: bytes, execution: _Execution) -> None:
         (least_us, signatures), signature_us = self._prices[digest], self._costs.verify_signature_us
@@ -238,19 +198,13 @@ class PricedWork(Check):
         allowed = range(least_us, least_us + signatures * signature_us + 1, signature_us or 1)
         if not any(price in allowed for price in execution.prices):
             price = f"{least_us:,} us and {signature_us:,} for each of at most {signatures} signatures"
-            what = f"executed block {short(digest)}, which costs {price}"
-            self._fail(execution.event, f"{what}, as work of {_name(execution.prices)} us ended")
+            ended = _name(execution.prices)
+            self._fail(execution.event, f"executed block {short(digest)} as work of {ended} us ended, expected {price}")
 
     def _require_executed(self, event: Event, digest: bytes, what: str) -> None:
         self.tally.compared += 1
         if digest not in self._executed.get(event.node, ()):
             self._fail(event, f"{what} block {short(digest)} before its execution was over")
-
-    def _require_price(self, event: Event, label: str, allowed: range | tuple[int, ...]) -> None:
-        prices = self._prices_at(event)
-        self.tally.compared += 1
-        if not any(price in allowed for price in prices):
-            self._fail(event, f"sent a {label} as work of {_name(prices)} us ended")
 
     def _fail(self, event: Event, what: str) -> None:
         # The text is made only for a failure: there is work for each message.

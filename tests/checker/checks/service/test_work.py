@@ -5,14 +5,15 @@ from types import SimpleNamespace
 import pytest
 
 from checker.checks.planned import PlannedFault, PlannedRun
-from checker.checks.work import PricedWork
+from checker.checks.service.work import PricedWork
 from faults.events import Crashed
-from network.events import Delivered, Event, Sent, WorkFinished
+from network.events import Delivered, Event, WorkFinished
 from tests.support.checks import make_run, show
 from validators.events import BlockExecuted, BlockFinalized, Booted, Voted
 from validators.settings import Costs
 
-PLAN = PlannedRun(costs=Costs(sync_us=2_000, serve_block_us=50, block_us=500, verify_signature_us=60))
+PLAN = PlannedRun(costs=Costs(sync_us=2_000, block_us=500, verify_signature_us=60))
+PAUSED = PLAN._replace(faults=(PlannedFault("still", 0, 9, (0,), pauses=True),))
 
 
 def work(base_us, *, lane="cpu", at_us=1):
@@ -23,17 +24,14 @@ def execute(mode="verify", *, at_us=1):
     return Event(at_us, 0, BlockExecuted(3, 4, b"one", b"", mode))
 
 
-def send(label, *, at_us=1):
-    return Event(at_us, 0, Sent(1, 0, label, 100, b"sum"))
-
-
+BOOT = Event(0, 0, Booted(0, 1, 0, b""))
 VOTE = Event(2, 0, Voted("notarize", 4, b"one"))
 FINALITY = Event(2, 0, BlockFinalized(3, 4, b"one", b""))
 
 
 def judge(*events, **facts):
     check = PricedWork(make_run(**{"plan": PLAN, **facts}))
-    show(check, *events)
+    show(check, BOOT, *events)
     return check.finish()
 
 
@@ -60,26 +58,12 @@ def test_a_vote_before_the_execution_is_named():
     )
 
 
-def test_an_answer_has_the_price_of_its_blocks():
-    assert judge(work(150), send("BlockResponse")).status == "passed"
-    assert judge(work(0), send("BlockResponse")).status == "failed"
-    assert judge(work(150), send("BlockResponse", at_us=2)).status == "failed"
-    assert judge(work(500), work(0), send("SnapshotChunk")).status == "passed"
-
-
-def test_a_paused_replica_may_read_later_that_work_is_over():
-    plan = PLAN._replace(faults=(PlannedFault("still", 0, 9, (0,), pauses=True),))
-
-    assert judge(work(150), execute(), send("BlockResponse", at_us=2), VOTE, plan=plan).status == "passed"
-
-
 class TestOfReading:
     """A message of 2,048 bytes costs 4 us, which its replica spends once its processor is free."""
 
     def judge(self, *events, **facts):
-        boot = Event(0, 0, Booted(0, 1, 0, b""))
         # Without a price that was due nothing is compared; a sync is.
-        return judge(boot, work(2_000, lane="disk"), *events, **facts)
+        return judge(work(2_000, lane="disk"), *events, **facts)
 
     def comes(self, at_us, *, length=2_048, label="BlockRelay"):
         return Event(at_us, 0, Delivered(1, 0, label, length, b"sum"))
@@ -118,19 +102,17 @@ class TestOfReading:
         assert self.judge(self.comes(100), crash, self.comes(160), boot, work(60, at_us=300)).status == "passed"
 
     def test_a_paused_replica_may_read_later(self):
-        plan = PLAN._replace(faults=(PlannedFault("still", 0, 9, (0,), pauses=True),))
-
-        assert self.judge(self.comes(100), work(60, at_us=300), plan=plan).status == "passed"
+        assert self.judge(self.comes(100), work(60, at_us=300), plan=PAUSED).status == "passed"
 
 
 class TestOfExecutions:
     """The price of a final block: 500 us, 20 for each thousand cycles begun, 5 for each write, 60 for a signature."""
 
-    def judge(self, price_us, *, is_known=False):
-        check = PricedWork(make_run(plan=PLAN))
+    def judge(self, price_us, *, is_known=False, plan=PLAN):
+        check = PricedWork(make_run(plan=plan))
         if is_known:
             check.settle(self.block)
-        show(check, work(price_us), execute())
+        show(check, BOOT, work(price_us), execute(), VOTE)
         if not is_known:
             check.settle(self.block)
         return check.finish()
@@ -146,10 +128,31 @@ class TestOfExecutions:
         assert self.judge(500 + 20 + 10, is_known=is_known).status == "failed"
         assert self.judge(500 + 40 + 10 + 61, is_known=is_known).status == "failed"
 
+    @pytest.mark.parametrize(
+        ("events", "status"),
+        [
+            ((work(550), work(0), execute()), "passed"),
+            ((work(550), work(9, at_us=2), execute(at_us=2)), "failed"),
+            ((work(550), execute(at_us=2)), "failed"),
+            ((work(9), execute("recover")), "passed"),
+        ],
+        ids=["with a piece behind it", "of an earlier instant", "none in its instant", "of a start"],
+    )
+    def test_it_ends_with_work_of_that_price(self, events, status):
+        check = PricedWork(make_run(plan=PLAN))
+        check.settle(self.block)
+        show(check, BOOT, *events, VOTE)
+
+        assert check.finish().status == status
+
+    def test_a_paused_replica_may_read_later_that_it_is_over(self):
+        assert self.judge(730).status == "failed"
+        assert self.judge(730, plan=PAUSED).status == "passed"
+
     def test_it_has_no_more_signatures_than_the_block(self):
         assert self.judge(500 + 40 + 10 + 180).summary == (
-            "validator 0 executed block 6f6e65, which costs 550 us and 60 for each of at most 2 signatures, "
-            "as work of 730 us ended, at 0.000 s"
+            "validator 0 executed block 6f6e65 as work of 730 us ended, expected 550 us and 60 for each of at most 2 "
+            "signatures, at 0.000 s"
         )
 
 
