@@ -109,11 +109,11 @@ class JournalAudit:
         self._view_retention = view_retention
         self.checked = 0
         """The number of entries checked, each once, and of starts."""
-        self._is_earlier = True
         self.forget()
 
     def forget(self) -> None:
-        """Note the loss of the journal with all its entries."""
+        """Note the loss of the journal with all its entries; those of the next disk are taken as they stand."""
+        self._is_earlier = True
         self._floor_view = 0
         self._kept: list[Record] = []
         self._before: list[Record] = []
@@ -154,7 +154,7 @@ class JournalAudit:
         for lost in self._expected:
             self._lose(lost)
         self._expected.clear()
-        # From here on all that stands in the journal was appended in this process.
+        # From here on all that stands in the journal was appended in this process, on this disk.
         self._is_earlier = False
 
     def end_start(self, records: Sequence[Record], floor: Finality | None, *, is_judged: bool) -> None:

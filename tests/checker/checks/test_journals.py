@@ -176,6 +176,21 @@ class TestStart:
         )
 
 
+def test_an_observers_disk_is_taken_as_it_stands_at_each_start():
+    """Its replica mode restarts it, or gives it another disk; found by the swarm (seed 426605)."""
+    lives = [life(*RECORDS)]
+    check = Journals(make_run(view_retention=2, engine_calls={0: lives}))
+    audit = check.audit(0)
+    start(audit, [], is_judged=False)
+    audit.read(RECORDS)
+    lives.append(life(nullify(3), replayed=RECORDS))
+    audit.forget()
+    start(audit, RECORDS)
+    audit.read([nullify(3)])
+
+    assert check.finish().status == "passed"
+
+
 def test_validators_are_judged_apart():
     check = Journals(make_run(view_retention=2, engine_calls={0: [life(nullify(1))], 1: [life(nullify(2))]}))
     for node, record in ((0, nullify(1)), (1, nullify(2))):
