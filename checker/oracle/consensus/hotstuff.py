@@ -372,7 +372,7 @@ class HotStuff:
                 self.ask_again()
 
     def start(self) -> None:
-        """HS-27: report the view, set the timer, ask about the highest certificate, repeat the TIMEOUT."""
+        """HS-27: report the view, set the timer, ask about the highest certificate, repeat and count the TIMEOUT."""
         self.emit(calls.Entered(self.view, self.leader(self.view)))
         self.set_timer()
         self.ask(self.high.view, self.high.digest)
@@ -380,6 +380,7 @@ class HotStuff:
         if self.timeout is not None and self.timeout.view == self.view:
             self.emit(calls.Send(None, encode(self.timeout)))
             self.keep_timeout(self.timeout)
+            self.certify_timeouts(self.view)
 
     def send_found_vote(self, sender: int, block: calls.Facts) -> None:
         """HS-28: send the last vote of an earlier life once its block comes from the own disk."""

@@ -24,6 +24,7 @@ from validators.consensus.hotstuff.messages import (
     BlockSeal,
     BlockVote,
     QuorumCertificate,
+    TimeoutCertificate,
     ViewTimeout,
     timeout_bytes,
     vote_bytes,
@@ -310,6 +311,16 @@ class TestASingleValidator:
         certified = lone.step(Judged(Question.CERTIFY, block, ok=True))
         written = [effect.record for effect in certified if isinstance(effect, Append)]
         assert [(type(record), record.view) for record in written] == [(QuorumCertificate, 1)]
+        assert lone.position.view == 2
+
+    def test_its_timeout_of_an_earlier_life_is_a_certificate(self):
+        """The power went between the two records: without a second one nobody would ever leave the view."""
+        lone = HotStuff(me=0, validators=1, scheme=KeyedHashScheme(0), config=config_of("three-chain"), genesis=GENESIS)
+        lone.replay([timeout_of(0, 1, genesis_certificate(GENESIS))], None)
+
+        written = [effect.record for effect in lone.step(Started()) if isinstance(effect, Append)]
+
+        assert [(type(record), record.view) for record in written] == [(TimeoutCertificate, 1)]
         assert lone.position.view == 2
 
 

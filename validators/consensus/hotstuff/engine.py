@@ -190,6 +190,8 @@ class HotStuff:
         if memory.timeout is not None and memory.timeout.view == memory.view:
             self._emit(Send(None, memory.timeout))
             self._timeouts.add(memory.timeout)
+            # Where this validator alone is a quorum, no other would ever bring it the certificate.
+            self._complete_timeouts(memory.view)
         self._is_dirty = True
 
     def _expire(self, view: int) -> None:
