@@ -1,58 +1,49 @@
-"""The blocks of a bare stage: headers and seals, which is all that engines see of a block."""
+"""The blocks of an engine network: headers and seals, which is all that engines see of a block."""
 
 from hashlib import sha256
-from typing import Final, NamedTuple
 
-from network.types import MILLISECOND_US
+import msgspec
+
 from validators.consensus.headers import read_facts
 from validators.consensus.interface import HeaderFacts
-from validators.execution.blocks import VERSION, Header, encode_header
 
-GENESIS: Final = bytes(32)
+GENESIS = bytes(32)
 """The digest of the block that all begin with."""
 
-
-class StubBlock(NamedTuple):
-    """A block without a body, and its seal."""
-
-    facts: HeaderFacts
-    seal: bytes
+OTHER_GENESIS = sha256(b"another chain").digest()
+"""The digest of the block that another chain begins with."""
 
 
 class StubChain:
-    """All blocks that were ever built, by digest; `bad` are those that no execution finds valid."""
+    """All blocks that were ever built, by digest, and their seals; an execution finds none of `bad` valid."""
 
-    def __init__(self) -> None:
-        self.blocks: Final = {GENESIS: StubBlock(HeaderFacts(0, GENESIS, b"", 0, -1, b""), b"")}
-        self.bad: Final = dict[bytes, None]()
+    def __init__(self):
+        self.blocks = {each: HeaderFacts(0, each, b"", 0, -1, b"") for each in (OTHER_GENESIS, GENESIS)}
+        self.seals = {}
+        self.bad = {}
 
-    def build(self, number: int, view: int, parent: bytes, *, now_us: int) -> HeaderFacts:
+    def build(self, proposer, view, parent):
         """Build a block that is unlike all others."""
-        header = Header(
-            version=VERSION,
-            height=self.height_of(parent) + 1,
-            consensus_epoch=0,
-            view=view,
-            parent=parent,
-            proposer=number,
-            slot=0,
-            timestamp_ms=now_us // MILLISECOND_US,
-            state_root=GENESIS,
-            tx_root=sha256(b"%d" % len(self.blocks)).digest(),
-            receipts_root=GENESIS,
-        )
-        facts = read_facts(encode_header(header))
-        assert facts is not None, "a header has the fields of its start"
-        self.blocks[facts.digest] = StubBlock(facts, b"")
-        return facts
+        height = self.blocks[parent].height + 1
+        return self.note(read_facts(msgspec.msgpack.encode([1, height, 0, view, parent, proposer, len(self.blocks)])))
 
-    def path_to(self, digest: bytes) -> list[bytes]:
-        """Return a block and all below it down to genesis, the highest first."""
-        path = [digest]
-        while path[-1] != GENESIS:
-            path.append(self.blocks[path[-1]].facts.parent)
+    def note(self, facts):
+        """Keep a block, and return it."""
+        return self.blocks.setdefault(facts.digest, facts)
+
+    def path_to(self, digest):
+        """Return a block and all below it that are known, down to the one above genesis; the highest first."""
+        path = []
+        while digest in self.blocks and self.blocks[digest].height:
+            path.append(digest)
+            digest = self.blocks[digest].parent
         return path
 
-    def height_of(self, digest: bytes) -> int:
-        """Return a block's height."""
-        return self.blocks[digest].facts.height
+    def is_sound(self, ref, parent, *, is_slot):
+        """Return whether an execution finds a block valid, on a parent if one is given."""
+        facts = self.blocks[ref.digest]
+        below = self.blocks.get(facts.parent, facts)
+        is_next = facts.view == ref.view and (parent is None or facts.parent == parent.digest)
+        # A block of an earlier slot than its parent's is sealed all the same; of an earlier view it is never judged.
+        is_later = facts.height == below.height + 1 and facts.view > below.view
+        return ref.digest not in self.bad and is_next and (is_later or not is_slot)

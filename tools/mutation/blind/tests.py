@@ -123,9 +123,9 @@ def _check_of(item: pytest.Item) -> Callable[..., object] | None:
 
 
 def _module_of(item: pytest.Item) -> str:
-    """Return the module of an item's property; without a property it is that of the engines that agree."""
+    """Return the module of an item's property; without a property it is that of the engines."""
     check = _check_of(item)
-    return check.__module__ if check else "tests.properties.engines.stub_agreement"
+    return check.__module__ if check else "tests.properties.engines.followed_engines"
 
 
 def targets_of(area: str) -> list[str]:
