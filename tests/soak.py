@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -49,6 +49,10 @@ PARTS = (
     "hardening",
     "swarm",
 )
+
+
+DEPTHS_BY_HEIGHT: Final = "1..16,24,32,48,64"
+"""The depths of the forks on chains that count heights: each depth is led by slots as well."""
 
 
 class Finished(NamedTuple):
@@ -220,7 +224,7 @@ def main(arguments: Sequence[str]) -> int:
             print(line, flush=True)
     if "reorgs" in options.parts:
         with ThreadPoolExecutor(options.jobs) as pool:
-            for is_equal, line in pool.map(run_reorgs, [options.depths] * 2, ["slot", "height"]):
+            for is_equal, line in pool.map(run_reorgs, [options.depths, DEPTHS_BY_HEIGHT], ["slot", "height"]):
                 failed += not is_equal
                 print(line, flush=True)
     for part in filter(options.parts.__contains__, PYTEST):
