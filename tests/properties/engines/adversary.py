@@ -12,14 +12,14 @@ from tests.properties.engines.crafts import CRAFTS
 from tests.properties.engines.forgery import Forger
 from tests.properties.engines.signatures import KnownScheme
 from validators.consensus.headers import read_facts
-from validators.consensus.interface import AskAgain, FloorAdopted, SetTimer, Started, TimeoutReached
+from validators.consensus.interface import AskAgain, FloorAdopted, Started
 
 _LATE_MESSAGES = 40
 _LATE_BLOCKS = 8
 
 
 class Adversary:
-    """What happens to a network beside loss and delay.
+    """Acts against a network beside loss and delay.
 
     Args:
         network: The network.
@@ -36,7 +36,7 @@ class Adversary:
 
     def act(self, replica):
         """Do something to a replica that has power."""
-        acts = {self._show: 12, self._propose: 8, self._offer: 5, self._reseal: 4, self._show_journal: 2, self._ask: 1}
+        acts = {self._show: 12, self._propose: 8, self._offer: 5, self._reseal: 4, self._show_journal: 3, self._ask: 1}
         if replica.engine is not None:
             drawn = [act for act, weight in acts.items() for _ in range(weight)]
             drawn[self._draw(len(drawn))](replica)
@@ -90,47 +90,50 @@ class Adversary:
         self._network.step(replica, AskAgain())
 
     def _show_journal(self, replica):
-        """Begin a life that nobody sees, with a journal that has a gap or is another's, and let all its timers end."""
+        """Begin a life that nobody hears of, with a journal that has an early end and a gap, or is another's."""
         me = (replica.me + (self._draw(3) == 0)) % self._network.validators
         stranger = self._network.replica_of(me)
         stranger.floor = replica.floor if self._draw(2) else None
+        for former in self._network.strangers:
+            former.engine = None
         self._network.strangers.append(stranger)
-        gap = len(replica.records) - self._draw(min(len(replica.records), 6) + 1)
-        if self._network.make(stranger, me, replica.records[:gap] + replica.records[gap + 1 :]):
-            for effect in stranger.engine.step(Started()):
-                if isinstance(effect, SetTimer):
-                    stranger.engine.step(TimeoutReached(effect.name, effect.number))
+        records = replica.records[: max(len(replica.records) - self._draw(8), 0)]
+        gap = max(len(records) - self._draw(4), 0)
+        if self._network.make(stranger, me, records[:gap] + records[gap + 1 :]):
+            self._network.step(stranger, Started())
 
     # -- blocks --------------------------------------------------------------------------------
 
     def _propose(self, replica):
         """Let a leader propose on any blocks, whatever an engine would do; now and then many of one view."""
-        view = max(replica.engine.position.view + self._draw(4) - 1, 1)
+        view = max(replica.engine.position.view + (0, 0, 1, 1, 2, -1)[self._draw(6)], 1)
         leader = replica.engine.leader(view)
         for _ in range(8 if self._draw(12) == 0 else 1):
             if leader in self._forger.schemes:
                 parents = [digest for digest, facts in self._chain.blocks.items() if view - 5 < facts.view < view]
                 parents = parents if parents and self._draw(6) else list(self._chain.blocks)
-                parent = self._twin_of(parents[self._draw(len(parents))])
-                self._spread(self._chain.build(leader, view, parent))
+                parent = self._twin_of(replica, parents[self._draw(len(parents))])
+                self._spread(replica, self._chain.build(leader, view, parent))
 
-    def _twin_of(self, digest):
+    def _twin_of(self, replica, digest):
         """Return a block, or another one of its leader and view that nobody had."""
         facts = self._chain.blocks[digest]
         if facts.proposer not in self._forger.schemes or self._draw(2):
             return digest
         twin = self._chain.build(facts.proposer, facts.view, facts.parent)
-        self._spread(twin)
+        self._spread(replica, twin)
         return twin.digest
 
-    def _spread(self, facts):
+    def _spread(self, replica, facts):
         """Show a block, or one with a wrong header where nobody is bound to agree, to some."""
         if not self._network.is_bound and self._draw(4) == 0:
             changed = read_facts(self._forger.changed_header(facts.header))
             is_whole = changed and changed.parent in self._chain.blocks and changed.proposer in self._forger.schemes
             facts = self._chain.note(changed) if is_whole else facts
+        if self._draw(3) == 0:
+            self._chain.bad[facts.digest] = None
         message = self._craft.propose(facts)
-        for peer in self._network.replicas:
+        for peer in dict.fromkeys((*self._network.replicas, replica)):
             if peer.engine is not None and peer.me != facts.proposer and self._draw(3):
                 self._receive(peer, facts.proposer, message)
                 self._network.tell(peer, facts.proposer, facts.digest)

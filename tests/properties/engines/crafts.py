@@ -1,4 +1,4 @@
-"""What an adversary makes up for each engine: proposals on any block, proofs that blocks are final, and requests."""
+"""Messages that an adversary makes up for each engine: proposals on any block, proofs that blocks are final, and requests."""
 
 from validators.consensus.hotstuff.finality import Commit
 from validators.consensus.hotstuff.messages import VOTE_NAMESPACE, BlockSeal, QuorumCertificate, vote_bytes
@@ -13,7 +13,7 @@ _LONG_SIGNATURE = b"\xc4\x40", b"\xc5\x00\x40"
 
 
 class _Craft:
-    """What is made up; `requests` are messages that anybody may send.
+    """Messages that are made up; `requests` are messages that anybody may send.
 
     Args:
         chain: The blocks.
@@ -32,19 +32,19 @@ class _SimplexCraft(_Craft):
     requests = (CertificateRequest(1), CertificateRequest(4))
 
     def propose(self, facts):
-        """Return the leader's vote, which is wrong about the parent's view now and then."""
-        return self.forger.signed(Notarize(facts.proposer, self._proposal(facts, self.draw(4) == 0), b""))
+        """Return the leader's vote, whose parent is said to be of any view of late in most cases."""
+        late = max(facts.view - (1, 1, 2, 3, 0)[self.draw(5)], 0)
+        parent_view = late if self.draw(3) else self.chain.blocks[facts.parent].view
+        return self.forger.signed(Notarize(facts.proposer, Proposal(facts.view, parent_view, facts.digest), b""))
 
     def prove(self, path):
         """Return a finalization of the first block, by all whose keys are known."""
-        return self.forger.certified(Finalization(self._proposal(path[0], 0), b"", ()))
+        proposal = Proposal(path[0].view, self.chain.blocks[path[0].parent].view, path[0].digest)
+        return self.forger.certified(Finalization(proposal, b"", ()))
 
     def answer(self, finality):
         """Return a message that brings a finality."""
         return CertificateResponse(finality.view, finality)
-
-    def _proposal(self, facts, later):
-        return Proposal(facts.view, self.chain.blocks[facts.parent].view + later, facts.digest)
 
 
 class _HotStuffCraft(_Craft):
@@ -85,9 +85,12 @@ class _LongestChainCraft(_Craft):
         return Announcement(SealedHeader(facts.header, seal)) if self.draw(2) else None
 
     def prove(self, path):
-        """Return the burial of a block by those on it, which may be one too few."""
+        """Return the burial of a block by those on it, which may be one too few, or the highest of them a wrong one."""
         buried = path[: self.config.finality_depth + self.draw(3)][::-1]
-        return Burial(tuple(SealedHeader(facts.header, self.chain.seals.get(facts.digest, b"")) for facts in buried))
+        chain = [SealedHeader(facts.header, self.chain.seals.get(facts.digest, b"")) for facts in buried]
+        if self.draw(3) == 0:
+            chain[-1] = self.forger.signed(SealedHeader(self.forger.changed_header(chain[-1].header), b""))
+        return Burial(tuple(chain))
 
     def answer(self, finality):
         """Return a message that brings a finality under its highest header."""

@@ -22,6 +22,9 @@ _INTERVAL_US = 150 * MILLISECOND_US
 _OUTAGE_US = 800 * MILLISECOND_US
 _LATE_START_US = 4_000 * MILLISECOND_US
 
+_OWN = (seam.SetTimer, seam.SetAlarm, seam.CancelTimer, seam.Build, seam.Judge)
+"""Effects that only their replica notices."""
+
 
 class EngineNetwork:
     """All engines, what is under way, and one queue of instants.
@@ -29,7 +32,7 @@ class EngineNetwork:
     Attributes:
         steps: Calls of engines so far.
         faults: What honest replicas have done beyond their answers: two final blocks of a height, for one.
-        strangers: Lives that no replica sees.
+        strangers: Replicas that nobody hears of, each with the journal of another one; the last one has power.
 
     Args:
         kind: The kind of all engines.
@@ -66,7 +69,7 @@ class EngineNetwork:
             is_late = replica.is_observer or draw(8) == 0
             self._post(draw(_LATE_START_US) if is_late else 0, partial(self.start, replica))
 
-    def replica_of(self, me, place=-1):
+    def replica_of(self, me, place=None):
         """Return a replica without power."""
         lives = []
         kind = recorded_kind(self.kind, lives, KEYS[: self.validators], lambda: self.now_us)
@@ -81,18 +84,16 @@ class EngineNetwork:
             self.now_us, _, action = heapq.heappop(self._queue)
             action()
             if self.happens(self.trouble.crashes):
-                replica = self._any()
+                replica = self.replicas[self.draw(len(self.replicas))]
                 self.crash(replica)
                 self._post(self.draw(_OUTAGE_US), partial(self.start, replica))
             if self.happens(self.trouble.acts):
-                self.adversary.act(self._any())
+                everybody = [*self.replicas, *self.strangers[-1:]]
+                self.adversary.act(everybody[self.draw(len(everybody))])
 
     def happens(self, percent):
         """Return whether something happens whose rate is in percent."""
         return percent > 0 and self.draw(100) < percent
-
-    def _any(self):
-        return self.replicas[self.draw(len(self.replicas))]
 
     def _post(self, after_us, action):
         self._posted += 1
@@ -181,7 +182,7 @@ class EngineNetwork:
         self.steps += 1
         for effect in replica.engine.step(event):
             act = self._acts.get(type(effect))
-            if act is not None:
+            if act is not None and (replica.place is not None or isinstance(effect, _OWN)):
                 act(replica, effect)
         self._sync(replica)
 
@@ -264,8 +265,10 @@ class EngineNetwork:
     # -- timers --------------------------------------------------------------------------------
 
     def _set_timer(self, replica, timer):
-        after_us = timer.after_us * (60 + self.draw(80)) // 100
-        self._arm(replica, timer, after_us, lambda: seam.TimeoutReached(timer.name, timer.number))
+        percent = 0 if self.happens(self.trouble.early) else 60 + self.draw(80)
+        self._arm(
+            replica, timer, timer.after_us * percent // 100, lambda: seam.TimeoutReached(timer.name, timer.number)
+        )
 
     def _set_alarm(self, replica, alarm):
         def event():

@@ -49,7 +49,7 @@ def followed_engines(kind):
 def _draw_network(kind, draw):
     validators = _VALIDATORS[draw(len(_VALIDATORS))]
     faults = (validators - 1) // 3
-    is_bound = draw(3) > 0
+    is_bound = draw(5) > 1
     twins = [draw(validators)] if faults and draw(3) else []
     replicas = [*range(validators), *twins, *([validators] * (draw(3) == 0))]
     configs = CONFIGS[kind.name] if is_bound else (*SHALLOW[kind.name], *CONFIGS[kind.name])
@@ -70,8 +70,9 @@ def _draw_trouble(network, draw):
         loss=(0, 0, 5, 20)[draw(4)],
         copies=(0, 10)[draw(2)],
         slow=(0, 6)[draw(2)],
+        early=(0, 0, 10)[draw(3)],
         crashes=(0, 0, 1, 3)[draw(4)],
-        acts=(0, 10, 25)[draw(3)],
+        acts=(0 if network.is_bound else 50, 10, 25)[draw(3)],
         misjudged=0 if network.is_bound else (0, 5)[draw(2)],
         cut=dict.fromkeys(_draw_cut(network, draw)),
     )

@@ -70,8 +70,7 @@ class Forger:
         return None if value is None else self.changed(value)
 
     def _other_items(self, items):
-        # The last one often: no other header names it.
-        at = self._draw(len(items)) if items and self._draw(2) else len(items) - 1
+        at = self._draw(len(items)) if items else 0
         if not items or self._draw(3) == 0:
             return self._one_of(items[:-1], items[::-1], (*items, *items[:1]), items[1:])
         return (*items[:at], self._another(items[at]), *items[at + 1 :])

@@ -7,7 +7,7 @@ from network.types import MILLISECOND_US
 
 @dataclass(slots=True)
 class Trouble:
-    """What is wrong for a while; rates are in percent, of messages, of works and syncs, of events, and of questions.
+    """Faults of a while; rates are in percent, of messages, works and syncs, timers, events, and questions.
 
     Attributes:
         acts: Events after which the adversary acts.
@@ -19,6 +19,7 @@ class Trouble:
     loss: int = 0
     copies: int = 0
     slow: int = 0
+    early: int = 0
     crashes: int = 0
     acts: int = 0
     misjudged: int = 0

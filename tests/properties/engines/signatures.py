@@ -18,10 +18,10 @@ SEEDS: Final = tuple(sha256(b"validator %d" % number).digest() for number in ran
 KEYS: Final = tuple(bytes(SigningKey(seed).verify_key) for seed in SEEDS)
 
 KNOWN: Final[dict[Signed, bool]] = {}
-"""What the specifications share."""
+"""Signatures that the specifications share."""
 
 _SHARED: Final[Memo[bool]] = Memo(200_000)
-"""What the schemes of engines share; each remembers and counts as if it were alone."""
+"""Signatures that the schemes of engines share; each remembers and counts as if it were alone."""
 
 
 class KnownScheme(Ed25519Scheme):
