@@ -1,4 +1,4 @@
-"""Messages that an adversary makes up for each engine: proposals on any block, proofs that blocks are final, and requests."""
+"""Messages that an adversary makes up for each engine: proposals on any block, proofs of finality, and requests."""
 
 from validators.consensus.hotstuff.finality import Commit
 from validators.consensus.hotstuff.messages import VOTE_NAMESPACE, BlockSeal, QuorumCertificate, vote_bytes

@@ -84,7 +84,7 @@ def page(rows: Sequence[Row]) -> Iterator[str]:
     is_open = [row.name for row in rows if not row.is_whole]
     if is_open:
         yield ""
-        yield f"{counted(len(is_open), 'bugs')} are not measured in full yet: of a cell *x of y*, y were tried."
+        yield f"{counted(len(is_open), 'bugs')} are not fully measured: of a cell *x of y*, y were tried."
     yield from _BY_TESTS.splitlines()
     yield from (f"| `{row.name}` | `{_name_of(row.test)}` |" for row in rows if row.test and not row.check)
     yield from _NEITHER.splitlines()
