@@ -82,3 +82,9 @@ def _refuse_unsuitable(path: Path, found: os.stat_result, limit: int | None) -> 
 
 def _too_long(limit: int) -> str:
     return f"longer than {limit:,} bytes"
+
+
+def resolved(path: Path) -> Path:
+    """Return the place that a path leads to; a link that leads to itself stays, for the one who opens it to refuse."""
+    # Not by Path.resolve, which raises RuntimeError at such a link up to Python 3.12.
+    return Path(os.path.realpath(path))

@@ -32,6 +32,7 @@ from checker.record.manifest import (
     read_manifest,
 )
 from checker.record.places import RecordExistsError, put_in_place, refuse_foreign, work_directory
+from checker.record.plain_files import resolved
 from checker.record.plugins import code_with, plugin_codes
 from checker.record.stream_files import (
     BLOCKS,
@@ -162,7 +163,7 @@ class RecordWriter:
     """
 
     def __init__(self, path: Path, plugins: Collection[str] = ()) -> None:
-        self.path = path.resolve()
+        self.path = resolved(path)
         refuse_foreign(self.path)
         # Now, not at the end: an edit of a source while the run goes on is not part of the run.
         self._code = code_with(plugins)

@@ -23,7 +23,7 @@ from checker.record.fingerprint import Code
 from checker.record.host import naming
 from checker.record.locks import held
 from checker.record.places import LOCK, work_directory
-from checker.record.plain_files import UnsuitableFileError, open_descriptor, read_plain
+from checker.record.plain_files import UnsuitableFileError, open_descriptor, read_plain, resolved
 from checker.record.plugins import code_with
 from checker.record.streams import TIME_LIMIT_US
 from checker.results import FORMER_NAMES, CheckResult
@@ -228,8 +228,7 @@ def open_data_directory(path: Path, scenario: Scenario, seed: int) -> DataDirect
     """Open a data directory, or make it where there is none.
 
     Raises:
-        DataDirectoryError: It is another scenario's or seed's, lacks a part, or is no data directory; or the plan has
-            faults that a real disk cannot be given.
+        DataDirectoryError: It is another scenario's or seed's, lacks a part, or is none; or the plan has other faults.
         InUseError: Another process has it open.
         OSError: The file system refuses.
     """
@@ -237,12 +236,13 @@ def open_data_directory(path: Path, scenario: Scenario, seed: int) -> DataDirect
         if fault.enabled and not fault.runs_on_real_disks():
             raise DataDirectoryError(path, f"a real disk cannot be given faults.{name}, which is a {kind_of(fault)}")
     manifest = DirectoryManifest(FORMAT, scenario.name, hashlib.sha256(encode_scenario(scenario)).hexdigest(), seed)
-    path = path.resolve()
-    with naming(path):
-        return _open(path, scenario, manifest)
+    with naming(place := resolved(path)):
+        return _open(place, scenario, manifest)
 
 
 def _open(path: Path, scenario: Scenario, manifest: DirectoryManifest) -> DataDirectory:
+    if path.is_symlink():
+        raise DataDirectoryError(path, "is a link that leads to itself")
     if not path.exists() or (path.is_dir() and not any(path.iterdir())):
         if path.exists() and path.samefile(Path.cwd()):
             raise DataDirectoryError(path, "is the working directory, whose place a new data directory cannot take")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from checker.record.plain_files import UnsuitableFileError, open_descriptor, open_plain, read_plain
+from checker.record.plain_files import UnsuitableFileError, open_descriptor, open_plain, read_plain, resolved
 
 TERABYTE = 1 << 40
 
@@ -104,3 +104,12 @@ def test_a_file_that_is_not_there_is_said_or_made(tmp_path):
 
     os.close(open_descriptor(tmp_path / "file", os.O_RDWR | os.O_CREAT, 0))
     assert read_plain(tmp_path / "file", 0) == b""
+
+
+def test_a_link_that_leads_to_itself_is_its_own_place(tmp_path):
+    """Path.resolve raises RuntimeError there up to Python 3.12."""
+    loop = tmp_path / "loop"
+    loop.symlink_to("loop")
+
+    assert resolved(loop) == loop
+    assert resolved(tmp_path / "beside" / ".." / "here") == tmp_path / "here"
