@@ -239,6 +239,8 @@ def test_a_proof_takes_the_depth_of_sealed_and_linked_headers():
     assert not proves(burial_of(chain[0], chain[1], chain[3], chain[4]))
     forged = SealedHeader(chain[3].header, seal_of(chain[2]))
     assert not proves(Burial((*burial_of(*chain[:3]).chain, forged)))
+    beside = block_on(chain[1], chain[2].view, salt=1)
+    assert not proves(burial_of(*chain[:2], beside, chain[3]))
 
 
 def test_a_restart_keeps_what_was_final():
