@@ -88,3 +88,8 @@ def resolved(path: Path) -> Path:
     """Return the place that a path leads to; a link that leads to itself stays, for the one who opens it to refuse."""
     # Not by Path.resolve, which raises RuntimeError at such a link up to Python 3.12.
     return Path(os.path.realpath(path))
+
+
+def is_lost(path: Path) -> bool:
+    """Return whether a path goes over a link that leads to nothing, or to itself: nobody asked for what it names."""
+    return any(each.is_symlink() and not each.exists() for each in (path, *path.parents))

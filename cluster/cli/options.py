@@ -13,7 +13,7 @@ from typing import Final, NoReturn
 
 import msgspec
 
-from checker.record.plain_files import UnsuitableFileError, read_plain
+from checker.record.plain_files import UnsuitableFileError, is_lost, read_plain
 from checker.record.program import CHILD_FLAGS, MUTATION_TOOL, PACKAGE, SCRIPT, is_mutation_tool, program_name
 from cluster.scenario.toml_file import BYTES_MAX
 from report.visible import visible
@@ -171,6 +171,8 @@ def parse_runs(text: str) -> Path:
     path = Path(text)
     if path.exists() and not path.is_dir():
         raise argparse.ArgumentTypeError(f"{text!r} is no directory")
+    if is_lost(path):
+        raise argparse.ArgumentTypeError(f"{text!r} is a link that leads to no directory")
     if not is_utf8(os.path.realpath(path)):
         raise argparse.ArgumentTypeError(f"{text!r} leads to a folder whose name is no UTF-8")
     return path

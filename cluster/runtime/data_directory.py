@@ -23,7 +23,7 @@ from checker.record.fingerprint import Code
 from checker.record.host import naming
 from checker.record.locks import held
 from checker.record.places import LOCK, work_directory
-from checker.record.plain_files import UnsuitableFileError, open_descriptor, read_plain, resolved
+from checker.record.plain_files import UnsuitableFileError, is_lost, open_descriptor, read_plain, resolved
 from checker.record.plugins import code_with
 from checker.record.streams import TIME_LIMIT_US
 from checker.results import FORMER_NAMES, CheckResult
@@ -236,13 +236,13 @@ def open_data_directory(path: Path, scenario: Scenario, seed: int) -> DataDirect
         if fault.enabled and not fault.runs_on_real_disks():
             raise DataDirectoryError(path, f"a real disk cannot be given faults.{name}, which is a {kind_of(fault)}")
     manifest = DirectoryManifest(FORMAT, scenario.name, hashlib.sha256(encode_scenario(scenario)).hexdigest(), seed)
+    if is_lost(path):
+        raise DataDirectoryError(path, "is a link that leads to no directory")
     with naming(place := resolved(path)):
         return _open(place, scenario, manifest)
 
 
 def _open(path: Path, scenario: Scenario, manifest: DirectoryManifest) -> DataDirectory:
-    if path.is_symlink():
-        raise DataDirectoryError(path, "is a link that leads to itself")
     if not path.exists() or (path.is_dir() and not any(path.iterdir())):
         if path.exists() and path.samefile(Path.cwd()):
             raise DataDirectoryError(path, "is the working directory, whose place a new data directory cannot take")

@@ -19,7 +19,7 @@ import msgspec
 from checker.record.host import make_folder, naming
 from checker.record.locks import held
 from checker.record.places import write_whole
-from checker.record.plain_files import read_plain
+from checker.record.plain_files import read_plain, resolved
 from cluster.campaign.corpus.variation import VARIED
 from cluster.campaign.shrink import COMMENT_CHARACTERS_MAX, plan_file
 from cluster.campaign.shrink_candidates import Plain
@@ -70,8 +70,9 @@ class Corpus:
         self.folder: Final = folder
         with naming(folder):
             make_folder(folder)
+        place = resolved(folder)
         with ExitStack() as stack:
-            stack.enter_context(held(folder.with_name(f".{folder.name}.lock"), folder))
+            stack.enter_context(held(place.with_name(f".{place.name}.lock"), folder))
             listing = self._read()
             self.plans: Final[dict[str, Plain]] = {name: self._read_plan(name) for name in listing.plans}
             self._pairs = dict.fromkeys(listing.pairs)

@@ -77,6 +77,19 @@ def test_a_command_says_so_of_a_file_that_it_is_given(command, reason, tmp_path,
     assert reason in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("option", ["--runs", "--corpus"])
+@pytest.mark.parametrize("target", ["link", "nothing/below"])
+def test_nothing_is_made_where_a_lost_link_leads(option, target, tmp_path, capsys):
+    link = tmp_path / "link"
+    link.symlink_to(target)
+
+    with pytest.raises(SystemExit) as left:
+        main(["sweep", "--swarm", "--seeds", "0", option, str(link / "below")])
+    assert left.value.code == 2
+    assert "is a link that leads to no directory" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == [link]
+
+
 @pytest.mark.parametrize("reason", KINDS)
 @pytest.mark.parametrize("name", [MANIFEST, VERDICT, EVENTS])
 def test_a_record_says_so_of_each_of_its_files(name, reason, tmp_path, capsys):

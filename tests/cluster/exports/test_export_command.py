@@ -26,6 +26,13 @@ def test_a_trace_and_a_log_are_written_beside_the_run(recorded, capsys):
     assert len(decode(recorded.with_name("calm-0.pftrace").read_bytes())[1]) > 100
 
 
+def test_the_working_directory_is_a_run_too(recorded, capsys, monkeypatch):
+    monkeypatch.chdir(recorded)
+
+    assert main(["export", ".", "shiviz", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["out"] == str(recorded.with_name("calm-0-shiviz.txt"))
+
+
 def test_a_window_makes_it_smaller(recorded, tmp_path, capsys):
     sizes = []
     for window in ([], ["--from-ms", "1000", "--to-ms", "1200"]):

@@ -208,13 +208,14 @@ class TestDirectory:
         with pytest.raises(UnsuitableFileError, match=r"code\.jsonl: is a (pipe|folder|link)"):
             open_data_directory(tmp_path / "data", load_scenario("calm"), 0)
 
-    def test_a_link_to_itself_is_refused(self, tmp_path):
-        loop = tmp_path / "loop"
-        loop.symlink_to("loop")
+    @pytest.mark.parametrize("target", ["link", "nothing/below"])
+    def test_a_link_to_nothing_is_refused(self, tmp_path, target):
+        link = tmp_path / "link"
+        link.symlink_to(target)
 
-        with pytest.raises(DataDirectoryError, match="is a link that leads to itself"):
-            open_data_directory(loop, load_scenario("calm"), 0)
-        assert list(tmp_path.iterdir()) == [loop]
+        with pytest.raises(DataDirectoryError, match="is a link that leads to no directory"):
+            open_data_directory(link, load_scenario("calm"), 0)
+        assert list(tmp_path.iterdir()) == [link]
 
     def test_a_link_to_an_empty_directory_is_one(self, tmp_path):
         """The link stays."""

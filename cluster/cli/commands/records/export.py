@@ -8,6 +8,7 @@ from typing import Final
 from checker.record.errors import ReportedError
 from checker.record.manifest import MANIFEST
 from checker.record.places import OwnFile, refuse_other_file, write_own
+from checker.record.plain_files import resolved
 from checker.record.run_directory import SUMMARIES, RecordReader, read_summaries
 from cluster.cli.options import Parser, describe_command, print_json, print_lines, print_notes
 from cluster.exports.parquet import refuse_other_tables, write_tables
@@ -56,7 +57,8 @@ def run_export(options: argparse.Namespace) -> int:
     window = _window(options)
     reader = RecordReader(options.directory)
     suffix, write = FORMS[options.form]
-    out = options.out or options.directory.with_name(f"{options.directory.name}{suffix}")
+    place = resolved(options.directory)
+    out = options.out or place.with_name(f"{place.name}{suffix}")
     _refuse_evidence(out)
     _refuse_foreign(options.form, out)
     written = write(reader, out, window)

@@ -2,6 +2,7 @@
 
 import json
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -266,3 +267,11 @@ class TestSweep:
     def test_a_corpus_goes_with_the_swarm_alone(self, tmp_path, capsys):
         assert main(["sweep", "calm", "--corpus", str(tmp_path)]) == 2
         assert "--corpus" in capsys.readouterr().err
+
+
+def test_the_working_directory_can_be_a_corpus(tmp_path, monkeypatch):
+    (tmp_path / "corpus").mkdir()
+    monkeypatch.chdir(tmp_path / "corpus")
+
+    with Corpus(Path()) as corpus:
+        assert corpus.plans == {}
