@@ -172,6 +172,22 @@ def test_only_its_own_modules_import_an_engine(engine, known):
     assert wrong == []
 
 
+def test_a_validator_knows_its_state_machine_by_the_seam_alone():
+    """Settings make the project's own; all others ask `ExecutionLayer`, whose types say what there is to ask."""
+    own = {"Engine", "Executed", "BrokenOff", "BlockTree", "LayerTables"}
+    wrong = [
+        (relative(path), alias.name)
+        for path in modules_of("validators")
+        if not relative(path).startswith("validators/execution/") and relative(path) != "validators/settings.py"
+        for node in nodes_of(path)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("validators.execution")
+        for alias in node.names
+        if alias.name in own or node.module in {"validators.execution.engine", "validators.execution.block_tree"}
+    ]
+
+    assert wrong == []
+
+
 @pytest.mark.parametrize(("engine", "known"), ENGINES_KNOWN, ids=lambda value: getattr(value, "name", ""))
 def test_only_its_own_modules_name_messages_of_an_engine(engine, known):
     """A name in a string is as much a knowledge of the engine as an import."""

@@ -1,6 +1,6 @@
 """The chain of one validator as consensus sees it: blocks are built, judged, relayed and finalized here.
 
-The application owns the execution engine, unfinalized blocks with goals over them, and the block file. Consensus asks
+The application owns the execution layer, unfinalized blocks with goals over them, and the block file. Consensus asks
 by the public methods; answers go back as events through `Answers`, once the work has taken its virtual time and what a
 promise depends on is on the disk (`_certify`).
 """
@@ -17,8 +17,7 @@ from validators.consensus.interface import BlockRef, Built, Event, Finality, Jud
 from validators.consensus.signing import Scheme
 from validators.derived import Derived
 from validators.events import BlockExecuted, BlockFinalized, BlockRolledBack, BlockUndone, Uncertified
-from validators.execution import Engine, Executed, InvalidBlockError, ProposalContext
-from validators.execution.block_tree import FinalizationOutcome
+from validators.execution import ExecutedBlock, ExecutionLayer, FinalizationOutcome, InvalidBlockError, ProposalContext
 from validators.execution.blocks import Block, Header, block_digest, decode_sealed, encode_header, encode_sealed
 from validators.finalizer import Finalizer
 from validators.header_rules import HeaderRules
@@ -53,7 +52,7 @@ class Answers:
     answer: Callable[[Event], None]
     halt: Callable[[str], None]
     refuse: Callable[[str, str], None]
-    applied: Callable[[Executed], None]
+    applied: Callable[[ExecutedBlock], None]
     joined: Callable[[Header, Snapshot, Finality], None]
 
 
@@ -80,8 +79,8 @@ class Surroundings:
 class Application:
     """One incarnation's chain, as consensus sees it."""
 
-    def __init__(self, engine: Engine, surroundings: Surroundings, answers: Answers) -> None:
-        self.engine = engine
+    def __init__(self, layer: ExecutionLayer, surroundings: Surroundings, answers: Answers) -> None:
+        self.layer = layer
         self._port = surroundings.port
         self._codec = surroundings.codec
         self._settings = surroundings.settings
@@ -97,7 +96,7 @@ class Application:
         self._proposing: BlockRef | None = None
         find_fault = self._headers.find_fault
         self._follower = Follower(
-            engine, execute=self._execute, request=self._request, settle=self._settle, find_fault=find_fault
+            layer, execute=self._execute, request=self._request, settle=self._settle, find_fault=find_fault
         )
         self.exchange = BlockExchange(
             *(self._port, self._codec, self._follower, self._block_file),
@@ -108,7 +107,7 @@ class Application:
             repaired=surroundings.repaired,
         )
         self._finalizer = Finalizer(
-            *(engine, self._follower, surroundings.log, self._barrier),
+            *(layer, self._follower, surroundings.log, self._barrier),
             snapshot_gap_blocks=self._settings.snapshot_gap_blocks,
             store=self._store,
             seek_snapshot=self._seek_snapshot,
@@ -116,10 +115,10 @@ class Application:
             halt=answers.halt,
         )
         self.source = SnapshotSource(
-            engine, self._settings, surroundings.serving, finality=lambda: self._finalizer.finality
+            layer, self._settings, surroundings.serving, finality=lambda: self._finalizer.finality
         )
         self.join = SnapshotJoin(
-            *(self._port, self._codec, engine),
+            *(self._port, self._codec, layer),
             settings=self._settings,
             scheme=surroundings.scheme,
             joined=answers.joined,
@@ -158,8 +157,8 @@ class Application:
 
     def adopt(self, ref: BlockRef) -> None:
         """Store a head that is followed before it is final, with its ancestors, and apply it once that is durable."""
-        if self.engine.executed(ref.digest) is not None:
-            for executed in self.engine.path_to(ref.digest):
+        if self.layer.executed(ref.digest) is not None:
+            for executed in self.layer.path_to(ref.digest):
                 self._store(executed.digest, executed.block)
             self._barrier.then(partial(self._apply_early, ref.digest))
 
@@ -193,7 +192,7 @@ class Application:
     def derived(self, view: int, views: int) -> tuple[Derived, ...]:
         """Return the derived state of the chain's parts; `views` is the number of views that may need a block."""
         return (
-            self.engine.derived(),
+            self.layer.derived(),
             self._follower.derived(view),
             self.exchange.derived(views),
             self.join.derived(),
@@ -223,7 +222,7 @@ class Application:
             timestamp_ms=self._headers.time_of(view, parent),
         )
         # Executed now, answered when its virtual time is over: the result is fixed by the state at this moment.
-        executed = self._propose(self.engine, context, self._gossip.candidates())
+        executed = self._propose(self.layer, context, self._gossip.candidates())
         self._note_undone()
         self._follower.add_block(executed.digest, executed.block)
         self._follower.begin(executed.digest, is_own=True)
@@ -237,7 +236,7 @@ class Application:
         self._count_execution(over.digest, over.mode)
         if over.mode == "propose":
             # FinalizationOutcome may have dropped the branch meanwhile: then there is nothing to vote for.
-            built = self.engine.executed(over.digest)
+            built = self.layer.executed(over.digest)
             facts = None if built is None else read_facts(encode_header(built.header))
             self._answers.answer(Built(over.view, None if facts is None else over.digest, facts))
         self._follower.advance()
@@ -249,35 +248,35 @@ class Application:
         """
         cost_us = 0
         highest = BlockRef(0, b"")
-        for encoded in self._block_file.above(self.engine.finalized.height):
+        for encoded in self._block_file.above(self.layer.finalized.height):
             block, seal = decode_sealed(encoded)
             digest = block_digest(block)
             self._follower.add_block(digest, block)
             self._follower.seal(digest, seal)
             # Lowest first, so a parent that can be executed has been; one that is not here is fetched later.
             if self._follower.is_ready(block.header.parent):
-                cost_us += self._execution_cost(run_block(self.engine, block))
+                cost_us += self._execution_cost(run_block(self.layer, block))
                 self._count_execution(digest, "recover")
                 highest = max(highest, BlockRef(block.header.view, digest))
-        self._counts.applied_early += self.engine.certify(highest.digest)
+        self._counts.applied_early += self.layer.certify(highest.digest)
         return cost_us
 
     # -- executing -----------------------------------------------------------------------------
 
     def _count_execution(self, digest: bytes, mode: str) -> None:
-        executed = self.engine.executed(digest)
+        executed = self.layer.executed(digest)
         if executed is not None:
             header = executed.header
             self._counts.executed += 1
             self._counts.height = max(self._counts.height, header.height)
-            root = executed.batch.canonical_root
+            root = executed.root
             self._port.trace(BlockExecuted(header.height, header.view, digest, root, mode))
 
     def _request(self, digest: bytes, goal: Goal) -> None:
         self.exchange.request(digest, self._leader(goal.view) if goal.digest == digest else None)
 
     def _execute(self, block: Block, digest: bytes) -> None:
-        outcome = run_block(self.engine, block)
+        outcome = run_block(self.layer, block)
         self._note_undone()
         reason = outcome.reason if isinstance(outcome, InvalidBlockError) else ""
         if isinstance(outcome, InvalidBlockError) and outcome.own_root is not None:
@@ -288,17 +287,15 @@ class Application:
         over = ExecutionOver(digest, "verify", block.header.view, reason)
         self._port.work(self._execution_cost(outcome), over)
 
-    def _execution_cost(self, outcome: Executed | InvalidBlockError) -> int:
+    def _execution_cost(self, outcome: ExecutedBlock | InvalidBlockError) -> int:
         signatures = self._verifier.take_unpaid()
         if isinstance(outcome, InvalidBlockError):
             return self._settings.costs.of_execution(0, 0, signatures)
-        summary = outcome.summary
-        cycles = summary.cycles_used + summary.lane_cycles + summary.mailbox_cycles + summary.gc_cycles
-        return self._settings.costs.of_execution(cycles, len(outcome.changes), signatures)
+        return outcome.cost_us(self._settings.costs, signatures)
 
     def _header_of(self, digest: bytes) -> Header:
-        executed = self.engine.executed(digest)
-        return self.engine.finalized if executed is None else executed.header
+        executed = self.layer.executed(digest)
+        return self.layer.finalized if executed is None else executed.header
 
     # -- goals reached -------------------------------------------------------------------------
 
@@ -351,15 +348,15 @@ class Application:
         self._answers.answer(Judged(Question.CERTIFY, ref, is_sound))
 
     def _apply_early(self, digest: bytes) -> None:
-        self._counts.applied_early += self.engine.certify(digest)
+        self._counts.applied_early += self.layer.certify(digest)
         self._note_undone()
 
     def _note_undone(self) -> None:
-        """Trace the blocks that the engine has just taken back for another branch, and executed again."""
-        for executed in self.engine.take_undone():
+        """Trace the blocks that the layer has just taken back for another branch, and executed again."""
+        for executed in self.layer.take_undone():
             self._counts.undone += 1
             self._port.trace(BlockUndone(executed.header.height, executed.digest))
-        for executed in self.engine.take_reexecuted():
+        for executed in self.layer.take_reexecuted():
             header = executed.header
             self._counts.reexecuted += 1
             reapplied = BlockExecuted(header.height, header.view, executed.digest, header.state_root, "reapply")
@@ -389,7 +386,7 @@ class Application:
         for executed in finalization.applied:
             header = executed.header
             self._counts.finalized += 1
-            root = executed.batch.canonical_root
+            root = executed.root
             self._port.trace(BlockFinalized(header.height, header.view, executed.digest, root))
             self._answers.applied(executed)
             self._gossip.remove_included(executed.block)

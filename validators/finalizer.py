@@ -4,8 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from validators.consensus.interface import Finality
-from validators.execution import Engine
-from validators.execution.block_tree import FinalizationOutcome
+from validators.execution import ExecutionLayer, FinalizationOutcome
 from validators.execution.blocks import Block, encode_header
 from validators.stats import REFUSED_FINAL
 from validators.storage import Barrier, FinalizedEntry, FinalizedLog
@@ -16,9 +15,9 @@ class Finalizer:
     """Applies final blocks as soon as they are executed here.
 
     Args:
-        engine: Executes and applies.
+        layer: Executes and applies.
         follower: Brings final blocks here.
-        log: Gets the operations of each final block.
+        log: Gets what each final block's layer keeps of it.
         barrier: Calls back when they are durable.
         snapshot_gap_blocks: A snapshot is sought from this distance on, in blocks.
         store: Stores the bytes of a block.
@@ -29,7 +28,7 @@ class Finalizer:
 
     def __init__(
         self,
-        engine: Engine,
+        layer: ExecutionLayer,
         follower: Follower,
         log: FinalizedLog,
         barrier: Barrier,
@@ -40,7 +39,7 @@ class Finalizer:
         applied: Callable[[FinalizationOutcome], None],
         halt: Callable[[str], None],
     ) -> None:
-        self._engine = engine
+        self._layer = layer
         self._follower = follower
         self._log = log
         self._barrier = barrier
@@ -61,7 +60,7 @@ class Finalizer:
     def finality(self) -> Finality | None:
         """The proof of the finalized block; None where only a later block's makes it final."""
         held = self._held
-        return held if held is not None and held.digest == self._engine.finalized_digest else None
+        return held if held is not None and held.digest == self._layer.finalized_digest else None
 
     def finalize(self, finality: Finality) -> None:
         """Apply a block and its ancestors as soon as all of them are here."""
@@ -98,7 +97,7 @@ class Finalizer:
         block = self._follower.block(finality.digest)
         if block is None or self._follower.is_ready(finality.digest):
             return False
-        return block.header.height - self._engine.finalized.height >= self._snapshot_gap_blocks
+        return block.header.height - self._layer.finalized.height >= self._snapshot_gap_blocks
 
     def settle(self, goal: Goal, settled: Settled) -> None:
         """Write the blocks and their operations, sync, and only then apply."""
@@ -108,25 +107,25 @@ class Finalizer:
         finality = self._goal
         assert finality is not None and finality.digest == goal.digest, "there is one goal at a time"  # noqa: PT018 - one claim
         self._is_finalizing = True
-        for executed in self._engine.path_to(goal.digest):
+        for executed in self._layer.path_to(goal.digest):
             self._store(executed.digest, executed.block)
             header = executed.header
-            operations = tuple(executed.operations)
-            self._log.append(FinalizedEntry(header.height, executed.digest, encode_header(header), operations))
+            entry = FinalizedEntry(header.height, executed.digest, encode_header(header), executed.log_entry)
+            self._log.append(entry)
         self._barrier.then(partial(self._apply, finality))
 
     def _want_finalized(self) -> None:
         self.join_if_far_behind()
         if self._is_finalizing or self._wanted is None or self._goal is not None:
             return
-        if self._wanted.view > self._engine.finalized.view:
+        if self._wanted.view > self._layer.finalized.view:
             self._goal = self._wanted
             self._follower.want(Goal(Purpose.FINALIZE, self._wanted.view, self._wanted.digest))
-        elif self._wanted.digest == self._engine.finalized_digest:
+        elif self._wanted.digest == self._layer.finalized_digest:
             self._held = self._wanted
 
     def _apply(self, finality: Finality) -> None:
-        finalization = self._engine.finalize(finality.digest)
+        finalization = self._layer.finalize(finality.digest)
         self._held, self._goal = finality, None
         self._applied(finalization)
         self._is_finalizing = False

@@ -12,6 +12,7 @@ from network.port import Delivery, Port
 from validators.application import Application
 from validators.consensus.interface import STALE, ConsensusEngine, EngineMessage, Received
 from validators.consensus.kind import EngineKind
+from validators.costs import Costs
 from validators.events import MessageRefused
 from validators.mempool.gossip import Gossip
 from validators.messages import (
@@ -25,7 +26,6 @@ from validators.messages import (
     SnapshotRequest,
     TransactionGossip,
 )
-from validators.settings import Costs
 from validators.stats import ValidatorCounts
 from validators.sync.serving import Serving
 

@@ -34,7 +34,7 @@ from validators.consensus.interface import (
 from validators.derived import Derived
 from validators.effects import EffectRunner
 from validators.events import Booted, Halted, MessageRefused, SnapshotJoined, StoppedVoting
-from validators.execution import Engine, Executed, Genesis
+from validators.execution import ExecutedBlock, ExecutionLayer, Genesis
 from validators.execution.blocks import Header, encode_header, header_digest
 from validators.identity import journal_head
 from validators.intake import Intake
@@ -42,7 +42,8 @@ from validators.mempool.gossip import Gossip, Verified
 from validators.mempool.pool import Pooled
 from validators.outbox import Outbox
 from validators.pruning import PRUNING_VIEWS, JournalPruner, PruneDue
-from validators.recovery import Adopted, Recovered, RepairLog, StateBase, reopen_consensus, reopen_state
+from validators.recovery import Adopted, Recovered, RepairLog, reopen_consensus, reopen_state
+from validators.restored import StateBase
 from validators.settings import ValidatorFactory, ValidatorSettings
 from validators.state import Snapshot
 from validators.stats import BROKEN, DISK, ValidatorCounts
@@ -71,7 +72,7 @@ class Validator:
         factory: ValidatorFactory,
         counts: ValidatorCounts,
         incarnation: int,
-        on_applied: Callable[[Executed], None],
+        on_applied: Callable[[ExecutedBlock], None],
     ) -> None:
         self._port = port
         self._disk = disk
@@ -144,9 +145,9 @@ class Validator:
         return self._application
 
     @property
-    def engine(self) -> Engine | None:
-        """The validator's own engine, for the checks at the end of a run; None where its disk gave none."""
-        return None if self._application is None else self._application.engine
+    def layer(self) -> ExecutionLayer | None:
+        """The validator's own execution layer, for the checks at the end of a run; None where its disk gave none."""
+        return None if self._application is None else self._application.layer
 
     @property
     def pooled(self) -> Mapping[bytes, Pooled]:
@@ -159,11 +160,11 @@ class Validator:
         `disk` is its disk, as written and without faults, `replicas` the number of replicas on the bus.
         """
         records, config = self._settings.consensus.records, self._settings.consensus_config
-        view, engine = self._consensus.position.view, self.application.engine
+        view, layer = self._consensus.position.view, self.application.layer
         final_view = 0 if self._consensus.finality is None else self._consensus.finality.view
         # A pruning waits for syncs, and views go by meanwhile: with a retention of two they are the most of it.
         lowest_view = final_view - 2 * config.view_retention - PRUNING_VIEWS
-        views = view + 2 - max(min(final_view, engine.finalized.view) - 3 * config.view_retention, 0)
+        views = view + 2 - max(min(final_view, layer.finalized.view) - 3 * config.view_retention, 0)
         floor = records.decode_finality(self._journal.floor) if self._journal.floor else None
         artifacts = [records.decode(artifact) for artifact in self._journal.artifacts]
         return (
@@ -180,7 +181,7 @@ class Validator:
 
     def served_chain(self) -> Iterator[tuple[bytes, ...]]:
         """Return the answers that a peer without any block would get from here, the newest first, for the checks."""
-        return self.application.exchange.served_from(self.application.engine.finalized_digest)
+        return self.application.exchange.served_from(self.application.layer.finalized_digest)
 
     @property
     def is_serving(self) -> bool:
@@ -221,16 +222,16 @@ class Validator:
     def _recover(self) -> None:
         self._block_file.load()
         self._reopen(Recovered())
-        make = partial(self._make_consensus, self.application.engine.genesis_digest)
+        make = partial(self._make_consensus, self.application.layer.genesis_digest)
         self._consensus, self._counts.observes = reopen_consensus(
             self._disk, self._journal, self._journal_head, repairs=self._repairs, make=make
         )
 
     def _reopen(self, over: Recovered | Adopted) -> None:
         """Make the state anew from the disk; `over` follows when that has taken its time."""
-        state = reopen_state(self._log, partial(self._factory.engine, self._genesis, self._verifier), self._repairs)
-        state.engine.watch(self._counts.reach)
-        application = self._application = self._make_application(state.engine)
+        state = reopen_state(self._log, partial(self._factory.layer, self._genesis, self._verifier), self._repairs)
+        state.layer.watch(self._counts.reach)
+        application = self._application = self._make_application(state.layer)
         cost_us = self._settings.costs.block_us * len(state.entries) + application.recover()
         application.pause()
         for entry in state.entries:
@@ -248,7 +249,7 @@ class Validator:
             is_observer=is_observer,
         )
 
-    def _make_application(self, engine: Engine) -> Application:
+    def _make_application(self, layer: ExecutionLayer) -> Application:
         surroundings = Surroundings(
             port=self._port,
             codec=self._codec,
@@ -272,20 +273,20 @@ class Validator:
             applied=self._on_applied,
             joined=self._adopt,
         )
-        return Application(engine, surroundings, answers)
+        return Application(layer, surroundings, answers)
 
     def _start(self, application: Application) -> None:
         self._is_started = True
-        self._trace_boot(application.engine)
+        self._trace_boot(application.layer)
         if self._counts.observes:
             self._port.trace(StoppedVoting(self._counts.observes))
         self._gossip.start()
         self._step(Started())
         self._resume(application)
 
-    def _trace_boot(self, engine: Engine) -> None:
-        # The engine has compared this root with the one of the log it read; since then blocks may be applied early.
-        view, height, root = self._consensus.position.view, engine.finalized.height, engine.finalized.state_root
+    def _trace_boot(self, layer: ExecutionLayer) -> None:
+        # The layer has compared this root with the one of the log it read; since then blocks may be applied early.
+        view, height, root = self._consensus.position.view, layer.finalized.height, layer.finalized.state_root
         self._port.trace(Booted(self._incarnation, view, height, root))
 
     def _resume(self, application: Application) -> None:
@@ -310,16 +311,16 @@ class Validator:
         self._barrier.then(lambda: self._reopen(Adopted(header_digest(header))))
 
     def _go_on_from_snapshot(self, adopted: Adopted, application: Application) -> None:
-        engine = application.engine
-        if engine.finalized_digest == adopted.digest:
+        layer = application.layer
+        if layer.finalized_digest == adopted.digest:
             self._counts.snapshots_joined += 1
-            height, root = engine.finalized.height, engine.finalized.state_root
+            height, root = layer.finalized.height, layer.finalized.state_root
             self._port.trace(SnapshotJoined(height, adopted.digest, root))
             self._gossip.remove_spent()
             application.go_by_blocks()
         else:
             # The disk did not give the snapshot back: this is a start from what it has.
-            self._trace_boot(engine)
+            self._trace_boot(layer)
         self._step(AskAgain())
         self._resume(application)
 
@@ -391,4 +392,4 @@ class Validator:
 
     def _next_nonce(self, public_key: bytes) -> int:
         # The application is made anew with each state.
-        return self.application.engine.next_nonce(public_key)
+        return self.application.layer.next_nonce(public_key)

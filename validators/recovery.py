@@ -15,11 +15,10 @@ from network.port import Port
 from scheduler import RuleCell
 from validators.consensus.interface import ConsensusEngine, CorruptRecordError, Record, RecordCodec
 from validators.events import DamageFound, DamageRepaired
-from validators.execution import Engine, InvalidEncodingError, RootMismatchError
-from validators.execution.blocks import decode_header
+from validators.execution import ExecutionLayer, InvalidEncodingError, RootMismatchError
 from validators.outbox import trace_certificate, trace_vote
-from validators.settings import RestoredLog
-from validators.state import CorruptLog, ForgedSnapshot, Snapshot
+from validators.restored import RestoredLog
+from validators.state import CorruptLog, ForgedSnapshot
 from validators.stats import ValidatorCounts
 from validators.storage import (
     JOURNAL_FILES,
@@ -40,14 +39,7 @@ from validators.storage.rules import DiskRule
 _UNSOUND: Final = (CorruptLog, ForgedSnapshot, InvalidEncodingError, RootMismatchError, msgspec.MsgspecError)
 """Errors of whole records that are no state, or not that of their headers."""
 
-EngineOf = Callable[[RestoredLog], Engine]
-
-
-class StateBase(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """The state at a finalized block, as the base of a finalized log: its encoded header, and the snapshot there."""
-
-    header: bytes
-    snapshot: Snapshot
+LayerOf = Callable[[RestoredLog], ExecutionLayer]
 
 
 class Recovered(NamedTuple):
@@ -61,9 +53,9 @@ class Adopted(NamedTuple):
 
 
 class Reopened(NamedTuple):
-    """The finalized state as the disk has it: its engine, and the entries of the log that lead there."""
+    """The finalized state as the disk has it: its layer, and the entries of the log that lead there."""
 
-    engine: Engine
+    layer: ExecutionLayer
     entries: list[FinalizedEntry]
 
 
@@ -150,7 +142,7 @@ def _replay(
     return consensus, head.observes
 
 
-def reopen_state(log: FinalizedLog, engine_of: EngineOf, repairs: RepairLog) -> Reopened:
+def reopen_state(log: FinalizedLog, layer_of: LayerOf, repairs: RepairLog) -> Reopened:
     """Return the newest state on the disk that has the root of its header.
 
     Entries that lead elsewhere are cut off, a base that is no state is given up for the one before it. What is lost so
@@ -164,13 +156,13 @@ def reopen_state(log: FinalizedLog, engine_of: EngineOf, repairs: RepairLog) -> 
         # In each round: giving up a base uncovers the damages of the one before it.
         repairs.found_and_repaired(contents.damages, "cut off, to be had again")
         try:
-            return Reopened(engine_at(contents, len(contents.entries), engine_of), contents.entries)
+            return Reopened(layer_at(contents, len(contents.entries), layer_of), contents.entries)
         except _UNSOUND as error:
             repairs.found(Damage("operations", len(contents.entries), 0, str(error)))
         # A log that is wrong at one block is wrong at all later ones, whose roots cover the same operations.
         counts = range(len(contents.entries) + 1)
         # By halves, because each try builds a whole state from its operations.
-        first_wrong = bisect_left(counts, 1, key=lambda count: not _is_sound(contents, count, engine_of))
+        first_wrong = bisect_left(counts, 1, key=lambda count: not _is_sound(contents, count, layer_of))
         assert first_wrong or contents.base is not None, "genesis alone is sound"
         if first_wrong:
             log.keep(first_wrong - 1)
@@ -180,20 +172,15 @@ def reopen_state(log: FinalizedLog, engine_of: EngineOf, repairs: RepairLog) -> 
             repairs.repaired("snapshot", 0, "gave way to the base before it")
 
 
-def _is_sound(contents: LogContents, count: int, engine_of: EngineOf) -> bool:
+def _is_sound(contents: LogContents, count: int, layer_of: LayerOf) -> bool:
     try:
-        engine_at(contents, count, engine_of)
+        layer_at(contents, count, layer_of)
     except _UNSOUND:
         return False
     return True
 
 
-def engine_at(contents: LogContents, count: int, engine_of: EngineOf) -> Engine:
-    """Return the engine of a log's base and its first `count` entries; raises what is wrong with the state."""
-    base = None if contents.base is None else msgspec.msgpack.decode(contents.base.encoded, type=StateBase)
-    header = None if base is None else decode_header(base.header)
-    entries = contents.entries[:count]
-    if entries:
-        header = decode_header(entries[-1].header)
-    operations = [operation for entry in entries for operation in entry.operations]
-    return engine_of(RestoredLog(operations or None, header, None if base is None else base.snapshot))
+def layer_at(contents: LogContents, count: int, layer_of: LayerOf) -> ExecutionLayer:
+    """Return the layer of a log's base and its first `count` entries; raises what is wrong with the state."""
+    base = b"" if contents.base is None else contents.base.encoded
+    return layer_of(RestoredLog(base, tuple(contents.entries[:count])))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final, NamedTuple, Protocol
+from typing import Final
 
 from network.codec import Codec
 from network.memo import Memo
@@ -18,61 +18,19 @@ from validators.actors import PROGRAMS, Actor
 from validators.consensus.interface import EngineConfig
 from validators.consensus.kind import EngineKind
 from validators.consensus.signing import Ed25519Scheme, RememberingScheme
-from validators.execution import ApplyMode, Engine, Executed, Genesis, ProposalContext
-from validators.execution.blocks import Header, Transaction
+from validators.costs import Costs
+from validators.execution import ApplyMode, Engine, ExecutedBlock, ExecutionLayer, Genesis, ProposalContext
+from validators.execution.blocks import Transaction
 from validators.identity import TransactionVerifier
 from validators.messages import Message, message_codec
-from validators.state import Grown, GrowTree, Snapshot, growing_with
+from validators.restored import EMPTY_LOG, LayerMaker, RestoredLog
+from validators.state import Grown, GrowTree, growing_with
 from validators.storage import Barrier, Disk, SyncPoint
-
-
-class RestoredLog(NamedTuple):
-    """A finalized log read back: all operations, the header they lead to, and the state that they follow.
-
-    Without operations and a base it stands for genesis.
-    """
-
-    operations: Sequence[bytes] | None = None
-    header: Header | None = None
-    base: Snapshot | None = None
-
-
-EMPTY_LOG: Final = RestoredLog()
 
 DECODED_MAX: Final = 4_096
 SIGNATURES_MAX: Final = 65_536
 TREES_MAX: Final = 128
 """Results that the validators of a run share; of trees, with their leaves, those of the last few blocks."""
-
-CYCLES_PER_COST: Final = 1_000
-"""`Costs.execute_us` is charged for each thousand cycles begun."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Costs:
-    """Virtual time that work takes, in whole microseconds (docs/scenarios.md), and what a peer gets of it."""
-
-    verify_signature_us: int = 60
-    execute_us: int = 20
-    block_us: int = 500
-    hash_write_us: int = 5
-    sync_us: int = 2_000
-    decode_kib_us: int = 2
-    """For each whole KiB of a message that arrives, whatever is in it."""
-    serve_block_us: int = 50
-    """For each block that a peer has asked for."""
-    answers_per_second: int = 8
-    """Requests of one kind that are answered to each peer in a second."""
-
-    def of_execution(self, cycles: int, writes: int, signatures: int) -> int:
-        """Return the virtual microseconds that executing a block takes."""
-        begun = -(-cycles // CYCLES_PER_COST)
-        return (
-            self.block_us
-            + begun * self.execute_us
-            + writes * self.hash_write_us
-            + signatures * self.verify_signature_us
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,20 +60,11 @@ class ValidatorSettings:
         return self.node < self.validators
 
 
-class ExecutionEngineMaker(Protocol):
-    """Makes an engine from genesis, or from a log read back."""
-
-    def __call__(
-        self, genesis: Genesis, verify_transaction: Callable[[Transaction], bool], log: RestoredLog = EMPTY_LOG
-    ) -> Engine:
-        """Return an engine of its own."""
-
-
 SchemeMaker = Callable[[bytes, Sequence[bytes]], RememberingScheme]
 CodecMaker = Callable[[EngineKind], Codec[Message]]
 VerifierMaker = Callable[[], TransactionVerifier]
 BarrierMaker = Callable[[Disk, Callable[[SyncPoint], None]], Barrier]
-Proposer = Callable[[Engine, ProposalContext, Iterable[Transaction]], Executed]
+Proposer = Callable[[ExecutionLayer, ProposalContext, Iterable[Transaction]], ExecutedBlock]
 
 
 def make_engine(
@@ -127,17 +76,23 @@ def make_engine(
     apply_mode: ApplyMode | None = None,
     policies: Mapping[str, Callable[[], Policy]] = POLICIES,
 ) -> Engine:
-    """Return an engine of its own: from genesis, or from a log read back."""
+    """Return an engine of its own: from genesis, or from a log read back; raises what is wrong with the log."""
+    base = log.read_base()
     return Engine(
         genesis,
         programs=programs,
         verify_transaction=verify_transaction,
-        operations=log.operations,
-        header=log.header,
-        base=log.base,
+        operations=log.operations() or None,
+        header=log.last_header(base),
+        base=None if base is None else base.snapshot,
         apply_mode=apply_mode,
         policies=policies,
     )
+
+
+def propose_on(layer: ExecutionLayer, context: ProposalContext, candidates: Iterable[Transaction]) -> ExecutedBlock:
+    """Have a layer build its block from the candidates."""
+    return layer.propose(context, candidates)
 
 
 def make_scheme(seed: bytes, public_keys: Sequence[bytes], shared: Memo[bool] | None = None) -> RememberingScheme:
@@ -153,12 +108,12 @@ class ValidatorFactory:
     long (checker/mutants).
     """
 
-    engine: ExecutionEngineMaker = field(default=make_engine)
+    layer: LayerMaker = field(default=make_engine)
     scheme: SchemeMaker = field(default=make_scheme)
     codec: CodecMaker = field(default=message_codec)
     verifier: VerifierMaker = field(default=TransactionVerifier)
     barrier: BarrierMaker = field(default=Barrier)
-    propose: Proposer = field(default=Engine.propose)
+    propose: Proposer = field(default=propose_on)
     around: Callable[[], AbstractContextManager[None]] = field(default=nullcontext)
 
 
@@ -171,21 +126,22 @@ def sharing(factories: Iterable[ValidatorFactory]) -> Iterator[ValidatorFactory]
     for factory in factories:
         yield replace(
             factory,
-            engine=_growing(factory.engine, grow),
+            layer=_growing(factory.layer, grow),
             codec=partial(message_codec, shared=decoded),
             scheme=partial(make_scheme, shared=votes),
             verifier=partial(TransactionVerifier, transactions),
         )
 
 
-def _growing(make: ExecutionEngineMaker, grow: GrowTree) -> ExecutionEngineMaker:
-    """Return a maker of engines whose trees are hashed by `grow`."""
+def _growing(make: LayerMaker, grow: GrowTree) -> LayerMaker:
+    """Return a maker of layers whose trees, where they have some, are hashed by `grow`."""
 
     def made(
         genesis: Genesis, verify_transaction: Callable[[Transaction], bool], log: RestoredLog = EMPTY_LOG
-    ) -> Engine:
-        engine = make(genesis, verify_transaction, log)
-        engine.database.grow_by(grow)
-        return engine
+    ) -> ExecutionLayer:
+        layer = make(genesis, verify_transaction, log)
+        if layer.tables is not None:
+            layer.tables.database.grow_by(grow)
+        return layer
 
     return made

@@ -6,7 +6,7 @@ Plain data of the scenario, so that a check can say when nothing was wrong and w
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from validators.settings import Costs
+from validators.costs import Costs
 
 
 class PlannedFault(NamedTuple):

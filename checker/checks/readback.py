@@ -7,15 +7,15 @@ import msgspec
 
 from checker.checks.observations import ReadBack
 from checker.checks.proofs import prove_database
-from validators.execution import Engine
-from validators.recovery import StateBase
+from validators.execution import LayerTables
+from validators.restored import StateBase
 from validators.state import Rebuilds
 from validators.storage import Disk, DiskError, FinalizedLog
 
 
 def read_back(
     node: int,
-    engine: Engine,
+    tables: LayerTables,
     disk: Disk,
     around: Callable[[], AbstractContextManager[None]] = nullcontext,
     *,
@@ -27,8 +27,8 @@ def read_back(
 
     Blocks applied early are taken back first, so that a validator in that mode has shown that it can do so.
     """
-    engine.rewind_to_finalized()
-    height = engine.finalized.height
+    tables.rewind_to_finalized()
+    height = tables.finalized.height
     operations: list[bytes] = []
     base_height = 0
     try:
@@ -45,14 +45,14 @@ def read_back(
     except (DiskError, msgspec.MsgspecError) as failure:
         error = str(failure)
     with around():
-        proved = prove_database(engine.database)
+        proved = prove_database(tables.database)
     return ReadBack(
         node=node,
         height=height,
-        root=engine.finalized.state_root,
-        live=dict(engine.live_values()),
+        root=tables.finalized.state_root,
+        live=dict(tables.live_values()),
         operations=operations,
-        audit=engine.audit(rebuilds),
+        audit=tables.audit(rebuilds),
         error=error,
         base_height=base_height,
         proved=proved,
@@ -70,12 +70,12 @@ def share_log(readback: ReadBack, others: Iterable[ReadBack]) -> ReadBack:
     return readback
 
 
-def take_back(readback: ReadBack, engine: Engine, rebuilds: Rebuilds | None = None) -> ReadBack:
+def take_back(readback: ReadBack, tables: LayerTables, rebuilds: Rebuilds | None = None) -> ReadBack:
     """Have a validator take back every block that it can, as its last act; return the audit of that as well.
 
     Most blocks are never taken back, and those that are return: an error in taking back would not show otherwise.
     """
-    database = engine.database
+    database = tables.database
     blocks = database.retained
     database.rewind(blocks)
     found = [

@@ -117,13 +117,15 @@ def execute_alone(
         Exception: The code refuses a block of the past, or the block itself; a bug in it may raise anything.
     """
     with factory.around():
-        engine = factory.engine(genesis, TransactionVerifier())
+        layer = factory.layer(genesis, TransactionVerifier())
         for each in past:
-            done = engine.execute(each)
-            engine.finalize(done.digest)
+            done = layer.execute(each)
+            assert isinstance(done, Executed), "every layer of a run is the project's own engine"
+            layer.finalize(done.digest)
             followed(done)
-        engine.on_executed, engine.on_broken_off = executed, broken_off
-        engine.execute(block)
+        if layer.tables is not None:
+            layer.tables.on_executed, layer.tables.on_broken_off = executed, broken_off
+        layer.execute(block)
 
 
 @rare_collections()

@@ -35,9 +35,10 @@ from network.collector import rare_collections
 from network.events import events_of_type
 from validators.consensus.registry import ENGINES
 from validators.events import BlockExecuted
-from validators.execution import Block, BrokenOff, Engine, Executed, Genesis, Transaction
+from validators.execution import Block, BrokenOff, Executed, ExecutionLayer, Genesis, LayerTables, Transaction
 from validators.execution.blocks import header_digest
-from validators.settings import EMPTY_LOG, RestoredLog, ValidatorFactory, make_engine
+from validators.restored import EMPTY_LOG, RestoredLog
+from validators.settings import ValidatorFactory, make_engine
 
 CONSENSUS: Final = "consensus"
 """The check whose failures are explained by the recorded calls of an engine."""
@@ -200,22 +201,22 @@ class ExecutionWitness:
 
         def make(
             genesis: Genesis, verify_transaction: Callable[[Transaction], bool], log: RestoredLog = EMPTY_LOG
-        ) -> Engine:
+        ) -> ExecutionLayer:
             is_new = log == EMPTY_LOG
             try:
-                engine = factory.engine(genesis, verify_transaction, log)
+                layer = factory.layer(genesis, verify_transaction, log)
             except Exception as error:
                 if is_new:
                     self._add_genesis(node, Outcome((), b"", (), {}, (), broken=reason_of(error)))
-                elif log.base is None:
-                    refused = RefusedLog(node, tuple(log.operations or ()), reason_of(error))
+                elif not log.base:
+                    refused = RefusedLog(node, tuple(log.operations()), reason_of(error))
                     self._executions.refused_logs.append(refused)
                 raise
-            if is_new:
-                self._add_genesis(node, _genesis_of(engine))
-            return engine
+            if is_new and layer.tables is not None:
+                self._add_genesis(node, _genesis_of(layer.tables))
+            return layer
 
-        return replace(factory, engine=make)
+        return replace(factory, layer=make)
 
     def _add_genesis(self, node: int, outcome: Outcome) -> None:
         self._executions.add(node, self._digest, self._genesis, outcome)
@@ -231,8 +232,8 @@ class ExecutionWitness:
         self._executions.add(node, header_digest(broken.block.header), broken.block, outcome)
 
 
-def _genesis_of(engine: Engine) -> Outcome:
-    database = engine.database
+def _genesis_of(tables: LayerTables) -> Outcome:
+    database = tables.database
     return Outcome((), database.canonical_root, (), dict(database.items()), database.operations())
 
 

@@ -20,9 +20,10 @@ from cluster.scenario.load import encode_scenario
 from scheduler import MAX_U63
 from validators.execution import Engine, Executed
 from validators.execution.block_tree import ApplyMode, Reapply
-from validators.execution.blocks import encode_block
+from validators.execution.blocks import encode_block, encode_header
 from validators.identity import TransactionVerifier
-from validators.settings import EMPTY_LOG, RestoredLog, make_engine
+from validators.restored import EMPTY_LOG, RestoredLog, StateBase
+from validators.settings import make_engine
 
 
 class EndState(NamedTuple):
@@ -113,9 +114,8 @@ def join_from_snapshot(fork: Fork, _process: ReplayProcess) -> RoadResult:
     source = _engine(fork, _applying_early(fork))
     _follow(source, fork.trunk)
     _certify(source, fork.abandoned)
-    source.rewind_to_finalized()
-    base = source.database.snapshot()
-    joiner = _engine(fork, log=RestoredLog((), fork.trunk[-1].header, base))
+    base = StateBase(encode_header(fork.trunk[-1].header), source.snapshot())
+    joiner = _engine(fork, log=RestoredLog(msgspec.msgpack.encode(base)))
     _follow(joiner, fork.winning)
     return RoadResult(_end_of(joiner), len(fork.winning), len(fork.winning))
 

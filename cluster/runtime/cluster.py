@@ -49,7 +49,7 @@ from network.trace import Trace
 from network.types import MILLISECOND_US, SUPERVISOR, NodeId
 from validators.consensus.registry import ENGINES
 from validators.events import BlockFinalized, BlockRolledBack, BlockUndone, Booted, Halted
-from validators.execution import Engine, Executed, Genesis
+from validators.execution import Executed, ExecutedBlock, ExecutionLayer, Genesis
 from validators.identity import journal_head
 from validators.messages import BLOCK_BYTES_MAX
 from validators.node import Validator
@@ -70,7 +70,7 @@ class RunHooks:
     on_event: Callable[[Event], None] = lambda _event: None
     on_applied: Callable[[int, Executed], None] = lambda _node, _executed: None
     on_progress: Callable[[Progress], None] = lambda _progress: None
-    on_reorg: Callable[[MachineSlot, Engine], None] | None = None
+    on_reorg: Callable[[MachineSlot, ExecutionLayer], None] | None = None
     on_leave: Callable[[int, NodeId, PhaseStatus], None] = lambda _at_us, _node, _status: None
 
 
@@ -113,7 +113,7 @@ class Cluster:
     engine_calls: dict[int, list[RecordedLife]] = field(init=False, default_factory=dict)
     submissions: Sequence[TimedTransaction] = field(init=False)
     mutants: RunMutants = field(init=False)
-    _applied: list[deque[Executed]] = field(init=False)
+    _applied: list[deque[ExecutedBlock]] = field(init=False)
     _progress: Progress = field(init=False)
     _keys: ClusterKeys = field(init=False)
     _genesis: Genesis = field(init=False)
@@ -316,13 +316,13 @@ class Cluster:
     def _note_final(self, event: Event, _block: BlockFinalized) -> None:
         # Its own queue: the event says which block, and its result must be the one that this validator applied.
         executed = self._applied[event.node].popleft()
+        assert isinstance(executed, Executed), "every layer of a run is the project's own engine"
         if event.node not in self._adversaries:
             self._injector.note_block(executed.header.height, executed.summary, executed.events)
+            self._reported_height = max(self._reported_height, executed.header.height)
         self._progress.finalized_heights[event.node] = executed.header.height
         is_after_faults = executed.header.timestamp_ms * MILLISECOND_US >= self._injector.last_edge_us
         self._progress.note_block(executed, is_after_faults=is_after_faults)
-        if event.node not in self._adversaries:
-            self._reported_height = max(self._reported_height, executed.header.height)
         self.hooks.on_applied(event.node, executed)
 
     def _note_healed(self, event: Event, _healed: Healed) -> None:
@@ -351,9 +351,9 @@ class Cluster:
             return
         validator = self._machines.slots[event.node].validator
         is_known = event.node in self._reorganizing or event.node in self._adversaries
-        if not is_known and validator is not None and validator.engine is not None:
+        if not is_known and validator is not None and validator.layer is not None:
             self._reorganizing[event.node] = None
-            self.hooks.on_reorg(self._machines.slots[event.node], validator.engine)
+            self.hooks.on_reorg(self._machines.slots[event.node], validator.layer)
 
     def _note_restart(self, _event: Event, restarted: Restarted) -> None:
         # From here on, not from the end of its recovery: the run waits for what it makes of its disk.

@@ -11,7 +11,7 @@ from typing import Final
 
 from validators.execution import Executed, Genesis
 from validators.execution.blocks import decode_sealed
-from validators.recovery import engine_at
+from validators.recovery import layer_at
 from validators.settings import ValidatorFactory
 from validators.storage import BlockFile, Disk, FinalizedLog
 
@@ -86,11 +86,12 @@ def _blocks_of(
     if known < 0 or heights != [base_height + 1]:
         return
     # The transactions of final blocks were verified by those who voted for them.
-    engine = engine_at(contents, known, partial(factory.engine, genesis, lambda _transaction: True))
+    layer = layer_at(contents, known, partial(factory.layer, genesis, lambda _transaction: True))
     for entry in contents.entries[known : up_to - base_height]:
         encoded = find(entry.digest)
         if encoded is None:
             return
-        executed = engine.execute(decode_sealed(encoded).block)
-        engine.finalize(entry.digest)
+        executed = layer.execute(decode_sealed(encoded).block)
+        assert isinstance(executed, Executed), "every layer of a run is the project's own engine"
+        layer.finalize(entry.digest)
         yield executed

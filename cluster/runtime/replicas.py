@@ -58,8 +58,8 @@ def factory_of(scenario: Scenario, node: int, adversary: Adversary | None) -> Va
         # Every block above the final one may have to be taken back.
         mode = replace(mode, retain_blocks=max(mode.retain_blocks, scenario.finality_depth + 1))
     if adversary is not None:
-        return ValidatorFactory(engine=adversary.make_engine(mode), propose=adversary.propose)
-    return ValidatorFactory() if mode is None else ValidatorFactory(engine=partial(make_engine, apply_mode=mode))
+        return ValidatorFactory(layer=adversary.make_engine(mode), propose=adversary.propose)
+    return ValidatorFactory() if mode is None else ValidatorFactory(layer=partial(make_engine, apply_mode=mode))
 
 
 def section_of(scenario: Scenario, node: int) -> ReplicaSection | None:

@@ -5,8 +5,9 @@ from dataclasses import replace
 from typing import Protocol
 
 from cluster.runtime.cluster import Cluster
-from validators.execution import BrokenOff, Engine, Executed, Genesis, Transaction
-from validators.settings import EMPTY_LOG, RestoredLog, ValidatorFactory
+from validators.execution import BrokenOff, Executed, ExecutionLayer, Genesis, Transaction
+from validators.restored import EMPTY_LOG, RestoredLog
+from validators.settings import ValidatorFactory
 
 
 class ExecutionObserver(Protocol):
@@ -42,10 +43,11 @@ def _over(node: int, factory: ValidatorFactory, observers: Sequence[ExecutionObs
 
     def make(
         genesis: Genesis, verify_transaction: Callable[[Transaction], bool], log: RestoredLog = EMPTY_LOG
-    ) -> Engine:
-        engine = factory.engine(genesis, verify_transaction, log)
-        engine.on_executed = executed_by_all
-        engine.on_broken_off = broken_off_by_all
-        return engine
+    ) -> ExecutionLayer:
+        layer = factory.layer(genesis, verify_transaction, log)
+        if layer.tables is not None:
+            layer.tables.on_executed = executed_by_all
+            layer.tables.on_broken_off = broken_off_by_all
+        return layer
 
-    return replace(factory, engine=make)
+    return replace(factory, layer=make)

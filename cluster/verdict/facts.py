@@ -27,8 +27,9 @@ from network.topology import MILLION, LinkSpec
 from network.types import MILLISECOND_US
 from validators.consensus.quorum import faults_of, quorum_of
 from validators.derived import Derived
-from validators.execution import Genesis
+from validators.execution import Genesis, LayerTables
 from validators.messages import BLOCK_BYTES_MAX
+from validators.node import Validator
 from validators.settings import make_engine
 from validators.state import Rebuilds
 
@@ -289,6 +290,10 @@ def derived_of(run: ClusterRun) -> dict[int, tuple[Derived, ...]]:
     }
 
 
+def _tables_of(validator: Validator) -> LayerTables | None:
+    return None if validator.layer is None else validator.layer.tables
+
+
 def read_back_of(run: ClusterRun) -> tuple[list[ReadBack], dict[int, str]]:
     """Return what each replica holds, and why that of others could not be read.
 
@@ -298,13 +303,13 @@ def read_back_of(run: ClusterRun) -> tuple[list[ReadBack], dict[int, str]]:
     unreadable: dict[int, str] = {}
     rebuilds = Rebuilds()
     for slot in run.slots:
-        if (validator := slot.validator) is not None and (engine := validator.engine) is not None:
+        if (validator := slot.validator) is not None and (tables := _tables_of(validator)) is not None:
             try:
                 with validator.around():
                     served = tuple(validator.served_chain()) if slot.is_serving else ()
-                readback = read_back(slot.node, engine, slot.disk.pristine(), validator.around, rebuilds=rebuilds)
+                readback = read_back(slot.node, tables, slot.disk.pristine(), validator.around, rebuilds=rebuilds)
                 readback = share_log(readback, readbacks)
-                readbacks.append(take_back(readback, engine, rebuilds)._replace(served=served))
+                readbacks.append(take_back(readback, tables, rebuilds)._replace(served=served))
             except Exception as error:  # noqa: BLE001 - whatever is wrong with one validator is a finding, not a breakdown
                 unreadable[slot.node] = describe_error(error) or f"{type(error).__name__}: {error}"
     return readbacks, unreadable

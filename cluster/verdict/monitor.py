@@ -18,7 +18,7 @@ from cluster.timers.waits import OldestWaits
 from cluster.verdict.facts import context_of, situations_of
 from cluster.verdict.scripts import ScriptArrival
 from cluster.workloads.effects import WorkloadEffects
-from validators.execution import Engine, Executed
+from validators.execution import Executed, ExecutionLayer
 from validators.execution.blocks import encode_block
 
 
@@ -101,11 +101,11 @@ class Monitor:
         for index, count in enumerate((summary.fired, summary.expired, summary.insolvent)):
             counts[index] += count
 
-    def reorganized(self, slot: MachineSlot, engine: Engine) -> None:
+    def reorganized(self, slot: MachineSlot, layer: ExecutionLayer) -> None:
         """See a replica that has just dropped blocks or taken them back."""
         # An audit hashes the whole log again and is asked for; to rebuild what stands beside the state is 1 % of a run.
-        if self.has_audits:
-            self.suite.reorganized(slot.node, engine.applied, engine.audit())
+        if self.has_audits and layer.tables is not None:
+            self.suite.reorganized(slot.node, layer.applied, layer.tables.audit())
         if slot.validator is not None and slot.validator.is_serving:
             self.suite.rederived(slot.node, slot.validator.derived(slot.disk.written(), len(self.context.disks)))
 

@@ -20,10 +20,21 @@ from network.types import Label, Micros, NodeId
 from scheduler import POLICIES
 from validators.consensus.interface import EngineMessage, MessageRole
 from validators.consensus.kind import EngineKind
-from validators.execution import ApplyMode, Block, Engine, Executed, Genesis, ProposalContext, Transaction
+from validators.execution import (
+    ApplyMode,
+    Block,
+    Engine,
+    Executed,
+    ExecutedBlock,
+    ExecutionLayer,
+    Genesis,
+    ProposalContext,
+    Transaction,
+)
 from validators.execution.blocks import SealedBlock, block_digest
 from validators.messages import Message, message_codec
-from validators.settings import EMPTY_LOG, ExecutionEngineMaker, RestoredLog, make_engine
+from validators.restored import EMPTY_LOG, LayerMaker, RestoredLog
+from validators.settings import make_engine
 
 BLOCKS_KEPT: Final = 64
 """The number of blocks, beside its validator's, that an adversary remembers to hand them out."""
@@ -193,7 +204,7 @@ class Adversary:
         for behaviour in list(self._behaviours.values()):
             behaviour.hear(source, message)
 
-    def make_engine(self, apply_mode: ApplyMode | None) -> ExecutionEngineMaker:
+    def make_engine(self, apply_mode: ApplyMode | None) -> LayerMaker:
         """Return the maker of an engine whose timer phase can be tampered while a block is built."""
         policies = tampered_policies(POLICIES, self.tampering)
 
@@ -208,8 +219,11 @@ class Adversary:
 
         return make
 
-    def propose(self, engine: Engine, context: ProposalContext, candidates: Iterable[Transaction]) -> Executed:
+    def propose(
+        self, engine: ExecutionLayer, context: ProposalContext, candidates: Iterable[Transaction]
+    ) -> ExecutedBlock:
         """Build the block that the validator proposes."""
+        assert isinstance(engine, Engine), "it proposes on an engine that `make_engine` made"
         chosen = list(candidates)
         for behaviour in list(self._behaviours.values()):
             proposed = behaviour.propose(engine, context, chosen)

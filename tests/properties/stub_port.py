@@ -10,8 +10,9 @@ from typing import Any, Final, NamedTuple, cast
 from network.codec import Codec
 from network.port import Port
 from network.types import Label
+from validators.costs import Costs
 from validators.messages import Message
-from validators.settings import Costs, ValidatorSettings
+from validators.settings import ValidatorSettings
 
 GRACE_US: Final = 70
 TIMEOUT_US: Final = 900

@@ -29,7 +29,7 @@ def test_a_database_that_fails_at_genesis_halts_the_validators(tmp_path, monkeyp
 
 def test_an_engine_that_cannot_be_made_halts_one_validator():
     """The others go on."""
-    result = result_of("calm", "run.until_height=3", factories={1: ValidatorFactory(engine=burst)})
+    result = result_of("calm", "run.until_height=3", factories={1: ValidatorFactory(layer=burst)})
 
     assert "validator 1 halted: broken invariant" in check_named(result, "agreement").summary
     assert [row.finalized_height >= 3 for row in result.validators] == [True, False, True, True]

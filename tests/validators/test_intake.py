@@ -9,13 +9,13 @@ from tests.support.chain_harness import pay
 from validators.consensus.interface import STALE, MessageCheck, Received
 from validators.consensus.simplex import CertificateRequest, Nullification, Nullify
 from validators.consensus.simplex.kind import SIMPLEX
+from validators.costs import Costs
 from validators.events import MessageRefused
 from validators.execution.blocks import encode_transaction
 from validators.identity import TransactionVerifier
 from validators.intake import Intake
 from validators.mempool.gossip import Gossip
 from validators.messages import BlockRelay, message_codec
-from validators.settings import Costs
 from validators.stats import ValidatorCounts
 from validators.sync.serving import TOO_MANY
 

@@ -26,7 +26,8 @@ from validators.consensus.simplex.kind import SIMPLEX
 from validators.events import DamageFound, DamageRepaired
 from validators.execution.blocks import encode_header
 from validators.identity import TransactionVerifier
-from validators.recovery import RepairLog, StateBase, reopen_consensus, reopen_state
+from validators.recovery import RepairLog, reopen_consensus, reopen_state
+from validators.restored import StateBase
 from validators.settings import make_engine
 from validators.stats import ValidatorCounts
 from validators.storage import (
@@ -209,14 +210,14 @@ class TestState:
         """At its last entry's root."""
         state = self.reopen(chain, chain.disks[0], notes)
 
-        assert state.engine.finalized == chain.engines[0].finalized
+        assert state.layer.finalized == chain.engines[0].finalized
         assert (len(state.entries), notes.events) == (HEIGHTS, [])
 
     def test_an_empty_disk_is_genesis(self, chain, notes):
         """Nothing is final yet, or everything is lost."""
         state = self.reopen(chain, SimulatedDisk(), notes)
 
-        assert (state.engine.finalized.height, state.entries) == (0, [])
+        assert (state.layer.finalized.height, state.entries) == (0, [])
 
     def test_damage_costs_what_lies_behind_it(self, chain, notes):
         """The intact prefix is the state; the rest is executed again."""
@@ -224,7 +225,7 @@ class TestState:
         flip(disk, "operations-a", disk.size("operations-a") - 9)
         state = self.reopen(chain, disk, notes)
 
-        assert state.engine.finalized == chain.blocks[HEIGHTS - 2].header
+        assert state.layer.finalized == chain.blocks[HEIGHTS - 2].header
         assert notes.kinds() == ["damage", "repaired"]
 
     @pytest.mark.parametrize("height", [1, 4, HEIGHTS])
@@ -235,10 +236,10 @@ class TestState:
         self.rewrite(chain, disk, self.entry(chain, height, operations=(*operations[1:], operations[-1])))
         state = self.reopen(chain, disk, notes)
 
-        assert state.engine.finalized.height == height - 1
-        assert state.engine.database.canonical_root == state.engine.finalized.state_root
+        assert state.layer.finalized.height == height - 1
+        assert state.layer.database.canonical_root == state.layer.finalized.state_root
         assert notes.kinds() == ["damage", "repaired"]
-        assert self.reopen(chain, disk, Notes()).engine.finalized.height == height - 1
+        assert self.reopen(chain, disk, Notes()).layer.finalized.height == height - 1
 
     def test_an_entry_that_claims_another_header_is_cut_off(self, chain, notes):
         """Its operations are right, and lead to a root that it does not name."""
@@ -246,7 +247,7 @@ class TestState:
         header = encode_header(msgspec.structs.replace(chain.blocks[-1].header, state_root=bytes(32)))
         self.rewrite(chain, disk, self.entry(chain, HEIGHTS, header=header))
 
-        assert self.reopen(chain, disk, notes).engine.finalized.height == HEIGHTS - 1
+        assert self.reopen(chain, disk, notes).layer.finalized.height == HEIGHTS - 1
 
     def test_a_snapshot_is_a_base_like_genesis(self, chain, notes):
         """The state is the base's, and blocks are executed on it."""
@@ -254,8 +255,8 @@ class TestState:
         self.install(chain, disk)
         state = self.reopen(chain, disk, notes)
 
-        assert state.engine.finalized == chain.engines[0].finalized
-        assert state.engine.database.canonical_root == chain.engines[0].database.canonical_root
+        assert state.layer.finalized == chain.engines[0].finalized
+        assert state.layer.database.canonical_root == chain.engines[0].database.canonical_root
         assert (state.entries, notes.events) == ([], [])
 
     def test_a_base_that_is_no_state_gives_way_to_the_log_before_it(self, chain, notes):
@@ -268,7 +269,7 @@ class TestState:
         disk.finish_sync(disk.begin_sync())
         state = self.reopen(chain, disk, notes)
 
-        assert (state.engine.finalized, len(state.entries)) == (engine.finalized, HEIGHTS)
+        assert (state.layer.finalized, len(state.entries)) == (engine.finalized, HEIGHTS)
         assert notes.kinds() == ["damage", "repaired"]
 
     def test_bytes_that_are_no_base_give_way_as_well(self, chain, notes):
@@ -276,7 +277,7 @@ class TestState:
         disk = chain.disks[0]
         FinalizedLog(disk).install(height=HEIGHTS, encoded=b"\x93\x01\x02\x03")
 
-        assert self.reopen(chain, disk, notes).engine.finalized == chain.engines[0].finalized
+        assert self.reopen(chain, disk, notes).layer.finalized == chain.engines[0].finalized
 
 
 def test_a_disk_that_loses_a_journal_just_begun_has_failed(notes, monkeypatch):

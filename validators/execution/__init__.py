@@ -1,6 +1,6 @@
 """Execution: blocks and their transactions, the state they change, the engine that runs, finalizes and drops them."""
 
-from validators.execution.block_tree import ApplyMode, Executed, FinalizationOutcome
+from validators.execution.block_tree import ApplyMode, BrokenOff, Executed
 from validators.execution.blocks import (
     Block,
     ExecuteActor,
@@ -12,7 +12,7 @@ from validators.execution.blocks import (
     Transfer,
     address_of,
 )
-from validators.execution.engine import BrokenOff, Engine, ProposalContext
+from validators.execution.engine import Engine
 from validators.execution.errors import (
     CorruptStateError,
     InvalidBlockError,
@@ -24,6 +24,13 @@ from validators.execution.errors import (
     UnknownParentError,
 )
 from validators.execution.genesis import Genesis, GenesisAccount, GenesisActor, PolicyEntry
+from validators.execution.layer import (
+    ExecutedBlock,
+    ExecutionLayer,
+    FinalizationOutcome,
+    LayerTables,
+    ProposalContext,
+)
 from validators.execution.receipts import ChainEvent, MessageDelivered, TimerReceipt, TransactionReceipt, decode_receipt
 from validators.execution.schema import Entry, decode_entry
 from validators.execution.summary import BlockSummary
@@ -39,6 +46,8 @@ __all__ = [
     "Entry",
     "ExecuteActor",
     "Executed",
+    "ExecutedBlock",
+    "ExecutionLayer",
     "FinalizationOutcome",
     "Genesis",
     "GenesisAccount",
@@ -48,6 +57,7 @@ __all__ = [
     "InvalidEncodingError",
     "InvalidGenesisError",
     "InvalidTransactionError",
+    "LayerTables",
     "MessageDelivered",
     "PolicyEntry",
     "ProposalContext",

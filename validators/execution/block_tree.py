@@ -15,11 +15,12 @@ others, and the two must behave alike.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
 from scheduler import Reach, RuleCell, TimerTriggered, WatchRule, unheard
+from validators.costs import Costs
 from validators.execution.blocks import Block, Header
 from validators.execution.errors import UnknownBlockError
 from validators.execution.heights import BranchHeights
@@ -79,15 +80,34 @@ class Executed:
     reached: tuple[RuleCell, ...] = ()
     insolvent_left: tuple[bytes, ...] = ()
 
+    @property
+    def root(self) -> bytes:
+        """The state root that the execution came to."""
+        return self.batch.canonical_root
 
-@dataclass(frozen=True, slots=True)
-class FinalizationOutcome:
-    """The result of finalizing: blocks applied, oldest first, executed blocks that lost, and upkeep that was due."""
+    @property
+    def log_entry(self) -> tuple[bytes, ...]:
+        """The operations, which lead from the parent's state to the block's."""
+        return self.operations
 
-    applied: tuple[Executed, ...]
-    dropped: tuple[Executed, ...]
-    is_pruned: bool
-    is_rebuilt: bool
+    def cost_us(self, costs: Costs, signatures: int) -> int:
+        """Return the virtual microseconds of the execution: its cycles, its writes, and the signatures verified."""
+        summary = self.summary
+        cycles = summary.cycles_used + summary.lane_cycles + summary.mailbox_cycles + summary.gc_cycles
+        return costs.of_execution(cycles, len(self.changes), signatures)
+
+
+class BrokenOff(NamedTuple):
+    """An execution that did not end, or never began: the error, and the part done.
+
+    `changes` are the values written so far, None for deleted ones; `read` reads the state that it began from.
+    """
+
+    block: Block
+    error: Exception
+    receipts: tuple[bytes, ...] = ()
+    changes: Mapping[bytes, bytes | None] = {}
+    read: Callable[[bytes], bytes | None] | None = None
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

@@ -6,11 +6,10 @@ Rejected: applying a block on execution and undoing it when it loses; dropping a
 validator can be configured to apply as early as on certification, with the same roots (`block_tree.py`).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import Final, Self
 
 import msgspec
 
@@ -18,44 +17,22 @@ from scheduler import POLICIES, CalendarProfile, Moment, Policy, Reach
 from validators.actors import Programs
 from validators.derived import Derived
 from validators.execution.audit import audit_indexes, audit_records
-from validators.execution.block_tree import ApplyMode, BlockTree, Branch, Executed, FinalizationOutcome, is_due
+from validators.execution.block_tree import ApplyMode, BlockTree, Branch, BrokenOff, Executed, is_due
 from validators.execution.blocks import VERSION, Block, Header, Transaction, header_digest
 from validators.execution.derived import derive_execution, next_nonce
 from validators.execution.errors import InvalidBlockError, RootMismatchError, UnknownBlockError, UnknownParentError
 from validators.execution.genesis import Genesis, Policies
 from validators.execution.genesis_state import build_genesis_state
 from validators.execution.heights import BranchHeights, scan_buckets
+from validators.execution.layer import FinalizationOutcome, ProposalContext
 from validators.execution.run import BlockRun, Rules
 from validators.execution.schema import CALENDAR
 from validators.execution.tiers import Tiers
 from validators.execution.timers import NOTHING_READ, PoolKeeper, StateTimers, TimerKeys
 from validators.execution.validity import check_header, check_roots, check_transactions, seal
 from validators.execution.view import DecodedCache, View
-from validators.state import Batch, Database, Rebuilds, Snapshot, StateAudit
+from validators.state import Batch, Database, Rebuilds, Snapshot, StateAudit, verify_root
 from validators.state.rules import StateRule
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProposalContext:
-    """A leader's input for a block: the parent's digest, the view, its own index, its clock in milliseconds."""
-
-    parent: bytes
-    view: int
-    proposer: int
-    timestamp_ms: int
-
-
-class BrokenOff(NamedTuple):
-    """An execution that did not end, or never began: the error, and the part done.
-
-    `changes` are the values written so far, None for deleted ones; `read` reads the state that it began from.
-    """
-
-    block: Block
-    error: Exception
-    receipts: tuple[bytes, ...] = ()
-    changes: Mapping[bytes, bytes | None] = {}
-    read: Callable[[bytes], bytes | None] | None = None
 
 
 class Engine:
@@ -245,6 +222,26 @@ class Engine:
         if is_rebuilt:
             self._rebuild_indexes()
         return FinalizationOutcome(tuple(applied), tuple(dropped), is_pruned, is_rebuilt)
+
+    def snapshot(self) -> Snapshot:
+        """Return the finalized state; blocks applied early are taken back for it."""
+        self.rewind_to_finalized()
+        return self.database.snapshot()
+
+    def find_outline_fault(self, header: Header, outline: Snapshot) -> str:
+        """Return why a snapshot without its operations is not that of a header; empty where it can be."""
+        if not verify_root(outline.witness, header.state_root, outline.root):
+            return "witness: it does not lead to the header's state root"
+        return ""
+
+    def verify_snapshot(self, header: Header, snapshot: Snapshot) -> None:
+        """Raise ForgedSnapshot unless a snapshot's operations lead to both of its roots."""
+        Database.from_snapshot(snapshot, header.state_root)
+
+    @property
+    def tables(self) -> Self:
+        """The state itself."""
+        return self
 
     def live_values(self) -> Iterator[tuple[bytes, bytes]]:
         """Yield every key of the database, ascending, with its value as this validator holds it.

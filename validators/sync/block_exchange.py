@@ -81,7 +81,7 @@ class BlockExchange:
             return
         peer = others[(self._first_peer[digest] + self._attempts[digest]) % len(others)]
         self._attempts[digest] += 1
-        request = BlockRequest(digest, self._follower.engine.finalized.height)
+        request = BlockRequest(digest, self._follower.layer.finalized.height)
         self._port.send(peer, self._codec.encode(request), _REQUEST_LABEL)
         self._port.set_timer(("fetch", digest), self._settings.fetch_timeout_us)
 

@@ -9,7 +9,7 @@ Invariant: no execution is begun here while another one is under way (a leader's
 and every ready block's ancestors are ready or finalized. Goals are served in a fixed order: finalized
 first, then by view.
 
-This is a synchronous state machine over the engine; what it wants done in time (work, requests) goes
+This is a synchronous state machine over the layer; what it wants done in time (work, requests) goes
 out through the two callables of `Follower`.
 """
 
@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 from network.types import NodeId
 from validators.consensus.interface import BlockRef
 from validators.derived import Derived, DerivedSize, Plain
-from validators.execution import Engine, Executed, InvalidBlockError
+from validators.execution import ExecutedBlock, ExecutionLayer, InvalidBlockError
 from validators.execution.blocks import Block, Header
 
 PEER_BYTES_MAX: Final = 64 * 1024 * 1024
@@ -103,20 +103,20 @@ class Follower:
     """One validator's unfinalized blocks and the goals over them.
 
     Attributes:
-        engine: The validator's execution engine.
+        layer: The validator's execution layer.
         has_branches: Whether consensus has asked to adopt a block, so that a view may have any number of blocks.
     """
 
     def __init__(
         self,
-        engine: Engine,
+        layer: ExecutionLayer,
         *,
         execute: Callable[[Block, bytes], None],
         request: Callable[[bytes, Goal], None],
         settle: Callable[[Goal, Settled], None],
         find_fault: Callable[[Goal, Header], str],
     ) -> None:
-        self.engine = engine
+        self.layer = layer
         self._execute = execute
         self._request = request
         self._settle = settle
@@ -156,7 +156,7 @@ class Follower:
         `sent` is None for a block that was built here or read from the disk. Each peer has room of its own, so that
         none can crowd out the blocks of the others: what it gives may be junk that stands above the chain for ever.
         """
-        if digest in self._blocks or block.header.height <= self.engine.finalized.height:
+        if digest in self._blocks or block.header.height <= self.layer.finalized.height:
             return False
         if sent is not None:
             held_bytes = self._peer_bytes.get(sent.peer, 0) + sent.room_bytes
@@ -182,9 +182,9 @@ class Follower:
 
     def is_ready(self, digest: bytes) -> bool:
         """Whether the block is executed here, its virtual time over, or is the finalized tip."""
-        if digest == self.engine.finalized_digest:
+        if digest == self.layer.finalized_digest:
             return True
-        return digest not in self._running and self.engine.executed(digest) is not None
+        return digest not in self._running and self.layer.executed(digest) is not None
 
     def lacks(self, digest: bytes) -> bool:
         """Whether a block, or one that leads to it, is not here and has to be fetched."""
@@ -207,7 +207,7 @@ class Follower:
 
     def prune(self) -> None:
         """Forget what finalization has made history."""
-        height = self.engine.finalized.height
+        height = self.layer.finalized.height
         self._blocks = {digest: block for digest, block in self._blocks.items() if block.header.height > height}
         self._seals = {digest: seal for digest, seal in self._seals.items() if digest in self._blocks}
         for digest in [digest for digest in self._peer_blocks if digest not in self._blocks]:
@@ -238,7 +238,7 @@ class Follower:
 
     def derived(self, view: int) -> Derived:
         """Return blocks, rooms of peers and goals beside those that finality and the current view leave."""
-        height = self.engine.finalized.height
+        height = self.layer.finalized.height
         rooms: dict[NodeId, int] = {}
         for sent in self._peer_blocks.values():
             rooms[sent.peer] = rooms.get(sent.peer, 0) + sent.room_bytes
@@ -259,7 +259,7 @@ class Follower:
         kept |= {_name_goal(goal): True for goal in self._goals.values()}
         rebuilt |= {_name_goal(goal): True for goal in self._goals.values() if self._is_open(goal, view)}
         invalid = sum(digest not in self._blocks for digest in self._invalid)
-        own, views = sum(self._running.values()), max(view - self.engine.finalized.view, 0) + 1
+        own, views = sum(self._running.values()), max(view - self.layer.finalized.view, 0) + 1
         return Derived(
             part="follower",
             kept=kept,
@@ -277,7 +277,7 @@ class Follower:
 
     def _is_open(self, goal: Goal, view: int) -> bool:
         """Return whether anything can still come of a goal in the current view."""
-        return goal.view == view if goal.purpose >= Purpose.VERIFY else goal.view > self.engine.finalized.view
+        return goal.view == view if goal.purpose >= Purpose.VERIFY else goal.view > self.layer.finalized.view
 
     def advance(self) -> None:
         """Settle what can be settled, start an execution if none is under way, request what is missing."""
@@ -323,8 +323,8 @@ class Follower:
             block = self._blocks.get(digest)
             if block is None:
                 return Fetch(digest)
-            if block.header.height <= self.engine.finalized.height + 1 and (
-                block.header.parent != self.engine.finalized_digest
+            if block.header.height <= self.layer.finalized.height + 1 and (
+                block.header.parent != self.layer.finalized_digest
             ):
                 return Settled(is_ready=False, reason="lies on a branch that lost to a finalized block")
             child = Execute(block, digest)
@@ -336,9 +336,9 @@ def _name_goal(goal: Goal) -> str:
     return f"goal to {goal.purpose.name.lower()} {goal.digest.hex()} of view {goal.view}"
 
 
-def run_block(engine: Engine, block: Block) -> Executed | InvalidBlockError:
+def run_block(layer: ExecutionLayer, block: Block) -> ExecutedBlock | InvalidBlockError:
     """Execute `block` on its parent; return what is wrong where it is invalid."""
     try:
-        return engine.execute(block)
+        return layer.execute(block)
     except InvalidBlockError as error:
         return error

@@ -3,7 +3,7 @@
 A validator far behind asks one peer after the other. The peer's offer holds a finalized header with its certificate and
 the snapshot without its operations; these come in pieces. Nothing in it is believed: the certificate must be a quorum's
 over the header, the witness must lead from the operations' root to the header's state root, and what the pieces add up
-to must give both roots again (`Database.from_snapshot`). An offer that fails, or a peer that does not answer, is
+to must give both roots again (`verify_snapshot`). An offer that fails, or a peer that does not answer, is
 refused with a reason, and the next peer is asked. When all have been asked in vain the blocks are fetched after all.
 
 Memory is bounded on both sides: a server keeps one snapshot cut into pieces, and prepares one answer for a peer at a
@@ -20,7 +20,7 @@ from network.types import Label
 from validators.consensus.interface import Finality
 from validators.consensus.signing import Scheme
 from validators.derived import Derived, DerivedSize
-from validators.execution import Engine, InvalidEncodingError
+from validators.execution import ExecutionLayer, InvalidEncodingError
 from validators.execution.blocks import Header, decode_header, encode_header, header_digest
 from validators.messages import (
     Message,
@@ -31,7 +31,7 @@ from validators.messages import (
     block_label,
 )
 from validators.settings import ValidatorSettings
-from validators.state import Database, ForgedSnapshot, Snapshot, verify_root
+from validators.state import ForgedSnapshot, Snapshot
 from validators.sync.serving import Answer, Serving
 
 ATTEMPTS: Final = 3
@@ -67,18 +67,18 @@ class _Cut(NamedTuple):
 class SnapshotSource:
     """Serves snapshots of one validator's finalized state.
 
-    `finality` returns the certificate of the engine's finalized block, None where it is not known.
+    `finality` returns the certificate of the layer's finalized block, None where it is not known.
     """
 
     def __init__(
         self,
-        engine: Engine,
+        layer: ExecutionLayer,
         settings: ValidatorSettings,
         serving: Serving,
         *,
         finality: Callable[[], Finality | None],
     ) -> None:
-        self._engine = engine
+        self._layer = layer
         self._settings = settings
         self._serving = serving
         self._finality = finality
@@ -86,7 +86,7 @@ class SnapshotSource:
 
     def offer(self, peer: int, request: SnapshotRequest) -> None:
         """Prepare the outline of a snapshot above the peer's height; silence where there is none, or no answer due."""
-        is_here = request.above_height < self._engine.finalized.height
+        is_here = request.above_height < self._layer.finalized.height
         if not is_here or not self._serving.may_answer(peer, SnapshotRequest.traced_name):
             return
         cost_us = self._refresh(request.above_height)
@@ -124,7 +124,7 @@ class SnapshotSource:
                 "pieces": cut.offer.chunks,
             },
             sizes=(
-                DerivedSize("height", cut.header.height, self._engine.finalized.height, "final height"),
+                DerivedSize("height", cut.header.height, self._layer.finalized.height, "final height"),
                 DerivedSize("bytes before a piece's last operation", fullest_bytes, chunk_bytes - 1, "piece bytes - 1"),
             ),
         )
@@ -135,21 +135,20 @@ class SnapshotSource:
         Return what it costs, in microseconds.
         """
         costs = self._settings.costs
-        header, certificate = self._engine.finalized, self._finality()
+        header, certificate = self._layer.finalized, self._finality()
         age_blocks = header.height if self._cut is None else header.height - self._cut.header.height
         is_of_use = self._cut is not None and self._cut.header.height > above_height
         # After a start it may be the journal's, without what proves it: peers would refuse the offer.
         is_provable = certificate is not None and certificate.is_proved
         if certificate is None or not is_provable or (is_of_use and age_blocks < self._settings.snapshot_gap_blocks):
             return costs.block_us
-        self._engine.rewind_to_finalized()
-        snapshot = self._engine.database.snapshot()
+        snapshot = self._layer.snapshot()
         chunks = list(cut_operations(snapshot.operations, self._settings.snapshot_chunk_bytes))
         outline = Snapshot(
             snapshot.size, snapshot.start, snapshot.floor, snapshot.root, snapshot.witness, snapshot.peaks, ()
         )
         offer = SnapshotOffer(encode_header(header), certificate, outline, len(chunks))
-        self._cut = _Cut(header, self._engine.finalized_digest, offer, chunks)
+        self._cut = _Cut(header, self._layer.finalized_digest, offer, chunks)
         return costs.block_us + costs.hash_write_us * len(snapshot.operations)
 
 
@@ -194,7 +193,7 @@ class SnapshotJoin:
         self,
         port: Port,
         codec: Codec[Message],
-        engine: Engine,
+        layer: ExecutionLayer,
         settings: ValidatorSettings,
         *,
         scheme: Scheme,
@@ -204,7 +203,7 @@ class SnapshotJoin:
     ) -> None:
         self._port = port
         self._codec = codec
-        self._engine = engine
+        self._layer = layer
         self._settings = settings
         self._scheme = scheme
         self._joined = joined
@@ -284,7 +283,7 @@ class SnapshotJoin:
             outline.size, outline.start, outline.floor, outline.root, outline.witness, outline.peaks, token.operations
         )
         try:
-            Database.from_snapshot(snapshot, header.state_root)
+            self._layer.verify_snapshot(header, snapshot)
         except ForgedSnapshot as error:
             self._go_on(str(error))
             return
@@ -328,15 +327,15 @@ class SnapshotJoin:
         finality, outline = offer.certificate, offer.outline
         if header_digest(header) != finality.digest or header.view != finality.view:
             return "header: the certificate is of another block"
-        if header.height <= self._engine.finalized.height:
-            return f"header: height {header.height} is not above {self._engine.finalized.height}"
+        if header.height <= self._layer.finalized.height:
+            return f"header: height {header.height} is not above {self._layer.finalized.height}"
         settings = self._settings
         if not settings.consensus.verify_finality(
             self._scheme, finality, settings.validators, settings.consensus_config
         ):
             return "certificate: it is not a quorum's"
-        if not verify_root(outline.witness, header.state_root, outline.root):
-            return "witness: it does not lead to the header's state root"
+        if fault := self._layer.find_outline_fault(header, outline):
+            return fault
         is_shaped = not outline.operations and 0 <= outline.start < outline.size
         if not is_shaped or not 0 < offer.chunks <= min(CHUNKS_MAX, outline.size - outline.start):
             return f"outline: {offer.chunks} pieces for operations {outline.start} to {outline.size}"
@@ -348,7 +347,7 @@ class SnapshotJoin:
 
     def _ask(self) -> None:
         download = self._download
-        request: Message = SnapshotRequest(self._engine.finalized.height)
+        request: Message = SnapshotRequest(self._layer.finalized.height)
         if download is not None:
             request = SnapshotChunkRequest(download.digest, download.pieces)
         self._port.send(self._peers[0], self._codec.encode(request), Label(request.traced_name))

@@ -5,13 +5,13 @@ from typing import Annotated
 import msgspec
 
 from cluster.scenario.fields import NotNegative, Positive, Section, means
-from validators.settings import Costs
+from validators.costs import Costs
 
 _COSTS = Costs()
 
 
 class CostsSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Virtual time of work, in microseconds; the defaults are the validators' own, see validators.settings.Costs."""
+    """Virtual time of work, in microseconds; the defaults are the validators' own, see validators.costs.Costs."""
 
     verify_signature_us: Annotated[NotNegative, means("Verifying a signature.")] = _COSTS.verify_signature_us
     execute_us: Annotated[NotNegative, means("Each thousand cycles begun of a block.")] = _COSTS.execute_us

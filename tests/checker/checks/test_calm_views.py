@@ -10,8 +10,8 @@ from faults.events import Restarted
 from network.events import Event, Sent
 from network.types import SUPERVISOR
 from tests.support.checks import make_run, show
+from validators.costs import Costs
 from validators.events import BlockFinalized, CertificateHeld, Entered, Reported, StoppedVoting
-from validators.settings import Costs
 
 PLAN = PlannedRun(
     costs=Costs(),

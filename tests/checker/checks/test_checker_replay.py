@@ -19,7 +19,7 @@ from tests.support.checks import make_run
 from validators.actors import PROGRAMS
 from validators.execution import Engine, decode_entry
 from validators.execution.blocks import encode_header
-from validators.recovery import StateBase
+from validators.restored import StateBase
 from validators.storage import FinalizedLog
 from validators.storage.files import FinalizedEntry
 

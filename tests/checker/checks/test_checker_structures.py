@@ -55,7 +55,7 @@ def tampered_run():
     run, applied = applied_blocks("calm", *SETTINGS)
     written = {key for _, executed in applied for key in executed.changes}
     # Written at genesis and never again, so that no root shows it.
-    key = next(key for key, _ in run.slots[0].validator.engine.database.items() if key not in written)
+    key = next(key for key, _ in run.slots[0].validator.layer.database.items() if key not in written)
     places = {}
 
     def tampering_factory(node, tamper):
@@ -72,7 +72,7 @@ def tampered_run():
             engine.finalize = finalize_then_tamper
             return engine
 
-        return ValidatorFactory(engine=make)
+        return ValidatorFactory(layer=make)
 
     factories = {node: tampering_factory(node, tamper) for node, (_, tamper) in TAMPERED.items()}
     return result_of("calm", *SETTINGS, factories=factories), places

@@ -100,7 +100,7 @@ class TestOfAFollower:
         follower = make_follower()
         for height in (1, 2):
             follower.add_block(bytes([height]), block(height, height), PeerBlock(3, 10))
-        follower.engine.finalized.height = 1
+        follower.layer.finalized.height = 1
         before = follower.derived(1)
         follower.prune()
         after = follower.derived(1)

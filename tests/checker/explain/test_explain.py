@@ -63,7 +63,7 @@ def around(*swaps):
 
 @pytest.fixture(scope="module")
 def slow_hearted():
-    return explained("calm", *SHORT, factories={1: ValidatorFactory(engine=make_slow_hearted)})
+    return explained("calm", *SHORT, factories={1: ValidatorFactory(layer=make_slow_hearted)})
 
 
 def test_a_handler_that_writes_another_value_is_named_with_its_key(slow_hearted):
@@ -161,7 +161,7 @@ def test_what_a_dropped_block_leaves_behind_is_a_matter_of_clean_up():
         "certified-split",
         "run.until_height=11",
         "run.time_limit_ms=31_000",
-        factories={2: ValidatorFactory(engine=make_haunted)},
+        factories={2: ValidatorFactory(layer=make_haunted)},
     )
 
     assert (found.cause, found.sides[1].validators) == ("clean-up", [2])
@@ -233,7 +233,7 @@ def test_two_final_blocks_do_not_hide_that_one_of_them_was_split(slow_hearted, m
         add_final(self, node, at, bytes(32) if node == 3 and at == height else digest)
 
     monkeypatch.setattr(Executions, "add_final", add_another)
-    found = explained("calm", *SHORT, factories={1: ValidatorFactory(engine=make_slow_hearted)})
+    found = explained("calm", *SHORT, factories={1: ValidatorFactory(layer=make_slow_hearted)})
 
     assert (found.cause, found.height, found.write) == ("execution", height, slow_hearted.write)
 
@@ -256,7 +256,7 @@ def runs(tmp_path_factory):
     directory = tmp_path_factory.mktemp("runs")
     passed = result_of("calm", "run.until_height=4", runs=directory).directory
     late = result_of(storm_with_late_expiry(directory, [2]), runs=directory).directory
-    factories = {1: ValidatorFactory(engine=make_slow_hearted)}
+    factories = {1: ValidatorFactory(layer=make_slow_hearted)}
     strange = result_of(
         "calm", "run.until_height=3", "run.time_limit_ms=6_000", seed=1, runs=directory, factories=factories
     )

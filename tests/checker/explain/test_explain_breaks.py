@@ -15,7 +15,8 @@ from tests.support.mutation import WITH_CATALOGUE
 from validators.execution import Block
 from validators.execution.blocks import Header
 from validators.execution.receipts import TimerReceipt, encode_receipt
-from validators.settings import EMPTY_LOG, ValidatorFactory, make_engine
+from validators.restored import EMPTY_LOG
+from validators.settings import ValidatorFactory, make_engine
 from validators.state import CorruptLog
 
 FIVE = ("run.until_height=6", "run.time_limit_ms=15_000")
@@ -42,7 +43,7 @@ def test_a_genesis_that_one_validator_changes_is_the_first_difference():
 
 def make_forgetful(genesis, verify, log=EMPTY_LOG):
     """An engine that refuses every log that holds a block."""
-    if log.operations is not None:
+    if log.entries:
         raise CorruptLog("it is not to its liking")
     return make_engine(genesis, verify, log)
 
@@ -50,7 +51,7 @@ def make_forgetful(genesis, verify, log=EMPTY_LOG):
 def test_a_sound_log_of_which_no_state_is_made_is_a_matter_of_hashing():
     crash = 'faults={it={kind="crash", validator=2, at_ms=3_500, restart_ms=4_500}}'
     halted = CheckResult("agreement", "failed", "safety", "validator 2 halted", (("validator", 2),), 1)
-    found = explained("calm", *FIVE, crash, factories={2: ValidatorFactory(engine=make_forgetful)}, checks=[halted])
+    found = explained("calm", *FIVE, crash, factories={2: ValidatorFactory(layer=make_forgetful)}, checks=[halted])
 
     assert found.cause == "hashing"
     assert (found.sides[0].who, found.sides[1].validators) == ("the log on the disk of validator 2", [2])

@@ -49,7 +49,7 @@ class LazyHeart(Heartbeat):
 def test_a_program_changed_on_all_validators_is_found_by_the_oracle_alone(monkeypatch, crowded):
     """Every validator gets the variant from its factory, the cold replay as well: all other checks pass."""
     programs = {**PROGRAMS, "heartbeat": LazyHeart}
-    factory = ValidatorFactory(engine=lambda *arguments: make_engine(*arguments, programs=programs))
+    factory = ValidatorFactory(layer=lambda *arguments: make_engine(*arguments, programs=programs))
     monkeypatch.setattr("checker.record.cold_replay.PROGRAMS", programs)
 
     result = judge_in_process(load_scenario(crowded), factories=dict.fromkeys(range(4), factory))

@@ -212,7 +212,7 @@ def runs(tmp_path_factory):
     short = ("run.until_height=3", "run.time_limit_ms=6_000")
     passed = result_of("calm", *short, runs=directory)
     mutated = result_of("calm", *short, WITH_CATALOGUE, "mutants.refund-forgotten=[0,1,2,3]", seed=1, runs=directory)
-    factories = {1: ValidatorFactory(engine=make_slow_hearted)}
+    factories = {1: ValidatorFactory(layer=make_slow_hearted)}
     strange = result_of("calm", *short, seed=2, runs=directory, factories=factories)
     return [run.directory for run in (passed, mutated, strange)]
 

@@ -53,7 +53,7 @@ def test_a_split_is_undone_by_those_who_had_applied_it():
 def test_each_apply_mode_keeps_as_many_blocks_as_configured():
     """Validators at one root, with logs of different length in memory."""
     run, _, _ = events_of("calm", *MIXED)
-    databases = [slot.validator.engine.database for slot in run.slots]
+    databases = [slot.validator.layer.database for slot in run.slots]
 
     assert [database.retained for database in databases] == [0, 8, 3, 8]
     assert databases[3].start == 0

@@ -10,13 +10,14 @@ from network.events import events_of_type
 from tests.support.bad_validators import make_slow_hearted
 from tests.support.cluster_runs import check_named, result_of
 from validators.consensus.simplex.kind import SIMPLEX
+from validators.costs import Costs
 from validators.events import MessageRefused
 from validators.execution import InvalidBlockError
 from validators.execution.blocks import Block, Header, decode_block, encode_block
 from validators.mempool.gossip import Gossip
 from validators.mempool.pool import Pooled
 from validators.messages import BlockRequest, BlockResponse, TransactionGossip, message_codec
-from validators.settings import Costs, ValidatorFactory, make_engine
+from validators.settings import ValidatorFactory, make_engine
 from validators.sync.block_exchange import BlockExchange
 from validators.sync.serving import Serving
 
@@ -38,7 +39,7 @@ def make_fragile(*arguments):
 
 def test_a_validator_that_executes_differently_splits_the_roots():
     """It computes another root than the header of a final block says: that is safety, whatever it does next."""
-    result = result_of("calm", "run.time_limit_ms=40_000", factories={1: ValidatorFactory(engine=make_slow_hearted)})
+    result = result_of("calm", "run.time_limit_ms=40_000", factories={1: ValidatorFactory(layer=make_slow_hearted)})
 
     check = check_named(result, "equal-roots")
     assert (result.exit_code, check.status) == (1, "failed"), result.headline
@@ -48,7 +49,7 @@ def test_a_validator_that_executes_differently_splits_the_roots():
 
 def test_a_broken_invariant_ends_its_validator_and_is_named():
     """The others go on; the verdict says which validator broke what and where."""
-    result = result_of("calm", "run.time_limit_ms=40_000", factories={3: ValidatorFactory(engine=make_fragile)})
+    result = result_of("calm", "run.time_limit_ms=40_000", factories={3: ValidatorFactory(layer=make_fragile)})
 
     check = check_named(result, "agreement")
     assert (result.exit_code, check.status) == (1, "failed")
@@ -91,7 +92,7 @@ def forging(forge):
         engine._tree.database = ForgedDatabase(engine.database, forge)
         return engine
 
-    return ValidatorFactory(engine=make)
+    return ValidatorFactory(layer=make)
 
 
 @pytest.mark.soak
@@ -211,7 +212,7 @@ def make_refusing(*arguments):
 
 
 def test_memory_that_cannot_be_read_is_a_finding_about_its_validator():
-    result = result_of("calm", "run.until_height=3", factories={2: ValidatorFactory(engine=make_unreadable)})
+    result = result_of("calm", "run.until_height=3", factories={2: ValidatorFactory(layer=make_unreadable)})
 
     check = check_named(result, "live-values")
     assert (result.exit_code, check.status) == (1, "failed")
@@ -220,7 +221,7 @@ def test_memory_that_cannot_be_read_is_a_finding_about_its_validator():
 
 def test_a_validator_that_cannot_execute_what_is_final_does_not_agree():
     """Its state would be another one, whatever the reason: that is safety, and the others do not wait for it."""
-    result = result_of("calm", factories={3: ValidatorFactory(engine=make_refusing)})
+    result = result_of("calm", factories={3: ValidatorFactory(layer=make_refusing)})
 
     check = check_named(result, "agreement")
     assert (result.exit_code, check.status) == (1, "failed")

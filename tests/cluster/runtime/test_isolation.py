@@ -30,7 +30,7 @@ def tampering_factory(*, after_height, key):
         engine.finalize = finalize_then_tamper
         return engine
 
-    return ValidatorFactory(engine=make)
+    return ValidatorFactory(layer=make)
 
 
 @cache
@@ -38,7 +38,7 @@ def untouched_key():
     """Return a state key that the calm run writes at genesis and never again."""
     run, applied = applied_blocks("calm")
     written = {key for _, executed in applied for key in executed.changes}
-    engine = run.slots[0].validator.engine
+    engine = run.slots[0].validator.layer
     return next(key for key, _ in engine.database.items() if key not in written)
 
 
@@ -52,7 +52,7 @@ def test_every_validator_executes_every_block_on_its_own_objects():
     assert len(common) == 4 * 20
     for attribute in ("batch", "changes", "summary", "block"):
         assert len({id(getattr(executed, attribute)) for _, executed in common}) == len(common), attribute
-    engines = [slot.validator.engine for slot in run.slots]
+    engines = [slot.validator.layer for slot in run.slots]
     assert len({id(engine.database) for engine in engines}) == 4
     assert [slot.counts.executed for slot in run.slots] == [engine.finalized.height for engine in engines]
 
@@ -60,7 +60,7 @@ def test_every_validator_executes_every_block_on_its_own_objects():
 def test_changing_one_validators_state_changes_no_other():
     """Write into the memory of one; the others' values and roots stay."""
     run, _ = applied_blocks("calm")
-    engines = [slot.validator.engine for slot in run.slots]
+    engines = [slot.validator.layer for slot in run.slots]
     before = [dict(engine.live_values()) for engine in engines]
     key = next(iter(before[2]))
     store = engines[2].database._store
@@ -96,6 +96,6 @@ def test_a_factory_is_given_to_the_chosen_validator_only():
         made.append(1)
         return make_engine(*arguments)
 
-    applied_blocks("calm", factories={1: replace(ValidatorFactory(), engine=make)})
+    applied_blocks("calm", factories={1: replace(ValidatorFactory(), layer=make)})
 
     assert made == [1]

@@ -10,7 +10,8 @@ from cluster.runtime.reexecute import ReexecutionError, reexecute
 from cluster.scenario.load import load_scenario
 from tests.support.cluster_runs import result_of
 from validators.execution.blocks import encode_header
-from validators.recovery import StateBase, engine_at
+from validators.recovery import layer_at
+from validators.restored import StateBase
 from validators.settings import ValidatorFactory
 from validators.storage import FinalizedLog, SimulatedDisk
 
@@ -48,7 +49,7 @@ def test_a_disk_tells_what_was_applied(history, above):
 def joined_at(run, disk, height):
     """Return a disk as a validator has it that joined from a snapshot at this height, and went on from there."""
     contents = FinalizedLog(disk).read()
-    state = engine_at(contents, height, partial(ValidatorFactory().engine, run.genesis, lambda _transaction: True))
+    state = layer_at(contents, height, partial(ValidatorFactory().layer, run.genesis, lambda _transaction: True))
     joined = SimulatedDisk()
     log = FinalizedLog(joined)
     log.recover()
@@ -108,7 +109,7 @@ def test_what_one_validators_code_cannot_execute_is_left_to_the_next(history):
     """And with none that can, its reason is reported."""
     run, applied = history
     disk = run.slots[1].disk.pristine()
-    broken, good = (disk, ValidatorFactory(engine=fail)), (disk, ValidatorFactory())
+    broken, good = (disk, ValidatorFactory(layer=fail)), (disk, ValidatorFactory())
 
     assert reexecute(run.genesis, [broken, good], 2, HEIGHTS)[-1].digest == applied[HEIGHTS - 1].digest
     with pytest.raises(ReexecutionError, match="height 3: it is broken"):

@@ -15,7 +15,7 @@ from faults import byzantine_validators, kind_of
 from network.draw import Draw
 from scheduler import LaneConfig, TimerConfig
 from tests.support.drawn import Drawn
-from validators.settings import Costs
+from validators.costs import Costs
 
 DRAWN = Drawn(range(200))
 MORE = Drawn(range(200, 640))

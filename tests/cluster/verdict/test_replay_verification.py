@@ -34,7 +34,7 @@ def failing(tmp_path_factory):
 @pytest.fixture(scope="module")
 def strange(tmp_path_factory):
     """A record of which the scenario does not tell all: the run is another one here."""
-    factories = {1: ValidatorFactory(engine=make_slow_hearted)}
+    factories = {1: ValidatorFactory(layer=make_slow_hearted)}
     return result_of("calm", *SHORT, runs=tmp_path_factory.mktemp("strange"), factories=factories).directory
 
 

@@ -18,10 +18,10 @@ from network.port import Port
 from tests.properties.draws import Asked, Draw
 from validators.consensus.interface import RecordCodec
 from validators.events import DamageFound, DamageRepaired
-from validators.execution import Engine, InvalidEncodingError, RootMismatchError
+from validators.execution import ExecutionLayer, InvalidEncodingError, RootMismatchError
 from validators.execution.blocks import VERSION, Header, encode_header
-from validators.recovery import Reopened, RepairLog, StateBase, reopen_state
-from validators.settings import RestoredLog
+from validators.recovery import Reopened, RepairLog, reopen_state
+from validators.restored import RestoredLog, StateBase
 from validators.state import CorruptLog, ForgedSnapshot, Snapshot
 from validators.stats import ValidatorCounts
 from validators.storage import FinalizedEntry, FinalizedLog, LogContents, SimulatedDisk
@@ -43,7 +43,7 @@ _ERRORS: Final[tuple[Callable[[], Exception], ...]] = (
 )
 """Made anew each time: one that is raised again keeps what stood where it was raised before."""
 
-EngineOf = Callable[[RestoredLog], Engine]
+LayerOf = Callable[[RestoredLog], ExecutionLayer]
 
 
 def check_reopened_logs(draw: Draw) -> Asked:
@@ -235,29 +235,26 @@ def _expect(slots: list[_Slot]) -> _Expected:
     return _Expected(None, 0, [], told, is_torn)
 
 
-def _judge_by(make_error: Callable[[], Exception]) -> EngineOf:
-    """Return a stub that refuses unsound logs by an error, and returns the others in an engine's place."""
+def _judge_by(make_error: Callable[[], Exception]) -> LayerOf:
+    """Return a stub that refuses unsound logs by an error, and returns the others in a layer's place."""
 
-    def engine_of(log: RestoredLog) -> Engine:
-        is_wrong = log.operations is not None and _WRONG in log.operations
-        is_wrong = is_wrong or (log.header is not None and log.header.state_root == _WRONG)
-        if is_wrong or (log.base is not None and log.base.root == _WRONG):
+    def layer_of(log: RestoredLog) -> ExecutionLayer:
+        base = log.read_base()
+        header = log.last_header(base)
+        is_wrong = _WRONG in log.operations() or (header is not None and header.state_root == _WRONG)
+        if is_wrong or (base is not None and base.snapshot.root == _WRONG):
             raise make_error()
-        return cast("Engine", log)
+        return cast("ExecutionLayer", log)
 
-    return engine_of
+    return layer_of
 
 
 def _compare(found: Reopened, expected: _Expected, what: str) -> Asked:
     base, entries = expected.base, expected.entries
     yield f"{what} keeps other entries than are sound", found.entries == entries
     header = entries[-1].header if entries else None if base is None else base.header
-    operations = [operation for entry in entries for operation in entry.operations]
-    log = cast("RestoredLog", found.engine)
-    yield f"{what} makes its engine of other operations than are sound", list(log.operations or ()) == operations
-    yield f"{what} gives an engine no operations that are some", (log.operations is None) == (not operations)
-    yield f"{what} makes its engine of another base", log.base == (None if base is None else base.snapshot)
-    yield (
-        f"{what} makes its engine by another header",
-        header == (None if log.header is None else encode_header(log.header)),
-    )
+    log = cast("RestoredLog", found.layer)
+    yield f"{what} opens its layer from other entries than are sound", list(log.entries) == entries
+    yield f"{what} opens its layer from another base", log.read_base() == base
+    last = log.last_header(log.read_base())
+    yield f"{what} opens its layer by another header", header == (None if last is None else encode_header(last))

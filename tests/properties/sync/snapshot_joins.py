@@ -16,17 +16,19 @@ from tests.properties.stub_port import SAME
 from tests.properties.sync.snapshot_forgeries import UNANSWERED, Peer, Served, draw_forger
 from tests.properties.sync.snapshot_stage import (
     Act,
-    AheadEngine,
     Certificate,
+    JoiningLayer,
     NotingPort,
+    ServedLayer,
     agree,
     digest_of,
     draw_state,
     offer_of,
     pieces_of,
 )
+from validators.costs import Costs
 from validators.messages import Message, SnapshotChunk, SnapshotChunkRequest, SnapshotOffer, SnapshotRequest
-from validators.settings import Costs, ValidatorSettings
+from validators.settings import ValidatorSettings
 from validators.sync.serving import Answer, Serving
 from validators.sync.snapshots import Checked, SnapshotJoin, SnapshotSource
 
@@ -102,7 +104,7 @@ class _Joiner:
         node = (0, _VALIDATORS)[draw(2)]
         self._others = _VALIDATORS - (node == 0)
         self._settings = _settings_of(draw, node)
-        self._engine = SimpleNamespace(finalized=SimpleNamespace(height=1 + draw(4)))
+        self._layer = JoiningLayer(1 + draw(4))
         self._state = draw_state(self.height + 1 + draw(3), draw)
         self._known = offer_of(self._state, 1)
         self._left: list[int] = []
@@ -112,7 +114,7 @@ class _Joiner:
         self._is_checking = False
         self.port = port = NotingPort()
         self.join = SnapshotJoin(
-            *(port.port, SAME, cast("Any", self._engine), self._settings),
+            *(port.port, SAME, cast("Any", self._layer), self._settings),
             scheme=cast("Any", SimpleNamespace(verified=draw(9))),
             joined=lambda header, snapshot, finality: port.acts.append(("joined", header, snapshot, finality)),
             give_up=lambda: port.acts.append(("give up",)),
@@ -122,18 +124,18 @@ class _Joiner:
     @property
     def height(self) -> int:
         """The final height of the joiner."""
-        return int(self._engine.finalized.height)
+        return int(self._layer.finalized.height)
 
     def rise(self) -> None:
         """Let it execute a block meanwhile, as long as a snapshot is of use."""
         if self._state.header.height > self.height + 1:
-            self._engine.finalized.height += self._draw(2)
+            self._layer.finalized.height += self._draw(2)
 
     def serve(self) -> Generator[tuple[str, bool], None, Served]:
         """Ask a server for all that there is, and return what it has to serve."""
         settings, state, port = _settings_of(self._draw), self._state, NotingPort()
         serving = Serving(port.port, SAME, answers_per_second=1, refuse=port.refuse)
-        source = SnapshotSource(AheadEngine(state).engine, settings, serving, finality=lambda: state.certificate)
+        source = SnapshotSource(ServedLayer(state).layer, settings, serving, finality=lambda: state.certificate)
         pieces = pieces_of(state.snapshot.operations, settings.snapshot_chunk_bytes)
         chunks = [SnapshotChunk(digest_of(state.header), index, piece) for index, piece in enumerate(pieces)]
         served = Served(state, offer_of(state, len(pieces)), pieces)

@@ -12,18 +12,18 @@ from tests.properties.draws import Asked, Draw
 from tests.properties.stub_port import SAME
 from tests.properties.sync.snapshot_stage import (
     Act,
-    AheadEngine,
     Certificate,
     FinalState,
     NotingPort,
     Pieces,
+    ServedLayer,
     digest_of,
     draw_state,
     offer_of,
     pieces_of,
 )
+from validators.costs import Costs
 from validators.messages import SnapshotChunk, SnapshotChunkRequest, SnapshotOffer, SnapshotRequest
-from validators.settings import Costs
 from validators.sync.serving import Answer, Serving
 from validators.sync.snapshots import SnapshotSource
 
@@ -129,7 +129,7 @@ class _Source:
         # What a second has is tried above.
         self._server = _Server(2 + draw(3))
         self._state, self._next = (draw_state(1 + draw(3), draw) for _ in range(2))
-        self._engine = AheadEngine(self._state)
+        self._layer = ServedLayer(self._state)
         self._held: Certificate | None = None
         self._cut: FinalState | None = None
         self._pieces: Pieces = ()
@@ -139,7 +139,7 @@ class _Source:
             costs=self._costs, snapshot_gap_blocks=self._gap_blocks, snapshot_chunk_bytes=self._chunk_bytes
         )
         self._source = SnapshotSource(
-            *(self._engine.engine, cast("Any", settings), self._server.serving), finality=lambda: self._held
+            *(self._layer.layer, cast("Any", settings), self._server.serving), finality=lambda: self._held
         )
 
     def go(self) -> Asked:
@@ -162,7 +162,7 @@ class _Source:
         if draw(3):
             height = self._state.header.height + 1 + draw(2)
             self._state, self._next = self._next.raised_to(height), self._state
-            self._engine.stand_at(self._state)
+            self._layer.state = self._state
         certificate = self._state.certificate
         self._held = (None, certificate._replace(is_proved=False), *[certificate] * 4)[draw(6)]
 

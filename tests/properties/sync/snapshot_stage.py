@@ -6,6 +6,7 @@ Certificates say themselves what they are worth.
 
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
+from types import SimpleNamespace
 from typing import Final, NamedTuple, TypeAlias, cast
 
 import msgspec
@@ -13,7 +14,7 @@ import msgspec
 from network.port import Port
 from network.types import Label
 from tests.properties.draws import Draw
-from validators.execution import Engine
+from validators.execution import Engine, ExecutionLayer
 from validators.execution.blocks import Header, encode_header
 from validators.messages import SnapshotOffer
 from validators.state import Database, Snapshot
@@ -162,17 +163,16 @@ def offer_of(state: FinalState, chunks: int) -> SnapshotOffer[Certificate]:
     return SnapshotOffer(encode_header(state.header), state.certificate, outline, chunks)
 
 
-class AheadEngine:
-    """The engine as a source sees it: a final state, above which another one is applied until it is taken back."""
+class ServedLayer:
+    """The execution layer as a source sees it: a final state."""
 
     def __init__(self, state: FinalState) -> None:
-        self._ahead = Database()
-        self.stand_at(state)
+        self.state = state
 
     @property
-    def engine(self) -> Engine:
+    def layer(self) -> ExecutionLayer:
         """This one, as a part takes it."""
-        return cast("Engine", self)
+        return cast("ExecutionLayer", self)
 
     @property
     def finalized(self) -> Header:
@@ -184,11 +184,16 @@ class AheadEngine:
         """The digest of the final block."""
         return digest_of(self.state.header)
 
-    def stand_at(self, state: FinalState) -> None:
-        """Have a state final."""
-        self.state = state
-        self.database = self._ahead
+    def snapshot(self) -> Snapshot:
+        """Return the snapshot of the final state."""
+        return self.state.snapshot
 
-    def rewind_to_finalized(self) -> None:
-        """Take back what is applied above."""
-        self.database = self.state.database
+
+class JoiningLayer:
+    """The execution layer as a joiner sees it: a final height, and the engine's own way to judge a snapshot."""
+
+    find_outline_fault = Engine.find_outline_fault
+    verify_snapshot = Engine.verify_snapshot
+
+    def __init__(self, height: int) -> None:
+        self.finalized = SimpleNamespace(height=height)

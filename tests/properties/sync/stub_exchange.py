@@ -9,7 +9,7 @@ from msgspec import msgpack
 from tests.properties.stub_port import COSTS, SAME, StubPort, settings_of
 from validators.consensus.interface import HeaderFacts, MessageCheck
 from validators.consensus.signing import Scheme
-from validators.execution import Engine
+from validators.execution import ExecutionLayer
 from validators.execution.blocks import Block, Header
 from validators.storage import BlockFile, SimulatedDisk
 from validators.sync.block_exchange import BlockExchange
@@ -105,7 +105,7 @@ class StubExchange:
         self.chain = SimpleNamespace(finalized=None, finalized_digest=None, executed=lambda _digest: None)
         self.make_final(final)
         self.follower = Follower(
-            cast("Engine", self.chain),
+            cast("ExecutionLayer", self.chain),
             execute=lambda _block, _digest: None,
             request=self._request,
             settle=self._settle,

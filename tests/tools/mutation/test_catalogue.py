@@ -267,5 +267,5 @@ def test_a_mutant_keeps_its_replica_mode():
     """The mutant's error shows only in the replica mode that the scenario gives it."""
     cluster = Cluster(load_scenario("calm", ["mutants.tip-burned=[1]", 'validators.1.apply="certified"']), 0)
 
-    assert cluster.factories[1].engine.keywords["apply_mode"].apply == "certified"
+    assert cluster.factories[1].layer.keywords["apply_mode"].apply == "certified"
     assert cluster.factories[1].around is not cluster.factories[0].around

@@ -8,13 +8,13 @@ from scheduler import unheard
 from tests.properties.stub_port import SAME, StubPort
 from tests.support.chain_harness import SENDERS, pay
 from tests.support.checker_chain import Wallet
+from validators.costs import Costs
 from validators.execution.blocks import Transfer, encode_transaction, transaction_digest
 from validators.identity import TransactionVerifier
 from validators.mempool.gossip import Gossip, Verified
 from validators.mempool.pool import Pooled
 from validators.mempool.rules import PoolRule
 from validators.messages import TRANSACTION_BYTES_MAX, TRANSACTIONS_PER_GOSSIP
-from validators.settings import Costs
 
 
 def sent_by(port):

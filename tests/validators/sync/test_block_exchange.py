@@ -9,9 +9,9 @@ from tests.properties.stub_port import DecodingPort
 from tests.support.checker_chain import HEIGHTS, run_chain
 from validators.consensus.interface import BlockArrived, MessageCheck
 from validators.consensus.simplex.kind import SIMPLEX
+from validators.costs import Costs
 from validators.execution.blocks import Block, block_digest, encode_block, encode_header, encode_sealed
 from validators.messages import BlockRequest, BlockResponse, message_codec
-from validators.settings import Costs
 from validators.state import mmr_root
 from validators.storage import BlockFile, SimulatedDisk
 from validators.sync.block_exchange import BlockExchange

@@ -11,6 +11,7 @@ from tests.support.simplex_bench import KeyedHashScheme, finalization
 from validators.actors import PROGRAMS
 from validators.consensus.simplex import Proposal
 from validators.consensus.simplex.kind import SIMPLEX
+from validators.costs import Costs
 from validators.execution import ApplyMode, Engine, ProposalContext
 from validators.execution.blocks import decode_header, encode_header
 from validators.identity import TransactionVerifier
@@ -21,7 +22,7 @@ from validators.messages import (
     SnapshotRequest,
     message_codec,
 )
-from validators.settings import Costs, ValidatorSettings
+from validators.settings import ValidatorSettings
 from validators.sync.serving import UNDER_WAY, Answer, Serving
 from validators.sync.snapshots import ATTEMPTS, Checked, SnapshotJoin, SnapshotSource, cut_operations
 
@@ -377,8 +378,7 @@ class TestSource:
         engine = SimpleNamespace(
             finalized=chain.engines[0].finalized,
             finalized_digest=chain.engines[0].finalized_digest,
-            database=chain.engines[0].database,
-            rewind_to_finalized=lambda: None,
+            snapshot=chain.engines[0].snapshot,
         )
         source = Source(engine, certify(chain.engines[0]))
         first = source.answer(SnapshotRequest(0))

@@ -9,8 +9,8 @@ from faults.events import ClockSet, Crashed, TransactionSubmitted
 from network.events import Delivered, Event, Sent, TimerElapsed
 from network.types import SUPERVISOR
 from tests.support.checks import make_run, show
+from validators.costs import Costs
 from validators.events import Booted, MessageRefused
-from validators.settings import Costs
 
 DOCUMENT = PROJECT_ROOT / "docs" / "invariants.md"
 

@@ -10,8 +10,8 @@ from network.events import Delivered, Event, Sent
 from network.types import SUPERVISOR
 from tests.support.checks import finish, make_run, show
 from validators.consensus.registry import ENGINES
+from validators.costs import Costs
 from validators.events import Booted, Entered
-from validators.settings import Costs
 
 SECOND = 1_000_000
 PLAN = PlannedRun(

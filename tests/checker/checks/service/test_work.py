@@ -9,8 +9,8 @@ from checker.checks.service.work import PricedWork
 from faults.events import Crashed
 from network.events import Delivered, Event, WorkFinished
 from tests.support.checks import make_run, show
+from validators.costs import Costs
 from validators.events import BlockExecuted, BlockFinalized, Booted, Voted
-from validators.settings import Costs
 
 PLAN = PlannedRun(costs=Costs(sync_us=2_000, block_us=500, verify_signature_us=60))
 PAUSED = PLAN._replace(faults=(PlannedFault("still", 0, 9, (0,), pauses=True),))

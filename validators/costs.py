@@ -1,0 +1,34 @@
+"""Prices of a validator's work, in virtual time."""
+
+from dataclasses import dataclass
+from typing import Final
+
+CYCLES_PER_COST: Final = 1_000
+"""`Costs.execute_us` is charged for each thousand cycles begun."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Costs:
+    """Virtual time that work takes, in whole microseconds (docs/scenarios.md), and what a peer gets of it."""
+
+    verify_signature_us: int = 60
+    execute_us: int = 20
+    block_us: int = 500
+    hash_write_us: int = 5
+    sync_us: int = 2_000
+    decode_kib_us: int = 2
+    """For each whole KiB of a message that arrives, whatever is in it."""
+    serve_block_us: int = 50
+    """For each block that a peer has asked for."""
+    answers_per_second: int = 8
+    """Requests of one kind that are answered to each peer in a second."""
+
+    def of_execution(self, cycles: int, writes: int, signatures: int) -> int:
+        """Return the virtual microseconds that executing a block takes."""
+        begun = -(-cycles // CYCLES_PER_COST)
+        return (
+            self.block_us
+            + begun * self.execute_us
+            + writes * self.hash_write_us
+            + signatures * self.verify_signature_us
+        )
