@@ -146,9 +146,12 @@ class DurableView:
             held.clear()
         news = [copy.news() for copy in self._copies]
         heads, carried = zip(*map(_read_head, news), strict=True)
-        # A crash in the middle of a pruning leaves one copy whole; the newer one counts. Of one generation the longer
-        # copy counts: a start may have repaired a part of the other one before the disk refused the rest.
-        newest = max(range(len(heads)), key=lambda place: (_generation_of(heads[place]), len(news[place])))
+        # A crash in the middle of a pruning leaves one copy whole; the newer one counts, unless it has not all that it
+        # carries: a start may have repaired an entry of it from the older copy. Of one generation the longer copy
+        # counts: a start may have repaired a part of the other one before the disk refused the rest.
+        is_whole = [head is not None and head.carried == count for head, count in zip(heads, carried, strict=True)]
+        places = range(len(heads))
+        newest = max(places, key=lambda place: (is_whole[place], _generation_of(heads[place]), len(news[place])))
         head = heads[newest]
         self._reported = self._copies[newest]
         if head is None or self._observes not in {None, head.observes} or (is_start and head.observes):

@@ -258,6 +258,24 @@ class TestPruning:
         bench.tell(*SAID["finalization"][1])
         assert [result.status for result in bench.results()] == ["passed", "passed"]
 
+    def test_a_newer_copy_repaired_from_the_older_one_is_no_fault(self):
+        """It has not all that it carries then, so that the older one counts (swarm seed 428159, longest-chain)."""
+        bench = self.pruned(keep_from=3)
+        bench.write(Nullify(0, VIEW + 1, SIGNATURE))
+        bench.sync()
+        before = bench.disk.read("journal-b")
+        bench.journal.prune(encode_artifact(SAID["finalization"][0]), keep=lambda entry: entry != b"")
+        bench.disk.truncate("journal-b", 0)
+        bench.disk.overwrite("journal-b", 0, before)
+        older, newer = (
+            [record.payload for record in RecordFile(bench.disk, name).read().records]
+            for name in ("journal-b", "journal-a")
+        )
+        RecordFile(bench.disk, "journal-a").rewrite([*newer[:-1], older[-1]])
+        bench.start(SAID["finalization"][1])
+
+        assert [result.status for result in bench.results()] == ["passed", "passed"]
+
     def test_the_new_disk_of_a_replica_without_a_vote_is_no_loss(self):
         """Its replica mode gives it another one after each start; it has promised nothing."""
         bench = Bench()
