@@ -4,7 +4,7 @@ from typing import Any
 
 PAGES = {
     "Begin": ("tutorial", "scenarios", "scenarios-by-policy", "scenarios-by-engine", "page", "live", "explain"),
-    "How to": ("campaigns", "tools", "exports", "replicas", "extend/README"),
+    "How to": ("campaigns", "tools", "exports", "replicas", "application", "extend/README"),
     "Reference": ("commands", "reference", "faults", "workloads", "events", "invariants", "mutants", "rules"),
     "The chain": ("chain", "spec", "programs", "state", "storage"),
     "Agreement": ("simplex", "hotstuff", "longest-chain", "byzantine"),

@@ -537,6 +537,8 @@ OPENS_ITSELF = {
     "cluster/campaign/results_db.py": "a results file, asked before SQLite opens it",
     "cluster/cli/commands/runs/docs.py": "the documents of this project",
     "cluster/cli/standard_streams.py": "standard streams",
+    "cluster/outside/new.py": "the examples of this project",
+    "cluster/outside/process.py": "what the system says of a process",
     "cluster/runtime/directory_disk.py": "folders of a disk, to sync their names",
     "cluster/verdict/determinism.py": "files of a scratch folder of this process",
     "report/page/render.py": "the assets of pages",

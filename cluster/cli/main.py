@@ -53,6 +53,7 @@ COMMANDS: Final = {
     "scenarios": (_RUNS, "list the scenarios, show one resolved, print the schema of scenario files"),
     "docs": (_RUNS, "list the pages of the documents, or print one"),
     "new": (_RUNS, "write a commented scenario file to begin with"),
+    "application": (_RUNS, "check somebody else's state machine by a fixed script of calls, or write a first one"),
     "completion": (_RUNS, "print a script that lets a shell complete commands, options and scenarios"),
     "reorgs": (
         _RUNS,
@@ -102,6 +103,7 @@ _EPILOG: Final = """examples:
   run_cluster.py scenarios                           list what can be run
   run_cluster.py scenarios show lossy                a scenario with every default written out
   run_cluster.py new my-outage                       a commented scenario file to begin with
+  run_cluster.py application check 'node ledger.mjs' every call of the protocol against your own state machine
   run_cluster.py prove runs/calm-0 12 burned --out burned.json
   run_cluster.py verify burned.json --run runs/calm-0
 

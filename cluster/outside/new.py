@@ -1,0 +1,74 @@
+"""`application new`: a folder with a running application to begin with."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from checker.record.host import make_folder, naming
+from checker.record.places import write_whole
+from checker.record.root import PROJECT_ROOT
+from cluster.scenario.messages import ScenarioError
+
+EXAMPLES: Final = PROJECT_ROOT / "examples" / "applications"
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """An application in one language: its file, and for a folder the commands that build it and start it."""
+
+    file: str
+    build: str
+    command: str
+    framing: str = "json"
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options of `application check` that it needs."""
+        return () if self.framing == "json" else ("--framing", self.framing)
+
+
+APPLICATIONS: Final = {
+    "python": Example("ledger.py", "", "python3 {folder}/ledger.py"),
+    "javascript": Example("ledger.mjs", "", "node {folder}/ledger.mjs"),
+    "rust": Example(
+        "ledger.rs", "rustc --edition 2021 -O -o {folder}/ledger {folder}/ledger.rs", "{folder}/ledger", "msgpack"
+    ),
+}
+"""The examples by language."""
+
+LANGUAGES: Final = tuple(APPLICATIONS)
+
+README: Final = """# A ledger as an outside application of Stampede
+
+`{file}` holds balances and timers, and answers the questions of the test bed on its standard streams. Make it your own.
+{build}
+    stampede application check '{command}'{options}
+
+plays every call of the protocol against it, with forks, kills and snapshots, and says what is wrong.
+`stampede docs application` has the protocol. In a clone of the project the command is `python run_cluster.py`.
+"""
+
+
+def write_application(folder: Path, language: str) -> tuple[str, ...]:
+    """Write a folder with the example of a language and a README; return the names of the files.
+
+    Raises:
+        ScenarioError: The folder is there and has something in it, or is no folder.
+        OSError: The file system refuses.
+    """
+    if os.path.lexists(folder) and not (folder.is_dir() and not any(folder.iterdir())):
+        raise ScenarioError(str(folder), "is there already, and nothing in it is written over")
+    example = APPLICATIONS[language]
+    built = example.build.format(folder=".")
+    readme = README.format(
+        file=example.file,
+        build=f"\nBuild it:\n\n    {built}\n\nThen\n" if built else "\nThe command\n",
+        command=example.command.format(folder="."),
+        options="".join(f" {option}" for option in example.options),
+    )
+    with naming(folder):
+        make_folder(folder)
+    write_whole(folder / example.file, (EXAMPLES / language / example.file).read_bytes())
+    write_whole(folder / "README.md", readme.encode())
+    return example.file, "README.md"

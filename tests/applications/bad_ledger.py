@@ -1,0 +1,61 @@
+"""The Python ledger of the examples with one bug in it, by its name: `python3 bad_ledger.py NAME LEDGER`."""
+
+import sys
+from pathlib import Path
+
+HEIGHT_5 = '    if call == "execute" and ask["header"]["height"] == 5:\n        '
+ANSWER = "def answer(call, ask):\n    global place, proposed\n"
+LIE = """        lie = ask["header"]["height"] == 7
+        return {"root": "00" * 32 if lie else root_of(state), "events": events}
+    elif call == "finalize\""""
+LOOP = '    print(json.dumps({"n": ask["n"]} | answer(ask["call"], ask)), flush=True)\n'
+
+BUGS = {
+    "lies": (
+        '        return {"root": root_of(state), "events": events}\n    elif call == "finalize"',
+        LIE,
+    ),
+    "hash-order": (
+        "hashlib.sha256(json.dumps(state, sort_keys=True).encode())",
+        'hashlib.sha256(repr(set(state["balances"]) | set("abcdefgh")).encode())',
+    ),
+    "clock": (
+        '"number": state["set"], "due": due',
+        '"at": __import__("time").time_ns(), "number": state["set"], "due": due',
+    ),
+    "time-zone": (
+        '"number": state["set"], "due": due',
+        '"at": __import__("time").localtime(now).tm_hour, "number": state["set"], "due": due',
+    ),
+    "no-rollback": ("copy.deepcopy(state), header", "state, header"),
+    "forgets": (
+        '    with open(f"{place}/next", "w") as file:\n',
+        '    if heights[id] % 2:\n        return\n    with open(f"{place}/next", "w") as file:\n',
+    ),
+    "hangs": (ANSWER, ANSWER + HEIGHT_5 + "__import__('time').sleep(600)\n"),
+    "dies": (ANSWER, ANSWER + HEIGHT_5 + "print('out of luck', file=sys.stderr); os._exit(3)\n"),
+    "floods": (ANSWER, ANSWER + HEIGHT_5 + "[print('x' * 2**20, end='') for _ in range(64)]\n"),
+    "banner": ("for line in sys.stdin:\n", 'print("welcome to the ledger", flush=True)\nfor line in sys.stdin:\n'),
+    "twice": (LOOP, LOOP + LOOP),
+    "grows": (ANSWER, ANSWER + "    GROWN.append(os.urandom(2**23))\n"),
+    "error": (ANSWER, ANSWER + HEIGHT_5 + 'return {"error": "it does not like height 5"}\n'),
+    "short-root": ("sort_keys=True).encode()).hexdigest()", "sort_keys=True).encode()).hexdigest()[:62]"),
+    "fires-early": ('if t["due"] <= now)', 'if t["due"] <= now + 1)'),
+    "loses-timers": ('            events.append({"event": "timer-fired", "timer": str(timer["number"])})\n', ""),
+    "drops-all": (
+        "                gone.add(each)\n                del blocks[each]",
+        "                gone.add(each)\n        blocks.clear()",
+    ),
+}
+
+
+def main() -> None:
+    name, ledger = sys.argv[1:]
+    source = Path(ledger).read_text()
+    old, new = BUGS[name]
+    assert source.count(old) >= 1, f"the ledger has no {old!r} any more"
+    exec(compile(source.replace(old, new), ledger, "exec"), {"__name__": "__main__", "GROWN": []})
+
+
+if __name__ == "__main__":
+    main()
