@@ -95,6 +95,7 @@ class DurableView:
         self._older_view = -1
         self.floor: Finality | None = None
         self._said: list[dict[Said, None]] = [{} for _ in self._copies]
+        self._is_cut = [False for _ in self._copies]
         self._final: dict[bytes, None] = {}
         self._blocks: dict[bytes, None] = {}
         self.found: list[Record] = []
@@ -102,9 +103,11 @@ class DurableView:
         self.reopen()
 
     def has_said(self, said: Said) -> bool:
-        """Return whether both copies of the journal hold an entry."""
+        """Return whether both copies of the journal hold an entry; the older one alone where a pruning broke off."""
         self._read_journal()
-        return all(said in held for held in self._said)
+        # The disk may refuse the rest of a pruning in the very turn in which its validator said what both copies held.
+        held_by = [said in held for held, is_cut in zip(self._said, self._is_cut, strict=True) if not is_cut]
+        return bool(held_by) and all(held_by)
 
     def has_final(self, digest: bytes) -> bool:
         """Return whether the log of the finalized state holds the block."""
@@ -146,6 +149,7 @@ class DurableView:
             held.clear()
         news = [copy.news() for copy in self._copies]
         heads, carried = zip(*map(_read_head, news), strict=True)
+        self._is_cut = [head is None for head in heads]
         # A crash in the middle of a pruning leaves one copy whole; the newer one counts, unless it has not all that it
         # carries: a start may have repaired an entry of it from the older copy. Of one generation the longer copy
         # counts: a start may have repaired a part of the other one before the disk refused the rest.

@@ -258,6 +258,19 @@ class TestPruning:
         bench.tell(*SAID["finalization"][1])
         assert [result.status for result in bench.results()] == ["passed", "passed"]
 
+    @pytest.mark.parametrize(("cut", "status"), [(("journal-a",), "passed"), (("journal-a", "journal-b"), "failed")])
+    def test_a_pruning_that_the_disk_breaks_off_leaves_the_older_copy(self, cut, status):
+        """It may do so in the turn in which the vote was synced and sent (swarm seed 429999, hotstuff)."""
+        bench = self.pruned(keep_from=3)
+        bench.write(Nullify(0, VIEW + 1, SIGNATURE))
+        bench.sync()
+        for name in cut:
+            bench.disk.truncate(name, 0)
+        bench.sync()
+        bench.tell("vote", "nullify", VIEW + 1, b"")
+
+        assert bench.status() == status
+
     def test_a_newer_copy_repaired_from_the_older_one_is_no_fault(self):
         """It has not all that it carries then, so that the older one counts (swarm seed 428159, longest-chain)."""
         bench = self.pruned(keep_from=3)
