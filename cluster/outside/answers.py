@@ -4,6 +4,7 @@ What is not is a FrameError whose sentence has what came and what was expected.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from cluster.outside.frames import INTEGER_MAX, FrameError, Framing, Value, kind_of
@@ -16,6 +17,17 @@ TIMER_EVENTS: Final = ("timer-set", "timer-fired", "timer-removed", "timer-defer
 
 Event: TypeAlias = dict[str, Value]
 """An event of an application."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Execution:
+    """The outcome of a block: state root, events, and what the application may add."""
+
+    root: bytes
+    events: tuple[Event, ...]
+    receipts: tuple[bytes, ...] | None = None
+    included: tuple[bytes, ...] = ()
+    cost_us: int | None = None
 
 
 class AnswerFields:

@@ -1,17 +1,64 @@
 """Blocks of an outside application: the header as it is told, and the roots that are made of its answers."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
 
 import msgspec
 
+from cluster.outside.answers import Event, Execution
 from cluster.outside.frames import Value
+from validators.costs import Costs
 from validators.execution.blocks import VERSION, Block, Header, header_digest
 from validators.state import mmr_root
 
+TRANSACTION_US: Final = 20
+PAYLOAD_KIB_US: Final = 2
+"""Virtual microseconds of a transaction, and of each KiB of a payload begun, where an answer states no cost."""
+
+_KIB: Final = 1_024
+
 ROOT_NAMES: Final = ("state_root", "tx_root", "receipts_root")
 """Fields of a header that are not known yet when a block is proposed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OutsideBlock:
+    """A block with what the application said of it.
+
+    Attributes:
+        block: The block.
+        digest: Its id.
+        header: Its header.
+        receipts: Those of the answer, or its events in their one encoding.
+        events: The events of the answer.
+        cost_stated_us: The cost of the answer, None where it states none.
+    """
+
+    block: Block
+    digest: bytes
+    header: Header
+    receipts: tuple[bytes, ...]
+    events: tuple[Event, ...]
+    cost_stated_us: int | None = None
+
+    @property
+    def root(self) -> bytes:
+        """The state root that the application came to."""
+        return self.header.state_root
+
+    @property
+    def log_entry(self) -> tuple[bytes, ...]:
+        """Nothing: the application keeps its own state."""
+        return ()
+
+    def cost_us(self, costs: Costs, signatures: int) -> int:
+        """Return the virtual microseconds of the execution: as stated, or by transactions and bytes."""
+        payload = self.block.transactions
+        own_us = len(payload) * TRANSACTION_US + -(-sum(map(len, payload)) // _KIB) * PAYLOAD_KIB_US
+        spent_us = own_us if self.cost_stated_us is None else self.cost_stated_us
+        return costs.block_us + spent_us + signatures * costs.verify_signature_us
 
 
 def told_header(header: Header, *, is_proposed: bool = False) -> dict[str, Value]:
@@ -33,9 +80,14 @@ def canonical_event(event: Mapping[str, Value]) -> bytes:
     return msgspec.msgpack.encode(_sorted(event))
 
 
-def receipts_root(receipts: Sequence[bytes] | None, events: Sequence[Mapping[str, Value]]) -> bytes:
-    """Return the MMR root over an answer's receipts, or over its events where it has none, 32 bytes."""
-    return mmr_root([canonical_event(event) for event in events] if receipts is None else receipts)
+def receipts_of(execution: Execution) -> tuple[bytes, ...]:
+    """Return the receipts of an answer: its own, or its events in their one encoding."""
+    return tuple(map(canonical_event, execution.events)) if execution.receipts is None else execution.receipts
+
+
+def receipts_root(execution: Execution) -> bytes:
+    """Return the MMR root over the receipts of an answer, 32 bytes."""
+    return mmr_root(receipts_of(execution))
 
 
 def next_header(parent: Header, *, view: int, proposer: int, timestamp_ms: int, slot_ms: int) -> Header:
@@ -60,6 +112,18 @@ def sealed_block(draft: Header, payload: Sequence[bytes], *, root: bytes, receip
     """Return a block whose header has its roots."""
     sealed = msgspec.structs.replace(draft, state_root=root, tx_root=mmr_root(payload), receipts_root=receipts)
     return Block(sealed, tuple(payload))
+
+
+def made_of(block: Block, execution: Execution) -> OutsideBlock:
+    """Return a block with its execution."""
+    return OutsideBlock(
+        block=block,
+        digest=header_digest(block.header),
+        header=block.header,
+        receipts=receipts_of(execution),
+        events=execution.events,
+        cost_stated_us=execution.cost_us,
+    )
 
 
 def _sorted(value: Value) -> Value:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, Protocol, TypeVar
 
-from cluster.outside.answers import AnswerFields, Event
+from cluster.outside.answers import AnswerFields, Execution
 from cluster.outside.blocks import told_header
 from cluster.outside.frames import FrameError, Framing, Value
 from validators.execution.blocks import Header
@@ -84,17 +84,6 @@ class Greeting:
     dead_per_block: int | None = None
     live_per_block: int | None = None
     kept: KeptBlock | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Execution:
-    """The outcome of a block: state root, events, and what the application may add."""
-
-    root: bytes
-    events: tuple[Event, ...]
-    receipts: tuple[bytes, ...] | None = None
-    included: tuple[bytes, ...] = ()
-    cost_us: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,9 +9,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
 
-from cluster.outside.conformance.stage import START, ApplicationLife, Exchange, Made, NotConformantError, Stage
+from cluster.outside.conformance.stage import START, Made, NotConformantError, Stage
 from cluster.outside.conversation import FEATURES, InvalidPayload, KeptBlock
 from cluster.outside.frames import Value
+from cluster.outside.life import ApplicationLife, Exchange
 from cluster.outside.process import ApplicationLostError, Launch
 from report.words import counted
 

@@ -2,15 +2,16 @@
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
-from cluster.outside.answers import Event
+from cluster.outside.answers import Event, Execution
 from cluster.outside.blocks import genesis_parent, next_header, receipts_root, sealed_block
-from cluster.outside.conversation import ChainStart, Conversation, Execution, Greeting, InvalidPayload
+from cluster.outside.conversation import ChainStart, InvalidPayload
 from cluster.outside.frames import Value
+from cluster.outside.life import ApplicationLife, Exchange
 from cluster.outside.process import ApplicationProcess, Launch
 from cluster.outside.timers import TimerBook
 from validators.execution.blocks import VERSION, Block, Header, header_digest
@@ -29,14 +30,6 @@ class NotConformantError(Exception):
     """The application broke a rule of the protocol: a sentence with what was expected and what was found."""
 
 
-class Exchange(NamedTuple):
-    """A request and its answer, for who reads a failure."""
-
-    call: str
-    fields: Mapping[str, Value]
-    answer: Mapping[str, object] | None
-
-
 class Made(NamedTuple):
     """A block with its id and what the application said of it."""
 
@@ -48,26 +41,6 @@ class Made(NamedTuple):
     def header(self) -> Header:
         """Its header."""
         return self.block.header
-
-
-@dataclass(slots=True)
-class ApplicationLife:
-    """One process of the application from `hello` on."""
-
-    process: ApplicationProcess
-    directory: Path
-    talk: Conversation = field(init=False)
-    greeting: Greeting = field(init=False)
-    last: Exchange | None = None
-
-    def __post_init__(self) -> None:
-        self.talk = Conversation(self._call, self.process.launch.framing, self.process.lose)
-
-    def _call(self, name: str, fields: Mapping[str, Value]) -> dict[str, object]:
-        self.last = Exchange(name, fields, None)
-        answer = self.process.call(name, fields)
-        self.last = Exchange(name, fields, answer)
-        return answer
 
 
 class Stage:
@@ -160,7 +133,7 @@ class Stage:
         parent = genesis_parent(
             CHAIN, VALIDATORS, self.parameters, timebase=TIMEBASE, slot_ms=SLOT_MS, timestamp_ms=START_MS
         )
-        receipts = receipts_root(execution.receipts, execution.events)
+        receipts = receipts_root(execution)
         slot = START_MS // SLOT_MS
         header = Header(VERSION, 0, 0, 0, parent, 0, slot, START_MS, execution.root, mmr_root(()), receipts)
         return Made(header_digest(header), Block(header, ()), execution)
@@ -176,7 +149,7 @@ class Stage:
         """Have a life propose a block, and return it; it is not adopted yet."""
         proposal = life.talk.propose(parent.id, draft, transactions)
         execution = proposal.execution
-        receipts = receipts_root(execution.receipts, execution.events)
+        receipts = receipts_root(execution)
         block = sealed_block(draft, proposal.payload, root=execution.root, receipts=receipts)
         return Made(header_digest(block.header), block, execution)
 
@@ -203,7 +176,7 @@ class Stage:
     def _compare(self, place: str, expected: Execution, found: Execution) -> None:
         if found.root != expected.root:
             raise NotConformantError(f"{place}: root {expected.root.hex()} expected, {found.root.hex()} found")
-        wanted, given = (receipts_root(each.receipts, each.events) for each in (expected, found))
+        wanted, given = map(receipts_root, (expected, found))
         if wanted != given:
             raise NotConformantError(f"{place}: other events or receipts: {_first_difference(expected, found)}")
         if found.cost_us != expected.cost_us:

@@ -12,6 +12,7 @@ import json
 import os
 import sys
 
+FEATURES = ["forks", "early", "snapshot", "restore", "entries", "transactions"]
 TTL, LIVE, DEAD = 20, 50, 200  # slots that a timer lives after it is due; timers that one block fires and removes
 
 
@@ -81,7 +82,7 @@ def answer(call, ask):
     global place, proposed
     if call == "hello":
         place = ask["directory"]
-        said = {"name": "ledger", "version": "1", "features": ["forks", "snapshot", "restore", "entries", "transactions"]}
+        said = {"name": "ledger", "version": "1", "features": FEATURES}
         said |= {"order": "fifo", "dead_per_block": DEAD, "live_per_block": LIVE}
         if ask["resume"]:
             if not os.path.exists(f"{place}/final"):
@@ -146,7 +147,7 @@ def answer(call, ask):
             name, amount = ("bob", "carol", "dave")[chance[0] % 3], 1 + chance[1] % 30
             made.append(f"pay alice {name} {amount}" if chance[2] % 2 else f"remind {name} {amount}")
         return {"transactions": [text.encode().hex() for text in made]}
-    return {}
+    return {}  # to `apply` and `rewind` too: every block has a state of its own here
 
 
 for line in sys.stdin:

@@ -13,7 +13,7 @@ from cluster.outside.new import APPLICATIONS
 from tests.support.applications import bad_command
 
 LACKING = {
-    "python": {"apply early, and rewind"},
+    "python": set(),
     "javascript": set(),
     "rust": {"branches", "drop", "reorg", "apply early, and rewind", "snapshot and restore"},
 }

@@ -5,7 +5,6 @@ from abc import ABC, abstractmethod
 import msgspec
 import pytest
 
-from tests.support.chain_harness import SENDERS, pay
 from validators.costs import Costs
 from validators.execution import (
     ExecutedBlock,
@@ -31,15 +30,6 @@ def build(layer: ExecutionLayer, parent: bytes, *, transactions=(), view=1, afte
     return layer.propose(context, transactions)
 
 
-def chain_of(layer: ExecutionLayer, blocks: int) -> list[ExecutedBlock]:
-    """Have a layer propose some blocks, one on the other, each with a payment."""
-    chain, parent = [], layer.finalized_digest
-    for nonce in range(blocks):
-        chain.append(build(layer, parent, transactions=[pay(0, nonce, SENDERS[1], 10 + nonce)], view=nonce + 1))
-        parent = chain[-1].digest
-    return chain
-
-
 def entries_of(chain) -> tuple[FinalizedEntry, ...]:
     """Return the finalized log of some blocks."""
     return tuple(
@@ -48,11 +38,23 @@ def entries_of(chain) -> tuple[FinalizedEntry, ...]:
 
 
 class LayerContract(ABC):
-    """Tests of a layer; a subclass opens one at a genesis where the first sender can pay, or from a log."""
+    """Tests of a layer; a subclass opens one at genesis, or from a log."""
 
     @abstractmethod
-    def open(self, log: RestoredLog = EMPTY_LOG, *, applies_early: bool = False) -> ExecutionLayer:
-        """Return a layer of its own."""
+    def open(self, log: RestoredLog = EMPTY_LOG, *, applies_early: bool = False, blocks=()) -> ExecutionLayer:
+        """Return a layer of its own; `blocks` are those of the log, for one that keeps its state itself."""
+
+    @abstractmethod
+    def transaction(self, nonce: int, variant: int = 0) -> object:
+        """Return a transaction that is valid as the first or a later one of a sender."""
+
+    def chain_of(self, layer: ExecutionLayer, blocks: int) -> list[ExecutedBlock]:
+        """Have a layer propose some blocks, one on the other, each with a transaction."""
+        chain, parent = [], layer.finalized_digest
+        for nonce in range(blocks):
+            chain.append(build(layer, parent, transactions=[self.transaction(nonce)], view=nonce + 1))
+            parent = chain[-1].digest
+        return chain
 
     def test_it_begins_at_genesis(self):
         layer = self.open()
@@ -63,7 +65,7 @@ class LayerContract(ABC):
 
     def test_another_one_executes_a_proposal_to_the_same_root(self):
         layer, other = self.open(), self.open()
-        for proposed in chain_of(layer, 3):
+        for proposed in self.chain_of(layer, 3):
             executed = other.execute(proposed.block)
 
             assert executed.root == proposed.root == proposed.header.state_root
@@ -72,14 +74,14 @@ class LayerContract(ABC):
 
     def test_a_block_that_is_known_is_not_executed_again(self):
         layer = self.open()
-        (proposed,) = chain_of(layer, 1)
+        (proposed,) = self.chain_of(layer, 1)
 
         assert layer.execute(proposed.block) is layer.executed(proposed.digest)
 
     def test_siblings_share_nothing(self):
         layer, other = self.open(), self.open()
-        left = build(layer, layer.genesis_digest, transactions=[pay(0, 0, SENDERS[1], 10)])
-        right = build(layer, layer.genesis_digest, transactions=[pay(0, 0, SENDERS[2], 77)], view=2)
+        left = build(layer, layer.genesis_digest, transactions=[self.transaction(0)])
+        right = build(layer, layer.genesis_digest, transactions=[self.transaction(0, 1)], view=2)
         above = build(layer, left.digest, view=3)
 
         assert other.execute(right.block).root == right.root != left.root
@@ -88,7 +90,7 @@ class LayerContract(ABC):
 
     def test_what_is_not_here_is_said(self):
         layer = self.open()
-        (proposed,) = chain_of(self.open(), 1)
+        (proposed,) = self.chain_of(self.open(), 1)
         orphan = msgspec.structs.replace(proposed.block.header, parent=ABSENT)
 
         with pytest.raises(UnknownParentError):
@@ -105,7 +107,7 @@ class LayerContract(ABC):
     @pytest.mark.parametrize("root", ["state_root", "receipts_root", "tx_root"])
     def test_a_block_with_another_root_is_invalid_and_not_kept(self, root):
         layer = self.open()
-        (proposed,) = chain_of(self.open(), 1)
+        (proposed,) = self.chain_of(self.open(), 1)
         false = Block(msgspec.structs.replace(proposed.block.header, **{root: ABSENT}), proposed.block.transactions)
 
         with pytest.raises(InvalidBlockError):
@@ -115,7 +117,7 @@ class LayerContract(ABC):
 
     def test_finality_takes_the_ancestors_along_and_drops_the_losers(self):
         layer = self.open()
-        chain = chain_of(layer, 3)
+        chain = self.chain_of(layer, 3)
         loser = build(layer, layer.genesis_digest, view=7)
         above_loser = build(layer, loser.digest, view=8)
         kept = build(layer, chain[1].digest, view=9)
@@ -133,16 +135,16 @@ class LayerContract(ABC):
 
     def test_it_comes_back_from_its_log(self):
         layer = self.open()
-        chain = chain_of(layer, 3)
+        chain = self.chain_of(layer, 3)
         layer.finalize(chain[1].digest)
-        again = self.open(RestoredLog(entries=entries_of(chain[:2])))
+        again = self.open(RestoredLog(entries=entries_of(chain[:2])), blocks=chain[:2])
 
         assert (again.finalized, again.finalized_digest) == (layer.finalized, layer.finalized_digest)
         assert again.execute(chain[2].block).root == chain[2].root
 
     def test_it_comes_back_from_a_snapshot_and_the_log_above(self):
         layer = self.open()
-        chain = chain_of(layer, 3)
+        chain = self.chain_of(layer, 3)
         layer.finalize(chain[0].digest)
         snapshot, header = layer.snapshot(), layer.finalized
         base = msgspec.msgpack.encode(StateBase(encode_header(header), snapshot))
@@ -151,13 +153,13 @@ class LayerContract(ABC):
         assert self.open().find_outline_fault(header, outline) == ""
 
         assert self.open(RestoredLog(base)).finalized == header
-        again = self.open(RestoredLog(base, entries_of(chain[1:2])))
+        again = self.open(RestoredLog(base, entries_of(chain[1:2])), blocks=chain[1:2])
         assert again.finalized == chain[1].header
         assert again.execute(chain[2].block).root == chain[2].root
 
     def test_a_forged_snapshot_is_refused(self):
         layer = self.open()
-        chain = chain_of(layer, 2)
+        chain = self.chain_of(layer, 2)
         layer.finalize(chain[0].digest)
         snapshot, header = layer.snapshot(), layer.finalized
         other = msgspec.structs.replace(header, state_root=chain[1].root)
@@ -170,7 +172,7 @@ class LayerContract(ABC):
 
     def test_what_is_applied_early_is_taken_back_for_another_branch(self):
         layer = self.open(applies_early=True)
-        left, right = chain_of(layer, 2), build(layer, layer.genesis_digest, view=9)
+        left, right = self.chain_of(layer, 2), build(layer, layer.genesis_digest, view=9)
         assert layer.certify(left[1].digest) == 2
         assert layer.applied == left[1].header
         assert layer.certify(right.digest) == 1
@@ -183,14 +185,14 @@ class LayerContract(ABC):
 
     def test_nothing_is_applied_early_where_finality_does_it(self):
         layer = self.open()
-        chain = chain_of(layer, 1)
+        chain = self.chain_of(layer, 1)
 
         assert layer.certify(chain[0].digest) == 0
         assert (layer.applied.height, layer.take_undone(), layer.take_reexecuted()) == (0, (), ())
 
     def test_a_snapshot_is_of_what_is_final(self):
         layer = self.open(applies_early=True)
-        chain = chain_of(layer, 2)
+        chain = self.chain_of(layer, 2)
         layer.finalize(chain[0].digest)
         layer.certify(chain[1].digest)
 
@@ -198,14 +200,14 @@ class LayerContract(ABC):
 
     def test_an_execution_costs_time_and_signatures_more(self):
         layer, costs = self.open(), Costs()
-        (proposed,) = chain_of(layer, 1)
+        (proposed,) = self.chain_of(layer, 1)
 
         assert proposed.cost_us(costs, 0) > costs.block_us
         assert proposed.cost_us(costs, 3) == proposed.cost_us(costs, 0) + 3 * costs.verify_signature_us
 
     def test_its_derived_state_is_as_it_says(self):
         layer = self.open()
-        chain = chain_of(layer, 3)
+        chain = self.chain_of(layer, 3)
         layer.finalize(chain[1].digest)
         derived = layer.derived()
 

@@ -1,0 +1,350 @@
+"""An outside application as a validator's execution layer: the calls of the seam as questions of the protocol.
+
+The tree of blocks is kept here, the state in the process. Invariants: the process knows genesis or the final block, and
+each block that this layer has executed and not dropped; of the blocks that it was told of, those that are applied early
+are a path from the final block. What the application loses or breaks is `ApplicationLostError`, and is the caller's.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import takewhile
+from typing import Final
+
+import msgspec
+
+from cluster.outside.answers import Execution
+from cluster.outside.blocks import OutsideBlock, genesis_parent, made_of, next_header, receipts_of, sealed_block
+from cluster.outside.conversation import PAYLOAD_BYTES_MAX, InvalidPayload, KeptBlock
+from cluster.outside.home import ApplicationHome
+from cluster.outside.life import ApplicationLife
+from cluster.outside.process import ApplicationLostError
+from scheduler import Reach
+from validators.derived import Derived, DerivedSize
+from validators.execution import (
+    FinalizationOutcome,
+    Genesis,
+    InvalidBlockError,
+    ProposalContext,
+    RootMismatchError,
+    UnknownBlockError,
+    UnknownParentError,
+)
+from validators.execution.blocks import VERSION, Block, Header, decode_header, header_digest
+from validators.execution.validity import check_header
+from validators.restored import RestoredLog
+from validators.state import ForgedSnapshot, Snapshot, mmr_root
+from validators.storage import FinalizedEntry
+
+FindBlock = Callable[[bytes], Block | None]
+
+
+class LostBlockError(Exception):
+    """The application is behind the finalized log, and a block that it needs is not here any more."""
+
+
+class OutsideLayer:
+    """One life of an application behind one life of a validator.
+
+    Args:
+        home: The application's home; a process is begun there.
+        genesis: The chain's genesis; of it only what headers are checked against counts.
+        log: The finalized log, to whose last block the application is led.
+        find_block: Returns a final block of the log by its digest, for an application that is behind.
+
+    Raises:
+        ApplicationLostError: The application gives no answer that can be used.
+        RootMismatchError: It comes to another root than a header of the log.
+        LostBlockError: It is behind, and a block is not here any more.
+    """
+
+    tables = None
+
+    def __init__(
+        self, home: ApplicationHome, genesis: Genesis, log: RestoredLog, find_block: FindBlock = lambda _digest: None
+    ) -> None:
+        self._home = home
+        self._genesis = genesis
+        self._blocks: dict[bytes, OutsideBlock] = {}
+        self._early: list[OutsideBlock] = []
+        self._undone: list[OutsideBlock] = []
+        self._find_block = find_block
+        self.genesis_header: Final = self._open(log)
+        self.genesis_digest: Final = header_digest(self.genesis_header)
+
+    # -- opening -------------------------------------------------------------------------------
+
+    def _open(self, log: RestoredLog) -> Header:
+        """Lead the application to the last block of a log, and return the header of genesis."""
+        base = log.read_base()
+        first = None if base is None else decode_header(base.header)
+        genesis = self._genesis_header()
+        lowest = genesis if first is None else first
+        chain = [lowest, *(decode_header(entry.header) for entry in log.entries)]
+        kept = self._home.wake()
+        if kept is None or not lowest.height <= kept.height <= chain[-1].height:
+            # Nothing kept, below the base, or ahead of a log that was damaged: it begins again where the log does.
+            self._home.wake_anew()
+            if base is None:
+                self._begin_at_genesis(genesis)
+            else:
+                self._restore(lowest, base.snapshot)
+            kept = KeptBlock(height=lowest.height, id=header_digest(lowest), root=lowest.state_root)
+        at = chain[kept.height - lowest.height]
+        if (kept.id, kept.root) != (header_digest(at), at.state_root):
+            raise RootMismatchError(kept.height, at.state_root, kept.root)
+        self.finalized, self.finalized_digest = at, kept.id
+        self._catch_up(log.entries[kept.height - lowest.height :])
+        return genesis
+
+    def _genesis_header(self) -> Header:
+        """Return genesis' header, whose root a process for a moment says, once for all lives."""
+        if self._home.genesis is None:
+            with self._home.scratch() as life:
+                self._home.genesis = self._header_of_genesis(life.talk.genesis(self._home.plan.start))
+        return self._home.genesis
+
+    def _header_of_genesis(self, execution: Execution) -> Header:
+        plan = self._home.plan
+        start = plan.start
+        parent = genesis_parent(
+            start.chain,
+            plan.validators,
+            plan.parameters,
+            timebase=start.timebase,
+            slot_ms=start.slot_ms,
+            timestamp_ms=start.timestamp_ms,
+        )
+        slot, receipts = start.timestamp_ms // start.slot_ms, mmr_root(receipts_of(execution))
+        root = execution.root
+        return Header(VERSION, 0, 0, 0, parent, 0, slot, start.timestamp_ms, root, mmr_root(()), receipts)
+
+    def _begin_at_genesis(self, genesis: Header) -> None:
+        found = self._header_of_genesis(self._life.talk.genesis(self._home.plan.start))
+        if found != genesis:
+            raise RootMismatchError(0, genesis.state_root, found.state_root)
+        self._home.settle(0, lambda: self._life.talk.adopted(header_digest(genesis), genesis))
+
+    def _restore(self, header: Header, snapshot: Snapshot) -> None:
+        digest, pieces, root = header_digest(header), snapshot.operations, b""
+
+        def restore() -> None:
+            nonlocal root
+            root = self._life.talk.restore(digest, header, pieces)
+
+        self._home.settle(header.height, restore)
+        if root != header.state_root:
+            raise RootMismatchError(header.height, header.state_root, root)
+
+    def _catch_up(self, entries: Iterable[FinalizedEntry]) -> None:
+        for entry in entries:
+            block = self._find_block(entry.digest)
+            if block is None:
+                raise LostBlockError(f"the block of height {entry.height} that the application has to execute is lost")
+            try:
+                self.execute(block)
+            except InvalidBlockError as error:
+                raise RootMismatchError(entry.height, block.header.state_root, error.own_root or b"") from error
+            self.finalize(entry.digest)
+
+    # -- the seam ------------------------------------------------------------------------------
+
+    @property
+    def applied(self) -> Header:
+        """The header of the block at which the application stands."""
+        return self._early[-1].header if self._early else self.finalized
+
+    def watch(self, _reach: Reach) -> None:
+        """Note no rule cells: those are of the project's own rules."""
+
+    def next_nonce(self, _public_key: bytes) -> int:
+        """Return 0: the pool of an application knows no nonces."""
+        return 0
+
+    def propose(self, context: ProposalContext, candidates: Iterable[bytes]) -> OutsideBlock:
+        """Have the application build a block from the candidates, and keep it as executed."""
+        parent = self._parent(context.parent)
+        draft = next_header(
+            parent,
+            view=context.view,
+            proposer=context.proposer,
+            timestamp_ms=context.timestamp_ms,
+            slot_ms=self._genesis.slot_ms,
+        )
+        check_header(draft, parent, self._genesis)
+        self._stand_below(self._path(context.parent))
+        proposal = self._life.talk.propose(context.parent, draft, _within_limit(candidates))
+        execution = proposal.execution
+        receipts = mmr_root(receipts_of(execution))
+        block = sealed_block(draft, proposal.payload, root=execution.root, receipts=receipts)
+        made = made_of(block, execution)
+        self._life.talk.adopted(made.digest, made.header)
+        return self._blocks.setdefault(made.digest, made)
+
+    def execute(self, block: Block) -> OutsideBlock:
+        """Have the application execute a block, and keep it if the answer matches its header."""
+        header, digest = block.header, header_digest(block.header)
+        known = self._blocks.get(digest)
+        if known is not None and known.block == block:
+            return known
+        parent = self._parent(header.parent)
+        check_header(header, parent, self._genesis)
+        if known is not None or mmr_root(block.transactions) != header.tx_root:
+            raise InvalidBlockError("transactions are not those of the header's tx_root")
+        self._stand_below(self._path(header.parent))
+        outcome = self._life.talk.execute(digest, header, block.transactions)
+        if isinstance(outcome, InvalidPayload):
+            raise InvalidBlockError(f"the application says: {outcome.reason}")
+        made = made_of(block, outcome)
+        for name, expected, found in (
+            ("state_root", header.state_root, outcome.root),
+            ("receipts_root", header.receipts_root, mmr_root(made.receipts)),
+        ):
+            if expected != found:
+                self._life.talk.drop(digest)
+                reason = f"{name} {expected.hex()} where executing gives {found.hex()}"
+                raise InvalidBlockError(reason, outcome.root)
+        self._blocks[digest] = made
+        return made
+
+    def executed(self, digest: bytes) -> OutsideBlock | None:
+        """Return an executed block that is not finalized yet."""
+        return self._blocks.get(digest)
+
+    def path_to(self, digest: bytes) -> list[OutsideBlock]:
+        """Return the unfinalized blocks that lead to a block, oldest first, itself the last."""
+        path = self._path(digest)
+        if not path:
+            raise UnknownBlockError(digest)
+        return path
+
+    def certify(self, digest: bytes) -> int:
+        """Apply a certified block with its ancestors, where the application can take blocks back."""
+        if "early" not in self._life.greeting.features or digest not in self._blocks:
+            return 0
+        path = self._path(digest)[: self._home.plan.retain_blocks]
+        self._stand_below(path)
+        new = path[len(self._early) :]
+        for made in new:
+            self._life.talk.apply(made.digest)
+            self._early.append(made)
+        return len(new)
+
+    def finalize(self, digest: bytes) -> FinalizationOutcome:
+        """Have a block and its ancestors made final, and forget every branch that does not lead through it."""
+        path = self.path_to(digest)
+        self._stand_below(path)
+        self._home.settle(path[-1].header.height, lambda: self._life.talk.finalize(digest))
+        del self._early[: len(path)]
+        for made in path:
+            del self._blocks[made.digest]
+        self.finalized, self.finalized_digest = path[-1].header, digest
+        return FinalizationOutcome(tuple(path), tuple(self._drop_losers()), is_pruned=False, is_rebuilt=False)
+
+    def take_undone(self) -> tuple[OutsideBlock, ...]:
+        """Return the blocks that were applied and then undone since the last call, latest first."""
+        undone, self._undone = tuple(self._undone), []
+        return undone
+
+    def take_reexecuted(self) -> tuple[OutsideBlock, ...]:
+        """Return nothing: an executed block stays executed."""
+        return ()
+
+    def snapshot(self) -> Snapshot:
+        """Return the finalized state in the application's pieces; its root has no witness, for it is the header's."""
+        self._rewind(0)
+        talk, digest = self._life.talk, self.finalized_digest
+        pieces = tuple(talk.piece(digest, index) for index in range(talk.snapshot(digest)))
+        return Snapshot(len(pieces), 0, 0, self.finalized.state_root, b"", (), pieces)
+
+    def find_outline_fault(self, header: Header, outline: Snapshot) -> str:
+        """Return why a snapshot without its pieces is not that of a header; empty where it can be."""
+        bare = msgspec.structs.replace(outline, operations=())
+        if bare != Snapshot(outline.size, 0, 0, header.state_root, b"", (), ()):
+            return "outline: it is not that of an application's pieces"
+        return ""
+
+    def verify_snapshot(self, header: Header, snapshot: Snapshot) -> None:
+        """Raise ForgedSnapshot unless a fresh process comes to the header's state root with the pieces."""
+        with self._home.scratch() as life:
+            try:
+                root = life.talk.restore(header_digest(header), header, snapshot.operations)
+            except ApplicationLostError as error:
+                # Bytes that a peer has made up may break it: the process was there for that.
+                raise ForgedSnapshot(f"the application is lost over it: {error}") from None
+        if root != header.state_root:
+            raise ForgedSnapshot(f"its pieces lead to root {root.hex()}, the header has {header.state_root.hex()}")
+
+    def derived(self) -> Derived:
+        """Return the blocks beside those that finality leaves."""
+        descends = {self.finalized_digest: True}
+        for digest, made in self._blocks.items():
+            descends[digest] = descends.get(made.header.parent, False)
+        kept = {f"block {digest.hex()}": True for digest in self._blocks}
+        rebuilt = {f"block {digest.hex()}": True for digest in self._blocks if descends[digest]}
+        limit = self._home.plan.retain_blocks
+        sizes = (
+            DerivedSize("blocks undone that nobody was told of", len(self._undone), 0, "0 between steps"),
+            DerivedSize("blocks applied early", len(self._early), limit, "retain_blocks"),
+        )
+        return Derived(part="execution", kept=kept, rebuilt=rebuilt, sizes=sizes)
+
+    # -- within --------------------------------------------------------------------------------
+
+    @property
+    def _life(self) -> ApplicationLife:
+        assert self._home.life is not None, "a layer's application lives as long as it does"
+        return self._home.life
+
+    def _parent(self, digest: bytes) -> Header:
+        if digest == self.finalized_digest:
+            return self.finalized
+        made = self._blocks.get(digest)
+        if made is None:
+            raise UnknownParentError(digest)
+        return made.header
+
+    def _path(self, digest: bytes) -> list[OutsideBlock]:
+        path: list[OutsideBlock] = []
+        while digest != self.finalized_digest:
+            made = self._blocks.get(digest)
+            if made is None:
+                raise UnknownBlockError(digest)
+            path.append(made)
+            digest = made.header.parent
+        path.reverse()
+        return path
+
+    def _stand_below(self, path: Sequence[OutsideBlock]) -> None:
+        """Rewind the application to the last applied block of a path."""
+        pairs = zip(path, self._early, strict=False)
+        self._undone += self._rewind(sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], pairs)))
+
+    def _rewind(self, count: int) -> list[OutsideBlock]:
+        """Take applied blocks back until so many are left; return them, latest first."""
+        taken = self._early[count:][::-1]
+        if taken:
+            self._life.talk.rewind(self._early[count - 1].digest if count else self.finalized_digest)
+            del self._early[count:]
+        return taken
+
+    def _drop_losers(self) -> list[OutsideBlock]:
+        """Forget the branches that no longer start at the final block: the application was told by `finalize`."""
+        kept = {self.finalized_digest}
+        lost: list[OutsideBlock] = []
+        for digest, made in list(self._blocks.items()):
+            if made.header.parent in kept:
+                kept.add(digest)
+            else:
+                lost.append(self._blocks.pop(digest))
+        return lost
+
+
+def _within_limit(candidates: Iterable[bytes]) -> list[bytes]:
+    """Return the first candidate, and the following ones while all fit into a payload."""
+    taken: list[bytes] = []
+    room_bytes = PAYLOAD_BYTES_MAX
+    for candidate in candidates:
+        room_bytes -= len(candidate)
+        if taken and room_bytes < 0:
+            break
+        taken.append(candidate)
+    return taken

@@ -1,0 +1,168 @@
+"""An outside application behind the seam keeps the contract of an execution layer, and is held to what it has kept."""
+
+import sys
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from cluster.outside.conversation import ChainStart
+from cluster.outside.home import ApplicationHome, ApplicationPlan, ForgottenBlockError
+from cluster.outside.layer import LostBlockError, OutsideLayer
+from cluster.outside.new import EXAMPLES
+from cluster.outside.process import ApplicationLostError, Launch
+from tests.support.applications import bad_command
+from tests.support.chain_harness import make_genesis
+from tests.validators.execution.layer_contract import LayerContract, build, entries_of
+from validators.execution import InvalidBlockError, RootMismatchError
+from validators.restored import EMPTY_LOG, RestoredLog
+from validators.state import ForgedSnapshot
+
+GENESIS = make_genesis()
+LEDGER = (sys.executable, str(EXAMPLES / "python" / "ledger.py"))
+START = ChainStart(
+    chain=GENESIS.chain_id, timestamp_ms=GENESIS.timestamp_ms, timebase=GENESIS.timebase, slot_ms=GENESIS.slot_ms
+)
+
+
+@pytest.fixture
+def homes(tmp_path):
+    """Return a function that returns the home of a command; all processes are killed at the end."""
+    made = []
+
+    def home(command=LEDGER):
+        launch = Launch(command=command, folder=tmp_path, call_timeout_ms=10_000)
+        plan = ApplicationPlan(launch=launch, node=0, validators=4, start=START, parameters={"it": 7}, retain_blocks=8)
+        made.append(ApplicationHome(plan, tmp_path / f"home-{len(made)}" / "directory"))
+        return made[-1]
+
+    yield home
+    for each in made:
+        each.kill()
+
+
+def reopened(home, log=EMPTY_LOG, blocks=()):
+    """Return the layer of the next life of a home."""
+    return OutsideLayer(home, GENESIS, log, {each.digest: each.block for each in blocks}.get)
+
+
+def some_chain(layer, blocks=3):
+    return TestAnApplication().chain_of(layer, blocks)
+
+
+class TestAnApplication(LayerContract):
+    @pytest.fixture(autouse=True)
+    def _begin(self, homes):
+        self.homes = homes
+
+    def open(self, log=EMPTY_LOG, *, applies_early=False, blocks=()):
+        layer = reopened(self.homes(), log, blocks)
+        if not applies_early:
+            features = tuple(each for each in layer._life.greeting.features if each != "early")
+            layer._life.greeting = replace(layer._life.greeting, features=features)
+        return layer
+
+    def transaction(self, nonce, variant=0):
+        return b"pay alice %s %d" % ((b"bob", b"carol")[variant], 10 + nonce)
+
+
+class TestLives:
+    def test_it_goes_on_where_it_was_killed(self, homes):
+        home = homes()
+        layer = reopened(home)
+        chain = some_chain(layer)
+        layer.finalize(chain[1].digest)
+        again = reopened(home, RestoredLog(entries=entries_of(chain[:2])))
+
+        assert again.finalized_digest == chain[1].digest
+        assert again.execute(chain[2].block).root == chain[2].root
+
+    def test_one_that_is_behind_executes_what_it_lacks(self, homes):
+        """The log was written before the application was asked to finalize."""
+        home = homes()
+        layer = reopened(home)
+        chain = some_chain(layer)
+        layer.finalize(chain[0].digest)
+        again = reopened(home, RestoredLog(entries=entries_of(chain)), chain)
+
+        assert again.finalized_digest == chain[2].digest
+        assert again.execute(build(again, chain[2].digest, view=9).block)
+
+    def test_a_block_that_it_lacks_and_nobody_has_is_said(self, homes):
+        home = homes()
+        chain = some_chain(reopened(home))
+
+        with pytest.raises(LostBlockError, match="height 1 that the application has to execute is lost"):
+            reopened(home, RestoredLog(entries=entries_of(chain)))
+
+    def test_one_that_is_ahead_of_a_damaged_log_begins_anew(self, homes):
+        home = homes()
+        layer = reopened(home)
+        chain = some_chain(layer)
+        layer.finalize(chain[2].digest)
+        again = reopened(home, RestoredLog(entries=entries_of(chain[:1])), chain)
+
+        assert again.finalized_digest == chain[0].digest
+        assert again.execute(chain[1].block).root == chain[1].root
+
+    def test_a_height_that_it_has_forgotten_is_found(self, homes):
+        """The bug writes every other final block only."""
+        home = homes(bad_command("forgets"))
+        layer = reopened(home)
+        chain = some_chain(layer)
+        layer.finalize(chain[0].digest)
+
+        with pytest.raises(ForgottenBlockError, match="kept height 0 over a restart; height 1 was expected"):
+            reopened(home, RestoredLog(entries=entries_of(chain[:1])))
+
+    def test_another_root_than_that_of_the_log_is_found(self, homes):
+        chain = some_chain(reopened(homes()), 8)
+
+        with pytest.raises(RootMismatchError, match="at height 7 the log leads to root 0000"):
+            reopened(homes(bad_command("lies")), RestoredLog(entries=entries_of(chain)), chain)
+
+    def test_a_lie_is_an_invalid_block_to_who_executes_truly(self, homes):
+        layer, liar = reopened(homes()), reopened(homes(bad_command("lies")))
+        chain = some_chain(layer, 7)
+        for made in chain[:6]:
+            liar.execute(made.block)
+
+        with pytest.raises(InvalidBlockError, match=r"state_root .* where executing gives 0000") as refused:
+            liar.execute(chain[6].block)
+        assert refused.value.own_root == bytes(32)
+        assert liar.executed(chain[6].digest) is None
+
+    def test_a_payload_that_it_calls_invalid_is(self, homes):
+        layer = reopened(homes())
+        (made,) = some_chain(layer, 1)
+        header = msgspec.structs.replace(made.header, view=5)
+
+        with pytest.raises(InvalidBlockError, match="transactions are not those"):
+            layer.execute(msgspec.structs.replace(made.block, header=header, transactions=(b"it",)))
+
+    def test_a_death_is_told_with_its_request(self, homes):
+        layer = reopened(homes(bad_command("dies")))
+        *sound, deadly = some_chain(reopened(homes()), 5)
+        for made in sound:
+            layer.execute(made.block)
+
+        with pytest.raises(ApplicationLostError, match="`execute`: it ended with exit status 3"):
+            layer.execute(deadly.block)
+
+    def test_a_snapshot_of_made_up_bytes_harms_nobody(self, homes):
+        layer = reopened(homes())
+        (made,) = some_chain(layer, 1)
+        layer.finalize(made.digest)
+        forged = msgspec.structs.replace(layer.snapshot(), operations=(b"it",))
+
+        with pytest.raises(ForgedSnapshot, match="the application is lost over it"):
+            layer.verify_snapshot(layer.finalized, forged)
+        assert build(layer, layer.finalized_digest, view=9).root
+
+    def test_nothing_is_left_of_a_home(self, homes, tmp_path):
+        home = homes()
+        layer = reopened(home)
+        layer.verify_snapshot(layer.finalized, layer.snapshot())
+        home.kill()
+
+        assert [path.name for path in home.directory.parent.iterdir()] == ["directory"]
