@@ -70,7 +70,12 @@ def told_header(header: Header, *, is_proposed: bool = False) -> dict[str, Value
 def genesis_parent(
     chain: str, validators: int, parameters: Mapping[str, Value], *, timebase: str, slot_ms: int, timestamp_ms: int
 ) -> bytes:
-    """Return the parent of the genesis block: the digest of all that the chain begins with, 32 bytes."""
+    """Return the parent of the genesis block: the digest of all that the chain begins with, 32 bytes.
+
+    That of an encoded genesis, where the parameters have one, is the project's own engine's.
+    """
+    if isinstance(genesis := parameters.get("genesis"), bytes):
+        return sha256(genesis).digest()
     content = [chain, validators, timebase, slot_ms, timestamp_ms, _sorted(parameters)]
     return sha256(msgspec.msgpack.encode(content)).digest()
 

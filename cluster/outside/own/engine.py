@@ -1,0 +1,249 @@
+"""The execution engine behind the calls of the protocol: the answers are fields, and frames are somebody else's."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from checker.tables import describe_key, describe_value
+from cluster.outside.blocks import ROOT_NAMES
+from cluster.outside.conversation import FEATURES, PIECE_BYTES_MAX, ChainStart
+from cluster.outside.frames import Framing, Value
+from cluster.outside.own.chain import small_genesis, small_transactions
+from cluster.outside.own.events import EventTeller
+from cluster.runtime.directory_disk import DirectoryDisk
+from scheduler import Timer
+from validators.execution import (
+    ApplyMode,
+    Engine,
+    Executed,
+    Genesis,
+    InvalidBlockError,
+    InvalidEncodingError,
+    ProposalContext,
+)
+from validators.execution.blocks import Block, Header, decode_transaction, encode_header
+from validators.execution.schema import TIMERS
+from validators.identity import TransactionVerifier
+from validators.restored import RestoredLog, StateBase
+from validators.settings import make_engine
+from validators.storage import FinalizedEntry, FinalizedLog
+
+Fields = dict[str, Value]
+
+NAME: Final = "stampede"
+
+
+class EngineApplication:
+    """One life of the engine as an application.
+
+    Args:
+        framing: Says how bytes stand in a request.
+        version: The version that it says it has.
+    """
+
+    def __init__(self, framing: Framing, version: str) -> None:
+        self._framing = framing
+        self._version = version
+        self._verifier = TransactionVerifier()
+        self._pieces: list[bytes] = []
+        self._attempt: Executed | None = None
+        self._hail: Mapping[str, Any] = {}
+        self._genesis_file: Path
+        self._genesis: Genesis
+        self._engine: Engine
+        self._log: FinalizedLog
+        self._disk: DirectoryDisk
+        self._teller: EventTeller
+        self._calls: Final[Mapping[str, Callable[[Mapping[str, Any]], Fields]]] = {
+            "hello": self._hello,
+            "genesis": self._begin,
+            "adopted": self._adopt,
+            "check": self._check,
+            "propose": self._propose,
+            "execute": self._execute,
+            "finalize": self._finalize,
+            # What is dropped is gone with the next final block; until then it may come again, to the same answer.
+            "drop": lambda _ask: {},
+            "apply": self._apply,
+            "rewind": self._rewind,
+            "snapshot": self._snapshot,
+            "restore": self._restore,
+            "entries": self._entries,
+            "describe": self._describe,
+            "transactions": self._make_transactions,
+            "bye": lambda _ask: {},
+        }
+
+    def answer(self, ask: Mapping[str, Any]) -> Fields:
+        """Return the fields of the answer to a request."""
+        return {"n": ask["n"], **self._calls[ask["call"]](ask)}
+
+    def _hello(self, ask: Mapping[str, Any]) -> Fields:
+        said: Fields = {"name": NAME, "version": self._version, "features": list(FEATURES)}
+        self._hail = ask
+        if ask["node"] is None:
+            return said
+        self._genesis_file = Path(ask["directory"]) / "genesis"
+        # A folder below its own, since a disk holds plain files alone.
+        self._disk = DirectoryDisk(Path(ask["directory"]) / "disk")
+        self._log = FinalizedLog(self._disk)
+        contents = self._log.recover()
+        if not ask["resume"]:
+            return said
+        if not self._genesis_file.exists():
+            return said | {"height": None}
+        base = b"" if contents.base is None else contents.base.encoded
+        self._open(self._genesis_file.read_bytes(), RestoredLog(base, contents.entries))
+        final = self._engine.finalized
+        return said | {"height": final.height, "id": self._engine.finalized_digest, "root": final.state_root}
+
+    def _begin(self, ask: Mapping[str, Any]) -> Fields:
+        given = self._hail["parameters"].get("genesis")
+        if given is None:
+            start = ChainStart(**{name: ask[name] for name in ChainStart.__dataclass_fields__})
+            encoded = msgspec.msgpack.encode(small_genesis(start, self._hail["validators"]))
+        else:
+            encoded = self._bytes(given)
+        self._open(encoded, RestoredLog())
+        return {"root": self._engine.finalized.state_root, "events": [], "receipts": []}
+
+    def _adopt(self, ask: Mapping[str, Any]) -> Fields:
+        header = self._header(ask["header"])
+        if header.height == 0 and header != self._engine.finalized:
+            # The chain of the test bed begins with another header than the engine's own: its state is put below that.
+            base = msgspec.msgpack.encode(StateBase(encode_header(header), self._engine.snapshot()))
+            self._log.install(height=0, encoded=base)
+            self._open(msgspec.msgpack.encode(self._genesis), RestoredLog(base))
+        if header.height == 0:
+            self._keep()
+        return {}
+
+    def _check(self, ask: Mapping[str, Any]) -> Fields:
+        try:
+            transaction = decode_transaction(self._bytes(ask["transaction"]))
+        except InvalidEncodingError as error:
+            return {"refused": str(error)}
+        return {"ok": True} if self._verifier(transaction) else {"refused": "the signature is not the sender's"}
+
+    def _propose(self, ask: Mapping[str, Any]) -> Fields:
+        header = ask["header"]
+        context = ProposalContext(
+            parent=self._bytes(ask["parent"]),
+            view=header["view"],
+            proposer=header["proposer"],
+            timestamp_ms=header["timestamp_ms"],
+        )
+        candidates = [decode_transaction(self._bytes(each)) for each in ask["transactions"]]
+        made = self._engine.propose(context, candidates)
+        return {"payload": list(made.block.transactions), **self._told(made)}
+
+    def _execute(self, ask: Mapping[str, Any]) -> Fields:
+        header = self._header(ask["header"])
+        self._attempt = None
+        try:
+            made = self._engine.execute(Block(header, tuple(map(self._bytes, ask["payload"]))))
+        except InvalidBlockError as error:
+            if self._attempt is None:
+                return {"invalid": error.reason}
+            # Only its roots are other ones than the header's: the test bed compares them.
+            made = self._attempt
+        return self._told(made)
+
+    def _finalize(self, ask: Mapping[str, Any]) -> Fields:
+        digest = self._bytes(ask["id"])
+        for made in self._engine.path_to(digest):
+            entry = FinalizedEntry(made.header.height, made.digest, encode_header(made.header), made.log_entry)
+            self._log.append(entry)
+        self._disk.finish_sync(self._disk.begin_sync())
+        self._engine.finalize(digest)
+        self._teller.finalize(digest)
+        return {}
+
+    def _apply(self, ask: Mapping[str, Any]) -> Fields:
+        self._engine.certify(self._bytes(ask["id"]))
+        return {}
+
+    def _rewind(self, ask: Mapping[str, Any]) -> Fields:
+        self._engine.rewind_to_finalized()
+        # The engine applies with a block its ancestors, so that it stands where it is told to.
+        if (to := self._bytes(ask["to"])) != self._engine.finalized_digest:
+            self._engine.certify(to)
+        return {}
+
+    def _snapshot(self, ask: Mapping[str, Any]) -> Fields:
+        if "piece" not in ask:
+            base = StateBase(encode_header(self._engine.finalized), self._engine.snapshot())
+            # With the genesis, which one that joins has not been told.
+            content = msgspec.msgpack.encode((msgspec.msgpack.encode(self._genesis), msgspec.msgpack.encode(base)))
+            self._pieces = [content[at : at + PIECE_BYTES_MAX] for at in range(0, len(content), PIECE_BYTES_MAX)]
+            return {"pieces": len(self._pieces)}
+        return {"bytes": self._pieces[ask["piece"]]}
+
+    def _restore(self, ask: Mapping[str, Any]) -> Fields:
+        if ask["piece"] == 0:
+            self._pieces = []
+        self._pieces.append(self._bytes(ask["bytes"]))
+        if len(self._pieces) < ask["of"]:
+            return {}
+        genesis, base = msgspec.msgpack.decode(b"".join(self._pieces), type=tuple[bytes, bytes])
+        self._open(genesis, RestoredLog(base))
+        self._log.install(height=self._engine.finalized.height, encoded=base)
+        self._keep()
+        return {"root": self._engine.database.canonical_root}
+
+    def _entries(self, ask: Mapping[str, Any]) -> Fields:
+        digest, after = self._bytes(ask["id"]), self._bytes(ask["after"])
+        self._engine.rewind_to_finalized()
+        values: dict[bytes, bytes | None] = dict(self._engine.database.items())
+        for made in [] if digest == self._engine.finalized_digest else self._engine.path_to(digest):
+            values |= made.changes
+        found = sorted((key, value) for key, value in values.items() if value is not None and key > after)
+        return {"entries": [[key, value] for key, value in found[: ask["limit"]]]}
+
+    def _describe(self, ask: Mapping[str, Any]) -> Fields:
+        key, value = self._bytes(ask["key"]), self._bytes(ask["value"])
+        return {"text": f"{describe_key(key)}: {describe_value(value, key)}"}
+
+    def _make_transactions(self, ask: Mapping[str, Any]) -> Fields:
+        return {"transactions": list(small_transactions(ask["count"], self._bytes(ask["chance"])))}
+
+    def _keep(self) -> None:
+        """Keep the genesis for the next life, once there is a block to come back to."""
+        self._disk.finish_sync(self._disk.begin_sync())
+        self._genesis_file.write_bytes(msgspec.msgpack.encode(self._genesis))
+
+    def _header(self, told: Mapping[str, Any]) -> Header:
+        fields: dict[str, Any] = dict(told)
+        for name in ("parent", *ROOT_NAMES):
+            fields[name] = self._bytes(fields[name])
+        return Header(**fields)
+
+    def _bytes(self, value: object) -> bytes:
+        return self._framing.as_bytes(value)
+
+    def _open(self, encoded: bytes, log: RestoredLog) -> None:
+        """Open the engine at a log."""
+        genesis = msgspec.msgpack.decode(encoded, type=Genesis)
+        mode = ApplyMode(apply="certified", retain_blocks=self._hail["retain_blocks"])
+        engine = make_engine(genesis, self._verifier, log, apply_mode=mode)
+        engine.on_executed = self._note
+        self._genesis, self._engine = genesis, engine
+        waiting = {
+            timer.timer_id.hex(): timer.due
+            for key, stored in engine.database.items()
+            if key[0] == TIMERS.code
+            for timer in (msgspec.msgpack.decode(stored, type=Timer),)
+        }
+        self._teller = EventTeller(engine.finalized_digest, self._present(engine.finalized), waiting)
+
+    def _note(self, executed: Executed) -> None:
+        self._attempt = executed
+
+    def _told(self, made: Executed) -> Fields:
+        events = self._teller.tell(made, self._present(made.header))
+        return {"root": made.root, "events": list(events), "receipts": list(made.receipts)}
+
+    def _present(self, header: Header) -> int:
+        return header.slot if self._genesis.timebase == "slot" else header.height

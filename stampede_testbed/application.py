@@ -1,0 +1,33 @@
+"""The project's own execution engine as an outside application: `python -m stampede_testbed.application`.
+
+It speaks the protocol of `stampede docs application` on its standard streams, with every feature. Without
+`parameters.genesis`, an encoded genesis, it begins a small chain of its own for `application check`.
+"""
+
+import argparse
+import sys
+from io import FileIO
+
+from stampede_testbed._command import enter_app
+
+
+def main() -> int:
+    """Answer requests until standard input ends; return 0."""
+    enter_app()
+    from checker.record.program import VERSION  # noqa: PLC0415 - the folders of the test bed are found by now
+    from cluster.outside.frames import FRAMINGS  # noqa: PLC0415
+    from cluster.outside.own.engine import EngineApplication  # noqa: PLC0415
+    from cluster.outside.serve import serve  # noqa: PLC0415
+
+    parser = argparse.ArgumentParser(prog="python -m stampede_testbed.application", description=__doc__)
+    parser.add_argument("--framing", choices=tuple(FRAMINGS), default="json", help="the form of frames (default json)")
+    framing = FRAMINGS[parser.parse_args().framing]
+    # Frames alone go to standard output: whatever else prints is no frame.
+    sys.stdout = sys.stderr
+    with FileIO(0, closefd=False) as requests, FileIO(1, "w", closefd=False) as answers:
+        serve(framing, EngineApplication(framing, VERSION).answer, requests, answers)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
