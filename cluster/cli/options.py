@@ -169,8 +169,10 @@ def print_notes(lines: Sequence[str]) -> None:
 def parse_runs(text: str) -> Path:
     """Return the directory for run directories; raises ArgumentTypeError where it cannot be one."""
     path = Path(text)
-    if path.exists() and not path.is_dir():
-        raise argparse.ArgumentTypeError(f"{text!r} is no directory")
+    for each in (path, *path.parents):
+        if each.exists() and not each.is_dir():
+            below = "" if each is path else f"lies below {str(each)!r}, which "
+            raise argparse.ArgumentTypeError(f"{text!r} {below}is no directory")
     if is_lost(path):
         raise argparse.ArgumentTypeError(f"{text!r} is a link that leads to no directory")
     if not is_utf8(os.path.realpath(path)):

@@ -90,6 +90,16 @@ def test_nothing_is_made_where_a_lost_link_leads(option, target, tmp_path, capsy
     assert list(tmp_path.iterdir()) == [link]
 
 
+@pytest.mark.parametrize("option", ["--runs", "--corpus"])
+def test_a_folder_below_a_file_is_refused_before_a_seed_is_run(option, tmp_path, capsys):
+    (tmp_path / "file").touch()
+
+    with pytest.raises(SystemExit) as left:
+        main(["sweep", "--swarm", "--seeds", "0", option, str(tmp_path / "file" / "below")])
+    assert left.value.code == 2
+    assert "file', which is no directory" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("reason", KINDS)
 @pytest.mark.parametrize("name", [MANIFEST, VERDICT, EVENTS])
 def test_a_record_says_so_of_each_of_its_files(name, reason, tmp_path, capsys):
