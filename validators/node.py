@@ -108,10 +108,10 @@ class Validator:
         self._gossip = self._make_gossip()
 
     def _make_gossip(self) -> Gossip:
+        pool = self._factory.pool(self._next_nonce, self._verifier, self._counts.reach)
         return Gossip(
-            *(self._port, self._codec, self._verifier, self._settings),
+            *(self._port, self._codec, pool, self._settings),
             refuse=self._intake.refuse,
-            next_nonce=self._next_nonce,
             reach=self._counts.reach,
         )
 

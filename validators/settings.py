@@ -13,7 +13,7 @@ from typing import Final
 
 from network.codec import Codec
 from network.memo import Memo
-from scheduler import POLICIES, Policy
+from scheduler import POLICIES, Policy, Reach
 from validators.actors import PROGRAMS, Actor
 from validators.consensus.interface import EngineConfig
 from validators.consensus.kind import EngineKind
@@ -22,6 +22,7 @@ from validators.costs import Costs
 from validators.execution import ApplyMode, Engine, ExecutedBlock, ExecutionLayer, Genesis, ProposalContext
 from validators.execution.blocks import Transaction
 from validators.identity import TransactionVerifier
+from validators.mempool.pool import Mempool, TransactionPool
 from validators.messages import Message, message_codec
 from validators.restored import EMPTY_LOG, LayerMaker, RestoredLog
 from validators.state import Grown, GrowTree, growing_with
@@ -63,6 +64,7 @@ class ValidatorSettings:
 SchemeMaker = Callable[[bytes, Sequence[bytes]], RememberingScheme]
 CodecMaker = Callable[[EngineKind], Codec[Message]]
 VerifierMaker = Callable[[], TransactionVerifier]
+PoolMaker = Callable[[Callable[[bytes], int], TransactionVerifier, Reach], TransactionPool]
 BarrierMaker = Callable[[Disk, Callable[[SyncPoint], None]], Barrier]
 Proposer = Callable[[ExecutionLayer, ProposalContext, Iterable[Transaction]], ExecutedBlock]
 
@@ -95,6 +97,11 @@ def propose_on(layer: ExecutionLayer, context: ProposalContext, candidates: Iter
     return layer.propose(context, candidates)
 
 
+def make_mempool(next_nonce: Callable[[bytes], int], verifier: TransactionVerifier, reach: Reach) -> TransactionPool:
+    """Return the pool of the project's own chain, empty."""
+    return Mempool(next_nonce, verifier, reach=reach)
+
+
 def make_scheme(seed: bytes, public_keys: Sequence[bytes], shared: Memo[bool] | None = None) -> RememberingScheme:
     """Return an Ed25519 scheme of its own; `shared` has what others have verified."""
     return Ed25519Scheme(seed, public_keys, shared)
@@ -114,6 +121,7 @@ class ValidatorFactory:
     verifier: VerifierMaker = field(default=TransactionVerifier)
     barrier: BarrierMaker = field(default=Barrier)
     propose: Proposer = field(default=propose_on)
+    pool: PoolMaker = field(default=make_mempool)
     around: Callable[[], AbstractContextManager[None]] = field(default=nullcontext)
 
 

@@ -15,6 +15,7 @@ from validators.execution.blocks import encode_transaction
 from validators.identity import TransactionVerifier
 from validators.intake import Intake
 from validators.mempool.gossip import Gossip
+from validators.mempool.pool import Mempool
 from validators.messages import BlockRelay, message_codec
 from validators.stats import ValidatorCounts
 from validators.sync.serving import TOO_MANY
@@ -103,8 +104,8 @@ def test_a_transaction_with_a_wrong_signature_costs_its_verification():
     wire, refused = Wire(), []
     settings = SimpleNamespace(costs=COSTS, is_validator=True)
     codec = message_codec(SIMPLEX)
-    parts = {"refuse": lambda *refusal: refused.append(refusal), "next_nonce": lambda _key: 0}
-    gossip = Gossip(wire, codec, TransactionVerifier(), settings, **parts)
+    pool = Mempool(lambda _key: 0, TransactionVerifier())
+    gossip = Gossip(wire, codec, pool, settings, refuse=lambda *refusal: refused.append(refusal))
     gossip.take(1, [encode_transaction(pay(0, 0, bytes(20), 1))])
 
     assert wire.spent_us == 60

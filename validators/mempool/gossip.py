@@ -1,14 +1,14 @@
 """Transactions on their way to validators: submitted to one, sent on to all, sent again while they wait.
 
-A transaction enters a mempool only with a valid signature. The validator that it was submitted to
-sends it to every other; besides, each validator regularly sends a part of what waits to one peer in turn, which heals
-what loss and partitions took. Each peer has rounds of its own: all that waits when a round begins goes to it once, the
-earliest first, before anything goes to it again. Parts that followed the turns of all peers were rejected: where their
-number had a factor in common with that of the peers, a peer never got some of them.
+A transaction enters a mempool only if its pool finds no fault in it; ours verifies the signature. The validator that
+it was submitted to sends it to every other; besides, each validator regularly sends a part of what waits to one peer
+in turn, which heals what loss and partitions took. Each peer has rounds of its own: all that waits when a round
+begins goes to it once, the earliest first, before anything goes to it again. Parts that followed the turns of all
+peers were rejected: where their number had a factor in common with that of the peers, a peer never got some of them.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from network.codec import Codec
 from network.port import Port
@@ -16,18 +16,13 @@ from network.types import Label
 from scheduler import Reach, unheard
 from validators.derived import Derived, DerivedSize
 from validators.execution import InvalidEncodingError
-from validators.execution.blocks import Block, Transaction, decode_transaction, transaction_digest
-from validators.identity import TransactionVerifier
-from validators.mempool.pool import CLIENTS, NO_ARRIVALS, Arrivals, Mempool, Pooled
+from validators.execution.blocks import Block
+from validators.mempool.pool import CLIENTS, NO_ARRIVALS, Arrivals, Pooled, TransactionPool
 from validators.mempool.rules import PoolRule
 from validators.messages import TRANSACTION_BYTES_MAX, TRANSACTIONS_PER_GOSSIP, Message, TransactionGossip
 from validators.settings import ValidatorSettings
 
 _LABEL: Final = Label(TransactionGossip.traced_name)
-
-
-GOSSIP_FRAME_BYTES: Final = 64
-"""Room for the message around a transaction: what a mempool takes must fit into one message."""
 
 
 class Verified(NamedTuple):
@@ -43,20 +38,18 @@ class Gossip:
         self,
         port: Port,
         codec: Codec[Message],
-        verifier: TransactionVerifier,
+        pool: TransactionPool,
         settings: ValidatorSettings,
         *,
         refuse: Callable[[str, str], None],
-        next_nonce: Callable[[bytes], int],
         reach: Reach = unheard,
     ) -> None:
         self._reach = reach
         self._port = port
         self._refuse = refuse
         self._codec = codec
-        self._verifier = verifier
         self._settings = settings
-        self._mempool = Mempool(next_nonce, reach=reach)
+        self._mempool = pool
         self._round = 0
         self._rounds: dict[int, Arrivals] = {}
 
@@ -69,14 +62,14 @@ class Gossip:
         """Return the mempool's derived state, with the memory of verified transactions."""
         derived, others = self._mempool.derived(), max(self._settings.validators - 1, 0)
         rounds = DerivedSize("rounds of peers", len(self._rounds), others, "other validators")
-        return derived._replace(sizes=(*derived.sizes, rounds, self._verifier.remembered()))
+        return derived._replace(sizes=(*derived.sizes, rounds))
 
     def start(self) -> None:
         """Begin to repeat what waits; a replica that is no validator has no use for it, and keeps none."""
         if self._settings.is_validator:
             self._port.set_timer("regossip", self._settings.regossip_us)
 
-    def candidates(self) -> Iterator[Transaction]:
+    def candidates(self) -> Iterator[Any]:
         """Yield what a leader may put into its block, best first."""
         return self._mempool.candidates()
 
@@ -97,7 +90,7 @@ class Gossip:
 
     def remove_included(self, block: Block) -> None:
         """Forget the transactions of a finalized block."""
-        self._mempool.remove_included(decode_transaction(encoded) for encoded in block.transactions)
+        self._mempool.remove_included(block)
 
     def remove_spent(self) -> None:
         """Forget the transactions that a peer's snapshot has made void."""
@@ -130,21 +123,20 @@ class Gossip:
 
     def _take_one(self, payload: bytes, giver: int) -> None:
         try:
-            transaction = decode_transaction(payload, TRANSACTION_BYTES_MAX - GOSSIP_FRAME_BYTES)
+            pooled = self._mempool.read(payload, giver)
         except InvalidEncodingError as error:
             self._refuse("transaction", str(error))
             return
-        digest = transaction_digest(transaction)
-        if digest in self._mempool:
+        if pooled.digest in self._mempool:
             self._reach(PoolRule.HANDED_IN_AGAIN if giver == CLIENTS else PoolRule.KNOWN_AGAIN)
             return
-        is_valid = self._verifier(transaction)
-        cost_us = self._verifier.take_unpaid() * self._settings.costs.verify_signature_us
-        if is_valid:
-            self._port.work(cost_us, Verified(Pooled(transaction, payload, digest, giver)))
-        else:
+        fault = self._mempool.find_fault(pooled)
+        cost_us = self._mempool.take_unpaid() * self._settings.costs.verify_signature_us
+        if fault:
             self._port.spend(cost_us)
-            self._refuse("transaction", "signature")
+            self._refuse("transaction", fault)
+        else:
+            self._port.work(cost_us, Verified(pooled))
 
 
 def _within_limit(waiting: Sequence[Pooled]) -> Iterator[bytes]:

@@ -1,21 +1,27 @@
-"""Transactions that wait for a block, by sender and nonce.
+"""Transactions that wait for a block: by arrival for any chain, by sender and nonce for the project's own.
 
 Invariant: of each giver (a peer, or all clients) at most `bytes_max` bytes are held, so that none can crowd out what
-comes from the others, and one transaction per (sender, nonce): the first
-one that came. The order in which a leader is offered them depends on the content alone: senders'
-next transactions by priority fee, highest first, ties by transaction hash.
+comes from the others. A `Mempool` holds one transaction per (sender, nonce): the first one that came. The order in
+which a leader is offered them depends on the content alone: senders' next transactions by priority fee, highest first,
+ties by transaction hash.
 """
 
+import hashlib
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from scheduler import Reach, unheard
 from validators.derived import Derived, DerivedSize
-from validators.execution.blocks import Transaction
+from validators.execution.blocks import Block, Transaction, decode_transaction, transaction_digest
+from validators.identity import TransactionVerifier
 from validators.mempool.rules import PoolRule
+from validators.messages import TRANSACTION_BYTES_MAX
+
+GOSSIP_FRAME_BYTES: Final = 64
+"""Room for the message around a transaction: what a mempool takes must fit into one message."""
 
 BYTES_MAX: Final = 64 * 1024 * 1024
 """Most bytes that a mempool holds of one giver, which may try again later."""
@@ -31,7 +37,8 @@ class Pooled:
     `arrival` is its place in the order in which transactions came into the mempool, from 1 on.
     """
 
-    transaction: Transaction
+    transaction: Any
+    """As the pool has read it: a `Transaction` of the project's own chain, the bytes of another's."""
     encoded: bytes
     digest: bytes
     giver: int = CLIENTS
@@ -48,14 +55,16 @@ class Arrivals(NamedTuple):
 NO_ARRIVALS: Final = Arrivals(0, 0)
 
 
-class Mempool:
-    """One validator's mempool. It lives in memory: a crash empties it."""
+class TransactionPool:
+    """One validator's transactions, by arrival. It lives in memory: a crash empties it.
 
-    def __init__(self, next_nonce: Callable[[bytes], int], bytes_max: int = BYTES_MAX, reach: Reach = unheard) -> None:
-        """Begin empty; `next_nonce` returns the next nonce of a public key's account in the finalized state."""
-        self._next_nonce = next_nonce
+    A transaction is opaque bytes here, and its digest their SHA-256. `Mempool` has more rules.
+    """
+
+    def __init__(self, find_fault: Callable[[bytes], str], bytes_max: int = BYTES_MAX, reach: Reach = unheard) -> None:
+        """Begin empty; `find_fault` returns why a transaction may not wait, "" where it may."""
+        self._find_fault = find_fault
         self._reach = reach
-        self._by_sender: dict[bytes, dict[int, Pooled]] = {}
         self._known: dict[bytes, Pooled] = {}
         self._given_bytes: dict[int, int] = {}
         self._arrivals = 0
@@ -72,29 +81,132 @@ class Mempool:
     def __contains__(self, digest: bytes) -> bool:
         return digest in self._known
 
+    def read(self, payload: bytes, giver: int) -> Pooled:
+        """Return what a giver has sent, as it may wait here.
+
+        Raises:
+            InvalidEncodingError: It is no transaction.
+        """
+        return Pooled(payload, payload, hashlib.sha256(payload).digest(), giver)
+
+    def find_fault(self, pooled: Pooled) -> str:
+        """Return why a transaction may not wait here, "" where it may."""
+        return self._find_fault(pooled.encoded)
+
+    def take_unpaid(self) -> int:
+        """Return the number of signatures verified since the last call, whose virtual time the caller charges."""
+        return 0
+
+    def add(self, pooled: Pooled) -> bool:
+        """Take a transaction; False where it is known or the pool is full."""
+        return pooled.digest not in self._known and self._keep(pooled) is not None
+
+    def remove_included(self, block: Block) -> None:
+        """Forget what a finalized block holds."""
+        for encoded in block.transactions:
+            self.remove(hashlib.sha256(encoded).digest())
+
+    def remove_spent(self) -> None:
+        """Forget what is void in the finalized state, which has become another one: nothing tells that here."""
+
+    def remove(self, digest: bytes) -> None:
+        """Forget a transaction, if it waits here."""
+        gone = self._known.pop(digest, None)
+        if gone is not None:
+            self._given_bytes[gone.giver] -= len(gone.encoded)
+
+    def candidates(self) -> Iterator[Any]:
+        """Yield everything in the order in which a leader tries it: that of arrival."""
+        return (pooled.transaction for pooled in self._known.values())
+
+    @property
+    def arrivals(self) -> Arrivals:
+        """All arrivals until now."""
+        return Arrivals(0, self._arrivals)
+
+    def waiting(self, arrivals: Arrivals, count: int) -> list[Pooled]:
+        """Return up to `count` transactions that came within a span and still wait, the earliest first."""
+        after, until = arrivals
+        return list(islice((each for each in self._known.values() if after < each.arrival <= until), count))
+
+    def derived(self) -> Derived:
+        """Return room by giver beside that of what is pooled."""
+        given_bytes: dict[int, int] = {}
+        for pooled in self._known.values():
+            given_bytes[pooled.giver] = given_bytes.get(pooled.giver, 0) + len(pooled.encoded)
+        return Derived(
+            part="mempool",
+            kept={f"bytes given by {giver}": held for giver, held in self._given_bytes.items() if held},
+            rebuilt={f"bytes given by {giver}": held for giver, held in given_bytes.items()},
+            sizes=tuple(
+                DerivedSize(f"bytes given by {giver}", held, self._bytes_max, "BYTES_MAX")
+                for giver, held in self._given_bytes.items()
+            ),
+        )
+
+    def _is_full(self, pooled: Pooled) -> bool:
+        return self._given_bytes.get(pooled.giver, 0) + len(pooled.encoded) > self._bytes_max
+
+    def _keep(self, pooled: Pooled) -> Pooled | None:
+        """Keep a transaction behind all others, and return it with its arrival; None where its giver's room is full."""
+        if self._is_full(pooled):
+            return None
+        self._arrivals += 1
+        kept = self._known[pooled.digest] = replace(pooled, arrival=self._arrivals)
+        self._given_bytes[pooled.giver] = self._given_bytes.get(pooled.giver, 0) + len(pooled.encoded)
+        return kept
+
+
+class Mempool(TransactionPool):
+    """The pool of the project's own chain: signed transactions by sender and nonce."""
+
+    def __init__(
+        self,
+        next_nonce: Callable[[bytes], int],
+        verifier: TransactionVerifier,
+        bytes_max: int = BYTES_MAX,
+        reach: Reach = unheard,
+    ) -> None:
+        """Begin empty; `next_nonce` returns the next nonce of a public key's account in the finalized state."""
+        super().__init__(lambda _encoded: "", bytes_max, reach)
+        self._next_nonce = next_nonce
+        self._verifier = verifier
+        self._by_sender: dict[bytes, dict[int, Pooled]] = {}
+
+    def read(self, payload: bytes, giver: int) -> Pooled:
+        """Decode a transaction."""
+        transaction = decode_transaction(payload, TRANSACTION_BYTES_MAX - GOSSIP_FRAME_BYTES)
+        return Pooled(transaction, payload, transaction_digest(transaction), giver)
+
+    def find_fault(self, pooled: Pooled) -> str:
+        """Return that a signature is not the sender's, "" where it is."""
+        return "" if self._verifier(pooled.transaction) else "signature"
+
+    def take_unpaid(self) -> int:
+        """Return the number of signatures verified since the last call."""
+        return self._verifier.take_unpaid()
+
     def add(self, pooled: Pooled) -> bool:
         """Take a transaction; False where it is known, its nonce is taken or spent, or the pool is full."""
         sender, nonce = pooled.transaction.public_key, pooled.transaction.nonce
-        given_bytes = self._given_bytes.get(pooled.giver, 0) + len(pooled.encoded)
-        is_full = given_bytes > self._bytes_max
         # A peer that lags may repeat what is final, here or in an earlier life: a spent nonce is void for good.
         is_spent = nonce < self._next_nonce(sender)
-        if is_full or is_spent or nonce in self._by_sender.get(sender, ()) or pooled.digest in self._known:
-            if not is_full:
+        if is_spent or nonce in self._by_sender.get(sender, ()) or pooled.digest in self._known:
+            if not self._is_full(pooled):
                 self._reach(PoolRule.NONCE_SPENT if is_spent else PoolRule.NONCE_TAKEN)
             return False
+        kept = self._keep(pooled)
+        if kept is None:
+            return False
         nonces = self._by_sender.setdefault(sender, {})
-        self._arrivals += 1
-        nonces[nonce] = pooled = replace(pooled, arrival=self._arrivals)
+        nonces[nonce] = kept
         if len(nonces) > 1:
             self._reach(PoolRule.SENDER_WAITS_TWICE)
-        self._known[pooled.digest] = pooled
-        self._given_bytes[pooled.giver] = given_bytes
         return True
 
-    def remove_included(self, included: Iterable[Transaction]) -> None:
+    def remove_included(self, block: Block) -> None:
         """Forget what a finalized block holds, and all that its senders' nonces made void."""
-        for transaction in included:
+        for transaction in map(decode_transaction, block.transactions):
             self._remove_below(transaction.public_key, transaction.nonce + 1)
 
     def remove_spent(self) -> None:
@@ -117,25 +229,13 @@ class Mempool:
             if index + 1 < len(queue):
                 heapq.heappush(heads, self._rank(queue[index + 1], index + 1))
 
-    @property
-    def arrivals(self) -> Arrivals:
-        """All arrivals until now."""
-        return Arrivals(0, self._arrivals)
-
-    def waiting(self, arrivals: Arrivals, count: int) -> list[Pooled]:
-        """Return up to `count` transactions that came within a span and still wait, the earliest first."""
-        after, until = arrivals
-        return list(islice((each for each in self._known.values() if after < each.arrival <= until), count))
-
     def derived(self) -> Derived:
-        """Return places by sender and room by giver beside those of what is pooled and not spent."""
+        """Return places by sender beside those of what is pooled and not spent, and the rooms of givers."""
         places: dict[bytes, dict[int, bytes]] = {}
-        given_bytes: dict[int, int] = {}
         for pooled in self._known.values():
             sender, nonce = pooled.transaction.public_key, pooled.transaction.nonce
             if nonce >= self._next_nonce(sender):
                 places.setdefault(sender, {})[nonce] = pooled.digest
-            given_bytes[pooled.giver] = given_bytes.get(pooled.giver, 0) + len(pooled.encoded)
         kept = {
             f"place of nonce {nonce} of {sender.hex()}": pooled.digest
             for sender, nonces in self._by_sender.items()
@@ -146,25 +246,18 @@ class Mempool:
             for sender, nonces in places.items()
             for nonce, digest in nonces.items()
         }
-        return Derived(
-            part="mempool",
-            kept=kept | {f"bytes given by {giver}": held for giver, held in self._given_bytes.items() if held},
-            rebuilt=rebuilt | {f"bytes given by {giver}": held for giver, held in given_bytes.items()},
-            sizes=(
-                DerivedSize("senders with a place", len(self._by_sender), len(places), "senders of what is pooled"),
-                *(
-                    DerivedSize(f"bytes given by {giver}", held, self._bytes_max, "BYTES_MAX")
-                    for giver, held in self._given_bytes.items()
-                ),
-            ),
+        rooms = super().derived()
+        senders = DerivedSize("senders with a place", len(self._by_sender), len(places), "senders of what is pooled")
+        return rooms._replace(
+            kept={**kept, **rooms.kept},
+            rebuilt={**rebuilt, **rooms.rebuilt},
+            sizes=(senders, *rooms.sizes, self._verifier.remembered()),
         )
 
     def _remove_below(self, sender: bytes, next_nonce: int) -> None:
         nonces = self._by_sender.get(sender, {})
         for nonce in sorted(nonce for nonce in nonces if nonce < next_nonce):
-            gone = nonces.pop(nonce)
-            del self._known[gone.digest]
-            self._given_bytes[gone.giver] -= len(gone.encoded)
+            self.remove(nonces.pop(nonce).digest)
         if not nonces:
             self._by_sender.pop(sender, None)
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
+from checker.record.plain_files import read_plain
 from checker.tables import describe_key, describe_value
 from cluster.outside.blocks import ROOT_NAMES
 from cluster.outside.conversation import FEATURES, PIECE_BYTES_MAX, ChainStart
@@ -33,6 +34,7 @@ from validators.storage import FinalizedEntry, FinalizedLog
 Fields = dict[str, Value]
 
 NAME: Final = "stampede"
+GENESIS_BYTES_MAX: Final = 64 * 1024 * 1024
 
 
 class EngineApplication:
@@ -95,7 +97,7 @@ class EngineApplication:
         if not self._genesis_file.exists():
             return said | {"height": None}
         base = b"" if contents.base is None else contents.base.encoded
-        self._open(self._genesis_file.read_bytes(), RestoredLog(base, contents.entries))
+        self._open(read_plain(self._genesis_file, GENESIS_BYTES_MAX), RestoredLog(base, contents.entries))
         final = self._engine.finalized
         return said | {"height": final.height, "id": self._engine.finalized_digest, "root": final.state_root}
 

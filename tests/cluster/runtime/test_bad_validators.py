@@ -14,8 +14,9 @@ from validators.costs import Costs
 from validators.events import MessageRefused
 from validators.execution import InvalidBlockError
 from validators.execution.blocks import Block, Header, decode_block, encode_block
+from validators.identity import TransactionVerifier
 from validators.mempool.gossip import Gossip
-from validators.mempool.pool import Pooled
+from validators.mempool.pool import Mempool, Pooled
 from validators.messages import BlockRequest, BlockResponse, TransactionGossip, message_codec
 from validators.settings import ValidatorFactory, make_engine
 from validators.sync.block_exchange import BlockExchange
@@ -173,10 +174,11 @@ def test_a_large_transaction_at_the_head_does_not_stop_the_gossip():
     """It is repeated alone, and what stands behind it in later turns."""
     wire, codec = Wire(), message_codec(SIMPLEX)
     settings = SimpleNamespace(node=0, validators=2, regossip_us=1, is_validator=True)
-    gossip = Gossip(wire, codec, None, settings, refuse=None, next_nonce=lambda _key: 0)
+    pool = Mempool(lambda _key: 0, TransactionVerifier())
+    gossip = Gossip(wire, codec, pool, settings, refuse=None)
     for number, size in enumerate((3 * MEBIBYTE // 2, 100, 100)):
         transaction = SimpleNamespace(public_key=bytes([number]) * 32, nonce=0, priority_fee_per_cycle=1)
-        gossip._mempool.add(Pooled(transaction, bytes([number]) * size, bytes([number])))
+        pool.add(Pooled(transaction, bytes([number]) * size, bytes([number])))
 
     gossip.regossip()
 

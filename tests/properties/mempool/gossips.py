@@ -27,7 +27,7 @@ from validators.execution.blocks import (
 )
 from validators.identity import TransactionVerifier
 from validators.mempool.gossip import Gossip, Verified
-from validators.mempool.pool import CLIENTS, Pooled
+from validators.mempool.pool import CLIENTS, Mempool, Pooled
 from validators.mempool.rules import PoolRule
 from validators.messages import TransactionGossip
 
@@ -90,9 +90,9 @@ def _check_rounds(draw: Draw) -> Asked:
     for _ in range(2):
         plain, bare, reached = _PlainRounds(node, validators), StubPort(), list[RuleCell]()
         gossip = Gossip(
-            *(bare.port, SAME, TransactionVerifier(), settings_of(node, validators)),
+            *(bare.port, SAME, Mempool(nonces.__getitem__, TransactionVerifier(), reach=reached.append)),
+            settings_of(node, validators),
             refuse=lambda *_: None,
-            next_nonce=nonces.__getitem__,
             reach=reached.append,
         )
         gossip.start()
@@ -179,10 +179,14 @@ class _Entrance:
         self.refused: list[tuple[str, str]] = []
         self.verifier = TransactionVerifier()
         self.gossip = Gossip(
-            *(self.bare.port, SAME, self.verifier, settings_of(1, validators)),
+            *(
+                self.bare.port,
+                SAME,
+                Mempool(lambda sender: self.plain.nonces[sender], self.verifier, reach=self._reach),
+            ),
+            settings_of(1, validators),
             refuse=lambda what, reason: self.refused.append((what, reason.partition(":")[0])),
-            next_nonce=lambda sender: self.plain.nonces[sender],
-            reach=lambda cell: self.reached.append(cell),  # noqa: PLW0108 - the list is another one in a while
+            reach=self._reach,
         )
         self._is_validator = validators > 1
         self._verified: dict[bytes, None] = {}
@@ -191,6 +195,10 @@ class _Entrance:
         self._refusals: list[tuple[str, str]] = []
         self._cells: list[RuleCell] = []
         self._spent_us = 0
+
+    def _reach(self, cell: RuleCell) -> None:
+        # The list is another one in a while.
+        self.reached.append(cell)
 
     def hand_in(self, giver: int, handed: list[_Handed]) -> Asked:
         """Hand something in, as a client or as a peer."""

@@ -8,14 +8,16 @@ pool of a dozen goes through all of it, beside a list in the order of arrival.
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from hashlib import sha256
-from typing import Final
+from types import SimpleNamespace
+from typing import Final, cast
 
 from msgspec import structs
 
 from scheduler import RuleCell
 from tests.properties.draws import Asked, Draw
 from validators.derived import Derived
-from validators.execution.blocks import ExecuteActor, Transaction, encode_transaction
+from validators.execution.blocks import Block, ExecuteActor, Transaction, encode_transaction
+from validators.identity import TransactionVerifier
 from validators.mempool.pool import CLIENTS, Arrivals, Mempool, Pooled
 from validators.mempool.rules import PoolRule
 
@@ -35,7 +37,7 @@ def check_pools(draw: Draw) -> Asked:
     bytes_max = sum(len(pooled.encoded) for pooled in stock[: 3 + draw(4)]) - draw(2)
     plain = ReferencePool({sender: draw(2) for sender in SENDERS}, bytes_max)
     reached: list[RuleCell] = []
-    pool = Mempool(lambda sender: plain.nonces[sender], bytes_max, reached.append)
+    pool = Mempool(lambda sender: plain.nonces[sender], TransactionVerifier(), bytes_max, reached.append)
     for _ in range(_STEPS):
         reached.clear()
         match draw(9):
@@ -114,7 +116,7 @@ class ReferencePool:
         self.waiting = [pooled for pooled in self.waiting if not self.is_spent(pooled)]
         return len(self.waiting) < before
 
-    def draw_block(self, stock: Sequence[Pooled], draw: Draw) -> list[Transaction]:
+    def draw_block(self, stock: Sequence[Pooled], draw: Draw) -> Block:
         """Draw the transactions of a block, of which some wait here, and make it final."""
         block: list[Transaction] = []
         for _ in range(1 + draw(3)):
@@ -123,7 +125,7 @@ class ReferencePool:
             known = [each.transaction for each in stock if _place(each) == (sender, nonce)]
             block.append(known[draw(len(known))] if known and draw(4) else _draw_transaction(sender, nonce, draw))
             self.nonces[sender] += 1
-        return block
+        return cast("Block", SimpleNamespace(transactions=tuple(map(encode_transaction, block))))
 
     def offered(self) -> Iterator[Transaction]:
         """Yield what a leader tries: of the senders' lowest nonces the highest fee, the lowest hash of those."""
@@ -205,7 +207,7 @@ def _compare_stale(pool: Mempool, plain: ReferencePool) -> Asked:
 def _check_room() -> Asked:
     """Fill the room of givers to the last byte."""
     plain = ReferencePool(dict.fromkeys(SENDERS, 0))
-    pool = Mempool(lambda sender: plain.nonces[sender])
+    pool = Mempool(lambda sender: plain.nonces[sender], TransactionVerifier())
     transaction = Transaction(SENDERS[0], 0, 1, 1, 1, 1, 1, ExecuteActor(bytes(20), "", b""), bytes(64))
     half = bytes(_BYTES_MAX // 2)
     # Memory that nobody writes into takes none.

@@ -12,7 +12,7 @@ from validators.costs import Costs
 from validators.execution.blocks import Transfer, encode_transaction, transaction_digest
 from validators.identity import TransactionVerifier
 from validators.mempool.gossip import Gossip, Verified
-from validators.mempool.pool import Pooled
+from validators.mempool.pool import Mempool, Pooled
 from validators.mempool.rules import PoolRule
 from validators.messages import TRANSACTION_BYTES_MAX, TRANSACTIONS_PER_GOSSIP
 
@@ -31,10 +31,11 @@ def make_pooled(nonce, padding=0):
 
 
 def make_gossip(validators, waiting, reach=unheard, verifier=None):
+    pool = Mempool(lambda _key: 0, verifier or TransactionVerifier(), reach=reach)
     port = StubPort()
     costs = Costs(verify_signature_us=60)
     settings = SimpleNamespace(node=0, validators=validators, is_validator=True, regossip_us=1, costs=costs)
-    gossip = Gossip(port, SAME, verifier, settings, refuse=None, next_nonce=lambda _key: 0, reach=reach)
+    gossip = Gossip(port, SAME, pool, settings, refuse=None, reach=reach)
     for pooled in waiting:
         gossip.pool(Verified(pooled))
     return gossip, port

@@ -1,9 +1,11 @@
 """The mempool: bounded, one transaction per nonce, offered in an order that content alone fixes."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 from validators.execution.blocks import Transaction, Transfer, encode_transaction, transaction_digest
-from validators.mempool.pool import Arrivals, Mempool, Pooled
+from validators.identity import TransactionVerifier
+from validators.mempool.pool import Arrivals, Mempool, Pooled, TransactionPool
 
 
 def pooled(sender=1, nonce=0, tip=1, amount=1):
@@ -24,7 +26,12 @@ def pooled(sender=1, nonce=0, tip=1, amount=1):
 def make_pool(spent=None, **limits):
     """Return an empty mempool over a state in which these nonces are the next, by sender, and 0 all others."""
     nonces = {} if spent is None else spent
-    return Mempool(lambda public_key: nonces.get(public_key[0], 0), **limits)
+    return Mempool(lambda public_key: nonces.get(public_key[0], 0), TransactionVerifier(), **limits)
+
+
+def block_of(*included):
+    """Return a block of these transactions."""
+    return SimpleNamespace(transactions=tuple(each.encoded for each in included))
 
 
 def offered(pool):
@@ -67,7 +74,7 @@ def test_a_full_pool_takes_nothing_more_until_something_leaves():
 
     assert pool.add(first)
     assert not pool.add(second)
-    pool.remove_included([first.transaction])
+    pool.remove_included(block_of(first))
     assert pool.add(second)
 
 
@@ -77,7 +84,7 @@ def test_a_finalized_nonce_makes_the_earlier_ones_void():
     for nonce in range(4):
         pool.add(pooled(1, nonce))
 
-    pool.remove_included([pooled(1, 2).transaction])
+    pool.remove_included(block_of(pooled(1, 2)))
 
     assert offered(pool) == [(1, 3)]
     assert pooled(1, 1).digest not in pool
@@ -88,7 +95,7 @@ def test_what_waits_of_a_span_of_arrivals_comes_in_their_order():
     pool = make_pool()
     for sender in (3, 1, 2, 4):
         pool.add(pooled(sender))
-    pool.remove_included([pooled(1).transaction])
+    pool.remove_included(block_of(pooled(1)))
 
     def waiting(after, until, count=2):
         return [each.transaction.public_key[0] for each in pool.waiting(Arrivals(after, until), count)]
@@ -129,3 +136,39 @@ def test_what_is_refused_leaves_nothing_behind():
         assert not pool.add(pooled(sender))
 
     assert pool._by_sender == {}
+
+
+class TestOpaque:
+    """The pool of any other chain: bytes by arrival."""
+
+    def pool(self, **limits):
+        return TransactionPool(lambda encoded: "too long" if len(encoded) > 9 else "", **limits)
+
+    def test_a_leader_tries_what_came_first(self):
+        pool = self.pool()
+        for content in (b"three", b"one", b"two"):
+            assert pool.add(pool.read(content, 1))
+
+        assert list(pool.candidates()) == [b"three", b"one", b"two"]
+        assert [each.encoded for each in pool.waiting(pool.arrivals, 2)] == [b"three", b"one"]
+
+    def test_the_same_bytes_wait_once(self):
+        pool = self.pool()
+
+        assert [pool.add(pool.read(b"one", giver)) for giver in (1, 2)] == [True, False]
+
+    def test_a_fault_is_the_chains_own(self):
+        pool = self.pool()
+
+        assert [pool.find_fault(pool.read(content, 1)) for content in (b"one", b"ten letters")] == ["", "too long"]
+        assert pool.take_unpaid() == 0
+
+    def test_what_a_block_holds_gives_its_room_back(self):
+        pool = self.pool(bytes_max=4)
+        first, second = pool.read(b"one", 1), pool.read(b"two", 1)
+        assert (pool.add(first), pool.add(second), pool.add(pool.read(b"two", 2))) == (True, False, True)
+        pool.remove_included(block_of(first, pool.read(b"unknown", 1)))
+
+        assert pool.add(pool.read(b"six", 1))
+        assert list(pool.candidates()) == [b"two", b"six"]
+        assert pool.derived().kept == pool.derived().rebuilt
