@@ -42,6 +42,7 @@ BENCHMARKS: Final = {
     "bench_reorgs": "Reorgs: an undone and replayed block by road and depth",
     "bench_live": "The live view: its share of a run",
     "bench_page": "The page: its first paint, and its longest task while it is walked",
+    "bench_outside": "An outside application: a round trip, a start, a block",
     "bench_swarm": "The swarm: seeds an hour, and the digest's share",
     "bench_tutorial": "The tutorial's bug: sweep, explanation and shrinking",
 }
@@ -72,6 +73,12 @@ ROWS: Final = (
         "the page of 4 / 16 / 64 validators and 2,000 heights: painted, usable, longest task",
         "1 s, 2 s, 100 ms",
         "bench_page",
+    ),
+    (
+        "outside",
+        "our engine as an outside application over the same in process, a block of 100 timers",
+        "1.2 times",
+        "bench_outside",
     ),
     ("live", "live view, share of a run at 4 / 16 / 64 validators", "5 %", "bench_live"),
 )

@@ -47,14 +47,15 @@ def small_transactions(count: int, chance: bytes) -> list[bytes]:
         call: Call = Transfer(STORM_MAKER, 1 + drawn[2])
         if drawn[1] % 2:
             call = ExecuteActor(STORM_MAKER, "make", msgspec.msgpack.encode(order))
-        made.append(_signed(sender, nonces[sender], call))
+        made.append(signed_call(sender, nonces[sender], call))
         nonces[sender] += 1
     return made
 
 
-def _signed(sender: int, nonce: int, call: Call) -> bytes:
+def signed_call(sender: int, nonce: int, call: Call, limit: int = LIMIT) -> bytes:
+    """Return an encoded transaction of an account, with its signature; `limit` is in cycles and in cells."""
     seed = _seed(sender)
-    bare = Transaction(public_key_of(seed), nonce, LIMIT, LIMIT, FEE_MAX, FEE_MAX, 1, call, bytes(64))
+    bare = Transaction(public_key_of(seed), nonce, limit, limit, FEE_MAX, FEE_MAX, 1, call, bytes(64))
     signature = SigningKey(seed).sign(transaction_signing_bytes(bare)).signature
     return msgspec.msgpack.encode(msgspec.structs.replace(bare, signature=signature))
 
