@@ -45,7 +45,7 @@ _ECHO: Final = """
 import sys
 from io import FileIO
 from cluster.outside.frames import FRAMINGS
-from cluster.outside.serve import serve
+from cluster.outside.own.serve import serve
 framing = FRAMINGS[sys.argv[1]]
 answer = lambda ask: {"n": ask["n"], "it": framing.as_bytes(ask["it"])}
 serve(framing, answer, FileIO(0, closefd=False), FileIO(1, "w", closefd=False))

@@ -17,7 +17,7 @@ def main() -> int:
     from checker.record.program import VERSION  # noqa: PLC0415 - the folders of the test bed are found by now
     from cluster.outside.frames import FRAMINGS  # noqa: PLC0415
     from cluster.outside.own.engine import EngineApplication  # noqa: PLC0415
-    from cluster.outside.serve import serve  # noqa: PLC0415
+    from cluster.outside.own.serve import serve  # noqa: PLC0415
 
     parser = argparse.ArgumentParser(prog="python -m stampede_testbed.application", description=__doc__)
     parser.add_argument("--framing", choices=tuple(FRAMINGS), default="json", help="the form of frames (default json)")

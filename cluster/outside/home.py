@@ -43,7 +43,7 @@ class ForgottenBlockError(Exception):
 
 
 class ApplicationHome:
-    """A directory with at most one process, and what that has promised to keep.
+    """A directory with its process, which may have others for branches, and what that has promised to keep.
 
     Args:
         plan: What the application is told.
@@ -56,9 +56,10 @@ class ApplicationHome:
 
     def __init__(self, plan: ApplicationPlan, directory: Path) -> None:
         self.plan: Final = plan
-        self.directory: Final = directory
+        self.directory = directory
         self.life: ApplicationLife | None = None
         self.genesis: Header | None = None
+        self._branches: list[ApplicationLife] = []
         self._settled = self._under_way = _NOTHING
 
     def settle(self, height: int, ask: Callable[[], None]) -> None:
@@ -96,19 +97,57 @@ class ApplicationHome:
     def _begin(self, *, has_lived: bool) -> None:
         self.kill()
         self.directory.mkdir(parents=True, exist_ok=True)
+        self.life = self._hello(self.directory, has_lived=has_lived)
+
+    def _hello(self, directory: Path, *, has_lived: bool) -> ApplicationLife:
         plan = self.plan
-        self.life = ApplicationLife(ApplicationProcess(plan.launch, self.directory), self.directory)
-        self.life.greeting = self.life.talk.hello(
+        life = ApplicationLife(ApplicationProcess(plan.launch, directory), directory)
+        life.greeting = life.talk.hello(
             node=plan.node,
             validators=plan.validators,
             parameters=plan.parameters,
-            directory=self.directory,
+            directory=directory,
             resume=has_lived,
             retain_blocks=plan.retain_blocks,
         )
+        return life
+
+    def begin_branch(self) -> ApplicationLife:
+        """Begin one more process, on a copy of the directory as of the last final block.
+
+        Raises:
+            ForgottenBlockError: It comes back at another block.
+        """
+        place = Path(tempfile.mkdtemp(prefix="branch-", dir=self.directory.parent))
+        shutil.copytree(self.directory, place, dirs_exist_ok=True)
+        life = self._hello(place, has_lived=True)
+        self._branches.append(life)
+        kept = _NOTHING if life.greeting.kept is None else life.greeting.kept.height
+        if kept != self._settled:
+            found = f"height {kept} on a copy of its directory"
+            raise ForgottenBlockError(f"the application kept {found}; height {self._settled} was expected")
+        return life
+
+    def end_branch(self, life: ApplicationLife) -> None:
+        """End a process of a branch with its directory; of the home's own the directory stays."""
+        life.process.kill()
+        if life in self._branches:
+            self._branches.remove(life)
+            shutil.rmtree(life.directory)
+
+    def move_to(self, life: ApplicationLife) -> None:
+        """Have the process of a branch be the home's own from now on, in its directory."""
+        if life in self._branches:
+            self._branches.remove(life)
+            if self.life is not None:
+                self.life.process.kill()
+            shutil.rmtree(self.directory)
+            self.directory, self.life = life.directory, life
 
     def kill(self) -> None:
-        """Kill the process, if one lives."""
+        """Kill all processes that live here; the directory stays."""
+        for life in list(self._branches):
+            self.end_branch(life)
         if self.life is not None:
             self.life.process.kill()
             self.life = None

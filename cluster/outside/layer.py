@@ -13,7 +13,8 @@ import msgspec
 
 from cluster.outside.answers import Execution
 from cluster.outside.blocks import OutsideBlock, genesis_parent, made_of, next_header, receipts_of, sealed_block
-from cluster.outside.conversation import PAYLOAD_BYTES_MAX, InvalidPayload, KeptBlock
+from cluster.outside.branches import BranchTalk
+from cluster.outside.conversation import PAYLOAD_BYTES_MAX, Conversation, InvalidPayload, KeptBlock
 from cluster.outside.home import ApplicationHome
 from cluster.outside.life import ApplicationLife
 from cluster.outside.process import ApplicationLostError
@@ -67,6 +68,7 @@ class OutsideLayer:
         self._early: list[OutsideBlock] = []
         self._undone: list[OutsideBlock] = []
         self._find_block = find_block
+        self._talk: Conversation | BranchTalk
         self.genesis_header: Final = self._open(log)
         self.genesis_digest: Final = header_digest(self.genesis_header)
 
@@ -92,6 +94,10 @@ class OutsideLayer:
         if (kept.id, kept.root) != (header_digest(at), at.state_root):
             raise RootMismatchError(kept.height, at.state_root, kept.root)
         self.finalized, self.finalized_digest = at, kept.id
+        if "forks" not in self._life.greeting.features:
+            self._talk = BranchTalk(self._home, kept.id)
+        else:
+            self._talk = self._life.talk
         self._catch_up(log.entries[kept.height - lowest.height :])
         return genesis
 
@@ -171,12 +177,12 @@ class OutsideLayer:
         )
         check_header(draft, parent, self._genesis)
         self._stand_below(self._path(context.parent))
-        proposal = self._life.talk.propose(context.parent, draft, _within_limit(candidates))
+        proposal = self._talk.propose(context.parent, draft, _within_limit(candidates))
         execution = proposal.execution
         receipts = mmr_root(receipts_of(execution))
         block = sealed_block(draft, proposal.payload, root=execution.root, receipts=receipts)
         made = made_of(block, execution)
-        self._life.talk.adopted(made.digest, made.header)
+        self._talk.adopted(made.digest, made.header)
         return self._blocks.setdefault(made.digest, made)
 
     def execute(self, block: Block) -> OutsideBlock:
@@ -190,7 +196,7 @@ class OutsideLayer:
         if known is not None or mmr_root(block.transactions) != header.tx_root:
             raise InvalidBlockError("transactions are not those of the header's tx_root")
         self._stand_below(self._path(header.parent))
-        outcome = self._life.talk.execute(digest, header, block.transactions)
+        outcome = self._talk.execute(digest, header, block.transactions)
         if isinstance(outcome, InvalidPayload):
             raise InvalidBlockError(f"the application says: {outcome.reason}")
         made = made_of(block, outcome)
@@ -199,7 +205,7 @@ class OutsideLayer:
             ("receipts_root", header.receipts_root, mmr_root(made.receipts)),
         ):
             if expected != found:
-                self._life.talk.drop(digest)
+                self._talk.drop(digest)
                 reason = f"{name} {expected.hex()} where executing gives {found.hex()}"
                 raise InvalidBlockError(reason, outcome.root)
         self._blocks[digest] = made
@@ -218,7 +224,7 @@ class OutsideLayer:
 
     def certify(self, digest: bytes) -> int:
         """Apply a certified block with its ancestors, where the application can take blocks back."""
-        if "early" not in self._life.greeting.features or digest not in self._blocks:
+        if not {"forks", "early"} <= {*self._life.greeting.features} or digest not in self._blocks:
             return 0
         path = self._path(digest)[: self._home.plan.retain_blocks]
         self._stand_below(path)
@@ -232,7 +238,7 @@ class OutsideLayer:
         """Have a block and its ancestors made final, and forget every branch that does not lead through it."""
         path = self.path_to(digest)
         self._stand_below(path)
-        self._home.settle(path[-1].header.height, lambda: self._life.talk.finalize(digest))
+        self._home.settle(path[-1].header.height, lambda: self._talk.finalize(digest))
         del self._early[: len(path)]
         for made in path:
             del self._blocks[made.digest]
@@ -251,7 +257,7 @@ class OutsideLayer:
     def snapshot(self) -> Snapshot:
         """Return the finalized state in the application's pieces; its root has no witness, for it is the header's."""
         self._rewind(0)
-        talk, digest = self._life.talk, self.finalized_digest
+        talk, digest = self._talk, self.finalized_digest
         pieces = tuple(talk.piece(digest, index) for index in range(talk.snapshot(digest)))
         return Snapshot(len(pieces), 0, 0, self.finalized.state_root, b"", (), pieces)
 

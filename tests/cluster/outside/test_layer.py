@@ -51,12 +51,15 @@ def some_chain(layer, blocks=3):
 
 
 class TestAnApplication(LayerContract):
+    command = LEDGER
+
     @pytest.fixture(autouse=True)
     def _begin(self, homes):
-        self.homes = homes
+        self.homes, self.made = homes, []
 
     def open(self, log=EMPTY_LOG, *, applies_early=False, blocks=()):
-        layer = reopened(self.homes(), log, blocks)
+        self.made.append(self.homes(self.command))
+        layer = reopened(self.made[-1], log, blocks)
         if not applies_early:
             features = tuple(each for each in layer._life.greeting.features if each != "early")
             layer._life.greeting = replace(layer._life.greeting, features=features)
@@ -64,6 +67,34 @@ class TestAnApplication(LayerContract):
 
     def transaction(self, nonce, variant=0):
         return b"pay alice %s %d" % ((b"bob", b"carol")[variant], 10 + nonce)
+
+
+class TestOneThatGoesForward(TestAnApplication):
+    """Branches have processes of their own; this one ends where it is asked to go back."""
+
+    command = bad_command("forward")
+    test_what_is_applied_early_is_taken_back_for_another_branch = None
+
+    def test_the_process_of_the_winner_goes_on_alone(self):
+        layer = self.open()
+        chain, other = self.chain_of(layer, 2), build(layer, layer.genesis_digest, view=9)
+        above = build(layer, other.digest, view=10)
+        home = self.made[-1]
+        assert len(list(home.directory.parent.iterdir())) > 1
+        layer.finalize(above.digest)
+
+        assert [path.name for path in home.directory.parent.iterdir()] == [home.directory.name]
+        again = reopened(home, RestoredLog(entries=entries_of([other, above])))
+        assert again.finalized_digest == above.digest
+        assert build(again, above.digest, view=11).root
+        assert layer.executed(chain[0].digest) is None
+
+    def test_a_block_below_a_tip_becomes_final_in_a_process_of_its_own(self):
+        layer = self.open()
+        chain = self.chain_of(layer, 3)
+        layer.finalize(chain[0].digest)
+
+        assert build(layer, chain[2].digest, view=9).header.height == 4
 
 
 class TestLives:
