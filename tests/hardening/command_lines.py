@@ -5,12 +5,14 @@ An argument names a file where its parser makes a path of it. A plain text does 
 """
 
 import argparse
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple, get_type_hints
 
 from cluster.cli.main import COMMANDS, load_command
 from cluster.cli.options import Parser
+from cluster.outside.new import EXAMPLES
 
 SCENARIO_TEXTS = {"run scenario", "sweep scenario", "check scenario", "scenarios name", "reorgs scenario"}
 """Texts that are the name of a scenario or the path of a scenario file."""
@@ -18,11 +20,11 @@ SCENARIO_TEXTS = {"run scenario", "sweep scenario", "check scenario", "scenarios
 OTHER_TEXTS = {
     *("run --set", "sweep --set", "check --set", "scenarios --set", "reorgs --set"),
     *("faults name", "faults --plugin", "workloads name", "workloads --plugin", "checks name", "checks --plugin"),
-    *("docs name", "new name", "prove key"),
+    *("docs name", "new name", "prove key", "application target"),
 }
 """Texts that name no file."""
 
-READ_ONLY = {"scenario", "name", "directory", "first", "second", "file", "--failing", "--run", "--case"}
+READ_ONLY = {"scenario", "name", "directory", "first", "second", "file", "--failing", "--run", "--case", "--parameters"}
 """Arguments at which a command reads; only the page of a run is written there."""
 
 SHORT = "run.until_height=2"
@@ -55,6 +57,11 @@ LINES: Mapping[str, Mapping[str, str | None]] = {
     "diff": {"first": "record", "second": "other", "--no-verify": None},
     "check": {"scenario": "plan.toml"},
     "scenarios": {"what": "show", "name": "plan.toml"},
+    "application": {
+        "what": "check",
+        "target": f"{sys.executable} {EXAMPLES / 'python' / 'ledger.py'}",
+        "--parameters": "plan.toml",
+    },
     "new": {"name": "my-plan", "--out": "new.toml"},
     "reorgs": {"scenario": "plan.toml", "--depths": "1"},
     "export": {"directory": "record", "form": "perfetto", "--out": "trace.pftrace"},

@@ -158,7 +158,7 @@ class _Stage:
         return self.blocks[self.applied + 1 : height + 1]
 
     def _executed(self, made: Made) -> SimpleNamespace:
-        return SimpleNamespace(digest=made.digest, block=made.block, header=made.block.header, operations=())
+        return SimpleNamespace(digest=made.digest, block=made.block, header=made.block.header, log_entry=())
 
     def _apply(self, digest: bytes) -> SimpleNamespace:
         self.applied += len(self._path_to(digest))
