@@ -12,6 +12,7 @@ from checker.record.fingerprint import this_code
 from checker.record.program import VERSION
 from checker.record.root import PROJECT_ROOT
 from cluster.cli.main import main
+from cluster.outside.new import LANGUAGES
 from tests.support.wheel import add_strangers, install_wheel, run_installed
 
 SHORT = ("--set", "run.until_height=3")
@@ -80,6 +81,15 @@ def test_the_module_is_the_command(target, elsewhere):
     listed = [entry["name"] for entry in json.loads(done.stdout)["scenarios"]]
 
     assert sorted(listed) == sorted(path.stem for path in (PROJECT_ROOT / "scenarios").glob("*.toml"))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_an_application_is_written_from_the_wheel(target, elsewhere, language):
+    """The examples are in it."""
+    done = stampede(target, "application", "new", "mine", "--language", language, "--json", cwd=elsewhere)
+
+    files = json.loads(done.stdout)["files"]
+    assert {path.name for path in (elsewhere / "mine").iterdir()} == {*files}, done.stderr
 
 
 @pytest.mark.soak
