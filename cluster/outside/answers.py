@@ -1,6 +1,6 @@
-"""The fields of one answer of an application, each read as what it has to be.
+"""The fields of one answer of an application, read strictly.
 
-What is not is a FrameError whose sentence has what came and what was expected.
+A field of another kind or size is a FrameError; its sentence names the field, the value found and the value expected.
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ class Execution:
 
 
 class AnswerFields:
-    """The fields of one answer, each read as what it has to be; all that is read raises FrameError."""
+    """The fields of one answer; every method reads a field by its kind, and raises FrameError where it has another."""
 
     def __init__(self, fields: Mapping[str, object], framing: Framing) -> None:
         self._fields = fields

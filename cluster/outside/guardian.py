@@ -66,7 +66,7 @@ def _begin() -> "subprocess.Popen[bytes]":
 
 
 def main() -> None:
-    """Read groups until the end of standard input, then kill those that are left."""
+    """Read process groups until the end of standard input, then kill the groups that nobody has forgotten."""
     groups: dict[int, None] = {}
     for line in sys.stdin:
         group = int(line[1:])

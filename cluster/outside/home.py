@@ -14,7 +14,7 @@ from cluster.outside.process import ApplicationProcess, Launch
 from validators.execution.blocks import Header
 
 _NOTHING: Final = -1
-"""The height of one that has nothing to keep."""
+"""The height of an application that has nothing to keep."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,11 +39,11 @@ class ApplicationPlan:
 
 
 class ForgottenBlockError(Exception):
-    """An application came back at another final block than those that it may have kept."""
+    """An application came back at a final block that it cannot have kept."""
 
 
 class ApplicationHome:
-    """A directory with its process, which may have others for branches, and what that has promised to keep.
+    """A directory, the process that lives there, processes for branches, and the height that they must keep.
 
     Args:
         plan: What the application is told.

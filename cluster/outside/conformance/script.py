@@ -150,7 +150,7 @@ def _forgotten(script: PlayedScript) -> str:
     life.talk.adopted(second.id, second.header)
     stage.execute(_follow(script, script.chain), first, "proposed and not adopted, in another process")
     stage.execute(_follow(script, script.chain), second, "proposed and adopted, in another process")
-    return "the next `propose` replaces one that was not adopted"
+    return "the next `propose` replaces a proposal without `adopted`"
 
 
 def _siblings(script: PlayedScript) -> str:

@@ -38,7 +38,7 @@ def talk(answer):
 
 
 def hello(answer, resume=False):
-    place = Path("/tmp/it")
+    place = Path("it")
     return talk(answer).hello(node=0, validators=4, parameters={}, directory=place, resume=resume, retain_blocks=8)
 
 
