@@ -101,7 +101,7 @@ class BranchTalk:
         self._told[id_] = told
 
     def _stand_at(self, digest: bytes) -> ApplicationLife:
-        """Return a process that stands at a block: a process there, a process below that catches up, or a new process."""
+        """Return a process that stands at a block: one there already, one below that catches up, or a new process."""
         if digest in self._standing:
             return self._standing[digest]
         way: list[bytes] = []
