@@ -18,7 +18,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from benchmarks.figures import head_line
-from cluster.outside.conversation import ChainStart
+from cluster.outside.blocks import ChainStart
 from cluster.outside.frames import FRAMINGS, Framing
 from cluster.outside.home import ApplicationHome, ApplicationPlan
 from cluster.outside.layer import OutsideLayer

@@ -23,6 +23,16 @@ ROOT_NAMES: Final = ("state_root", "tx_root", "receipts_root")
 """Fields of a header that are not known yet when a block is proposed."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainStart:
+    """The beginning of a chain: its name, the time of genesis, and the unit of its timers, `height` or `slot`."""
+
+    chain: str
+    timestamp_ms: int
+    timebase: str
+    slot_ms: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OutsideBlock:
     """A block with what the application said of it.
@@ -67,17 +77,11 @@ def told_header(header: Header, *, is_proposed: bool = False) -> dict[str, Value
     return {name: value for name, value in fields.items() if not is_proposed or name not in ROOT_NAMES}
 
 
-def genesis_parent(
-    chain: str, validators: int, parameters: Mapping[str, Value], *, timebase: str, slot_ms: int, timestamp_ms: int
-) -> bytes:
-    """Return the parent of the genesis block: the digest of all that the chain begins with, 32 bytes.
-
-    That of an encoded genesis, where the parameters have one, is the project's own engine's.
-    """
-    if isinstance(genesis := parameters.get("genesis"), bytes):
-        return sha256(genesis).digest()
-    content = [chain, validators, timebase, slot_ms, timestamp_ms, _sorted(parameters)]
-    return sha256(msgspec.msgpack.encode(content)).digest()
+def genesis_header(start: ChainStart, validators: int, parameters: Mapping[str, Value], execution: Execution) -> Header:
+    """Return the header of the genesis block whose state the application has told."""
+    parent = _genesis_parent(start, validators, parameters)
+    slot, root, receipts = start.timestamp_ms // start.slot_ms, execution.root, receipts_root(execution)
+    return Header(VERSION, 0, 0, 0, parent, 0, slot, start.timestamp_ms, root, mmr_root(()), receipts)
 
 
 def canonical_event(event: Mapping[str, Value]) -> bytes:
@@ -129,6 +133,17 @@ def made_of(block: Block, execution: Execution) -> OutsideBlock:
         events=execution.events,
         cost_stated_us=execution.cost_us,
     )
+
+
+def _genesis_parent(start: ChainStart, validators: int, parameters: Mapping[str, Value]) -> bytes:
+    """Return the parent of the genesis block: the digest of all that the chain begins with, 32 bytes.
+
+    The digest of an encoded genesis, where the parameters have one, is the parent for the project's own engine.
+    """
+    if isinstance(genesis := parameters.get("genesis"), bytes):
+        return sha256(genesis).digest()
+    content = [start.chain, validators, start.timebase, start.slot_ms, start.timestamp_ms, _sorted(parameters)]
+    return sha256(msgspec.msgpack.encode(content)).digest()
 
 
 def _sorted(value: Value) -> Value:

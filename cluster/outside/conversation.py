@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, Protocol, TypeVar
 
 from cluster.outside.answers import AnswerFields, Execution
-from cluster.outside.blocks import told_header
+from cluster.outside.blocks import ChainStart, told_header
 from cluster.outside.frames import FrameError, Framing, Value
 from validators.execution.blocks import Header
 
@@ -51,16 +51,6 @@ class KeptBlock:
     height: int
     id: bytes
     root: bytes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChainStart:
-    """The beginning of a chain: its name, the time of genesis, and the unit of its timers, `height` or `slot`."""
-
-    chain: str
-    timestamp_ms: int
-    timebase: str
-    slot_ms: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

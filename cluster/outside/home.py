@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from cluster.outside.conversation import ChainStart, KeptBlock
+from cluster.outside.blocks import ChainStart
+from cluster.outside.conversation import KeptBlock
 from cluster.outside.frames import Value
 from cluster.outside.life import ApplicationLife, empty_directory
 from cluster.outside.process import ApplicationProcess, Launch
@@ -87,7 +88,7 @@ class ApplicationHome:
         return kept
 
     def wake_anew(self) -> None:
-        """Have a life in an emptied directory; one that has just begun there, and was told nothing, stays."""
+        """Begin a life in an emptied directory, unless the present life has just begun in an empty one."""
         if self._under_way != _NOTHING or self.life is None:
             self.kill()
             empty_directory(self.directory)

@@ -1,8 +1,8 @@
 """An outside application as a validator's execution layer: the calls of the seam as questions of the protocol.
 
-The tree of blocks is kept here, the state in the process. Invariants: the process knows genesis or the final block, and
-each block that this layer has executed and not dropped; of the blocks that it was told of, those that are applied early
-are a path from the final block. What the application loses or breaks is `ApplicationLostError`, and is the caller's.
+The layer keeps the tree of blocks, and the process keeps the state. Invariants: the process knows genesis or the final
+block, and each block that this layer has executed and not dropped; the blocks applied early are a path from the final
+block. Where the process dies or breaks the protocol, the layer raises `ApplicationLostError` to its caller.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from cluster.outside.answers import Execution
-from cluster.outside.blocks import OutsideBlock, genesis_parent, made_of, next_header, receipts_of, sealed_block
+from cluster.outside.blocks import OutsideBlock, genesis_header, made_of, next_header, receipts_of, sealed_block
 from cluster.outside.branches import BranchTalk
 from cluster.outside.conversation import PAYLOAD_BYTES_MAX, Conversation, InvalidPayload, KeptBlock
 from cluster.outside.home import ApplicationHome
@@ -29,7 +29,7 @@ from validators.execution import (
     UnknownBlockError,
     UnknownParentError,
 )
-from validators.execution.blocks import VERSION, Block, Header, decode_header, header_digest
+from validators.execution.blocks import Block, Header, decode_header, header_digest
 from validators.execution.validity import check_header
 from validators.restored import RestoredLog
 from validators.state import ForgedSnapshot, Snapshot, mmr_root
@@ -110,18 +110,7 @@ class OutsideLayer:
 
     def _header_of_genesis(self, execution: Execution) -> Header:
         plan = self._home.plan
-        start = plan.start
-        parent = genesis_parent(
-            start.chain,
-            plan.validators,
-            plan.parameters,
-            timebase=start.timebase,
-            slot_ms=start.slot_ms,
-            timestamp_ms=start.timestamp_ms,
-        )
-        slot, receipts = start.timestamp_ms // start.slot_ms, mmr_root(receipts_of(execution))
-        root = execution.root
-        return Header(VERSION, 0, 0, 0, parent, 0, slot, start.timestamp_ms, root, mmr_root(()), receipts)
+        return genesis_header(plan.start, plan.validators, plan.parameters, execution)
 
     def _begin_at_genesis(self, genesis: Header) -> None:
         found = self._header_of_genesis(self._life.talk.genesis(self._home.plan.start))
@@ -280,7 +269,7 @@ class OutsideLayer:
             raise ForgedSnapshot(f"its pieces lead to root {root.hex()}, the header has {header.state_root.hex()}")
 
     def derived(self) -> Derived:
-        """Return the blocks beside those that finality leaves."""
+        """Return the executed blocks, and the executed blocks that descend from the final block."""
         descends = {self.finalized_digest: True}
         for digest, made in self._blocks.items():
             descends[digest] = descends.get(made.header.parent, False)
@@ -288,7 +277,7 @@ class OutsideLayer:
         rebuilt = {f"block {digest.hex()}": True for digest in self._blocks if descends[digest]}
         limit = self._home.plan.retain_blocks
         sizes = (
-            DerivedSize("blocks undone that nobody was told of", len(self._undone), 0, "0 between steps"),
+            DerivedSize("undone blocks not yet reported", len(self._undone), 0, "0 between steps"),
             DerivedSize("blocks applied early", len(self._early), limit, "retain_blocks"),
         )
         return Derived(part="execution", kept=kept, rebuilt=rebuilt, sizes=sizes)

@@ -182,7 +182,7 @@ class ApplicationProcess:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 bufsize=0,
-                # Its own group, so that one signal reaches its children too, and none from the keyboard does.
+                # A group of its own: a kill reaches its children too, and an interrupt from the keyboard does not.
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""The timers of an outside application, followed by its events: each leaves once, not early, and none is forgotten.
+"""The timers of an outside application by its events: each timer leaves once, not early, and none is forgotten.
 
 Rules: docs/application.md, timers. A timer that is set for now or earlier is due in the next block.
 """

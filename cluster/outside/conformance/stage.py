@@ -8,14 +8,13 @@ from types import TracebackType
 from typing import Final, NamedTuple, Self
 
 from cluster.outside.answers import Event, Execution
-from cluster.outside.blocks import genesis_parent, next_header, receipts_root, sealed_block
-from cluster.outside.conversation import ChainStart, InvalidPayload
+from cluster.outside.blocks import ChainStart, genesis_header, next_header, receipts_root, sealed_block
+from cluster.outside.conversation import InvalidPayload
 from cluster.outside.frames import Value
 from cluster.outside.life import ApplicationLife, Exchange
 from cluster.outside.process import ApplicationProcess, Launch
 from cluster.outside.timers import TimerBook
-from validators.execution.blocks import VERSION, Block, Header, header_digest
-from validators.state import mmr_root
+from validators.execution.blocks import Block, Header, header_digest
 
 CHAIN: Final = "conformance"
 TIMEBASE: Final = "slot"
@@ -130,12 +129,7 @@ class Stage:
 
     def genesis_of(self, execution: Execution) -> Made:
         """Return the genesis block of an answer."""
-        parent = genesis_parent(
-            CHAIN, VALIDATORS, self.parameters, timebase=TIMEBASE, slot_ms=SLOT_MS, timestamp_ms=START_MS
-        )
-        receipts = receipts_root(execution)
-        slot = START_MS // SLOT_MS
-        header = Header(VERSION, 0, 0, 0, parent, 0, slot, START_MS, execution.root, mmr_root(()), receipts)
+        header = genesis_header(START, VALIDATORS, self.parameters, execution)
         return Made(header_digest(header), Block(header, ()), execution)
 
     def draft(self, parent: Made, *, slots: int = 1, view: int = 0) -> Header:

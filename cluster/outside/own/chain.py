@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 from nacl.signing import SigningKey
 
-from cluster.outside.conversation import ChainStart
+from cluster.outside.blocks import ChainStart
 from scheduler import TimerConfig
 from validators.actors.storm_maker import StormOrder
 from validators.execution import ExecuteActor, Genesis, GenesisAccount, GenesisActor, Transaction, Transfer, address_of

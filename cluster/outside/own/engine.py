@@ -8,8 +8,8 @@ import msgspec
 
 from checker.record.plain_files import read_plain
 from checker.tables import describe_key, describe_value
-from cluster.outside.blocks import ROOT_NAMES
-from cluster.outside.conversation import FEATURES, PIECE_BYTES_MAX, ChainStart
+from cluster.outside.blocks import ROOT_NAMES, ChainStart
+from cluster.outside.conversation import FEATURES, PIECE_BYTES_MAX
 from cluster.outside.frames import Framing, Value
 from cluster.outside.own.chain import small_genesis, small_transactions
 from cluster.outside.own.events import EventTeller
@@ -177,7 +177,7 @@ class EngineApplication:
     def _snapshot(self, ask: Mapping[str, Any]) -> Fields:
         if "piece" not in ask:
             base = StateBase(encode_header(self._engine.finalized), self._engine.snapshot())
-            # With the genesis, which one that joins has not been told.
+            # With the genesis: the test bed does not tell it to a process that restores.
             content = msgspec.msgpack.encode((msgspec.msgpack.encode(self._genesis), msgspec.msgpack.encode(base)))
             self._pieces = [content[at : at + PIECE_BYTES_MAX] for at in range(0, len(content), PIECE_BYTES_MAX)]
             return {"pieces": len(self._pieces)}

@@ -40,7 +40,7 @@ _REMOVED: Final[Mapping[type[msgspec.Struct], str]] = {
 
 @dataclass(slots=True)
 class BlockTimers:
-    """The timers of a block: those that it set, with their due times, and those that left it."""
+    """The timers that a block set, with their due times, and the timers that left in it."""
 
     present: int
     parent: bytes

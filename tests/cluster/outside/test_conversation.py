@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from cluster.outside.answers import Execution
-from cluster.outside.blocks import next_header
-from cluster.outside.conversation import ChainStart, Conversation, InvalidPayload, KeptBlock
+from cluster.outside.blocks import ChainStart, next_header
+from cluster.outside.conversation import Conversation, InvalidPayload, KeptBlock
 from cluster.outside.frames import FRAMINGS
 from tests.support.chain_harness import make_engine
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from cluster.outside.conversation import ChainStart
+from cluster.outside.blocks import ChainStart
 from cluster.outside.home import ApplicationHome, ApplicationPlan, ForgottenBlockError
 from cluster.outside.layer import LostBlockError, OutsideLayer
 from cluster.outside.new import EXAMPLES

@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from checker.record.root import PROJECT_ROOT
+from cluster.outside.blocks import ChainStart
 from cluster.outside.conformance.script import STEPS, play
-from cluster.outside.conversation import ChainStart
 from cluster.outside.frames import FRAMINGS
 from cluster.outside.home import ApplicationHome, ApplicationPlan
 from cluster.outside.layer import OutsideLayer
