@@ -171,8 +171,8 @@ class Inbox(Generic[T]):
             handler(items.popleft())
 
     def close(self) -> None:
-        """Throw away what has not been received, and request no more."""
-        self._items.clear()
+        """Give nothing out any more, and request no more; what has not been received can still be counted."""
+        self._is_paused = True
         self._refill = None
 
     def __len__(self) -> int:

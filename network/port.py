@@ -257,6 +257,13 @@ class Port:
             if len(queue) == 1:
                 self._start_work(lane, queue[0])
 
+    def is_busy(self, lane: str) -> bool:
+        """Return whether a lane is occupied, or something has come that was not received yet, be it of its work.
+
+        Of a port that was revoked it says what was so then.
+        """
+        return bool(self._lanes.get(lane)) or len(self._mailbox) > 0
+
     def spend(self, cost_us: Micros) -> None:
         """Occupy the processor with what nothing follows from; no event tells when it is done."""
         if cost_us:
@@ -298,7 +305,6 @@ class Port:
             self._kernel.release(self)
             self._timers.clear()
             self._alarms.clear()
-            self._lanes.clear()
             self._mailbox.close()
 
     def _next_ordinal(self) -> int:

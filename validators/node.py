@@ -41,7 +41,7 @@ from validators.intake import Intake
 from validators.mempool.gossip import Gossip, Verified
 from validators.mempool.pool import Pooled
 from validators.outbox import Outbox
-from validators.pruning import PRUNING_VIEWS, JournalPruner, PruneDue
+from validators.pruning import JournalPruner, PruneDue
 from validators.recovery import Adopted, Recovered, RepairLog, reopen_consensus, reopen_state
 from validators.restored import StateBase
 from validators.settings import ValidatorFactory, ValidatorSettings
@@ -162,8 +162,6 @@ class Validator:
         records, config = self._settings.consensus.records, self._settings.consensus_config
         view, layer = self._consensus.position.view, self.application.layer
         final_view = 0 if self._consensus.finality is None else self._consensus.finality.view
-        # A pruning waits for syncs, and views go by meanwhile: with a retention of two they are the most of it.
-        lowest_view = final_view - 2 * config.view_retention - PRUNING_VIEWS
         views = view + 2 - max(min(final_view, layer.finalized.view) - 3 * config.view_retention, 0)
         floor = records.decode_finality(self._journal.floor) if self._journal.floor else None
         artifacts = [records.decode(artifact) for artifact in self._journal.artifacts]
@@ -173,7 +171,7 @@ class Validator:
             self._consensus.derived(artifacts, floor),
             self._scheme.derived(),
             self._intake.serving.derived(replicas),
-            self._journal.derived(disk, 7 * (view + 2 - max(lowest_view, 0))),
+            self._journal.derived(disk),
             self._pruner.derived(),
             self._block_file.derived(disk),
             self._barrier.derived(),

@@ -15,12 +15,14 @@ from network.port import Port
 from network.types import Micros
 from scheduler import Reach, unheard
 from validators.consensus.interface import Finality, RecordCodec
-from validators.derived import Derived
+from validators.derived import Derived, DerivedSize
 from validators.storage import Barrier, Journal
 from validators.storage.rules import DiskRule
 
-PRUNING_VIEWS: Final = 8
-"""Views that may go by while a pruning waits until no sync is under way; the bound of the journal allows for them."""
+ENTRIES_MAX: Final = 7
+"""Entries that an engine writes for one view at most: one of each kind (Simplex has seven, the others fewer)."""
+
+_LANE: Final = "pruning"
 
 
 class PruneDue(NamedTuple):
@@ -51,15 +53,13 @@ class JournalPruner:
         self._view_retention = view_retention
         self._cost_us = max(2 * sync_us, 1)
         self._final_view = 0
-        self._waiting = 0
 
     def finalized(self, finality: Finality) -> None:
         """Have the journal pruned, if enough of it is needless and when the finality is durable."""
         self._final_view = finality.view
         if self._is_due(finality):
-            self._waiting += 1
             # Behind the barrier: entries may go only when the finality that stands for them survives a crash.
-            self._barrier.then(partial(self._port.work_on, "pruning", self._cost_us, PruneDue(finality)))
+            self._barrier.then(partial(self._port.work_on, _LANE, self._cost_us, PruneDue(finality)))
 
     def prune(self, due: PruneDue) -> None:
         """Prune, as soon as no sync is under way; the disk may fail then."""
@@ -67,20 +67,28 @@ class JournalPruner:
         self._barrier.then(partial(self._prune, due.finality))
 
     def derived(self) -> Derived:
-        """Return the oldest view of the journal beside the oldest that it may have while no pruning waits."""
-        views = [self._view_of(entry) for entry in self._journal.artifacts[:1]]
+        """Return the oldest view of the journal beside the oldest that it may have, and the number of its entries.
+
+        A pruning waits as long as the disk does: views go by meanwhile, and entries pile up. So it is the oldest view
+        that is bound, and only while nothing is under way that a pruning may wait for.
+        """
+        views = [self._view_of(entry) for entry in self._journal.artifacts]
         lowest_view = self._final_view - 2 * self._view_retention + 1
+        first_view = views[0] if views else lowest_view
         # A life that has seen no finality yet has had nothing to prune by.
-        is_bound = bool(self._final_view) and not self._waiting
+        is_bound = bool(self._final_view) and self._barrier.is_idle and not self._port.is_busy(_LANE)
+        size = DerivedSize(
+            "entries", len(views), ENTRIES_MAX * len(set(views)), f"{ENTRIES_MAX} for each view that has any"
+        )
         return Derived(
             part="journal pruning",
-            kept={f"first entry is of view {view}": True for view in views},
-            rebuilt={f"first entry is of view {max(view, lowest_view) if is_bound else view}": True for view in views},
+            kept={"view of the first entry": first_view},
+            rebuilt={"view of the first entry": max(first_view, lowest_view) if is_bound else first_view},
+            sizes=(size,),
             is_of_disk=True,
         )
 
     def _prune(self, finality: Finality) -> None:
-        self._waiting -= 1
         if self._is_due(finality):
             lowest_view = finality.view - self._view_retention
             self._reach(DiskRule.JOURNAL_PRUNED)

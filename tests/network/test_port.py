@@ -102,6 +102,39 @@ class TestPort:
 
         rig.kernel.run(main)
 
+    def test_a_lane_is_busy_until_the_end_of_its_work_was_received(self):
+        """Other lanes are not, as long as nothing has come."""
+        rig = build_rig()
+        port, seen = rig.port(0), []
+
+        def note() -> None:
+            seen.append((port.is_busy("disk"), port.is_busy("cpu")))
+
+        async def main() -> None:
+            note()
+            port.work_on("disk", 10, "sync")
+            note()
+            port.pause()
+            rig.kernel.post(20, SUPERVISOR, EventKind.FAULT, SUPERVISOR, 0, note)
+            rig.kernel.post(30, SUPERVISOR, EventKind.FAULT, SUPERVISOR, 1, port.resume)
+            await port.receive()
+            note()
+
+        rig.kernel.run(main)
+        assert seen == [(False, False), (True, False), (True, True), (False, False)]
+
+    @pytest.mark.parametrize("at_us", [10, 30])
+    def test_a_port_that_was_revoked_tells_what_was_under_way(self, at_us):
+        """Work, or its end that nobody has received."""
+        rig = build_rig()
+        port = rig.port(0)
+        port.pause()
+        port.work_on("disk", 20, "sync")
+        rig.kernel.post(at_us, SUPERVISOR, EventKind.FAULT, SUPERVISOR, 0, port.revoke)
+
+        rig.run(partial(record_inbound, rig, port, []))
+        assert port.is_busy("disk")
+
     def test_work_cannot_take_negative_time(self):
         """The lane and the cost are named."""
         with pytest.raises(ValueError, match="work on disk cannot take -1 us"):

@@ -41,6 +41,11 @@ class Barrier:
         self._is_syncing = False
         self._advance()
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no action waits."""
+        return not self._waiting
+
     def derived(self) -> Derived:
         """Return the number of actions that wait for no sync; those of a sync are as many as it covers."""
         waiting = 0 if self._is_syncing else len(self._waiting)

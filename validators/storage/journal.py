@@ -30,7 +30,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from validators.derived import Derived, DerivedSize
+from validators.derived import Derived
 from validators.storage.disk import Disk
 from validators.storage.errors import Damage, DiskReadError, JournalLostError
 from validators.storage.medium import JOURNAL_FILES
@@ -107,8 +107,8 @@ class Journal:
         """The encoded finality below which it was pruned, empty before the first pruning."""
         return b"" if self._head is None else self._head.floor
 
-    def derived(self, disk: Disk, entries_max: int) -> Derived:
-        """Return the artifacts in memory beside those that both copies hold on a disk; `entries_max` bounds them."""
+    def derived(self, disk: Disk) -> Derived:
+        """Return the artifacts in memory beside those that both copies hold on a disk."""
         stored = [RecordFile(disk, name).read().records[1:] for name in JOURNAL_FILES]
         rebuilt = {
             f"entry {place} of {name}": record.payload[_PREFIX_BYTES:]
@@ -120,13 +120,7 @@ class Journal:
             for name in JOURNAL_FILES
             for place, artifact in enumerate(self._artifacts)
         }
-        size = DerivedSize(
-            "entries",
-            len(self._artifacts),
-            entries_max,
-            "7 for each view down to 2 retentions and 8 views below finality",
-        )
-        return Derived(part="journal", kept=kept, rebuilt=rebuilt, sizes=(size,), is_of_disk=True)
+        return Derived(part="journal", kept=kept, rebuilt=rebuilt, is_of_disk=True)
 
     def append(self, artifact: bytes) -> None:
         """Append one encoded artifact to both copies; it counts only once the disk is synced. Raises DiskError."""

@@ -1,5 +1,7 @@
 """Pruning of the vote journal: what is needed stays, wherever a crash or damage comes, and its length stays flat."""
 
+from types import SimpleNamespace
+
 import pytest
 from msgspec.structs import replace
 
@@ -33,7 +35,7 @@ from validators.consensus.interface import Started
 from validators.consensus.simplex import Finalization, Simplex, artifact_view, decode_artifact, encode_artifact
 from validators.consensus.simplex.kind import SIMPLEX
 from validators.pruning import JournalPruner, PruneDue
-from validators.storage import JOURNAL_FILES, Journal, JournalLostError, SimulatedDisk, provision
+from validators.storage import JOURNAL_FILES, Barrier, Journal, JournalLostError, SimulatedDisk, provision
 
 DISKS = ["simulated", "directory"]
 
@@ -243,6 +245,75 @@ class TestPruner:
         pruner.prune(PruneDue(finalization(proposal_of(9, 8))))
 
         assert journal._head.generation == generation == 1
+
+
+class Waiting:
+    """A pruner whose syncs and work end when a test says so; it keeps 3 views below the finalized one."""
+
+    def __init__(self):
+        disk = SimulatedDisk()
+        provision(disk, HEAD)
+        self.journal = Journal(disk)
+        self.journal.recover(HEAD)
+        self.syncs, self.work = [], []
+        self.barrier = Barrier(disk, self.syncs.append)
+        port = SimpleNamespace(
+            work_on=lambda _lane, _cost_us, token: self.work.append(token), is_busy=lambda _lane: bool(self.work)
+        )
+        self.pruner = JournalPruner(port, self.barrier, self.journal, SIMPLEX.records, view_retention=3, sync_us=1)
+
+    def finalize(self, views):
+        for view in views:
+            found = finalization(proposal_of(view, view - 1))
+            self.journal.append(encode_artifact(found))
+            self.pruner.finalized(found)
+
+    def end_sync(self):
+        self.barrier.finish(self.syncs.pop())
+
+    @property
+    def is_within_its_bounds(self):
+        derived = self.pruner.derived()
+        return derived.kept == derived.rebuilt and all(size.found <= size.bound for size in derived.sizes)
+
+
+class TestDerived:
+    """The facts that a check gets of a journal: its first view, and the number of its entries."""
+
+    def test_entries_pile_up_while_the_disk_is_at_one_sync(self):
+        """One sync of 150 s is no leak, nor is the time of the prunings that it held up; from the swarm (431337)."""
+        case = Waiting()
+        case.finalize(range(1, 201))
+        assert case.is_within_its_bounds
+        case.end_sync()
+        case.finalize([201])
+        while case.syncs or case.work:
+            case.end_sync() if case.syncs else case.pruner.prune(case.work.pop(0))
+            assert case.is_within_its_bounds
+
+        assert views_of(case.journal)[0] == 201 - 2 * 3 + 1
+
+    @pytest.mark.parametrize("lost", ["work", "request"])
+    def test_old_entries_are_seen_where_nothing_is_waited_for(self, lost, monkeypatch):
+        """A pruning that got lost on its way."""
+        case = Waiting()
+        if lost == "request":
+            monkeypatch.setattr(JournalPruner, "_is_due", lambda _self, _finality: False)
+        case.finalize(range(1, 8))
+        while case.syncs:
+            case.end_sync()
+        case.work.clear()
+
+        assert not case.is_within_its_bounds
+
+    def test_an_entry_that_is_appended_again_and_again_is_seen(self):
+        case = Waiting()
+        for _ in range(7):
+            case.journal.append(encode_artifact(nullification(1)))
+        assert case.is_within_its_bounds
+        case.journal.append(encode_artifact(nullification(1)))
+
+        assert not case.is_within_its_bounds
 
 
 def machine(artifacts, floor=None, me=0):
