@@ -5,7 +5,8 @@ stretch* lies outside the time of every fault of the plan, with a margin of two 
 whoever was cut off or down has been heard again, and every timer of the fault's time has run out. A view is judged if
 
 - it was entered and left within one calm stretch, and later views have final blocks;
-- its leader is honest, votes, has not been restarted within the margin, and has applied all but the last two blocks;
+- its leader is honest, votes, has not been restarted within the margin, and has itself applied every block that is
+  final when the view is first entered: a leader that lacks one fetches it or joins from a snapshot before it builds;
 - work leaves room: three times the dearest block of the run or the longest message with transactions, six latencies and
   ten syncs fit into the leader's timeout beside the block interval.
 """
@@ -22,9 +23,6 @@ from validators.events import BlockFinalized, Booted, CertificateHeld, Entered, 
 
 NEVER_US: Final = 1 << 62
 """A time after all runs."""
-
-LAG_MAX: Final = 2
-"""Blocks by which a leader may be behind the highest final one."""
 
 LARGE: Final = ("BlockRelay", "BlockResponse", "TransactionGossip")
 """Messages that carry transactions, and take long to decode where these are long."""
@@ -85,7 +83,8 @@ class CalmViews(Check):
             is_fit = leader in self._up_us and event.at_us - self._up_us[leader] >= self._margin_us * bool(
                 self._up_us[leader]
             )
-            is_fit = is_fit and self._heights.get(leader, 0) >= self._height - LAG_MAX
+            # A snapshot is no block: a leader that has just joined still lacks those that came meanwhile.
+            is_fit = is_fit and self._heights.get(leader, 0) >= self._height
             self._views[view] = event.at_us, leader if is_fit else -1
 
     def certificate_held(self, event: Event, held: CertificateHeld) -> None:

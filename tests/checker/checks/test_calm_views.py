@@ -72,6 +72,14 @@ def test_a_leader_that_is_hardly_back_or_has_no_vote_is_not_judged(event):
     assert judge(history(event)).finish().status == "passed"
 
 
+def test_a_leader_that_lacks_a_final_block_is_not_judged():
+    """It may be joining from a snapshot, be the gap of one block; found by the swarm (seed 431806)."""
+    events = [event for event in history() if (event.node, getattr(event.body, "height", 0)) != (0, 19)]
+
+    assert judge(events).finish().status == "passed"
+    assert len(judge(events)._judged()) == len(judge(history())._judged()) - 1
+
+
 def test_a_byzantine_leader_is_not_judged():
     assert judge(history(), honest=(1, 2, 3)).finish().status == "passed"
 
