@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import Final
 
 from benchmarks.figures import head_line
-from cluster.runtime.cluster import Cluster, ClusterRun, RunHooks
+from cluster.runtime.cluster import Cluster, ClusterRun
+from cluster.runtime.hooks import RunHooks, of_own_engine
 from cluster.scenario.load import load_scenario
 from cluster.verdict.monitor import Monitor, make_monitor
 from network.events import Event, TraceEvent
@@ -32,7 +33,9 @@ def run(show: Show = print) -> None:
     cluster = Cluster(load_scenario("calm", SETTINGS), 0)
     events: list[Event] = []
     applied: list[tuple[int, Executed]] = []
-    cluster.hooks = RunHooks(on_event=events.append, on_applied=lambda node, executed: applied.append((node, executed)))
+    cluster.hooks = RunHooks(
+        on_event=events.append, on_applied=of_own_engine(lambda node, executed: applied.append((node, executed)))
+    )
     started = time.process_time()
     finished = cluster.run()
     run_seconds = time.process_time() - started

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Final
 
 from cluster.authoring.engines_page import VARIANTS
-from cluster.runtime.cluster import Cluster, RunHooks
+from cluster.runtime.cluster import Cluster
+from cluster.runtime.hooks import RunHooks
 from cluster.scenario.load import load_scenario
 from network.events import Event, read_event
 from validators.events import Entered

@@ -9,7 +9,8 @@ from rich.console import Console
 
 from benchmarks.figures import head_line
 from cluster.live.progress import LiveProgress
-from cluster.runtime.cluster import Cluster, RunHooks
+from cluster.runtime.cluster import Cluster
+from cluster.runtime.hooks import RunHooks
 from cluster.scenario.load import load_scenario
 from cluster.scenario.model import Scenario
 from network.events import Event

@@ -132,11 +132,12 @@ def _blocks(blocks: int) -> tuple[float, float]:
     with tempfile.TemporaryDirectory() as folder:
         home = ApplicationHome(plan, Path(folder) / "directory")
         layer = OutsideLayer(home, genesis, EMPTY_LOG)
-        assert home.life is not None, "a layer has a life"
-        before_s, began = home.life.process.processor_seconds(), time.process_time()
+        process = home.life and home.life.process
+        assert isinstance(process, ApplicationProcess), "the home of a layer has one"
+        before_s, began = process.processor_seconds(), time.process_time()
         for block in made:
             layer.finalize(layer.execute(block).digest)
-        outside_s = time.process_time() - began + home.life.process.processor_seconds() - before_s
+        outside_s = time.process_time() - began + process.processor_seconds() - before_s
         home.kill()
     return own_s, outside_s
 

@@ -34,7 +34,8 @@ from typing import Final
 
 from benchmarks.figures import head_line
 from checker.record.final_blocks import FinalBlock, FinalChain, final_block
-from cluster.runtime.cluster import Cluster, RunHooks
+from cluster.runtime.cluster import Cluster
+from cluster.runtime.hooks import RunHooks, of_own_engine
 from cluster.scenario.load import load_scenario
 from network.collector import rare_collections
 from validators.actors import PROGRAMS
@@ -120,7 +121,9 @@ def run_storm(timers: int, show: Show = print) -> None:
     """Print the figures of one storm."""
     drain = _Drain()
     started = time.process_time()
-    cluster = Cluster(load_scenario("outage-storm", _settings_of(timers)), 0, hooks=RunHooks(on_applied=drain.note))
+    cluster = Cluster(
+        load_scenario("outage-storm", _settings_of(timers)), 0, hooks=RunHooks(on_applied=of_own_engine(drain.note))
+    )
     with rare_collections():
         run = cluster.run()
     run_seconds = time.process_time() - started - drain.noting_seconds

@@ -25,7 +25,8 @@ from typing import Final, NamedTuple, TypeAlias
 import trio
 
 from benchmarks.figures import head_line
-from cluster.runtime.cluster import Cluster, RunHooks
+from cluster.runtime.cluster import Cluster
+from cluster.runtime.hooks import RunHooks
 from cluster.runtime.replicas import topology_of
 from cluster.scenario.load import load_scenario
 from cluster.scenario.model import Scenario

@@ -27,7 +27,7 @@ FAMILIES: Final = (
     Family(
         "equal-roots",
         "Does every replica have the same root at each height, on every way there?",
-        ("equal-roots", "write-sets", "cold-replay", "reorg"),
+        ("equal-roots", "write-sets", "cold-replay", "reorg", "application"),
     ),
     Family(
         "oracle",
@@ -37,7 +37,7 @@ FAMILIES: Final = (
     Family(
         "timers",
         "Does each timer, and each message of an actor, leave once, not early, in order?",
-        ("timer-delivery", "message-delivery"),
+        ("timer-delivery", "told-timers", "message-delivery"),
     ),
     Family("storm", "Was a storm drained as predicted, with live timers going on?", ("storm",)),
     Family(
@@ -60,7 +60,7 @@ FAMILIES: Final = (
         "Are transactions included, peers served, nobody wrongly refused, traffic bounded?",
         ("inclusion", "spread", "refusals", "traffic", "requests", "timer-lengths", "work"),
     ),
-    Family("liveness", "Is a new block final soon after healing?", ("finality-regained",)),
+    Family("liveness", "Is a new block final soon after healing?", ("finality-regained", "application-lives")),
     Family(
         "test-bed",
         "Did network, clocks, disks and faults do what the plan says?",

@@ -40,6 +40,20 @@ class Crashed(TraceEvent, frozen=True):
     lost_bytes: int
 
 
+class ApplicationLost(TraceEvent, frozen=True):
+    """The application of a machine died, hung or broke the protocol at a request; the machine loses its power with it.
+
+    The height is that of the block that the call was about, -1 where it was about none.
+    """
+
+    kind: ClassVar[str] = "application-lost"
+    machine: NodeId
+    request: int
+    call: str
+    reason: str
+    height: int = -1
+
+
 class Restarted(TraceEvent, frozen=True):
     """A machine got its power back."""
 

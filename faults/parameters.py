@@ -145,14 +145,15 @@ def _parameter_of(section: type[msgspec.Struct], field: inspect.Field) -> Parame
     name = field.encode_name
     default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
     note = _note_of(section, field.name)
+    extra = note.extra or {}
     return Parameter(
         name=name,
         takes=_takes(field.type),
-        unit=next((unit for end, unit in _UNITS if name.endswith(end)), ""),
+        unit=str(extra.get("unit", next((unit for end, unit in _UNITS if name.endswith(end)), ""))),
         default="" if field.required else "none" if default is None else written(default),
         is_required=field.required,
         meaning=note.description or "",
-        left_out=str((note.extra or {}).get("left_out", "")) if default is None else "",
+        left_out=str(extra.get("left_out", "")) if default is None else "",
     )
 
 

@@ -24,13 +24,16 @@ class PlanError(Exception):
         self.reason = reason
 
 
-def check_plan(faults: Mapping[str, Fault], validators: int, observers: int = 0, *, engine: str) -> None:
+def check_plan(
+    faults: Mapping[str, Fault], validators: int, observers: int = 0, *, engine: str, is_foreign: bool = False
+) -> None:
     """Refuse an invalid plan; raises PlanError naming the key.
 
     Observers are numbered after the validators. They may be named like them, and have no copy that anybody relies on.
-    `engine` names the consensus engine, whose adversaries the plan may have.
+    `engine` names the consensus engine, whose adversaries the plan may have; with `is_foreign` they are before an
+    application of somebody else, and know nothing of its rules.
     """
-    plan = Plan(faults, validators, observers, engine)
+    plan = Plan(faults, validators, observers, engine, is_foreign)
     for name, fault in faults.items():
         place = f"faults.{name}"
         if PART_MARK in name:

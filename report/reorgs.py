@@ -12,9 +12,9 @@ NOTHING: Final = "-"
 
 
 class ReorgRow(NamedTuple):
-    """One fork: its policy and depth, the status of each road by name, and reasons for what is not equal."""
+    """One fork: its policy or application, its depth, the status of each road, and reasons for what is not equal."""
 
-    policy: str
+    subject: str
     depth: int
     statuses: Mapping[str, str]
     reasons: Sequence[str]
@@ -25,27 +25,30 @@ class ReorgTable:
 
     Args:
         roads: The columns.
-        policies: Every policy that will come, for the width of its column.
+        subjects: Every policy or application that will come, for the width of its column.
+        subject: The head of that column.
         is_quiet: Whether nothing is printed.
     """
 
-    def __init__(self, roads: Sequence[str], policies: Sequence[str], *, is_quiet: bool) -> None:
+    def __init__(
+        self, roads: Sequence[str], subjects: Sequence[str], *, subject: str = "policy", is_quiet: bool
+    ) -> None:
         self._roads = roads
         self._is_quiet = is_quiet
-        self._width = max(len("policy"), *map(len, policies))
+        self._width = max(len(subject), *map(len, subjects))
         self._reasons: list[str] = []
         self._forks = 0
         self._equal = 0
-        self._print("policy".ljust(self._width), "depth", *roads)
+        self._print(subject.ljust(self._width), "depth", *roads)
 
     def add(self, row: ReorgRow) -> None:
         """Print a row."""
         symbols = [SYMBOLS.get(row.statuses.get(road, ""), NOTHING) for road in self._roads]
         cells = [symbol.center(len(road)) for symbol, road in zip(symbols, self._roads, strict=True)]
-        self._print(row.policy.ljust(self._width), str(row.depth).rjust(len("depth")), *cells)
+        self._print(row.subject.ljust(self._width), str(row.depth).rjust(len("depth")), *cells)
         self._forks += 1
         self._equal += not row.reasons
-        self._reasons += [f"{row.policy}, depth {row.depth}, {reason}" for reason in row.reasons]
+        self._reasons += [f"{row.subject}, depth {row.depth}, {reason}" for reason in row.reasons]
 
     def close(self) -> None:
         """Print what differed, and how many forks were equal on every road."""

@@ -1,6 +1,7 @@
 """The project's own execution engine as an outside application: `python -m stampede_testbed.application`.
 
-It speaks the protocol of `stampede docs application` on its standard streams, with every feature. Without
+It speaks the protocol of `stampede docs application` on its standard streams, with every feature. With `--engine
+oracle` the independent oracle stands in the engine's place, and gives neither snapshots nor early application. Without
 `parameters.genesis`, an encoded genesis, it begins a small chain of its own for `application check`.
 """
 
@@ -17,15 +18,19 @@ def main() -> int:
     from checker.record.program import VERSION  # noqa: PLC0415 - the folders of the test bed are found by now
     from cluster.outside.frames import FRAMINGS  # noqa: PLC0415
     from cluster.outside.own.engine import EngineApplication  # noqa: PLC0415
+    from cluster.outside.own.oracle import OracleApplication  # noqa: PLC0415
     from cluster.outside.own.serve import serve  # noqa: PLC0415
 
     parser = argparse.ArgumentParser(prog="python -m stampede_testbed.application", description=__doc__)
     parser.add_argument("--framing", choices=tuple(FRAMINGS), default="json", help="the form of frames (default json)")
-    framing = FRAMINGS[parser.parse_args().framing]
+    engines = {"engine": EngineApplication, "oracle": OracleApplication}
+    parser.add_argument("--engine", choices=tuple(engines), default="engine", help="what executes (default engine)")
+    options = parser.parse_args()
+    framing = FRAMINGS[options.framing]
     # Frames alone go to standard output: whatever else prints is no frame.
     sys.stdout = sys.stderr
     with FileIO(0, closefd=False) as requests, FileIO(1, "w", closefd=False) as answers:
-        serve(framing, EngineApplication(framing, VERSION).answer, requests, answers)
+        serve(framing, engines[options.engine](framing, VERSION).answer, requests, answers)
     return 0
 
 

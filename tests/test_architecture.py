@@ -538,7 +538,7 @@ OPENS_ITSELF = {
     "cluster/cli/commands/runs/docs.py": "the documents of this project",
     "cluster/cli/standard_streams.py": "standard streams",
     "cluster/outside/new.py": "the examples of this project",
-    "cluster/outside/process.py": "what the system says of a process",
+    "cluster/outside/system/measures.py": "what the system says of a process",
     "cluster/runtime/directory_disk.py": "folders of a disk, to sync their names",
     "cluster/verdict/determinism.py": "files of a scratch folder of this process",
     "report/page/render.py": "the assets of pages",

@@ -7,7 +7,7 @@ import pytest
 
 from checker.record.root import PROJECT_ROOT
 from cluster.authoring.policies_page import page as policies_page
-from cluster.scenario.load import scenario_paths
+from cluster.scenario.load import scenario_files
 
 CITED = re.compile(r"(?<![\w-])([ABCDEFXKQ]-\d{1,2})(?![\w-])")
 DEFINED = re.compile(r"^- \*\*([A-Z]-\d+)\*\* ", re.MULTILINE)
@@ -62,9 +62,9 @@ def test_every_link_of_a_page_leads_to_a_file(page):
 
 def test_every_scenario_is_listed_and_has_a_section():
     docs = PROJECT_ROOT / "docs"
-    listed = re.findall(r"^- \[`([\w-]+)`\]", (docs / "scenarios.md").read_text(encoding="utf-8"), re.MULTILINE)
-    sections = re.findall(r"^## `([\w-]+)`$", (docs / "scenario-notes.md").read_text(encoding="utf-8"), re.MULTILINE)
-    shipped = [path.stem for path in scenario_paths()]
+    listed = re.findall(r"^- \[`([\w/-]+)`\]", (docs / "scenarios.md").read_text(encoding="utf-8"), re.MULTILINE)
+    sections = re.findall(r"^## `([\w/-]+)`$", (docs / "scenario-notes.md").read_text(encoding="utf-8"), re.MULTILINE)
+    shipped = list(scenario_files())
 
     assert sorted(listed) == sorted(shipped)
     assert sections == sorted(shipped)

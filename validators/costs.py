@@ -20,6 +20,10 @@ class Costs:
     """For each whole KiB of a message that arrives, whatever is in it."""
     serve_block_us: int = 50
     """For each block that a peer has asked for."""
+    transaction_us: int = 20
+    """For each transaction of a block of an outside application that states no cost."""
+    payload_kib_us: int = 2
+    """For each KiB begun of such a block's transactions."""
     answers_per_second: int = 8
     """Requests of one kind that are answered to each peer in a second."""
 

@@ -43,7 +43,7 @@ from validators.mempool.pool import Pooled
 from validators.outbox import Outbox
 from validators.pruning import JournalPruner, PruneDue
 from validators.recovery import Adopted, Recovered, RepairLog, reopen_consensus, reopen_state
-from validators.restored import StateBase
+from validators.restored import RestoredLog, StateBase
 from validators.settings import ValidatorFactory, ValidatorSettings
 from validators.state import Snapshot
 from validators.stats import BROKEN, DISK, ValidatorCounts
@@ -227,7 +227,11 @@ class Validator:
 
     def _reopen(self, over: Recovered | Adopted) -> None:
         """Make the state anew from the disk; `over` follows when that has taken its time."""
-        state = reopen_state(self._log, partial(self._factory.layer, self._genesis, self._verifier), self._repairs)
+
+        def layer_of(log: RestoredLog) -> ExecutionLayer:
+            return self._factory.layer(self._genesis, self._verifier, log._replace(find_block=self._block_file.get))
+
+        state = reopen_state(self._log, layer_of, self._repairs)
         state.layer.watch(self._counts.reach)
         application = self._application = self._make_application(state.layer)
         cost_us = self._settings.costs.block_us * len(state.entries) + application.recover()

@@ -15,7 +15,7 @@ from network.port import Port
 from scheduler import RuleCell
 from validators.consensus.interface import ConsensusEngine, CorruptRecordError, Record, RecordCodec
 from validators.events import DamageFound, DamageRepaired
-from validators.execution import ExecutionLayer, InvalidEncodingError, RootMismatchError
+from validators.execution import ExecutionLayer, InvalidEncodingError, LostBlockError, RootMismatchError
 from validators.outbox import trace_certificate, trace_vote
 from validators.restored import RestoredLog
 from validators.state import CorruptLog, ForgedSnapshot
@@ -36,8 +36,11 @@ from validators.storage import (
 from validators.storage.records import TORN
 from validators.storage.rules import DiskRule
 
-_UNSOUND: Final = (CorruptLog, ForgedSnapshot, InvalidEncodingError, RootMismatchError, msgspec.MsgspecError)
-"""Errors of whole records that are no state, or not that of their headers."""
+_UNSOUND: Final = (
+    *(CorruptLog, ForgedSnapshot, InvalidEncodingError, LostBlockError, RootMismatchError),
+    msgspec.MsgspecError,
+)
+"""Errors of whole records that are no state, not that of their headers, or lead to a block that is lost."""
 
 LayerOf = Callable[[RestoredLog], ExecutionLayer]
 

@@ -19,10 +19,14 @@ class StateBase(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fie
 
 
 class RestoredLog(NamedTuple):
-    """A finalized log: the encoded `StateBase` that it follows, b"" for genesis, and its entries, oldest first."""
+    """A finalized log: the encoded `StateBase` that it follows, b"" for genesis, and its entries, oldest first.
+
+    `find_block` returns the encoded sealed block of an entry by its digest, for a layer that has to execute it again.
+    """
 
     base: bytes = b""
     entries: Sequence[FinalizedEntry] = ()
+    find_block: Callable[[bytes], bytes | None] = lambda _digest: None
 
     def read_base(self) -> StateBase | None:
         """Return the state that the entries follow, None for genesis; raises msgspec.MsgspecError."""

@@ -13,6 +13,7 @@ from typing import Final
 
 from checker.checks.accounting import StormAccounting
 from checker.checks.agreement import Agreement
+from checker.checks.application import ApplicationLives, OutsideApplication
 from checker.checks.audit.audit import Audit
 from checker.checks.block_times import BlockTimes
 from checker.checks.budgets import Budgets
@@ -60,6 +61,7 @@ from checker.checks.storm import StormDrained
 from checker.checks.structures import Bitmap, Indexes, OperationLog
 from checker.checks.supply import Supply
 from checker.checks.timers import TimerDelivery
+from checker.checks.told_timers import TimersTold
 from checker.checks.workloads import WorkloadsEffective
 from checker.checks.write_ahead import WriteAhead
 from checker.checks.write_sets import WriteSets
@@ -107,6 +109,9 @@ CHECKS: Final[tuple[type[Check], ...]] = (
     PricedWork,
     FinalDisks,
     Repairs,
+    TimersTold,
+    OutsideApplication,
+    ApplicationLives,
     ExpectedArrival,
     ExpectedCounts,
     ExpectedLimits,

@@ -19,6 +19,7 @@ class StormAccounting(Check):
     """Each block's clean-up is what its budget predicts, and live timers wait for the execution lane alone."""
 
     name = "storm-accounting"
+    needs = "tables"
 
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)

@@ -45,6 +45,7 @@ class Budgets(Check):
     """No block spends more than its limits and the budgets of the two timer lanes, and its summary adds up."""
 
     name = "budgets"
+    needs = "tables"
 
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)

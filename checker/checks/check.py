@@ -12,7 +12,7 @@ stood in three places, and a check was known in four.
 from collections.abc import Sequence
 from typing import ClassVar
 
-from checker.checks.context import RunContext
+from checker.checks.context import NOT_OFFERED, Need, RunContext
 from checker.checks.mirror import SettledBlock
 from checker.checks.observations import AppliedBlock
 from checker.results import CheckResult, CheckTally, ExitClass
@@ -34,6 +34,7 @@ class Check:
         sees_everybody: Whether it gets events of Byzantine replicas as well.
         counts_one_process: Whether it counts acts of replicas in this process only.
         engines: Names of the consensus engines that it is about, empty where it holds for every engine.
+        needs: The part of a run that it reads beside the trace; a run that does not offer it leaves the check out.
     """
 
     name: ClassVar[str]
@@ -44,6 +45,7 @@ class Check:
     sees_everybody: ClassVar[bool] = False
     counts_one_process: ClassVar[bool] = False
     engines: ClassVar[tuple[str, ...]] = ()
+    needs: ClassVar[Need] = "trace"
 
     def __init__(self, run: RunContext) -> None:
         self.run = run
@@ -53,6 +55,13 @@ class Check:
     def applies_to(cls, engine: str) -> bool:
         """Return whether the check means anything in a run of this consensus engine."""
         return not cls.engines or engine in cls.engines
+
+    @classmethod
+    def why_left_out(cls, run: RunContext) -> str:
+        """Return why a run cannot ask the check, by its engine or by what it offers; empty where it can."""
+        if not cls.applies_to(run.engine):
+            return f"it is about the engine {', '.join(cls.engines)}"
+        return "" if cls.needs in run.offers else NOT_OFFERED[cls.needs]
 
     def require(self, holds: object, block: SettledBlock, what: str, *values: object) -> None:
         """Compare once; the text is built only for a failure, since most checks ask several times an event."""

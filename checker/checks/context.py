@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from checker.checks.audit.plan import TestBedPlan
 from checker.checks.observations import NO_DISK_FAULTS, ChainRules, DiskFaults, FaultOutcome, IdleMutant, ReadBack
@@ -24,6 +24,25 @@ from validators.mempool.pool import Pooled
 from validators.storage import Disk
 
 _Made = TypeVar("_Made")
+
+Need: TypeAlias = Literal["trace", "events", "receipts", "tables"]
+"""Parts of a run that a check may read.
+
+- `trace`: the log of events, blocks, roots, disks; any run has them.
+- `events`: the timer events that an outside application tells.
+- `receipts`: the receipts of this project's own chain.
+- `tables`: its state, changes, summaries and what replicas keep in memory of them.
+"""
+
+_AN_APPLICATION: Final = "of this project's own chain, which an application does not have"
+
+NOT_OFFERED: Final[Mapping[Need, str]] = {
+    "trace": "it needs the trace, which the run does not have",
+    "events": "it is about outside applications",
+    "receipts": f"it needs the receipts {_AN_APPLICATION}",
+    "tables": f"it needs the tables {_AN_APPLICATION}",
+}
+"""Why a run that does not offer a part leaves out the checks that need it."""
 
 
 class ExpectedStorm(NamedTuple):
@@ -140,6 +159,31 @@ class Sample(NamedTuple):
     nodes: Sequence[int] = ()
 
 
+FaultKind: TypeAlias = Literal["answers-twice", "not-deterministic", "kept-block", "crashes-on-block"]
+"""Kinds of wrong answers of an application, beside wrong roots."""
+
+
+class ApplicationFault(NamedTuple):
+    """A wrong act of an outside application, beside wrong roots and timers.
+
+    Attributes:
+        kind: It gave another answer to the same question, in this process or in a fresh one; it came back with
+            another final block than it may have kept; it crashed twice at the same call and block.
+        node: The replica.
+        request: The number of the request in that replica's sequence.
+        call: The call.
+        height: The height of the block that the call was about, -1 where it was about none.
+        sentence: One line that names what was expected and found.
+    """
+
+    kind: FaultKind
+    node: int
+    request: int
+    call: str
+    height: int
+    sentence: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnd:
     """The state in which a run ended.
@@ -159,6 +203,9 @@ class RunEnd:
         duties: By replica and kind of act, the acts of each replica mode that may not be idle.
         rules: By label, how often each cell of the rule coverage was reached.
         idle_mutants: The mutants of the run, if they replace callables and none of these was called.
+        application_faults: The wrong acts of outside applications, in the order of time.
+        application_requests: The requests that outside applications answered.
+        lost: By replica whose application was not started again, the reason with the end of its standard error.
     """
 
     reason: str = ""
@@ -175,6 +222,31 @@ class RunEnd:
     duties: Mapping[str, int] = field(default_factory=dict)
     rules: Mapping[str, int] = field(default_factory=dict)
     idle_mutants: Sequence[IdleMutant] = ()
+    application_faults: Sequence[ApplicationFault] = ()
+    application_requests: int = 0
+    lost: Mapping[int, str] = field(default_factory=dict)
+
+
+class ApplicationFacts(NamedTuple):
+    """An outside application as its greeting describes it.
+
+    Attributes:
+        name: Its name.
+        version: Its version.
+        order: The order in which its timers fire, as stated; `fifo` or empty.
+        dead_per_block: The most dead timers that it removes in a block, None where it states no rate.
+        live_per_block: The most timers that it fires in a block, likewise.
+        features: The features that it offers.
+        told_at_genesis: The events that it told for genesis.
+    """
+
+    name: str = ""
+    version: str = ""
+    order: str = ""
+    dead_per_block: int | None = None
+    live_per_block: int | None = None
+    features: tuple[str, ...] = ()
+    told_at_genesis: Sequence[Mapping[str, object]] = ()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -186,6 +258,8 @@ class RunContext:
         validators: The number of validators; replicas with a greater number are observers.
         honest: Numbers of the replicas that the checks cover, ascending.
         engine: The name of the consensus engine.
+        offers: The parts of the run that checks may read.
+        application: The outside application behind the replicas, or None.
         genesis: The chain's genesis, None in a test of a check that does not look at it.
         genesis_values: The state before the first block, state key to encoded value.
         expect: The scenario's expectations.
@@ -215,6 +289,8 @@ class RunContext:
     validators: int
     honest: Sequence[int]
     engine: str
+    offers: Sequence[Need] = ("trace", "receipts", "tables")
+    application: ApplicationFacts | None = None
     genesis: Genesis | None = None
     genesis_values: Mapping[bytes, bytes] = field(default_factory=dict)
     expect: Expectations = field(default_factory=Expectations)

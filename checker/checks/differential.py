@@ -8,6 +8,7 @@ class EqualDifferential(Check):
     """The validators' code executes the blocks of a differential chain as the oracle does."""
 
     name = "oracle/differential"
+    needs = "tables"
     activity = "executing a differential chain"
 
     def not_asked(self) -> str:

@@ -125,6 +125,7 @@ class ExpectedCounts(LeastCounts):
     """The chain shows what the scenario expects of it, counted once for each height."""
 
     name = "expected-counts"
+    needs = "tables"
 
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)
@@ -198,6 +199,7 @@ class ExpectedLimits(Check):
     """No count of the chain is greater than the scenario allows."""
 
     name = "expected-limits"
+    needs = "tables"
 
     def not_asked(self) -> str:
         """Return a reason where the scenario sets no limit."""

@@ -23,6 +23,7 @@ class LiveValues(Check):
     """
 
     name = "live-values"
+    needs = "tables"
 
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)

@@ -8,7 +8,7 @@ from checker.checks.context import RunContext
 from checker.checks.observations import name_validators
 from checker.checks.rules.registry import RULES
 from checker.results import CheckResult, ExitClass
-from faults.events import Crashed, Healed, Restarted
+from faults.events import ApplicationLost, Crashed, Healed, Restarted
 from network.events import Event, Handlers, WorkFinished
 from validators.consensus.quorum import quorum_of
 from validators.events import BlockFinalized, Booted, Entered, Halted, StoppedVoting, Voted
@@ -41,6 +41,9 @@ class FinalityRegained(Check):
     A disk may cost a validator its vote (an observer) or stop it. Where a fault of the plan explains that it counts
     towards f, and an observer has to follow finality like the others; without such a fault it is a failure.
 
+    A validator that loses its application is down until it is restarted. No plan knows of that: from then on no gap is
+    judged, and replicas without a new block are measured from the loss, and again from the restart.
+
     `finality_gap_max_us` is given where nothing happens but that at most f validators are down for a while: then
     finality must not wait for them, and two new blocks are never further apart than this. Other runs are not asked.
     """
@@ -63,6 +66,8 @@ class FinalityRegained(Check):
         self._height = 0
         self._progress_view = 0
         self._regained: dict[int, tuple[int, int]] = {}
+        self._lost: dict[int, None] = {}
+        """Validators that are down because they lost their applications."""
         self._busy: dict[int, int] = {}
         """By validator the greatest view as work of it ended that was slowed before the last fault was over."""
 
@@ -77,6 +82,7 @@ class FinalityRegained(Check):
             Halted: self.halted,
             StoppedVoting: self.observer,
             Crashed: self.crashed,
+            ApplicationLost: self.lost,
             Restarted: self.restarted,
             Healed: self.healed,
             WorkFinished: self.worked,
@@ -128,18 +134,31 @@ class FinalityRegained(Check):
         """The supervisor cut a validator's power."""
         self._set_up(crashed.machine, is_up=False)
 
-    def restarted(self, _event: Event, restarted: Restarted) -> None:
+    def restarted(self, event: Event, restarted: Restarted) -> None:
         """The supervisor gave a validator its power back. A stop over its disk is over as well."""
         self._stopped.pop(restarted.machine, None)
         self._set_up(restarted.machine, is_up=True)
+        if restarted.machine in self._lost:
+            del self._lost[restarted.machine]
+            self._begin_anew(event.at_us)
+
+    def lost(self, event: Event, lost: ApplicationLost) -> None:
+        """Measure a validator that loses its application from its return on."""
+        self._lost[lost.machine] = None
+        self._regained.pop(lost.machine, None)
+        self._begin_anew(event.at_us)
 
     def healed(self, event: Event, _healed: Healed) -> None:
         """Start the measurement again: the last fault is over."""
+        self._regained.clear()
+        self._begin_anew(event.at_us)
+
+    def _begin_anew(self, at_us: int) -> None:
+        """Measure replicas without a new block from this moment on."""
         slot_us = self.run.plan.slot_us
         # Nobody enters a slot in a blackout, and the clock goes on.
-        view = max(self._view, event.at_us // slot_us) if slot_us else self._view
-        self._healing = _Healing(event.at_us, view, self._height)
-        self._regained.clear()
+        view = max(self._view, at_us // slot_us) if slot_us else self._view
+        self._healing = _Healing(at_us, view, self._height)
         self._busy.clear()
 
     def worked(self, event: Event, work: WorkFinished) -> None:
@@ -182,7 +201,7 @@ class FinalityRegained(Check):
         """Require finality within the greatest gap: at most f validators are down, the others go on without them."""
         gap_us, self._progress_us = at_us - self._progress_us, at_us
         gap_max_us = self.run.expect.finality_gap_max_us
-        if gap_max_us is None:
+        if gap_max_us is None or self.run.world.outages:
             return
         self.tally.compared += 1
         if gap_us > gap_max_us:

@@ -38,6 +38,7 @@ class MessageDelivery(Check):
     """Messages are delivered in the order in which they were sent, once, after the timers, within their budget."""
 
     name = "message-delivery"
+    needs = "tables"
 
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)

@@ -4,6 +4,7 @@ Every block-wise check sees a height once, as a SettledBlock, before the mirror 
 the other validators applied the same is the write-sets check's question.
 """
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -36,7 +37,7 @@ class SettledBlock(NamedTuple):
     `config` the timer configuration in it, `lane` the lane's where the block is in one, `own`
     the parameters of its policy in that state, `guarantees` what its policy
     promises. Where the policy `has_lane_budget` not, fires have no budget. `root` is that of the first replica to apply
-    it.
+    it. `told` and `included` are what an outside application said of it.
     """
 
     header: Header
@@ -56,6 +57,8 @@ class SettledBlock(NamedTuple):
     has_lane_budget: bool = True
     phases: Sequence[PhaseEntry] = ()
     own: Parameters | None = None
+    told: Sequence[Mapping[str, object]] = ()
+    included: Sequence[bytes] = ()
 
     @property
     def height(self) -> int:
@@ -79,6 +82,12 @@ class SettledBlock(NamedTuple):
     def lane_cycles_max(self) -> int:
         """The cycles that fires may use in a block whose execution lane is not paused."""
         return self.config.lane_timer_cycles if self.has_lane_budget else MAX_U63
+
+
+def included_in(block: SettledBlock) -> Iterator[bytes]:
+    """Yield the digests of the pooled transactions that are in a block."""
+    yield from (hashlib.sha256(encoded).digest() for encoded in block.transactions)
+    yield from block.included
 
 
 class Mirror:

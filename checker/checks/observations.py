@@ -1,6 +1,7 @@
 """The blocks that validators applied and what is read back of them at the end, as the checks see both."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol
 
 from scheduler import Timebase
@@ -13,11 +14,18 @@ ORDINALS: Final = (1 << 48) - 1
 """The part of an ordinal that a message shares with its copies."""
 
 
+NO_SUMMARY: Final = BlockSummary(**dict.fromkeys(BlockSummary.__struct_fields__, 0))
+"""The summary of a block of an outside application, which counts nothing of this project's chain."""
+
+
 class AppliedBlock(NamedTuple):
     """A block that one validator finalized and applied.
 
     `block` is encoded; `changes` maps a state key to its encoded value, None for a deleted one; `receipts` are encoded
     records in the order of the block, `phases` the ledger of the block's phases.
+
+    Of an outside application `receipts` are any bytes, and it has neither changes nor a summary. `told` are the events
+    that it told for the block, and `included` the digests of pooled transactions that it says are in the block.
     """
 
     node: int
@@ -26,10 +34,12 @@ class AppliedBlock(NamedTuple):
     digest: bytes
     root: bytes
     block: bytes
-    changes: Mapping[bytes, bytes | None]
-    receipts: tuple[bytes, ...]
-    summary: BlockSummary
+    changes: Mapping[bytes, bytes | None] = MappingProxyType({})
+    receipts: tuple[bytes, ...] = ()
+    summary: BlockSummary = NO_SUMMARY
     phases: Sequence[PhaseEntry] = ()
+    told: Sequence[Mapping[str, object]] = ()
+    included: Sequence[bytes] = ()
 
 
 class ProvedState(NamedTuple):
@@ -45,6 +55,10 @@ class ProvedState(NamedTuple):
     superseded: Sequence[tuple[bytes, bytes, bytes]] = ()
 
 
+NO_AUDIT: Final = StateAudit(b"", MappingProxyType({}), (), 0, MappingProxyType({}), ())
+"""The audit of a replica without tables."""
+
+
 class ReadBack(NamedTuple):
     """A validator's memory and disk, read at the end of a run.
 
@@ -52,15 +66,16 @@ class ReadBack(NamedTuple):
     with or without those of genesis; `error` is the reason if they could not be read. Where the log stands on a
     peer's snapshot, `base_height` is its height, and the operations are the snapshot's and those above it. `root` is
     that of the header at its height, and `audit` compares all derived values with its log. `served` has the
-    answers, of encoded blocks, that it would give a peer without any.
+    answers, of encoded blocks, that it would give a peer without any. Values, operations and audit are those of this
+    project's own chain, and empty for an outside application.
     """
 
     node: int
     height: int
     root: bytes
-    live: Mapping[bytes, bytes]
-    operations: Sequence[bytes]
-    audit: StateAudit
+    live: Mapping[bytes, bytes] = MappingProxyType({})
+    operations: Sequence[bytes] = ()
+    audit: StateAudit = NO_AUDIT
     error: str = ""
     base_height: int = 0
     proved: ProvedState | None = None

@@ -28,6 +28,7 @@ class PhaseLedger(Check):
     """
 
     name = "phases"
+    needs = "tables"
 
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)

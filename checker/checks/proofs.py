@@ -86,6 +86,7 @@ class Proofs(Check):
     """At the end each validator can prove what its final header's root covers, and nothing falsified passes."""
 
     name = "proofs"
+    needs = "tables"
 
     def finish(self) -> CheckResult:
         """Return the result; where a replica's operations lead to another root, `operation-log` says so."""

@@ -7,7 +7,7 @@ import msgspec
 
 from checker.checks.observations import ReadBack
 from checker.checks.proofs import prove_database
-from validators.execution import LayerTables
+from validators.execution import Header, LayerTables
 from validators.restored import StateBase
 from validators.state import Rebuilds
 from validators.storage import Disk, DiskError, FinalizedLog
@@ -28,7 +28,20 @@ def read_back(
     Blocks applied early are taken back first, so that a validator in that mode has shown that it can do so.
     """
     tables.rewind_to_finalized()
-    height = tables.finalized.height
+    readback, operations = _read_log(node, tables.finalized, disk)
+    with around():
+        proved = prove_database(tables.database)
+    live = dict(tables.live_values())
+    return readback._replace(live=live, operations=operations, audit=tables.audit(rebuilds), proved=proved)
+
+
+def read_disk(node: int, final: Header, disk: Disk) -> ReadBack:
+    """Return what the disk of a replica without tables holds at its final block."""
+    return _read_log(node, final, disk)[0]
+
+
+def _read_log(node: int, final: Header, disk: Disk) -> tuple[ReadBack, list[bytes]]:
+    """Return what a finalized log says of itself up to a block, and its operations."""
     operations: list[bytes] = []
     base_height = 0
     try:
@@ -37,26 +50,14 @@ def read_back(
             base_height = log.base.height
             operations += msgspec.msgpack.decode(log.base.encoded, type=StateBase).snapshot.operations
         # Blocks synced but not applied when the run ended lie above the values in memory.
-        operations += [operation for entry in log.entries if entry.height <= height for operation in entry.operations]
+        operations += [each for entry in log.entries if entry.height <= final.height for each in entry.operations]
         error = "; ".join(f"{damage.file} at byte {damage.offset}: {damage.what}" for damage in log.damages)
         last = log.entries[-1].height if log.entries else base_height
-        if last < height and not error:
+        if last < final.height and not error:
             error = f"it ends at height {last}"
     except (DiskError, msgspec.MsgspecError) as failure:
         error = str(failure)
-    with around():
-        proved = prove_database(tables.database)
-    return ReadBack(
-        node=node,
-        height=height,
-        root=tables.finalized.state_root,
-        live=dict(tables.live_values()),
-        operations=operations,
-        audit=tables.audit(rebuilds),
-        error=error,
-        base_height=base_height,
-        proved=proved,
-    )
+    return ReadBack(node, final.height, final.state_root, error=error, base_height=base_height), operations
 
 
 def share_log(readback: ReadBack, others: Iterable[ReadBack]) -> ReadBack:

@@ -49,6 +49,7 @@ class StormDrained(Check):
     """The expected storm of dead timers came and was drained, and live timers went on firing meanwhile."""
 
     name = "storm"
+    needs = "tables"
 
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)

@@ -29,6 +29,7 @@ class StructureCheck(Check):
     """A check of one structure of every replica by its audit, at the end and after reorganizations."""
 
     name: ClassVar[Structure]
+    needs = "tables"
     summary: ClassVar[str]
 
     def __init__(self, run: RunContext) -> None:

@@ -36,7 +36,7 @@ class Suite:
 
     Args:
         run: The facts that the checks share.
-        checks: Their classes, in the order of the results; those of other engines are left out.
+        checks: Their classes, in the order of the results; those that the run cannot ask are left out.
         watchers: Other handlers of the same events, which decide nothing.
     """
 
@@ -46,15 +46,11 @@ class Suite:
         self._run = run
         self._honest = dict.fromkeys(run.honest)
         listed = tuple(checks)
-        self._checks = [run.check(check) for check in listed if check.applies_to(run.engine)]
-        self.not_asked: dict[str, str] = {
-            check.name: f"it is about the engine {', '.join(check.engines)}"
-            for check in listed
-            if not check.applies_to(run.engine)
-        }
+        self.not_asked: dict[str, str] = {check.name: reason for check in listed if (reason := check.why_left_out(run))}
         """By name of each check without a result, why the run does not ask it; known when the run is over."""
         self.not_judged: tuple[str, ...] = ()
         """Names of the checks whose results are left out because a failure ended the run early."""
+        self._checks = [run.check(check) for check in listed if check.name not in self.not_asked]
         # The world comes first: the checks ask it about the event that they see.
         self._router = EventRouter(run.world.handlers, *(check.handlers for check in self._checks), *watchers)
         others = (check.handlers for check in self._checks if check.sees_everybody)
@@ -168,7 +164,7 @@ class Suite:
             length_bytes=len(block.block),
             parent_view=self._last_view,
             now=header.slot if rules.timebase == "slot" else header.height,
-            receipts=_decode_receipts(block.receipts),
+            receipts=_decode_receipts(block.receipts) if "receipts" in self._run.offers else (),
             changes=block.changes,
             before=self._mirror.values,
             config=self._mirror.config(),
@@ -178,6 +174,8 @@ class Suite:
             has_lane_budget=HAS_LANE_BUDGET.get(policy.name, policy.has_budget),
             phases=block.phases,
             own=own,
+            told=block.told,
+            included=block.included,
         )
         for check in self._checks:
             check.settle(settled)

@@ -11,6 +11,7 @@ class Supply(Check):
     """After every block balances and burned units add up to the supply of genesis."""
 
     name = "supply"
+    needs = "tables"
 
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)

@@ -66,6 +66,7 @@ class TimerDelivery(Check):
     """Each timer is scheduled once, fires in order and never early, and leaves by exactly one exit."""
 
     name = "timer-delivery"
+    needs = "tables"
 
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, NamedTuple, TypeVar
 
-from checker.checks.planned import PlannedRun
-from faults.events import ClockSet, Crashed, TransactionSubmitted
+from checker.checks.planned import PlannedFault, PlannedRun
+from faults.events import ApplicationLost, ClockSet, Crashed, Restarted, TransactionSubmitted
 from network.clock import MILLION
 from network.events import (
     AlarmElapsed,
@@ -28,6 +28,9 @@ from validators.events import Booted, Entered, Halted
 
 SLACK_US: Final = 5 * MILLION
 """The time beyond a deadline that every replica has: signatures, syncs and blocks may be worked on before."""
+
+NEVER_US: Final = 1 << 62
+"""A time after all runs."""
 
 _Value = TypeVar("_Value")
 
@@ -78,6 +81,8 @@ class RunWorld:
         """By link the checksums of the messages on their way, by their ordinals."""
         self._inbound: dict[NodeId, Inbound] = {}
         self._harmed: dict[NodeId, dict[NodeId, None]] = {}
+        self.outages: list[PlannedFault] = []
+        """The times in which replicas were down because they had lost their applications."""
         self.fastest_ppm = 0
         """The rate by which the fastest clock of a machine is ahead."""
         self.has_set_clocks = False
@@ -89,6 +94,8 @@ class RunWorld:
         return {
             Booted: self._boot,
             Crashed: self._crash,
+            ApplicationLost: self._lose_application,
+            Restarted: self._restart,
             Halted: self._halt,
             ClockSet: self._set_clock,
             Entered: self._enter,
@@ -123,8 +130,8 @@ class RunWorld:
         return node in self._paused
 
     def is_hindered(self, node: NodeId) -> bool:
-        """Return whether the plan ever pauses a replica or slows its work."""
-        return node in self._hindered
+        """Return whether the plan ever pauses a replica or slows its work, or its application is lost now."""
+        return node in self._hindered or any(node in each.nodes and each.stop_us == NEVER_US for each in self.outages)
 
     def inbound(self, node: NodeId) -> Inbound:
         """Return the message that a replica got last, `NO_MESSAGE` if something else came after it.
@@ -148,6 +155,15 @@ class RunWorld:
 
     def _crash(self, _event: Event, crashed: Crashed) -> None:
         self._lives.pop(crashed.machine, None)
+
+    def _lose_application(self, event: Event, lost: ApplicationLost) -> None:
+        self.outages.append(PlannedFault("application", event.at_us, NEVER_US, (lost.machine,)))
+
+    def _restart(self, event: Event, restarted: Restarted) -> None:
+        self.outages = [
+            each._replace(stop_us=min(each.stop_us, event.at_us)) if restarted.machine in each.nodes else each
+            for each in self.outages
+        ]
 
     def _halt(self, event: Event, _halted: Halted) -> None:
         self._lives.pop(event.node, None)

@@ -62,7 +62,9 @@ class WriteSets(Check):
         heights = len(self._compared_heights)
         if not heights:
             return self.tally.inconclusive("no height was applied by two validators")
-        return self.tally.result(f"{self._keys:,} writes at {heights} heights are the same everywhere")
+        # An outside application tells no writes.
+        what = f"{self._keys:,} writes" if "tables" in self.run.offers else "receipts"
+        return self.tally.result(f"{what} at {heights} heights are the same everywhere")
 
     def _compare(self, first: _Writes, block: AppliedBlock) -> None:
         # A second application by the same validator is the agreement check's matter; the writes may be dropped already.

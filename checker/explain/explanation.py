@@ -89,6 +89,7 @@ class Findings(NamedTuple):
             it does not come that far.
         expected: The checks that the scenario expects to fail.
         view_word: The engine's word for a view.
+        has_tables: Whether the states are those of this project's own chain.
     """
 
     executions: Executions
@@ -99,6 +100,7 @@ class Findings(NamedTuple):
     replay: Callable[[int, Divergence], Outcome | None]
     expected: Sequence[str] = ()
     view_word: str = "view"
+    has_tables: bool = True
 
     @property
     def decisive(self) -> CheckResult | None:

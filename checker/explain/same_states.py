@@ -32,6 +32,8 @@ _OF_OTHERS: Final[Mapping[str, Cause]] = {"cold-replay": "input", "determinism":
 
 _SAME: Final = "all executions of each block came to the same, and to what the oracle came to where it could say"
 
+_FOREIGN: Final = "the states are the application's own: the record has its requests and answers, and no keys"
+
 
 def explain_same_states(explanation: Explanation, findings: Findings) -> Explanation:
     """Complete a report from the failed checks alone, without a block whose executions differ."""
@@ -41,7 +43,7 @@ def explain_same_states(explanation: Explanation, findings: Findings) -> Explana
         explanation,
         chain=chain,
         seen=[] if decisive is None else seen_by(decisive, findings),
-        notes=[*explanation.notes, _SAME],
+        notes=[*explanation.notes, _SAME if findings.has_tables else _FOREIGN],
     )
     failed = [check for check in findings.checks if check.status == "failed"]
     for refused in findings.executions.refused_logs if failed else ():

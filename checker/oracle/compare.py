@@ -46,8 +46,12 @@ def compare_receipts(result: Result, receipts: Sequence[bytes], tally: CheckTall
     return None
 
 
-def compare_changes(result: Result, changes: Mapping[bytes, bytes | None], tally: CheckTally) -> Difference | None:
-    """Compare the keys that the block changed, and their values."""
+def compare_changes(
+    result: Result, changes: Mapping[bytes, bytes | None] | None, tally: CheckTally
+) -> Difference | None:
+    """Compare the keys that the block changed, and their values, where the run recorded them."""
+    if changes is None:
+        return None
     ours, theirs = result.changes, changes
     tally.compared += len(ours)
     if ours == theirs:

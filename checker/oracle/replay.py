@@ -35,14 +35,14 @@ class OracleBlock(NamedTuple):
     Attributes:
         block: The encoded block.
         receipts: The encoded receipts, in order.
-        changes: State key to encoded value, None for a deleted one.
+        changes: State key to encoded value, None for a deleted one; None where the run recorded no changes.
         counts: Amounts used of the block's budgets, by name; names that the oracle does not know are left out.
         phases: The ledger of its phases, by name in their order; None where the run recorded no ledger.
     """
 
     block: bytes
     receipts: Sequence[bytes]
-    changes: Mapping[bytes, bytes | None]
+    changes: Mapping[bytes, bytes | None] | None
     counts: Mapping[str, int] = {}
     phases: Ledger | None = None
 

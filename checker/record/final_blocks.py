@@ -6,12 +6,12 @@ memory of them is bounded. The file belongs to this process alone and has no nam
 
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, overload
+from typing import Final, Protocol, overload
 
 import msgspec
 
 from network.spill import ColdFile, SpillingBytes
-from validators.execution import Block, BlockSummary, ChainEvent, Executed, Header, TransactionReceipt, decode_receipt
+from validators.execution import Block, BlockSummary, ChainEvent, Header, TransactionReceipt, decode_receipt
 from validators.execution.blocks import decode_block, encode_block
 from validators.execution.phases import PhaseEntry
 
@@ -30,7 +30,7 @@ class FinalBlock(msgspec.Struct, frozen=True, array_like=True):
         encoded: The encoded block.
         height: Its height.
         state_root: The root that its header claims.
-        receipts: The encoded receipts, in order.
+        receipts: The encoded receipts, in order; any bytes of an outside application.
         changes: State key to encoded value, None for a deleted one.
         summary: The block in numbers.
         phases: The ledger of its phases.
@@ -64,7 +64,26 @@ class FinalBlock(msgspec.Struct, frozen=True, array_like=True):
         return tuple(events)
 
 
-def final_block(executed: Executed, encoded: bytes = b"") -> FinalBlock:
+class BlockResult(Protocol):
+    """An executed block with its results, as any layer has it."""
+
+    @property
+    def block(self) -> Block: ...  # noqa: D102
+    @property
+    def digest(self) -> bytes: ...  # noqa: D102
+    @property
+    def header(self) -> Header: ...  # noqa: D102
+    @property
+    def receipts(self) -> tuple[bytes, ...]: ...  # noqa: D102
+    @property
+    def changes(self) -> Mapping[bytes, bytes | None]: ...  # noqa: D102
+    @property
+    def summary(self) -> BlockSummary: ...  # noqa: D102
+    @property
+    def phases(self) -> tuple[PhaseEntry, ...]: ...  # noqa: D102
+
+
+def final_block(executed: BlockResult, encoded: bytes = b"") -> FinalBlock:
     """Return what is kept of an executed block; `encoded` is the block, if it is at hand."""
     header = executed.header
     return FinalBlock(

@@ -24,7 +24,8 @@ def with_faults(scenario: Scenario, level: str | None, seed: int) -> Scenario:
         return scenario
     plain: Plain = json.loads(encode_scenario(scenario))
     own = list(plain["faults"])
-    engine = DRAWN_ENGINES[scenario.consensus.engine]
+    is_foreign = scenario.foreign_application is not None
+    engine = DRAWN_ENGINES[scenario.consensus.engine]._replace(is_foreign=is_foreign)
     drawn = _draw(level, seed, scenario.cluster.validators, engine)
     plain["faults"] = {name: {**fault, "may_be_idle": True} for name, fault in drawn.items()}
     plain["requires"] = [name for name in plain["requires"] if name not in own]

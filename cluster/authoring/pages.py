@@ -20,7 +20,7 @@ _FIRST: Final = re.compile(r"# [^\n]+\n\n(.+?\.)(?=\s)", re.DOTALL)
 """The first sentence below the heading of a page."""
 
 _HEADING: Final = re.compile(r"^### (.+)$")
-_LISTED: Final = re.compile(r"^- \[`([\w-]+)`\]")
+_LISTED: Final = re.compile(r"^- \[`([\w/-]+)`\]")
 
 
 def page_paths() -> dict[str, Path]:

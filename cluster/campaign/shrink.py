@@ -62,8 +62,8 @@ _SHRUNK: Final = "Shrunk in"
 SHRUNK: Final = OwnFile(f"# {_SHRUNK} ".encode(), "plan that shrink wrote")
 """The kind of file that shrinking writes."""
 
-_NEEDED: Final = ("cluster", "mutants")
-"""Sections that are no weather: how many validators there are, and what is wrong with them."""
+_NEEDED: Final = ("cluster", "mutants", "application")
+"""Sections that are no weather: how many validators there are, what is wrong with them, and what they run."""
 
 
 class Shrunk(NamedTuple):

@@ -26,11 +26,11 @@ ROUND_MS: Final = 100
 _KEPT: Final = (
     *("name", "title", "requires", "mutants", "kind", "do", "set", "cluster", "expect", "may_be_idle"),
     *("time_limit_ms", "step_limit"),
-    "anchor",
+    *("anchor", "application"),
 )
-"""Keys that are no value of the plan: names, mutants, the kind of an entry, counts of entries; what a
-run is to show, and what ends one that never would. An anchor is part of what a fault is: with other values a crash
-of validator 2 at its third append is another fault, at any validator's first.
+"""Keys that are no value of the plan: names, mutants, the application, the kind of an entry, counts of entries; what a
+run is to show, and what ends one that never would. An anchor is part of what a fault is: with other values a crash of
+validator 2 at its third append is another fault, at any validator's first.
 """
 
 _SPANS: Final = (("start_ms", "stop_ms"), ("at_ms", "restart_ms"))

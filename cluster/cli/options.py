@@ -135,6 +135,15 @@ def add_settings(parser: Parser) -> None:
     )
 
 
+def add_application(parser: Parser) -> None:
+    """Add `--application`, which names the state machine of a scenario's replicas."""
+    parser.add_argument(
+        "--application",
+        metavar="COMMAND",
+        help="run this program with its arguments as every replica's state machine; it starts in the current folder",
+    )
+
+
 def add_jobs(parser: Parser) -> None:
     """Add `--jobs`, the number of worker processes."""
     parser.add_argument(
@@ -255,6 +264,7 @@ def run_command(
     seed: int,
     *,
     settings: Sequence[str] = (),
+    application: str | None = None,
     faults: str | None = None,
     runs: Path = RUNS,
     data_dir: Path | None = None,
@@ -266,6 +276,7 @@ def run_command(
         subject: The scenario's name or file, or `swarm`.
         seed: The seed.
         settings: What `--set` changes.
+        application: The command line of `--application`, if there is one.
         faults: The level of `--faults`, if there is one.
         runs: Where its run directory goes.
         data_dir: The directory with real disks, if there is one.
@@ -274,6 +285,7 @@ def run_command(
     arguments = ["run", subject, "--seed", str(seed)]
     for setting in settings:
         arguments += ["--set", setting]
+    arguments += [] if application is None else ["--application", application]
     arguments += [] if faults is None else ["--faults", faults]
     arguments += ["--runs", str(runs)] if runs != RUNS else []
     arguments += ["--data-dir", str(data_dir)] if data_dir is not None else []

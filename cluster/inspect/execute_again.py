@@ -12,10 +12,11 @@ from typing import NamedTuple
 import msgspec
 
 from checker.record.run_directory import RecordReader
-from cluster.runtime.cluster import Cluster, RunHooks
-from cluster.runtime.watchdog import Watchdog
+from cluster.runtime.cluster import Cluster
+from cluster.runtime.hooks import RunHooks
 from cluster.scenario.model import Scenario
 from cluster.verdict.executions import watch_executions
+from cluster.verdict.watchdog import Watchdog
 from network.collector import rare_collections
 from network.events import Event
 from validators.execution import (

@@ -25,11 +25,12 @@ from checker.record.run_directory import RecordReader
 from checker.record.streams import Difference, first_difference, iterate_events
 from checker.results import CheckResult
 from cluster.inspect.execute_again import execute_alone, reason_of
-from cluster.runtime.cluster import Cluster, RunHooks
-from cluster.runtime.watchdog import Watchdog
+from cluster.runtime.cluster import Cluster
+from cluster.runtime.hooks import RunHooks, of_own_engine
 from cluster.scenario.model import Scenario
 from cluster.verdict.executions import watch_executions
 from cluster.verdict.replay import recorded_scenario
+from cluster.verdict.watchdog import Watchdog
 from faults import byzantine_validators
 from network.collector import rare_collections
 from network.events import events_of_type
@@ -153,7 +154,7 @@ def explain_run(
     cluster, witness = Cluster(scenario, seed, factories=factories or {}), ExecutionWitness()
     witness.attach(cluster)
     watch_executions(cluster, witness.honest, witness)
-    cluster.hooks = RunHooks(on_applied=witness.applied)
+    cluster.hooks = RunHooks(on_applied=of_own_engine(witness.applied))
     with Watchdog(lambda: cluster.steps, f"{scenario.name} seed {seed}"):
         log = bytes(cluster.run().trace.log)
     return Explained(witness.explain(checks, log), log)
@@ -193,6 +194,7 @@ class ExecutionWitness:
             replay=lambda node, divergence: _replay(cluster, self._own[node], divergence),
             expected=scenario.expect.fails,
             view_word=ENGINES[scenario.consensus.engine].view_word,
+            has_tables=scenario.application is None,
         )
         return explain(findings)
 
@@ -202,7 +204,7 @@ class ExecutionWitness:
         def make(
             genesis: Genesis, verify_transaction: Callable[[Transaction], bool], log: RestoredLog = EMPTY_LOG
         ) -> ExecutionLayer:
-            is_new = log == EMPTY_LOG
+            is_new = not log.base and not log.entries
             try:
                 layer = factory.layer(genesis, verify_transaction, log)
             except Exception as error:

@@ -15,6 +15,9 @@ REASONS: Final = ("expired", "insolvent", "cancelled")
 TIMER_EVENTS: Final = ("timer-set", "timer-fired", "timer-removed", "timer-deferred", "timer-moved")
 """Events that the test bed understands; all others are hashed."""
 
+TEXT_CHARACTERS_MAX: Final = 65_536
+"""Most characters of a text that is a field of an answer: a name, a reason, a description."""
+
 Event: TypeAlias = dict[str, Value]
 """An event of an application."""
 
@@ -49,6 +52,8 @@ class AnswerFields:
         value = self._take(name)
         if not isinstance(value, str):
             raise FrameError(f"`{name}` is {kind_of(value)}, text was expected")
+        if len(value) > TEXT_CHARACTERS_MAX:
+            raise FrameError(f"`{name}` has {len(value):,} characters, at most {TEXT_CHARACTERS_MAX:,} were expected")
         return value
 
     def number(self, name: str, most: int = INTEGER_MAX) -> int:

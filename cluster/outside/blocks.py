@@ -10,14 +10,15 @@ import msgspec
 from cluster.outside.answers import Event, Execution
 from cluster.outside.frames import Value
 from validators.costs import Costs
+from validators.execution import BlockSummary
 from validators.execution.blocks import VERSION, Block, Header, header_digest
+from validators.execution.phases import PhaseEntry
 from validators.state import mmr_root
 
-TRANSACTION_US: Final = 20
-PAYLOAD_KIB_US: Final = 2
-"""Virtual microseconds of a transaction, and of each KiB of a payload begun, where an answer states no cost."""
-
 _KIB: Final = 1_024
+
+NO_SUMMARY: Final = BlockSummary(**dict.fromkeys(BlockSummary.__struct_fields__, 0))
+"""The numbers of a block in which nothing happens."""
 
 ROOT_NAMES: Final = ("state_root", "tx_root", "receipts_root")
 """Fields of a header that are not known yet when a block is proposed."""
@@ -43,7 +44,9 @@ class OutsideBlock:
         header: Its header.
         receipts: Those of the answer, or its events in their one encoding.
         events: The events of the answer.
+        included: Digests of transactions that need not wait any more, beside those of the payload.
         cost_stated_us: The cost of the answer, None where it states none.
+        summary: The block in numbers, once it is final.
     """
 
     block: Block
@@ -51,12 +54,24 @@ class OutsideBlock:
     header: Header
     receipts: tuple[bytes, ...]
     events: tuple[Event, ...]
+    included: tuple[bytes, ...] = ()
     cost_stated_us: int | None = None
+    summary: BlockSummary = NO_SUMMARY
 
     @property
     def root(self) -> bytes:
         """The state root that the application came to."""
         return self.header.state_root
+
+    @property
+    def changes(self) -> Mapping[bytes, bytes | None]:
+        """Nothing: the application keeps its own state."""
+        return {}
+
+    @property
+    def phases(self) -> tuple[PhaseEntry, ...]:
+        """Nothing: an application tells of timers, and of no phases."""
+        return ()
 
     @property
     def log_entry(self) -> tuple[bytes, ...]:
@@ -66,7 +81,8 @@ class OutsideBlock:
     def cost_us(self, costs: Costs, signatures: int) -> int:
         """Return the virtual microseconds of the execution: as stated, or by transactions and bytes."""
         payload = self.block.transactions
-        own_us = len(payload) * TRANSACTION_US + -(-sum(map(len, payload)) // _KIB) * PAYLOAD_KIB_US
+        begun_kib = -(-sum(map(len, payload)) // _KIB)
+        own_us = len(payload) * costs.transaction_us + begun_kib * costs.payload_kib_us
         spent_us = own_us if self.cost_stated_us is None else self.cost_stated_us
         return costs.block_us + spent_us + signatures * costs.verify_signature_us
 
@@ -131,6 +147,7 @@ def made_of(block: Block, execution: Execution) -> OutsideBlock:
         header=block.header,
         receipts=receipts_of(execution),
         events=execution.events,
+        included=execution.included,
         cost_stated_us=execution.cost_us,
     )
 

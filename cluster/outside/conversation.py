@@ -12,6 +12,7 @@ from cluster.outside.answers import AnswerFields, Execution
 from cluster.outside.blocks import ChainStart, told_header
 from cluster.outside.frames import FrameError, Framing, Value
 from validators.execution.blocks import Header
+from validators.messages import TRANSACTION_BYTES_MAX
 
 PROTOCOL: Final = 1
 """The version of the protocol that this code speaks."""
@@ -101,7 +102,7 @@ class Conversation:
         lose: Gets the name of a call and what is wrong with its answer, ends the process, and returns what to raise.
     """
 
-    def __init__(self, call: ApplicationCaller, framing: Framing, lose: Callable[[str, str], Exception]) -> None:
+    def __init__(self, call: ApplicationCaller, framing: Framing, lose: Callable[[str, str], BaseException]) -> None:
         self._call = call
         self._framing = framing
         self._lose = lose
@@ -277,10 +278,15 @@ def _read_outcome(answer: AnswerFields) -> Execution | InvalidPayload:
     return InvalidPayload(answer.text("invalid")) if answer.has("invalid") else _read_execution(answer)
 
 
+def is_too_long(payload: Sequence[bytes]) -> bool:
+    """Return whether a payload has too many bytes; one transaction may be as long as any that waits."""
+    return sum(map(len, payload)) > (PAYLOAD_BYTES_MAX if len(payload) > 1 else TRANSACTION_BYTES_MAX)
+
+
 def _read_proposal(answer: AnswerFields, offered: int) -> ProposedPayload:
     payload = answer.several("payload")
-    length = sum(map(len, payload))
-    if length > PAYLOAD_BYTES_MAX and len(payload) > 1:
+    if is_too_long(payload):
+        length = sum(map(len, payload))
         raise FrameError(f"`payload` has {length:,} bytes, at most {PAYLOAD_BYTES_MAX:,} were expected")
     refused = answer.numbers("refused") if answer.has("refused") else ()
     for index in refused:

@@ -4,7 +4,9 @@ A frame holds text, whole numbers, booleans, lists, maps, and byte strings; JSON
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
+from itertools import chain
+from math import isfinite
 from typing import Final, Protocol, TypeAlias
 
 import msgspec
@@ -18,6 +20,25 @@ INTEGER_MAX: Final = 2**53 - 1
 LENGTH_BYTES: Final = 4
 """A msgpack frame begins with its length in so many little-endian bytes."""
 
+DEPTH_MAX: Final = 64
+"""Most maps and lists of a frame that lie within each other: any reader and any record of it can follow so many."""
+
+REASON_CHARACTERS_MAX: Final = 1_000
+"""Most characters of a reason: an answer may have 16 MiB of text where something else was expected."""
+
+_CONTAINERS_MAX: Final = 5 * 1024 * 1024
+"""Most bytes of a msgpack frame that can begin a map or a list: each takes a byte there, and 70 in memory."""
+
+_BEGINNINGS: Final = bytes([*range(0x80, 0xA0), 0xDC, 0xDD, 0xDE, 0xDF])
+"""The bytes that begin a map or a list in msgpack; a byte string may hold them too, though hardly so many."""
+
+_KEYS: Final = {str}
+_KINDS: Final = {str, int, bool, float, bytes, list, dict, type(None)}
+"""Kinds of decoded values: msgpack has times and extensions as well, which no frame holds."""
+
+_INT64_MIN: Final = -(2**63)
+_UINT64_MAX: Final = 2**64 - 1
+
 _HEX: Final = re.compile(r"(?:[0-9a-f]{2})*")
 
 Value: TypeAlias = "bool | int | str | bytes | list[Value] | tuple[Value, ...] | Mapping[str, Value] | None"
@@ -25,7 +46,11 @@ Value: TypeAlias = "bool | int | str | bytes | list[Value] | tuple[Value, ...] |
 
 
 class FrameError(Exception):
-    """Bytes that are no frame, or content that is not what was expected."""
+    """Bytes that are no frame, or content that is not what was expected; a long reason is cut."""
+
+    def __init__(self, reason: str) -> None:
+        is_long = len(reason) > REASON_CHARACTERS_MAX
+        super().__init__(f"{reason[:REASON_CHARACTERS_MAX]}..." if is_long else reason)
 
 
 class Framing(Protocol):
@@ -69,7 +94,7 @@ class JsonLines:
         del buffer[: end + 1]
         try:
             content = msgspec.json.decode(line)
-        except (msgspec.DecodeError, RecursionError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise FrameError(f"the line {shown(line)} is no JSON: {error}") from None
         return _as_map(content, line)
 
@@ -104,9 +129,11 @@ class MsgpackFrames:
             return None
         content = bytes(buffer[LENGTH_BYTES : LENGTH_BYTES + length])
         del buffer[: LENGTH_BYTES + length]
+        if length > _CONTAINERS_MAX and length - len(content.translate(None, _BEGINNINGS)) > _CONTAINERS_MAX:
+            raise FrameError(f"the frame {shown(content)} has millions of maps and lists")
         try:
             decoded = msgspec.msgpack.decode(content)
-        except (msgspec.DecodeError, RecursionError, TypeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError) as error:
             raise FrameError(f"the frame {shown(content)} is no msgpack: {error}") from None
         return _as_map(decoded, content)
 
@@ -153,6 +180,36 @@ def _not_too_long(frame: bytes) -> bytes:
 
 
 def _as_map(content: object, frame: bytes) -> dict[str, object]:
-    if not isinstance(content, dict) or not all(isinstance(key, str) for key in content):
+    if not isinstance(content, dict):
         raise FrameError(f"{kind_of(content)} came, a map with text keys was expected: {shown(frame)}")
-    return content
+    keys: Iterable[object] = content
+    values: Collection[object] = content.values()
+    for _ in range(DEPTH_MAX):
+        kinds = {*map(type, values)}
+        fault = _fault_of({*map(type, keys)}, kinds, values)
+        if fault:
+            raise FrameError(f"{fault}: {shown(frame)}")
+        # A layer at once: large answers are lists of small maps, and a call for each costs more than decoding them.
+        maps = [value for value in values if type(value) is dict] if dict in kinds else []
+        lists = [value for value in values if type(value) is list] if list in kinds else []
+        if not maps and not lists:
+            return content
+        keys = chain.from_iterable(maps)
+        values = [*chain.from_iterable(map(dict.values, maps)), *chain.from_iterable(lists)]
+    raise FrameError(f"more than {DEPTH_MAX} maps and lists came within each other: {shown(frame)}")
+
+
+def _fault_of(keys: set[type], kinds: set[type], values: Iterable[object]) -> str:
+    """Return why some maps and lists are not those of a frame, by the kinds of their keys and values; else nothing."""
+    if not keys <= _KEYS:
+        return "a map with other keys came, a map with text keys was expected"
+    if not kinds <= _KINDS:
+        return f"{kind_of(next(value for value in values if type(value) not in _KINDS))} came, which no frame holds"
+    if int in kinds:
+        numbers = [value for value in values if type(value) is int]
+        if min(numbers) < _INT64_MIN or max(numbers) > _UINT64_MAX:
+            return "a whole number beyond 64 bits came"
+    # NaN differs from itself: a recorded answer with it would never be met again.
+    if float in kinds and not all(isfinite(value) for value in values if type(value) is float):
+        return "a number that is not finite came"
+    return ""

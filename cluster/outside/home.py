@@ -1,7 +1,6 @@
 """The home of a replica's application: its directory, and the one process at a time that lives there."""
 
 import shutil
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,12 +9,12 @@ from typing import Final
 from cluster.outside.blocks import ChainStart
 from cluster.outside.conversation import KeptBlock
 from cluster.outside.frames import Value
-from cluster.outside.life import ApplicationLife, empty_directory
-from cluster.outside.process import ApplicationProcess, Launch
+from cluster.outside.life import PLAIN_HOST, ApplicationHost, ApplicationLife, empty_directory
+from cluster.outside.process import Launch
 from validators.execution.blocks import Header
 
-_NOTHING: Final = -1
-"""The height of an application that has nothing to keep."""
+NOTHING_KEPT: Final = KeptBlock(height=-1, id=b"", root=b"")
+"""An application that has nothing to keep."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,15 +23,15 @@ class ApplicationPlan:
 
     Attributes:
         launch: The way to start it.
-        node: The replica.
+        node: The replica; None where only transactions are made.
         validators: The number of validators.
         start: The beginning of the chain.
         parameters: The application's own.
-        retain_blocks: Most blocks that are applied early.
+        retain_blocks: Most blocks that are applied early; 0 where none is.
     """
 
     launch: Launch
-    node: int
+    node: int | None
     validators: int
     start: ChainStart
     parameters: Mapping[str, Value]
@@ -49,69 +48,103 @@ class ApplicationHome:
     Args:
         plan: What the application is told.
         directory: Its own; made where it is not there.
+        host: Starts the processes, and hears of each call.
+        has_lived: Whether an earlier process of the test bed has had the directory; what it holds is not known here.
 
     Attributes:
         life: The process that lives there.
         genesis: The header of genesis, once it is known.
     """
 
-    def __init__(self, plan: ApplicationPlan, directory: Path) -> None:
+    def __init__(
+        self, plan: ApplicationPlan, directory: Path, host: ApplicationHost = PLAIN_HOST, *, has_lived: bool = False
+    ) -> None:
         self.plan: Final = plan
+        self._place: Final = directory
         self.directory = directory
+        self.host: Final = host
         self.life: ApplicationLife | None = None
         self.genesis: Header | None = None
         self._branches: list[ApplicationLife] = []
-        self._settled = self._under_way = _NOTHING
+        self._has_lived = has_lived
+        self._is_known = not has_lived
+        self._settled = self._under_way = NOTHING_KEPT
+        self._made = 0
 
-    def settle(self, height: int, ask: Callable[[], None]) -> None:
-        """Ask for something that makes a height final, and note that the application has to keep it then."""
-        self._under_way = height
+    def settle(self, kept: KeptBlock, ask: Callable[[], None]) -> None:
+        """Ask for something that makes a block final, and note that the application has to keep it then."""
+        self._under_way, self._has_lived = kept, True
         ask()
-        self._settled = height
+        self._settled, self._is_known = kept, True
 
     def wake(self) -> KeptBlock | None:
         """Begin the next life, after killing the one before; return the last final block that it kept.
 
         Raises:
             ApplicationLostError: It gives no answer that can be used.
-            ForgottenBlockError: It kept another height than it has answered for, or was asked for last.
+            ForgottenBlockError: It kept another block than it has answered for, or was asked for last.
             LaunchError: It does not start.
         """
-        self._begin(has_lived=self._under_way != _NOTHING)
+        self._begin()
         assert self.life is not None, "it has just begun"
         kept = self.life.greeting.kept
-        height = _NOTHING if kept is None else kept.height
-        if not self._settled <= height <= max(self._settled, self._under_way):
-            found = "nothing" if kept is None else f"height {height}"
-            wanted = f"{self._settled}" if self._settled == self._under_way else f"{self._settled} to {self._under_way}"
-            raise ForgottenBlockError(f"the application kept {found} over a restart; height {wanted} was expected")
+        self._judge(kept or NOTHING_KEPT)
         return kept
+
+    def _judge(self, kept: KeptBlock) -> None:
+        first, last = self._settled, self._under_way
+        if last.height < first.height:
+            last = first
+        is_between = first.height < kept.height < last.height
+        if self._is_known and not is_between and kept not in {first, last}:
+            expected = _named(first) if first == last else f"{_named(first)} to {_named(last)}"
+            sentence = f"the application kept {_named(kept)} over a restart; {expected} was expected"
+            self.host.note_fault("kept-block", max(kept.height, 0), sentence)
+            raise ForgottenBlockError(sentence)
 
     def wake_anew(self) -> None:
         """Begin a life in an emptied directory, unless the present life has just begun in an empty one."""
-        if self._under_way != _NOTHING or self.life is None:
-            self.kill()
-            empty_directory(self.directory)
-            self._settled = self._under_way = _NOTHING
-            self._begin(has_lived=False)
+        if self._has_lived or self.life is None:
+            self.empty()
+            self._begin()
 
-    def _begin(self, *, has_lived: bool) -> None:
+    def empty(self) -> None:
+        """Kill what lives here, and leave the directory as new."""
         self.kill()
-        self.directory.mkdir(parents=True, exist_ok=True)
-        self.life = self._hello(self.directory, has_lived=has_lived)
+        empty_directory(self.directory)
+        self.host.note("empty", self.directory)
+        self._settled = self._under_way = NOTHING_KEPT
+        self._has_lived, self._is_known = False, True
 
-    def _hello(self, directory: Path, *, has_lived: bool) -> ApplicationLife:
+    def _begin(self) -> None:
+        self.kill()
+        if self.directory != self._place:
+            # Between two lives: a later run finds what is kept by its name.
+            self.directory.rename(self._place)
+            self.host.note("name", self.directory, self._place)
+            self.directory = self._place
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self.life = self._hello(self.directory, resume=self._has_lived)
+
+    def _hello(self, directory: Path, *, resume: bool) -> ApplicationLife:
         plan = self.plan
-        life = ApplicationLife(ApplicationProcess(plan.launch, directory), directory)
+        life = ApplicationLife(self.host.begin(plan.launch, directory), directory, self._watcher)
+        # Known before it answers: whoever is lost in the midst of its first call has to be killed too.
+        self._branches.append(life)
         life.greeting = life.talk.hello(
             node=plan.node,
             validators=plan.validators,
             parameters=plan.parameters,
             directory=directory,
-            resume=has_lived,
+            resume=resume,
             retain_blocks=plan.retain_blocks,
         )
+        self._branches.remove(life)
         return life
+
+    @property
+    def _watcher(self) -> ApplicationHost:
+        return self.host
 
     def begin_branch(self) -> ApplicationLife:
         """Begin one more process, on a copy of the directory as of the last final block.
@@ -119,14 +152,17 @@ class ApplicationHome:
         Raises:
             ForgottenBlockError: It comes back at another block.
         """
-        place = Path(tempfile.mkdtemp(prefix="branch-", dir=self.directory.parent))
+        place = self._new_place("branch")
         shutil.copytree(self.directory, place, dirs_exist_ok=True)
-        life = self._hello(place, has_lived=True)
+        self.host.note("copy", self.directory, place)
+        life = self._hello(place, resume=True)
         self._branches.append(life)
-        kept = _NOTHING if life.greeting.kept is None else life.greeting.kept.height
+        kept = life.greeting.kept or NOTHING_KEPT
         if kept != self._settled:
-            found = f"height {kept} on a copy of its directory"
-            raise ForgottenBlockError(f"the application kept {found}; height {self._settled} was expected")
+            sentence = f"the application kept {_named(kept)} on a copy of its directory; {_named(self._settled)} was"
+            sentence += " expected"
+            self.host.note_fault("kept-block", max(kept.height, 0), sentence)
+            raise ForgottenBlockError(sentence)
         return life
 
     def end_branch(self, life: ApplicationLife) -> None:
@@ -134,7 +170,7 @@ class ApplicationHome:
         life.process.kill()
         if life in self._branches:
             self._branches.remove(life)
-            shutil.rmtree(life.directory)
+            self._remove(life.directory)
 
     def move_to(self, life: ApplicationLife) -> None:
         """Have the process of a branch be the home's own from now on, in its directory."""
@@ -142,13 +178,16 @@ class ApplicationHome:
             self._branches.remove(life)
             if self.life is not None:
                 self.life.process.kill()
-            shutil.rmtree(self.directory)
+            self._remove(self.directory)
             self.directory, self.life = life.directory, life
 
     def kill(self) -> None:
         """Kill all processes that live here; the directory stays."""
         for life in list(self._branches):
-            self.end_branch(life)
+            life.process.kill()
+            self._branches.remove(life)
+            if life.directory != self.directory:
+                self._remove(life.directory)
         if self.life is not None:
             self.life.process.kill()
             self.life = None
@@ -156,11 +195,26 @@ class ApplicationHome:
     def scratch(self) -> "ScratchHome":
         """Return a home for a moment: a fresh process in an empty directory beside this one."""
         self.directory.mkdir(parents=True, exist_ok=True)
-        return ScratchHome(self.plan, Path(tempfile.mkdtemp(prefix="scratch-", dir=self.directory.parent)))
+        return ScratchHome(self.plan, self._new_place("scratch"), self.host)
+
+    def _new_place(self, name: str) -> Path:
+        # Numbered and not drawn: a record names directories.
+        self._made += 1
+        place = self.directory.parent / f"{name}-{self._made}"
+        place.mkdir()
+        return place
+
+    def _remove(self, directory: Path) -> None:
+        shutil.rmtree(directory)
+        self.host.note("remove", directory)
 
 
 class ScratchHome(ApplicationHome):
-    """A home that is gone with its `with` block."""
+    """A home that is gone with its `with` block; what becomes of its process harms nobody else."""
+
+    @property
+    def _watcher(self) -> ApplicationHost:
+        return PLAIN_HOST
 
     def __enter__(self) -> ApplicationLife:
         self.wake()
@@ -169,4 +223,8 @@ class ScratchHome(ApplicationHome):
 
     def __exit__(self, *_error: object) -> None:
         self.kill()
-        shutil.rmtree(self.directory)
+        self._remove(self.directory)
+
+
+def _named(kept: KeptBlock) -> str:
+    return "nothing" if kept == NOTHING_KEPT else f"height {kept.height} with root {kept.root.hex()[:12]}"

@@ -5,41 +5,42 @@ block, and each block that this layer has executed and not dropped; the blocks a
 block. Where the process dies or breaks the protocol, the layer raises `ApplicationLostError` to its caller.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
 from itertools import takewhile
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from cluster.outside.answers import Execution
 from cluster.outside.blocks import OutsideBlock, genesis_header, made_of, next_header, receipts_of, sealed_block
 from cluster.outside.branches import BranchTalk
-from cluster.outside.conversation import PAYLOAD_BYTES_MAX, Conversation, InvalidPayload, KeptBlock
+from cluster.outside.conversation import PAYLOAD_BYTES_MAX, Conversation, InvalidPayload, KeptBlock, is_too_long
 from cluster.outside.home import ApplicationHome
 from cluster.outside.life import ApplicationLife
 from cluster.outside.process import ApplicationLostError
+from report.words import counted
 from scheduler import Reach
 from validators.derived import Derived, DerivedSize
 from validators.execution import (
     FinalizationOutcome,
     Genesis,
     InvalidBlockError,
+    LostBlockError,
     ProposalContext,
     RootMismatchError,
     UnknownBlockError,
     UnknownParentError,
 )
-from validators.execution.blocks import Block, Header, decode_header, header_digest
+from validators.execution.blocks import Block, Header, decode_header, decode_sealed, header_digest
 from validators.execution.validity import check_header
-from validators.restored import RestoredLog
+from validators.restored import EMPTY_LOG, RestoredLog
 from validators.state import ForgedSnapshot, Snapshot, mmr_root
 from validators.storage import FinalizedEntry
 
-FindBlock = Callable[[bytes], Block | None]
 
-
-class LostBlockError(Exception):
-    """The application is behind the finalized log, and a block that it needs is not here any more."""
+class WrongAnswerError(Exception):
+    """A process of an application comes to another root than an earlier one, or another replica's, has come to."""
 
 
 class OutsideLayer:
@@ -49,25 +50,23 @@ class OutsideLayer:
         home: The application's home; a process is begun there.
         genesis: The chain's genesis; of it only what headers are checked against counts.
         log: The finalized log, to whose last block the application is led.
-        find_block: Returns a final block of the log by its digest, for an application that is behind.
 
     Raises:
         ApplicationLostError: The application gives no answer that can be used.
-        RootMismatchError: It comes to another root than a header of the log.
+        ForgottenBlockError: It kept another block than it has answered for.
+        WrongAnswerError: It comes to another root than a header of the log.
+        RootMismatchError: The snapshot of the log is not that of its header.
         LostBlockError: It is behind, and a block is not here any more.
     """
 
     tables = None
 
-    def __init__(
-        self, home: ApplicationHome, genesis: Genesis, log: RestoredLog, find_block: FindBlock = lambda _digest: None
-    ) -> None:
+    def __init__(self, home: ApplicationHome, genesis: Genesis, log: RestoredLog = EMPTY_LOG) -> None:
         self._home = home
         self._genesis = genesis
         self._blocks: dict[bytes, OutsideBlock] = {}
         self._early: list[OutsideBlock] = []
         self._undone: list[OutsideBlock] = []
-        self._find_block = find_block
         self._talk: Conversation | BranchTalk
         self.genesis_header: Final = self._open(log)
         self.genesis_digest: Final = header_digest(self.genesis_header)
@@ -82,23 +81,21 @@ class OutsideLayer:
         lowest = genesis if first is None else first
         chain = [lowest, *(decode_header(entry.header) for entry in log.entries)]
         kept = self._home.wake()
-        if kept is None or not lowest.height <= kept.height <= chain[-1].height:
-            # Nothing kept, below the base, or ahead of a log that was damaged: it begins again where the log does.
+        if kept is None or not lowest.height <= kept.height <= chain[-1].height or kept != _as_kept(chain, kept.height):
+            # Nothing kept, below the base, or not in a log that was damaged: it begins again where the log does.
             self._home.wake_anew()
             if base is None:
                 self._begin_at_genesis(genesis)
             else:
                 self._restore(lowest, base.snapshot)
-            kept = KeptBlock(height=lowest.height, id=header_digest(lowest), root=lowest.state_root)
-        at = chain[kept.height - lowest.height]
-        if (kept.id, kept.root) != (header_digest(at), at.state_root):
-            raise RootMismatchError(kept.height, at.state_root, kept.root)
-        self.finalized, self.finalized_digest = at, kept.id
+            kept = _as_kept(chain, lowest.height)
+        self.finalized, self.finalized_digest = chain[kept.height - lowest.height], kept.id
         if "forks" not in self._life.greeting.features:
             self._talk = BranchTalk(self._home, kept.id)
         else:
             self._talk = self._life.talk
-        self._catch_up(log.entries[kept.height - lowest.height :])
+        for entry in log.entries[kept.height - lowest.height :]:
+            self._catch_up(entry, log.find_block(entry.digest))
         return genesis
 
     def _genesis_header(self) -> Header:
@@ -115,8 +112,8 @@ class OutsideLayer:
     def _begin_at_genesis(self, genesis: Header) -> None:
         found = self._header_of_genesis(self._life.talk.genesis(self._home.plan.start))
         if found != genesis:
-            raise RootMismatchError(0, genesis.state_root, found.state_root)
-        self._home.settle(0, lambda: self._life.talk.adopted(header_digest(genesis), genesis))
+            raise self._wrong(genesis, found.state_root)
+        self._home.settle(kept_of(genesis), lambda: self._life.talk.adopted(header_digest(genesis), genesis))
 
     def _restore(self, header: Header, snapshot: Snapshot) -> None:
         digest, pieces, root = header_digest(header), snapshot.operations, b""
@@ -125,20 +122,26 @@ class OutsideLayer:
             nonlocal root
             root = self._life.talk.restore(digest, header, pieces)
 
-        self._home.settle(header.height, restore)
+        self._home.settle(kept_of(header), restore)
         if root != header.state_root:
             raise RootMismatchError(header.height, header.state_root, root)
 
-    def _catch_up(self, entries: Iterable[FinalizedEntry]) -> None:
-        for entry in entries:
-            block = self._find_block(entry.digest)
-            if block is None:
-                raise LostBlockError(f"the block of height {entry.height} that the application has to execute is lost")
-            try:
-                self.execute(block)
-            except InvalidBlockError as error:
-                raise RootMismatchError(entry.height, block.header.state_root, error.own_root or b"") from error
-            self.finalize(entry.digest)
+    def _catch_up(self, entry: FinalizedEntry, encoded: bytes | None) -> None:
+        if encoded is None:
+            raise LostBlockError(entry.height)
+        block = decode_sealed(encoded).block
+        try:
+            self.execute(block)
+        except InvalidBlockError as error:
+            raise self._wrong(block.header, error.own_root, str(error)) from error
+        self.finalize(entry.digest)
+
+    def _wrong(self, header: Header, found: bytes | None, reason: str = "") -> WrongAnswerError:
+        what = reason or f"root {(found or b'').hex()[:12]}"
+        sentence = f"another process of the application comes to {what} at height {header.height}"
+        sentence += f"; root {header.state_root.hex()[:12]} was expected, as before"
+        self._home.host.note_fault("kept-block", header.height, sentence)
+        return WrongAnswerError(sentence)
 
     # -- the seam ------------------------------------------------------------------------------
 
@@ -154,7 +157,7 @@ class OutsideLayer:
         """Return 0: the pool of an application knows no nonces."""
         return 0
 
-    def propose(self, context: ProposalContext, candidates: Iterable[bytes]) -> OutsideBlock:
+    def propose(self, context: ProposalContext, candidates: Iterable[Any]) -> OutsideBlock:
         """Have the application build a block from the candidates, and keep it as executed."""
         parent = self._parent(context.parent)
         draft = next_header(
@@ -166,13 +169,21 @@ class OutsideLayer:
         )
         check_header(draft, parent, self._genesis)
         self._stand_below(self._path(context.parent))
-        proposal = self._talk.propose(context.parent, draft, _within_limit(candidates))
+        offered = _within_limit(map(self.as_offered, candidates))
+        proposal = self._talk.propose(context.parent, draft, offered)
+        for index in proposal.refused:
+            self._home.host.forget(sha256(offered[index]).digest(), is_final=False)
         execution = proposal.execution
         receipts = mmr_root(receipts_of(execution))
         block = sealed_block(draft, proposal.payload, root=execution.root, receipts=receipts)
         made = made_of(block, execution)
         self._talk.adopted(made.digest, made.header)
         return self._blocks.setdefault(made.digest, made)
+
+    def as_offered(self, candidate: Any) -> bytes:  # noqa: ANN401 - the pool's own type
+        """Return a transaction of the pool in bytes."""
+        found: bytes = candidate
+        return found
 
     def execute(self, block: Block) -> OutsideBlock:
         """Have the application execute a block, and keep it if the answer matches its header."""
@@ -184,11 +195,14 @@ class OutsideLayer:
         check_header(header, parent, self._genesis)
         if known is not None or mmr_root(block.transactions) != header.tx_root:
             raise InvalidBlockError("transactions are not those of the header's tx_root")
+        if is_too_long(block.transactions):
+            raise InvalidBlockError(f"its transactions have more than {PAYLOAD_BYTES_MAX:,} bytes")
         self._stand_below(self._path(header.parent))
         outcome = self._talk.execute(digest, header, block.transactions)
         if isinstance(outcome, InvalidPayload):
             raise InvalidBlockError(f"the application says: {outcome.reason}")
         made = made_of(block, outcome)
+        self._ask_again(made, outcome)
         for name, expected, found in (
             ("state_root", header.state_root, outcome.root),
             ("receipts_root", header.receipts_root, mmr_root(made.receipts)),
@@ -213,7 +227,7 @@ class OutsideLayer:
 
     def certify(self, digest: bytes) -> int:
         """Apply a certified block with its ancestors, where the application can take blocks back."""
-        if not {"forks", "early"} <= {*self._life.greeting.features} or digest not in self._blocks:
+        if not self._home.plan.retain_blocks or digest not in self._blocks:
             return 0
         path = self._path(digest)[: self._home.plan.retain_blocks]
         self._stand_below(path)
@@ -227,10 +241,12 @@ class OutsideLayer:
         """Have a block and its ancestors made final, and forget every branch that does not lead through it."""
         path = self.path_to(digest)
         self._stand_below(path)
-        self._home.settle(path[-1].header.height, lambda: self._talk.finalize(digest))
+        self._home.settle(kept_of(path[-1].header), lambda: self._talk.finalize(digest))
         del self._early[: len(path)]
         for made in path:
             del self._blocks[made.digest]
+            for included in made.included:
+                self._home.host.forget(included, is_final=True)
         self.finalized, self.finalized_digest = path[-1].header, digest
         return FinalizationOutcome(tuple(path), tuple(self._drop_losers()), is_pruned=False, is_rebuilt=False)
 
@@ -289,6 +305,17 @@ class OutsideLayer:
         assert self._home.life is not None, "a layer's application lives as long as it does"
         return self._home.life
 
+    def _ask_again(self, made: OutsideBlock, outcome: Execution) -> None:
+        """Have some blocks executed twice: an id that is not final has to give the same answer again."""
+        if "forks" in self._life.greeting.features and self._home.host.repeats(made.digest):
+            again = self._talk.execute(made.digest, made.header, made.block.transactions)
+            if again != outcome:
+                height = made.header.height
+                sentence = (
+                    f"`execute` of the block of height {height} has two answers: {_said(outcome)}, then {_said(again)}"
+                )
+                self._home.host.note_fault("answers-twice", height, sentence)
+
     def _parent(self, digest: bytes) -> Header:
         if digest == self.finalized_digest:
             return self.finalized
@@ -331,6 +358,21 @@ class OutsideLayer:
             else:
                 lost.append(self._blocks.pop(digest))
         return lost
+
+
+def kept_of(header: Header) -> KeptBlock:
+    """Return a final block as the application that kept it names it."""
+    return KeptBlock(height=header.height, id=header_digest(header), root=header.state_root)
+
+
+def _as_kept(chain: Sequence[Header], height: int) -> KeptBlock:
+    return kept_of(chain[height - chain[0].height])
+
+
+def _said(outcome: Execution | InvalidPayload) -> str:
+    if isinstance(outcome, InvalidPayload):
+        return f"invalid ({outcome.reason})"
+    return f"root {outcome.root.hex()[:12]} with {counted(len(outcome.events), 'events')}"
 
 
 def _within_limit(candidates: Iterable[bytes]) -> list[bytes]:

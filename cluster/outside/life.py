@@ -4,11 +4,74 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple, Protocol
 
+from checker.checks.context import FaultKind
 from cluster.outside.conversation import Conversation, Greeting
 from cluster.outside.frames import Value
-from cluster.outside.process import ApplicationProcess
+from cluster.outside.process import ApplicationLostError, ApplicationProcess, KeptOutput, Launch
+
+
+class AskedProcess(Protocol):
+    """A process that answers, one question at a time: `ApplicationProcess`, or the record of one."""
+
+    @property
+    def launch(self) -> Launch:
+        """The way in which it was started."""
+
+    @property
+    def stderr(self) -> KeptOutput:
+        """Its standard error so far."""
+
+    def call(self, name: str, fields: Mapping[str, Value]) -> dict[str, object]:
+        """Ask one question and return the whole answer; raises ApplicationLostError."""
+
+    def lose(self, name: str, reason: str) -> ApplicationLostError:
+        """Kill it, and return the error that says why its last answer cannot be used."""
+
+    def kill(self) -> None:
+        """Kill it with its group."""
+
+    def close(self) -> None:
+        """End its standard input, and give it time to end by itself."""
+
+
+class ApplicationHost:
+    """The surroundings of an application's processes; this one starts them, and lets every call pass.
+
+    A home tells it too what becomes of directories, so that the same can be done once more elsewhere.
+    """
+
+    def begin(self, launch: Launch, directory: Path) -> AskedProcess:
+        """Start a process in a directory; raises LaunchError."""
+        return ApplicationProcess(launch, directory)
+
+    def before_call(self, _fields: Mapping[str, Value]) -> None:
+        """Hear that a request is about to be written."""
+
+    def after_call(self) -> None:
+        """Hear that an answer has arrived."""
+
+    def lose(self, error: ApplicationLostError, _fields: Mapping[str, Value]) -> BaseException:
+        """Return what is raised where an application is lost over a request."""
+        return error
+
+    def repeats(self, _id: bytes) -> bool:
+        """Return whether a block is to be executed twice, so that the two answers can be compared."""
+        return False
+
+    def note_fault(self, _kind: FaultKind, _height: int, _sentence: str) -> None:
+        """Hear of a wrong answer after which the run goes on."""
+
+    def note(self, _what: str, *_directories: Path) -> None:
+        """Hear that a directory was made empty, copied to another, removed, or given the other's name."""
+
+    def forget(self, _digest: bytes, *, is_final: bool) -> None:
+        """Hear that a transaction need not wait for a block any more, and whether a final one holds it."""
+
+
+PLAIN_HOST: Final = ApplicationHost()
+"""The machine itself, and nobody who looks on."""
 
 
 class Exchange(NamedTuple):
@@ -23,20 +86,30 @@ class Exchange(NamedTuple):
 class ApplicationLife:
     """One process of the application; `greeting` is there once it has said hello."""
 
-    process: ApplicationProcess
+    process: AskedProcess
     directory: Path
+    host: ApplicationHost = PLAIN_HOST
     talk: Conversation = field(init=False)
     greeting: Greeting = field(init=False)
     last: Exchange | None = None
 
     def __post_init__(self) -> None:
-        self.talk = Conversation(self._call, self.process.launch.framing, self.process.lose)
+        self.talk = Conversation(self._call, self.process.launch.framing, self._lose)
 
     def _call(self, name: str, fields: Mapping[str, Value]) -> dict[str, object]:
+        self.host.before_call(fields)
         self.last = Exchange(name, fields, None)
-        answer = self.process.call(name, fields)
+        try:
+            answer = self.process.call(name, fields)
+        except ApplicationLostError as error:
+            raise self.host.lose(error, fields) from None
         self.last = Exchange(name, fields, answer)
+        self.host.after_call()
         return answer
+
+    def _lose(self, name: str, reason: str) -> BaseException:
+        assert self.last is not None, "an answer is wrong after it has come"
+        return self.host.lose(self.process.lose(name, reason), self.last.fields)
 
 
 def empty_directory(directory: Path) -> None:

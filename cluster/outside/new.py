@@ -46,7 +46,38 @@ README: Final = """# A ledger as an outside application of Stampede
     stampede application check '{command}'{options}
 
 plays every call of the protocol against it, with forks, kills and snapshots, and says what is wrong.
+
+    stampede run outage.toml
+
+runs it behind four validators under consensus, two of which are off for a minute while its timers fall due.
 `stampede docs application` has the protocol. In a clone of the project the command is `python run_cluster.py`.
+"""
+
+SCENARIO: Final = """# Two of four validators are off for a minute: no block has a quorum, and timers fall due.
+name = "ledger-outage"
+title = "the ledger stands still for a minute while its timers fall due"
+requires = ["outage"]
+
+[application]
+command = [{words}]
+framing = "{framing}"
+
+[chain]
+timebase = "slot"
+
+[workload.calls]
+kind = "application"
+count = 200
+every_ms = 100
+
+[faults.outage]
+kind = "blackout"
+validators = [2, 3]
+at_ms = 10_000
+restart_ms = 70_000
+
+[run]
+until_height = 30
 """
 
 
@@ -71,4 +102,12 @@ def write_application(folder: Path, language: str) -> tuple[str, ...]:
         make_folder(folder)
     write_whole(folder / example.file, (EXAMPLES / language / example.file).read_bytes())
     write_whole(folder / "README.md", readme.encode())
-    return example.file, "README.md"
+    words = (f'"{word.removeprefix("./") if place else word}"' for place, word in enumerate(_words_of(example)))
+    scenario = SCENARIO.format(words=", ".join(words), framing=example.framing)
+    write_whole(folder / "outage.toml", scenario.encode())
+    return example.file, "README.md", "outage.toml"
+
+
+def _words_of(example: Example) -> list[str]:
+    """Return the command of an example within its folder, which is the working directory."""
+    return example.command.format(folder=".").split(" ")

@@ -20,6 +20,8 @@ from typing import IO, Final
 
 from checker.record.errors import ReportedError
 from cluster.outside.frames import FRAMINGS, FrameError, Framing, Value, shown
+from cluster.outside.system.measures import count_group, processor_seconds, resident_bytes
+from cluster.outside.system.sandbox import WRAPPERS, end_namespace, main_process, sandboxed
 
 CALL_TIMEOUT_MS: Final = 10_000
 """Time for an answer, by the wall clock, unless a scenario says otherwise."""
@@ -38,6 +40,9 @@ _CALLS_BETWEEN_LOOKS: Final = 16
 
 _LOOKS_BETWEEN_COUNTS: Final = 16
 """Looks between two counts of the processes of a group, which read the whole of /proc."""
+
+_KILLED_IN_SANDBOX: Final = 128
+"""The sandbox ends with so much more than the signal that killed the command in it."""
 
 _READ_BYTES: Final = 256 * 1024
 
@@ -158,14 +163,14 @@ class ApplicationProcess:
 
     Args:
         launch: The way to start it.
-        directory: Its own directory, which is its HOME.
+        directory: Its own directory, which is its HOME; with a sandbox the only place where it can write.
 
     Raises:
         LaunchError: The system refuses to start it.
     """
 
     def __init__(self, launch: Launch, directory: Path) -> None:
-        from cluster.outside.guardian import GUARDIAN  # noqa: PLC0415 - its child begins with the first application
+        from cluster.outside.system.guardian import GUARDIAN  # noqa: PLC0415 - its child begins with the first one
 
         self._guardian = GUARDIAN
         self.launch: Final = launch
@@ -173,9 +178,12 @@ class ApplicationProcess:
         self.stderr: Final = KeptOutput()
         self._buffer = bytearray()
         self._is_over = False
+        command = sandboxed(launch.command, launch.folder, directory)
+        self._is_wrapped = command != launch.command
+        self._main = 0
         try:
             self._process = subprocess.Popen(  # noqa: S603 - the user's own command, and no shell
-                launch.command,
+                command,
                 cwd=launch.folder,
                 env=launch.environment(directory),
                 stdin=subprocess.PIPE,
@@ -225,11 +233,14 @@ class ApplicationProcess:
 
     def processor_seconds(self) -> float:
         """Return the processor time that it has used so far; 0 where the system does not say."""
-        try:
-            fields = Path(f"/proc/{self._process.pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
-        except OSError:
-            return 0.0
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return processor_seconds(self._main_process())
+
+    def _main_process(self) -> int:
+        """Return its own process, which runs below those of the sandbox."""
+        own = self._process.pid
+        if self._main in (0, own):
+            self._main = main_process(own) if self._is_wrapped else own
+        return self._main
 
     def kill(self) -> None:
         """Kill it with its group, and wait until it is gone."""
@@ -248,6 +259,8 @@ class ApplicationProcess:
 
     def _end(self) -> None:
         self._is_over = True
+        if self._is_wrapped:
+            end_namespace(self._process)
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
@@ -330,6 +343,8 @@ class ApplicationProcess:
             status = self._process.wait(0.2)
         except subprocess.TimeoutExpired:
             return f"its standard output ended{self._with_tail()}"
+        if self._is_wrapped and status - _KILLED_IN_SANDBOX in {*signal.Signals}:
+            status = _KILLED_IN_SANDBOX - status
         if status < 0:
             return f"it was killed by {signal.Signals(-status).name}{self._with_tail()}"
         return f"it ended with exit status {status}{self._with_tail()}"
@@ -342,39 +357,22 @@ class ApplicationProcess:
     def _look_at_limits(self) -> None:
         if self.requests % _CALLS_BETWEEN_LOOKS:
             return
-        resident = resident_bytes(self._process.pid)
+        resident = resident_bytes(self._main_process())
         if resident > RESIDENT_BYTES_MAX:
             raise FrameError(f"it holds {resident:,} bytes of memory, at most {RESIDENT_BYTES_MAX:,} are allowed")
         if self.requests % (_CALLS_BETWEEN_LOOKS * _LOOKS_BETWEEN_COUNTS) == 0:
-            count = count_group(self._process.pid)
+            count = count_group(self._process.pid) - (WRAPPERS if self._is_wrapped else 0)
             if count > PROCESSES_MAX:
                 raise FrameError(f"its group has {count} processes, at most {PROCESSES_MAX} are allowed")
 
 
 def _check_answer(answer: Mapping[str, object], number: int) -> None:
     found = answer.get("n")
-    if found != number or isinstance(found, bool):
+    # By its type: 1.0 and True equal 1 as well.
+    if type(found) is not int or found != number:
         raise FrameError(f"the answer has n = {found!r}, {number} was expected")
     if "error" in answer:
         raise FrameError(f"the application answers with the error {answer['error']!r}")
-
-
-def resident_bytes(pid: int) -> int:
-    """Return the resident memory of a process in bytes; 0 where the system does not say."""
-    try:
-        return int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError, IndexError):
-        return 0
-
-
-def count_group(group: int) -> int:
-    """Return the number of processes of a group; 0 where the system does not say."""
-    count = 0
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        # The name before the last bracket may hold anything, spaces and brackets too.
-        with suppress(OSError, IndexError, ValueError):
-            count += int(path.read_text(errors="replace").rpartition(")")[2].split()[2]) == group
-    return count
 
 
 def _not_blocking(stream: IO[bytes] | None) -> IO[bytes]:

@@ -19,7 +19,7 @@ from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import Scenario
 from scheduler import POLICIES
 
-Status: TypeAlias = Literal["equal", "differs", "inconclusive"]
+Status: TypeAlias = Literal["equal", "differs", "inconclusive", "not asked"]
 
 ARROW: Final = ">"
 """Between two policies: the second one is activated in the middle of both branches."""

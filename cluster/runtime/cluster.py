@@ -7,23 +7,25 @@ not waited for until it is restarted. After a failure it is over sooner; see clu
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from checker.checks.context import Sample
 from checker.record.engine_calls import RecordedLife
 from checker.record.fingerprint import CodeChangedError
 from checker.record.plugins import code_with
+from cluster.outside.hosting.run import RunApplications, with_numbers
 from cluster.runtime.clients import Clients, ClientStatistics
 from cluster.runtime.data_directory import WATCHED, DataDirectory
 from cluster.runtime.directory_disk import DirectoryDisk
 from cluster.runtime.failures import FailureMonitor, run_kernel
 from cluster.runtime.genesis import ClusterKeys, genesis_of, keys_of
+from cluster.runtime.hooks import AppliedResult, RunHooks
 from cluster.runtime.machines import MachineController, MachineSlot
 from cluster.runtime.observers import ObserverController
 from cluster.runtime.progress import Progress, progress_of
-from cluster.runtime.reexecute import ReexecutionError, reexecute
+from cluster.runtime.reexecute import ReexecutionError, final_blocks, reexecute, sources_of
 from cluster.runtime.replicas import (
     RunMutants,
     adversaries_of,
@@ -37,7 +39,6 @@ from cluster.scenario.model import Scenario
 from cluster.workloads.planned import transactions_of
 from cluster.workloads.submission import TimedTransaction
 from faults import Adversary, Cell, FaultEffect, Injector
-from faults.coverage.engine_phases import PhaseStatus
 from faults.events import FaultEdge, Healed, Restarted
 from network.bus import Bus
 from network.chance import Chance
@@ -46,10 +47,11 @@ from network.kernel import Delivery, Kernel
 from network.outcome import BusStatistics, KernelOutcome
 from network.port import Port
 from network.trace import Trace
-from network.types import MILLISECOND_US, SUPERVISOR, NodeId
+from network.types import MILLISECOND_US, SUPERVISOR
+from scheduler import MAX_U63
 from validators.consensus.registry import ENGINES
 from validators.events import BlockFinalized, BlockRolledBack, BlockUndone, Booted, Halted
-from validators.execution import Executed, ExecutedBlock, ExecutionLayer, Genesis
+from validators.execution import Executed, ExecutedBlock, Genesis
 from validators.identity import journal_head
 from validators.messages import BLOCK_BYTES_MAX
 from validators.node import Validator
@@ -61,17 +63,6 @@ _HEEDED: Final = (BlockFinalized.kind, Booted.kind, Halted.kind, BlockUndone.kin
 
 RECORDING: Final = (*WATCHED, FaultEdge.kind)
 """Events after which a data directory records the effects of the faults."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunHooks:
-    """Hooks into a run; each is called in the order of the log."""
-
-    on_event: Callable[[Event], None] = lambda _event: None
-    on_applied: Callable[[int, Executed], None] = lambda _node, _executed: None
-    on_progress: Callable[[Progress], None] = lambda _progress: None
-    on_reorg: Callable[[MachineSlot, ExecutionLayer], None] | None = None
-    on_leave: Callable[[int, NodeId, PhaseStatus], None] = lambda _at_us, _node, _status: None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,8 +88,9 @@ class Cluster:
     """One run: ``Cluster(scenario, seed).run()``.
 
     ``factories`` gives chosen validators other parts, and replaces their replica mode; ``data`` gives all of them real
-    disks; ``delivery`` says who calls their handlers, and ``is_sharing`` whether they share results of pure functions.
-    Without ``recording``, for measurements only, there is no digest.
+    disks; ``applications`` are those of a scenario that has one; ``delivery`` says who calls their handlers, and
+    ``is_sharing`` whether they share results of pure functions. Without ``recording``, for measurements only, there is
+    no digest.
     """
 
     scenario: Scenario
@@ -106,6 +98,7 @@ class Cluster:
     factories: Mapping[int, ValidatorFactory] = field(default_factory=dict)
     hooks: RunHooks = field(default_factory=RunHooks)
     data: DataDirectory | None = None
+    applications: RunApplications | None = None
     recording: bool = True
     delivery: Delivery = "direct"
     is_sharing: bool = True
@@ -131,13 +124,15 @@ class Cluster:
         replicas = self.scenario.replicas
         self._applied = [deque() for _ in range(replicas)]
         self._progress = progress_of(self.scenario, 0 if self.data is None else self.data.height)
-        self.submissions = transactions_of(self.scenario)
+        self.submissions = transactions_of(self.scenario, {} if self.applications is None else self.applications.made)
         self._keys = keys_of(self.scenario)
         self._genesis = genesis_of(self.scenario, self._keys)
         self._adversaries = adversaries_of(self.scenario, self._keys, Chance(self.seed))
         self.disks = self._make_disks()
         self.mutants = place_mutants(self.scenario.mutants)
         own = factories_of(self.scenario, self.mutants, self._adversaries, is_sharing=self.is_sharing)
+        if self.applications is not None:
+            own = self.applications.parts(own, self._adversaries)
         self.factories = {**own, **self.factories}
 
     @property
@@ -229,6 +224,7 @@ class Cluster:
             begin_journal=self._provision,
             votes=ENGINES[scenario.consensus.engine].names_of("vote"),
             adversaries=self._adversaries,
+            applications=None if self.applications is None else self.applications.replicas,
         )
         self._injector = Injector(
             scenario.faults,
@@ -278,6 +274,8 @@ class Cluster:
 
     def _build(self, slot: MachineSlot, port: Port, handle: DiskHandle) -> Validator:
         node, settings = slot.node, settings_of(self.scenario, slot.node)
+        if self.applications is not None and not self.applications.joins:
+            settings = replace(settings, snapshot_gap_blocks=MAX_U63)
         if (lives := self.engine_calls.get(node)) is not None:
             settings = with_recording(settings, lives, self._keys.validator_keys, self._kernel)
         return Validator(
@@ -315,14 +313,14 @@ class Cluster:
 
     def _note_final(self, event: Event, _block: BlockFinalized) -> None:
         # Its own queue: the event says which block, and its result must be the one that this validator applied.
-        executed = self._applied[event.node].popleft()
-        assert isinstance(executed, Executed), "every layer of a run is the project's own engine"
+        executed = with_numbers(self._applied[event.node].popleft(), self.applications)
         if event.node not in self._adversaries:
-            self._injector.note_block(executed.header.height, executed.summary, executed.events)
+            events = executed.events if isinstance(executed, Executed) else ()
+            self._injector.note_block(executed.header.height, executed.summary, events)
             self._reported_height = max(self._reported_height, executed.header.height)
         self._progress.finalized_heights[event.node] = executed.header.height
         is_after_faults = executed.header.timestamp_ms * MILLISECOND_US >= self._injector.last_edge_us
-        self._progress.note_block(executed, is_after_faults=is_after_faults)
+        self._progress.note_block(executed.header.height, executed.summary, is_after_faults=is_after_faults)
         self.hooks.on_applied(event.node, executed)
 
     def _note_healed(self, event: Event, _healed: Healed) -> None:
@@ -369,23 +367,23 @@ class Cluster:
         heights[node] = max(heights[node], height)
         if height > self._reported_height:
             # Copies without faults: reading the real ones would draw chance, and damage them further.
-            disks = self._sources([slot.disk.pristine() for slot in self._machines.slots], node)
-            for executed in reexecute(self._genesis, disks, self._reported_height, height):
+            disks = [slot.disk.pristine() for slot in self._machines.slots]
+            for executed in self._execute_again(disks, node, height):
                 self._reported_height = executed.header.height
                 self.hooks.on_applied(node, executed)
 
-    def _sources(self, disks: Sequence[Disk], first: int) -> list[tuple[Disk, ValidatorFactory]]:
-        """Return the disks to re-execute from, with their code: the honest ones' own, then the plain one for all."""
-        honest = [node for node in (first, *range(len(disks))) if node not in self._adversaries]
-        own = [(disks[node], self.factories[node]) for node in honest]
-        return [*own, *((disk, ValidatorFactory()) for disk in disks)]
+    def _execute_again(self, disks: Sequence[Disk], first: int, height: int) -> Iterable[AppliedResult]:
+        if self.applications is not None:
+            return self.applications.execute_again(final_blocks(disks, height), self._reported_height)
+        sources = sources_of(disks, self.factories, self._adversaries, first)
+        return reexecute(self._genesis, sources, self._reported_height, height)
 
     def _accept(self, data: DataDirectory) -> None:
         """Go on with what other code wrote only where this code can execute it; until then nothing is written."""
         before, code = data.written_by, code_with(self.scenario.plugins)
         if before is not None and before.fingerprint != code.fingerprint:
             try:
-                reexecute(self._genesis, self._sources(data.disks, 0), 0, data.height)
+                list(self._execute_again(data.disks, 0, data.height))
             except ReexecutionError as error:
                 change = f"the code changed since: last written by {before}; this is {code}"
                 raise CodeChangedError(f"{data.path}: {change}; {error}; go on with that code") from error
@@ -394,7 +392,8 @@ class Cluster:
     def _is_over(self) -> bool:
         # Who halted is judged by the checks; waiting for it would only make the run as long as its limit. Who is
         # Byzantine promises nothing either.
-        gone = {**self._progress.halted, **self._adversaries}
+        lost = {} if self.applications is None else self.applications.replicas.lost
+        gone = {**self._progress.halted, **self._adversaries, **lost}
         heights = enumerate(self._progress.finalized_heights)
         lowest = min((height for node, height in heights if node not in gone), default=0)
         return self._progress.is_goal(lowest) and not self._observers.is_under_way

@@ -10,12 +10,16 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
+from typing import Final
 
 import trio
 
+from cluster.outside.frames import Value
+from cluster.outside.hosting.replicas import RESTART_US, OutsideReplicas, Ports
+from cluster.outside.process import ApplicationLostError
 from cluster.runtime.directory_disk import DirectoryDisk
 from faults import Adversary, ByzantinePort, Watch
-from faults.events import ClockSet, Crashed, DiskFound, DiskSynced, Restarted
+from faults.events import ApplicationLost, ClockSet, Crashed, DiskFound, DiskSynced, Restarted
 from network.bus import Bus
 from network.clock import ClockSetting, MachineClock
 from network.inbox import Inbox
@@ -27,6 +31,10 @@ from validators.node import Validator
 from validators.stats import DISK, ValidatorCounts
 from validators.storage import Boundary, DiskHandle, SimulatedDisk
 from validators.storage.checksum import DurableChecksum, checksum_of_all
+
+_OF_APPLICATIONS: Final = 1 << 48
+_RESTARTS: Final = 1 << 40
+"""Ordinals stand above those of crashes at boundaries and of observers, which are numbered too."""
 
 
 class PowerCutError(BaseException):
@@ -82,6 +90,7 @@ class MachineController:
         begin_journal: Callable[[int, SimulatedDisk], None],
         votes: Sequence[str],
         adversaries: Mapping[int, Adversary] = MappingProxyType({}),
+        applications: OutsideReplicas | None = None,
     ) -> None:
         self._kernel = kernel
         self._bus = bus
@@ -91,6 +100,9 @@ class MachineController:
         self._votes = votes
         """Kinds of messages that begin to leave behind the boundary `after-send`."""
         self._adversaries = adversaries
+        self._applications = applications
+        if applications is not None:
+            applications.connect(Ports(self._reach_on, self._lose_application))
         self.slots = [MachineSlot(node, disk) for node, disk in enumerate(disks)]
 
     async def host_all(self) -> None:
@@ -119,6 +131,8 @@ class MachineController:
         # After the handle is revoked, or a last append could land behind the cut.
         lost_bytes = slot.disk.lose_unsynced()
         slot.scope.cancel()
+        if self._applications is not None:
+            self._applications.stop(slot.node)
         # In the same instant: a restart may be the next event, before the old task has ended.
         slot.port = slot.validator = None
         return lost_bytes
@@ -195,6 +209,8 @@ class MachineController:
     def wipe(self, node: int) -> None:
         """Put an empty disk into ``node``, which is off."""
         self.slots[node].disk.wipe()
+        if self._applications is not None:
+            self._applications.empty(node)
 
     def forget_votes(self, node: int) -> None:
         """Give ``node``, which is off, a new journal: it will not know what it has said."""
@@ -248,6 +264,33 @@ class MachineController:
     def _note_cut(self, watch: Watch, node: int, lost_bytes: int) -> None:
         watch.note()
         self._note_crash(node, lost_bytes)
+
+    def _reach_on(self, node: int, boundary: Boundary) -> None:
+        self._reach(self.slots[node], boundary)
+
+    def _lose_application(self, node: int, error: ApplicationLostError, asked: Mapping[str, Value]) -> PowerCutError:
+        """Cut the power of a machine whose application is lost in the midst of a step; return what ends that step."""
+        assert self._applications is not None, "one was lost"
+        slot = self.slots[node]
+        height = self._applications.note_loss(node, error, asked)
+        lost = ApplicationLost(node, error.request, error.call, error.reason, height)
+        ordinal = slot.incarnation + _OF_APPLICATIONS
+        now_us, lost_bytes = self._kernel.now_us, self._cut_off(slot)
+        self._kernel.post(
+            now_us, SUPERVISOR, EventKind.FAULT, node, ordinal, self._note_loss, lost, lost_bytes, ordinal
+        )
+        return PowerCutError()
+
+    def _note_loss(self, lost: ApplicationLost, lost_bytes: int, ordinal: int) -> None:
+        self._trace.chain(SUPERVISOR).add(self._kernel.now_us, lost)
+        self._note_crash(lost.machine, lost_bytes)
+        if self._applications is not None and lost.machine not in self._applications.lost:
+            at_us = self._kernel.now_us + RESTART_US
+            restart = partial(self._switch_on_again, lost.machine)
+            self._kernel.post(at_us, SUPERVISOR, EventKind.FAULT, lost.machine, ordinal + _RESTARTS, restart)
+
+    def _switch_on_again(self, node: int) -> None:
+        self.restart(node)
 
     def _switch_on(self, slot: MachineSlot) -> None:
         """Make the handles at once: what happens in this instant already finds the node on."""

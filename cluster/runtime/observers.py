@@ -124,7 +124,7 @@ class ObserverController:
         if isinstance(mode, ColdReplayMode) and mode.blocks == "own":
             FinalizedLog(disk).erase()
         elif mode.loses_state:
-            disk.wipe()
+            self._machines.wipe(node)
             self._provision(node, disk)
 
     def _post(self, node: int, at_us: int, action: Callable[[], None]) -> None:

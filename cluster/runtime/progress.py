@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from cluster.scenario.model import Scenario
-from validators.execution import Executed
+from validators.execution import BlockSummary
 
 BLOCKS_AFTER_HEALING: Final = 2
 
@@ -27,6 +27,8 @@ class Progress:
     faults_end_us: int = 0
     until_drained: bool = False
     blocks_after_drain: int = 0
+    drains_all: bool = False
+    """Whether every timer that is due counts for the drain: an application does not tell the dead before they leave."""
     events: int = 0
     fault_edge: str = ""
     scheduled: int = 0
@@ -46,7 +48,8 @@ class Progress:
         if self.healed_us is None:
             return f"faults until {self.faults_end_us / 1_000_000:.1f} s"
         if self.until_drained and self.drained_height is None:
-            return f"draining, {self.waiting_dead:,} dead timers left"
+            left = self.waiting_dead + self.waiting_live if self.drains_all else self.waiting_dead
+            return f"draining, {left:,} {'due' if self.drains_all else 'dead'} timers left"
         return f"to height {self.target_height:,}"
 
     def note_healed(self, at_us: int) -> None:
@@ -55,15 +58,15 @@ class Progress:
         # A run that had its height before the faults were over still has to show that finality came back.
         self.target_height = max(self.target_height, max(self.finalized_heights) + BLOCKS_AFTER_HEALING)
 
-    def note_block(self, executed: Executed, *, is_after_faults: bool) -> None:
-        """Note the timers that wait after a final block, and the first block that leaves no dead one."""
-        summary, height = executed.summary, executed.header.height
+    def note_block(self, height: int, summary: BlockSummary, *, is_after_faults: bool) -> None:
+        """Note the timers that wait after a final block, and the first block that leaves none of the drain's."""
         self.waiting_dead, self.waiting_live = summary.waiting_dead, summary.waiting_live
         # Each replica finalizes each block.
         if height > self._counted_height:
             self._counted_height = height
             self.scheduled += summary.scheduled
-        if self.drained_height is None and is_after_faults and summary.waiting_dead == 0:
+        left = summary.waiting_dead + (summary.waiting_live if self.drains_all else 0)
+        if self.drained_height is None and is_after_faults and left == 0:
             self.drained_height = height
             if self.until_drained:
                 self.target_height = max(self.target_height, height + self.blocks_after_drain)
@@ -85,4 +88,5 @@ def progress_of(scenario: Scenario, reopened_height: int) -> Progress:
         target_height=target_height,
         until_drained=scenario.run.until_drained,
         blocks_after_drain=scenario.run.blocks_after_drain,
+        drains_all=scenario.application is not None,
     )

@@ -5,12 +5,12 @@ in its state, and never applies it again. As a rule another validator does. Wher
 from what the disks hold, by the code of the validator whose log it is, so that the checks see every height.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
 from validators.execution import Executed, Genesis
-from validators.execution.blocks import decode_sealed
+from validators.execution.blocks import Block, decode_sealed
 from validators.recovery import layer_at
 from validators.settings import ValidatorFactory
 from validators.storage import BlockFile, Disk, FinalizedLog
@@ -47,6 +47,36 @@ def reexecute(
         if len(executed) == up_to - above:
             return executed
     raise ReexecutionError(above + 1, reason)
+
+
+def final_blocks(disks: Sequence[Disk], up_to: int) -> list[Block]:
+    """Return the final blocks from height 1 on, as the disks have them together.
+
+    Raises ReexecutionError if no log names the last one, or a block is on no disk.
+    """
+    blocks = _Blocks(disks)
+    missing = up_to
+    for place, disk in enumerate(disks):
+        found: list[Block] = []
+        digests = [entry.digest for entry in FinalizedLog(disk).read().entries if entry.height == up_to]
+        while digests and (encoded := blocks.find(place, digests.pop())) is not None:
+            block = decode_sealed(encoded).block
+            found.append(block)
+            if block.header.height > 1:
+                digests.append(block.header.parent)
+        if len(found) == up_to:
+            return found[::-1]
+        missing = up_to - len(found)
+    raise ReexecutionError(missing, "")
+
+
+def sources_of(
+    disks: Sequence[Disk], factories: Mapping[int, ValidatorFactory], adversaries: Collection[int], first: int
+) -> list[tuple[Disk, ValidatorFactory]]:
+    """Return the disks to re-execute from, with their code: the honest ones' own, then the plain one for all."""
+    honest = [node for node in (first, *range(len(disks))) if node not in adversaries]
+    own = [(disks[node], factories[node]) for node in honest]
+    return [*own, *((disk, ValidatorFactory()) for disk in disks)]
 
 
 class _Blocks:

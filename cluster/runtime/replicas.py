@@ -23,6 +23,7 @@ from network.regions import one_way_us
 from network.topology import LinkSpec, build_topology
 from network.types import MILLISECOND_US
 from validators.consensus.registry import ENGINES
+from validators.execution.blocks import decode_transaction
 from validators.settings import ValidatorFactory, ValidatorSettings, make_engine, make_scheme, sharing
 
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ def factory_of(scenario: Scenario, node: int, adversary: Adversary | None) -> Va
         # Every block above the final one may have to be taken back.
         mode = replace(mode, retain_blocks=max(mode.retain_blocks, scenario.finality_depth + 1))
     if adversary is not None:
-        return ValidatorFactory(layer=adversary.make_engine(mode), propose=adversary.propose)
+        own = partial(make_engine, apply_mode=mode, policies=adversary.policies())
+        return ValidatorFactory(layer=adversary.over(own, decode_transaction), propose=adversary.propose)
     return ValidatorFactory() if mode is None else ValidatorFactory(layer=partial(make_engine, apply_mode=mode))
 
 
@@ -146,6 +148,7 @@ def adversaries_of(scenario: Scenario, keys: ClusterKeys, chance: Chance) -> dic
             config=settings_of(scenario, node).consensus_config,
             chance=chance,
             max_skew_ms=scenario.chain.max_skew_ms,
+            is_foreign=scenario.foreign_application is not None,
         )
         for node in byzantine
     }

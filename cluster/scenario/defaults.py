@@ -12,6 +12,9 @@ from cluster.scenario.shape import kind_named, kinds_of, tables_of
 TABLES: Final = tuple(name for name, entry in tables_of(Scenario).items() if kinds_of(entry))
 """Sections of entries by name: an empty entry says that it is there."""
 
+APPLICATION: Final = "application"
+"""A section that says by being there that replicas run an application; an empty table of its parameters is theirs."""
+
 
 def without_defaults(plain: Mapping[str, Any]) -> dict[str, Any]:
     """Return the plain data of a resolved scenario without defaults."""
@@ -43,11 +46,11 @@ def without_defaults(plain: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _without_empty(stated: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out sections in which nothing is left; tables by name keep their entries."""
+    """Leave out sections in which nothing is left; tables by name keep their entries, an application its parameters."""
     found: dict[str, Any] = {}
     for key, value in stated.items():
-        kept = _without_empty(value) if isinstance(value, Mapping) and key not in TABLES else value
-        if kept != {}:
+        kept = _without_empty(value) if isinstance(value, Mapping) and key not in {*TABLES, APPLICATION} else value
+        if kept != {} or key == APPLICATION:
             found[key] = kept
     return found
 

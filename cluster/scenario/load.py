@@ -1,12 +1,14 @@
 """Reads a scenario by name or path, applies settings, checks it, and writes it out with every default resolved.
 
-What does not fit is refused with the key and what is allowed, before anything runs.
+What does not fit is refused with the key and what is allowed, before anything runs. A program of `[application]` has to
+be there only where a scenario is read to be run: a record needs none.
 """
 
+import shlex
 from collections.abc import Sequence
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -20,6 +22,7 @@ from cluster.scenario.plugins import PluginError, load_plugins
 from cluster.scenario.rules import check_scenario, unused_times
 from cluster.scenario.sections.chain import ChainSection, parameters_section
 from cluster.scenario.toml_file import UnreadableError, parse_toml, read_toml
+from cluster.workloads.opaque import Lines
 from faults import PlanError, resolve_validators
 from faults.nearest import did_you_mean
 from scheduler import POLICIES, InvalidInput
@@ -31,16 +34,34 @@ REFERENCE_CHARACTERS_MAX = 1_000
 SETTING_CHARACTERS_MAX = 2_000
 """A longer --set is a mistake."""
 
+APPLICATION_OPTION: Final = "--application"
+"""The option that names an application on the command line."""
+
 SCENARIO_DIRECTORY = PROJECT_ROOT / "scenarios"
 
 
 def scenario_paths() -> list[Path]:
-    """Return the scenario files that come with the project, by name."""
+    """Return the scenario files of the project's own chain, by name: those in folders run an application."""
     return sorted(SCENARIO_DIRECTORY.glob("*.toml"))
 
 
-def load_scenario(reference: str, settings: Sequence[str] = ()) -> Scenario:
-    """Read a scenario by its name or path and apply ``key=value`` settings; raises ScenarioError."""
+def scenario_files() -> dict[str, Path]:
+    """Return all scenario files of the project by the names that are typed, such as `application/outage`."""
+    found = {path.relative_to(SCENARIO_DIRECTORY).with_suffix(""): path for path in SCENARIO_DIRECTORY.rglob("*.toml")}
+    return dict(sorted((name.as_posix(), path) for name, path in found.items()))
+
+
+def load_scenario(reference: str, settings: Sequence[str] = (), application: str | None = None) -> Scenario:
+    """Read a scenario by its name or path and apply ``key=value`` settings.
+
+    Args:
+        reference: The name or the path.
+        settings: The settings.
+        application: The command line of an application in the current folder, instead of the scenario's own.
+
+    Raises:
+        ScenarioError: The file or a setting does not fit, or the program of its application is not there.
+    """
     path = _find(reference)
     try:
         raw = with_new_names(read_toml(path), report_once)
@@ -49,8 +70,85 @@ def load_scenario(reference: str, settings: Sequence[str] = ()) -> Scenario:
     except OSError as error:
         raise ScenarioError(str(path), f"cannot be read: {error.strerror}") from error
     apply_settings(raw, settings)
+    _place_application(raw, path, application)
     # Once more: a setting may state an old value.
-    return convert_scenario(with_new_names(raw, report_once), str(path))
+    scenario = convert_scenario(with_new_names(raw, report_once), str(path))
+    return _with_launch(_with_files(scenario, path), str(path) if application is None else APPLICATION_OPTION)
+
+
+def refuse_unnamed_application(scenario: Scenario) -> None:
+    """Raise ScenarioError for a scenario that runs anybody's application, and no application is named."""
+    if scenario.application is not None and not scenario.application.command:
+        raise ScenarioError(scenario.name, f"application.command: name the application by {APPLICATION_OPTION}")
+
+
+def refuse_application_of_swarm(application: str | None) -> None:
+    """Raise ScenarioError where an application is named for drawn scenarios."""
+    if application is not None:
+        reason = "the swarm draws scenarios of the project's own chain; name a scenario such as application/outage"
+        raise ScenarioError(APPLICATION_OPTION, reason)
+
+
+def _place_application(raw: dict[str, Any], path: Path, text: str | None) -> None:
+    """Write the application of the command line, if there is one, and the working directory into plain data."""
+    if text is not None:
+        section = raw.setdefault("application", {})
+        if isinstance(section, dict):
+            section["command"], section["folder"] = _words_of(text), _recorded(Path.cwd())
+        return
+    section = raw.get("application")
+    if isinstance(section, dict) and section.get("command"):
+        section.setdefault("folder", _recorded(path.absolute().parent))
+
+
+def _words_of(text: str) -> list[str]:
+    if len(text) > SETTING_CHARACTERS_MAX or not text.isprintable():
+        reason = f"must be printable and at most {SETTING_CHARACTERS_MAX:,} characters"
+        raise ScenarioError(APPLICATION_OPTION, reason)
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise ScenarioError(f"{APPLICATION_OPTION} {text!r}", f"is no command: {error}") from None
+    if not words:
+        raise ScenarioError(f"{APPLICATION_OPTION} {text!r}", "names no program")
+    return words
+
+
+def _recorded(path: Path) -> str:
+    """Return a path as a record has it, which is text."""
+    try:
+        return str(path).encode().decode()
+    except UnicodeEncodeError:
+        raise ScenarioError(repr(str(path)), "a record cannot hold this path, whose name is no UTF-8") from None
+
+
+def _with_files(scenario: Scenario, path: Path) -> Scenario:
+    """Return a scenario whose files of transactions have absolute paths."""
+    folder = path.absolute().parent
+    workload = {
+        name: msgspec.structs.replace(each, path=_recorded(folder / each.path)) if isinstance(each, Lines) else each
+        for name, each in scenario.workload.items()
+    }
+    return msgspec.structs.replace(scenario, workload=workload)
+
+
+def _with_launch(scenario: Scenario, place: str) -> Scenario:
+    """Return a scenario whose application has the absolute path of its program; raises ScenarioError."""
+    application = scenario.application
+    if application is None or not application.command:
+        return scenario
+    from cluster.outside.frames import FRAMINGS  # noqa: PLC0415 - few scenarios have an application
+    from cluster.outside.process import LaunchError, launch_words  # noqa: PLC0415
+
+    folder = Path(application.folder)
+    if not folder.is_dir():
+        raise ScenarioError(place, f"application.folder: there is no folder {folder}")
+    try:
+        launch = launch_words(list(application.command), folder, FRAMINGS[application.framing])
+    except LaunchError as error:
+        raise ScenarioError(place, f"application.command: {error}") from None
+    placed = msgspec.structs.replace(application, command=launch.command)
+    return msgspec.structs.replace(scenario, application=placed)
 
 
 def convert_scenario(raw: object, place: str) -> Scenario:
@@ -136,16 +234,17 @@ def _find(reference: str) -> Path:
     if len(reference) > REFERENCE_CHARACTERS_MAX or "\0" in reference:
         raise ScenarioError(f"{reference[:40]!r}...", "is no scenario's name and no path")
     path = Path(reference)
-    if path.suffix == ".toml" or "/" in reference:
-        if not path.exists():
-            raise ScenarioError(reference, "no such scenario file")
+    is_path = path.suffix == ".toml" or "/" in reference
+    if is_path and path.exists():
         return path
-    path = SCENARIO_DIRECTORY / f"{reference}.toml"
-    if not path.is_file():
-        hint = did_you_mean(reference, [known.stem for known in scenario_paths()])
-        listed = f"`{program_name()} scenarios` lists all"
-        raise ScenarioError(reference, f"no such scenario{hint}; {listed}, or give a path to a .toml file")
-    return path
+    known = scenario_files()
+    if reference in known:
+        return known[reference]
+    hint = did_you_mean(reference, known)
+    if is_path and not hint:
+        raise ScenarioError(reference, "no such scenario file")
+    listed = f"`{program_name()} scenarios` lists all"
+    raise ScenarioError(reference, f"no such scenario{hint}; {listed}, or give a path to a .toml file")
 
 
 def apply_settings(raw: dict[str, Any], settings: Sequence[str]) -> None:

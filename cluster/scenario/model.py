@@ -20,6 +20,7 @@ from cluster.scenario.fields import (
     Section,
     means,
 )
+from cluster.scenario.sections.application import ApplicationSection
 from cluster.scenario.sections.chain import ChainSection, chain_section
 from cluster.scenario.sections.costs import CostsSection
 from cluster.scenario.sections.expect import ExpectSection
@@ -193,6 +194,7 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     plugins: Annotated[tuple[EntryName, ...], means("Plug-ins whose kinds, actors, policies and checks it uses.")] = ()
     cluster: ClusterSection = ClusterSection()
     chain: ChainSection = ChainSection()
+    application: ApplicationSection | None = None
     consensus: ConsensusSection = ConsensusSection()
     sync: SyncSection = SyncSection()
     network: NetworkSection = NetworkSection()
@@ -232,6 +234,11 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     def stops_at_failure(self) -> bool:
         """Whether the first difference of two replicas ends the run: a scenario that expects failures has to go on."""
         return self.run.stop_at_failure and not self.expect.fails
+
+    @property
+    def foreign_application(self) -> ApplicationSection | None:
+        """The application, where it is somebody else's and brings its own rules."""
+        return None if self.application is None or self.application.is_own else self.application
 
     @property
     def chain_id(self) -> str:

@@ -2,21 +2,26 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from inspect import signature
+from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from checker.checks import fallible
 from checker.checks.reports import REPORTS, reports_of
-from checker.coverage.engines import rules_of_others
+from checker.coverage.engines import COVERED, rules_of_others
 from checker.record.plugins import MUTANTS, MUTANTS_PLUGIN, WHERE_MUTANTS_ARE, plugins_with
 from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import ENGINE_FORMS, ConsensusSection, Scenario
 from cluster.scenario.plugins import checks_with
-from cluster.scenario.sections.expect import expect_rules
+from cluster.scenario.sections.chain import ChainSection
+from cluster.scenario.sections.expect import ExpectSection, expect_rules
 from cluster.scenario.sections.lane import LaneSection
 from cluster.scenario.sections.longest_chain import DEPTH_MAX, EMPTY_SHARE_MAX_PPM, LongestChainSection
 from cluster.scenario.sections.replicas import OBSERVERS_MAX
+from cluster.workloads.opaque import OpaqueWorkload
 from cluster.workloads.planned import sites_of
-from faults import PlanError, all_over_ms, check_plan
+from faults import PlanError, all_over_ms, check_plan, kind_of
 from faults.nearest import did_you_mean
 from network.latency import LatencyError
 from scheduler import POLICIES, LaneConfig
@@ -27,12 +32,14 @@ def check_scenario(scenario: Scenario, place: str) -> None:
     """Refuse what types cannot; raises ScenarioError."""
     # First, because the file says why in its own words, and what else an engine lacks follows from that.
     _refuse(_not_for_rules(scenario), place)
+    _refuse(_application_rules(scenario), place)
     try:
         check_plan(
             scenario.faults,
             scenario.cluster.validators,
             len(scenario.observers),
             engine=scenario.consensus.engine,
+            is_foreign=scenario.foreign_application is not None,
         )
     except PlanError as error:
         raise ScenarioError(place, str(error)) from error
@@ -59,6 +66,77 @@ def _not_for_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
     for form, reason in scenario.not_for.items():
         yield f"not_for.{form}", form in ENGINE_FORMS, f"is no engine; there are {', '.join(ENGINE_FORMS)}"
         yield "consensus.engine", form not in scenario.engine_forms, f"{form} cannot show what this promises: {reason}"
+
+
+CHAIN_KEYS: Final = ("id", "timebase", "slot_ms", "block_interval_ms", "max_skew_ms")
+"""Keys of `[chain]` that an application of somebody else has as well: time, and the name of the chain."""
+
+EXPECTED_OF_OURS: Final = ("storm", "activation_crossed_min", "audited_min", "counts", "at_most", "fired_by")
+"""Keys of `[expect]` that count the timers and tables of the project's own chain."""
+
+MUTANTS_OF_OURS: Final = ("scheduler", "execution", "state")
+"""Areas of mutants that an application of somebody else replaces."""
+
+
+def _application_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
+    """Yield the rules of a scenario with an application, and of transactions that only an application can read."""
+    application = scenario.application
+    if application is None:
+        for name, workload in scenario.workload.items():
+            reason = "its transactions are for an application: name one in [application] or by --application"
+            yield f"workload.{name}", not isinstance(workload, OpaqueWorkload), reason
+        return
+    is_placed = not application.folder or Path(application.folder).is_absolute()
+    yield "application.folder", is_placed, "must be an absolute path; left out, it is the scenario's folder"
+    for key, reason in application.wrong_parameters():
+        yield f"application.{key}", False, reason
+    if not application.is_own:
+        yield from _foreign_rules(scenario)
+
+
+def _foreign_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
+    """Yield the rules of a scenario whose application is somebody else's."""
+    used = ", ".join(CHAIN_KEYS)
+    for key in _changed_keys(scenario.chain):
+        yield f"chain.{key}", key in CHAIN_KEYS, f"an application brings its own rules; of [chain] it has {used}"
+    for name, workload in scenario.workload.items():
+        reason = (
+            f"{kind_of(workload)} is of the project's own chain; an application has the kinds application and lines"
+        )
+        yield f"workload.{name}", isinstance(workload, OpaqueWorkload), reason
+    if scenario.mutants:
+        from checker.mutants import mutants_with  # noqa: PLC0415 - few scenarios have any
+
+        for name, mutant in mutants_with(scenario.plugins).items():
+            reason = f"is a mutant of the project's own {mutant.area}, which an application replaces"
+            yield f"mutants.{name}", name not in scenario.mutants or mutant.area not in MUTANTS_OF_OURS, reason
+    yield "run.audit_reorgs", not scenario.run.audit_reorgs, "is about the state of the project's own chain"
+    for key in EXPECTED_OF_OURS:
+        is_left_out = getattr(scenario.expect, key) == getattr(ExpectSection(), key)
+        yield (
+            f"expect.{key}",
+            is_left_out,
+            "counts what happens on the project's own chain, and an application has another",
+        )
+    consensus = [cell.label for covered in COVERED.values() for cell in covered.cells]
+    for name in scenario.expect.rules:
+        reason = "is a rule of the project's own chain; of an application the rules of consensus are counted"
+        yield f"expect.rules.{name}", name in consensus, reason
+
+
+def _changed_keys(chain: ChainSection) -> Iterator[str]:
+    """Yield the keys of a resolved chain that have another value than a scenario without `[chain]`."""
+    usual = ChainSection()
+    usual = msgspec.structs.replace(
+        usual, timers=usual.timers.resolved(usual.policy), calendar=usual.calendar.resolved(usual.profile)
+    )
+    for key in chain.__struct_fields__:
+        ours, theirs = getattr(usual, key), getattr(chain, key)
+        if isinstance(ours, msgspec.Struct):
+            inner = ours.__struct_fields__
+            yield from (f"{key}.{name}" for name in inner if getattr(ours, name) != getattr(theirs, name))
+        elif ours != theirs:
+            yield key
 
 
 ENGINE_TIMES: Final = ("leader_timeout", "certification_timeout", "timeout_retry", "skip_timeout")

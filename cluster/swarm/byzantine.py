@@ -100,7 +100,7 @@ def draw_byzantine(hand: Draw, validators: int, engine: DrawnEngine) -> dict[str
 def _draw_one(hand: Draw, name: str, node: int, behaviour: str, *, engine: DrawnEngine, validators: int) -> Plain:
     start_ms = hand.between(f"{name}.start_ms", FAULTS_FROM_MS, FAULTS_FROM_MS + 1_000)
     until_ms = LEADING_UNTIL_MS if behaviour in {*PROPOSING, *engine.proposing} else FAULTS_UNTIL_MS
-    forms = forms_of(engine.name, behaviour)
+    forms = forms_of(engine.name, behaviour, is_foreign=engine.is_foreign)
     fault: Plain = {
         "kind": "byzantine",
         "validator": node,

@@ -112,7 +112,8 @@ def _keep_if_sound(
 def is_sound(plan: Mapping[str, Plain], validators: int, engine: DrawnEngine) -> bool:
     """Whether the faults of a drawn plan go with each other."""
     try:
-        check_plan({name: decode_fault(each) for name, each in plan.items()}, validators, engine=engine.name)
+        faults = {name: decode_fault(each) for name, each in plan.items()}
+        check_plan(faults, validators, engine=engine.name, is_foreign=engine.is_foreign)
     except PlanError:
         return False
     return True

@@ -26,8 +26,11 @@ from checker.record.program import module_process
 from checker.record.request_process import RequestProcess, serve_requests
 from checker.record.streams import first_difference, iterate_events
 from checker.results import CheckResult
+from cluster.outside.hosting.calls import APPLICATION_CALLS, read_calls
+from cluster.outside.hosting.run import applications_of
 from cluster.runtime.cluster import Cluster
 from cluster.scenario.load import decode_scenario, encode_scenario
+from cluster.scenario.model import Scenario
 from cluster.verdict.result import PipelineResult
 from report.visible import guard_standard_error
 from report.words import counted
@@ -51,9 +54,11 @@ def seed_shuffle(seed: int) -> bool:
 
 
 def repeat_in_fresh_process(
-    scenario: bytes, seed: int, *, hash_seed: int, shuffle: int, python: str = sys.executable
+    scenario: bytes, seed: int, *, hash_seed: int, shuffle: int, python: str = sys.executable, calls: bytes = b""
 ) -> bytes:
     """Run a resolved scenario in a process of its own and return its event log.
+
+    Of a scenario with an application `calls` are the recorded ones, whose answers count.
 
     Raises:
         subprocess.CalledProcessError: the other process broke; its standard error is passed on.
@@ -62,6 +67,9 @@ def repeat_in_fresh_process(
         scenario_path, log_path = scratch / "scenario.json", scratch / "events.msgpack"
         scenario_path.write_bytes(scenario)
         arguments = [str(scenario_path), str(log_path), "--seed", str(seed), "--shuffle", str(shuffle)]
+        if calls:
+            (scratch / APPLICATION_CALLS).write_bytes(calls)
+            arguments += ["--calls", str(scratch / APPLICATION_CALLS)]
         process = module_process("cluster.verdict.determinism", arguments, hash_seed=hash_seed, python=python)
         # Out of reach of the terminal's interrupt, which this process passes on by ending it.
         subprocess.run(**process, check=True, process_group=0)
@@ -73,6 +81,7 @@ class RepeatRequest(msgspec.Struct, frozen=True, array_like=True):
 
     scenario: bytes
     seed: int
+    calls: bytes = b""
 
 
 class RepeatWorker(RequestProcess):
@@ -88,7 +97,7 @@ class RepeatWorker(RequestProcess):
         Raises:
             ProcessGoneError: The process is gone.
         """
-        request = RepeatRequest(encode_scenario(result.scenario), result.seed)
+        request = RepeatRequest(encode_scenario(result.scenario), result.seed, result.calls)
         log = self.ask(msgspec.msgpack.encode(request))
         check = compare_logs(bytes(result.log), log)
         earlier, self._runs = self._runs, self._runs + 1
@@ -100,13 +109,25 @@ def answer_request(encoded: bytes) -> bytes:
     request = msgspec.msgpack.decode(encoded, type=RepeatRequest)
     seed_shuffle(REPEAT_SHUFFLE)
     scenario = decode_scenario(request.scenario, "the scenario")
-    return bytes(Cluster(scenario, request.seed, delivery=REPEAT_DELIVERY, is_sharing=False).run().trace.log)
+    return run_again(scenario, request.seed, request.calls)
+
+
+def run_again(scenario: Scenario, seed: int, calls: bytes) -> bytes:
+    """Return the event log of a run whose tasks take their events themselves."""
+    recorded = read_calls(calls, APPLICATION_CALLS) if calls else None
+    with applications_of(scenario, seed, None, recorded) as applications:
+        cluster = Cluster(scenario, seed, delivery=REPEAT_DELIVERY, is_sharing=False, applications=applications)
+        return bytes(cluster.run().trace.log)
 
 
 def compare_with_repeat(result: PipelineResult) -> CheckResult:
     """Return whether every event is the same when a run is repeated in a fresh process."""
     log = repeat_in_fresh_process(
-        encode_scenario(result.scenario), result.seed, hash_seed=REPEAT_HASH_SEED, shuffle=REPEAT_SHUFFLE
+        encode_scenario(result.scenario),
+        result.seed,
+        hash_seed=REPEAT_HASH_SEED,
+        shuffle=REPEAT_SHUFFLE,
+        calls=result.calls,
     )
     return compare_logs(bytes(result.log), log)
 
@@ -139,14 +160,15 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("scenario", type=Path)
     parser.add_argument("log", type=Path)
     parser.add_argument("--seed", type=int, required=True)
+    parser.add_argument("--calls", type=Path)
     parser.add_argument("--shuffle", type=int, default=STOCK_SHUFFLE)
     options = parser.parse_args(arguments)
     guard_standard_error()
     if options.shuffle != STOCK_SHUFFLE and not seed_shuffle(options.shuffle):
         sys.stderr.write("this trio has no scheduler seed: the repeat uses its stock shuffle\n")
     scenario = decode_scenario(options.scenario.read_bytes(), str(options.scenario))
-    run = Cluster(scenario, options.seed, delivery=REPEAT_DELIVERY, is_sharing=False).run()
-    options.log.write_bytes(run.trace.log)
+    calls = b"" if options.calls is None else options.calls.read_bytes()
+    options.log.write_bytes(run_again(scenario, options.seed, calls))
     return 0
 
 

@@ -1,6 +1,6 @@
 """The facts of a cluster that its checks may use, as the plain data of `checker.checks.context`."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 import msgspec
@@ -9,15 +9,15 @@ from checker.checks.audit.plan import TestBedPlan
 from checker.checks.context import Expectations, ExpectedStorm, ReorgCounts, RunContext
 from checker.checks.observations import ChainRules, DiskFaults, ReadBack, rules_of
 from checker.checks.planned import PlannedFault, PlannedRun
-from checker.checks.readback import read_back, share_log, take_back
+from checker.checks.readback import read_back, read_disk, share_log, take_back
 from checker.checks.rules.registry import RULES
 from checker.coverage.situations import FaultTime, Situations
 from cluster.differential.chain_draws import judge_chain
 from cluster.runtime.cluster import Cluster, ClusterRun
 from cluster.runtime.replicas import judged_replicas, section_of, settings_of, topology_of
-from cluster.runtime.watchdog import Watchdog
 from cluster.scenario.model import Scenario
-from cluster.scenario.sections.replicas import ReplicaSection
+from cluster.scenario.sections.replicas import OwnCadence, RebuildIndexes, ReplicaSection
+from cluster.verdict.watchdog import Watchdog
 from cluster.workloads.planned import expected_fires, expected_workloads
 from faults import byzantine_validators
 from faults.anchors.moments import MOMENTS
@@ -27,9 +27,9 @@ from network.topology import MILLION, LinkSpec
 from network.types import MILLISECOND_US
 from validators.consensus.quorum import faults_of, quorum_of
 from validators.derived import Derived
-from validators.execution import Genesis, LayerTables
+from validators.execution import Genesis
+from validators.execution.blocks import header_digest
 from validators.messages import BLOCK_BYTES_MAX
-from validators.node import Validator
 from validators.settings import make_engine
 from validators.state import Rebuilds
 
@@ -51,6 +51,10 @@ def context_of(cluster: Cluster) -> RunContext:
     """Return what the checks know of a cluster that has not run yet."""
     scenario, data = cluster.scenario, cluster.data
     values, rules = _genesis_state(cluster.genesis)
+    applications = cluster.applications
+    if applications is not None:
+        header = applications.planned.genesis
+        rules = rules_of(cluster.genesis, digest=header_digest(header), root=header.state_root)
     byzantine = byzantine_validators(scenario.faults)
     # From here on the cluster records: a run that nobody judges need not.
     cluster.engine_calls = {node: [] for node in judged_replicas(scenario, cluster.seed)}
@@ -77,6 +81,8 @@ def context_of(cluster: Cluster) -> RunContext:
         engine_calls=cluster.engine_calls,
         earlier_height=0 if data is None else data.height,
         is_reopened=data is not None and data.start_us > 0,
+        offers=("trace", "receipts", "tables") if applications is None else applications.offers,
+        application=None if applications is None else applications.facts,
     )
 
 
@@ -130,12 +136,21 @@ def expectations_of(scenario: Scenario, *, is_one_process: bool = True) -> Expec
         recovery=expect.recovery,
         reports=expect.reports,
         answers_from=expect.answers_from,
-        replica_modes=expect.replica_modes,
+        replica_modes=_expected_modes(scenario),
         rules=expect.rules,
         arrival=expect.arrival,
         finality_views_max=finality_views_max(scenario),
         finality_gap_max_us=finality_gap_max_us(scenario) if is_one_process else None,
     )
+
+
+def _expected_modes(scenario: Scenario) -> Mapping[str, int]:
+    """Return the least acts of observers' modes; those on the project's own database mean nothing in an application."""
+    expected = scenario.expect.replica_modes
+    if scenario.application is None:
+        return expected
+    own = (OwnCadence, RebuildIndexes)
+    return {name: least for name, least in expected.items() if not isinstance(scenario.observers.get(name), own)}
 
 
 def planned_run(scenario: Scenario) -> PlannedRun:
@@ -290,10 +305,6 @@ def derived_of(run: ClusterRun) -> dict[int, tuple[Derived, ...]]:
     }
 
 
-def _tables_of(validator: Validator) -> LayerTables | None:
-    return None if validator.layer is None else validator.layer.tables
-
-
 def read_back_of(run: ClusterRun) -> tuple[list[ReadBack], dict[int, str]]:
     """Return what each replica holds, and why that of others could not be read.
 
@@ -303,10 +314,15 @@ def read_back_of(run: ClusterRun) -> tuple[list[ReadBack], dict[int, str]]:
     unreadable: dict[int, str] = {}
     rebuilds = Rebuilds()
     for slot in run.slots:
-        if (validator := slot.validator) is not None and (tables := _tables_of(validator)) is not None:
+        if (validator := slot.validator) is not None and (layer := validator.layer) is not None:
             try:
                 with validator.around():
                     served = tuple(validator.served_chain()) if slot.is_serving else ()
+                if (tables := layer.tables) is None:
+                    readbacks.append(
+                        read_disk(slot.node, layer.finalized, slot.disk.pristine())._replace(served=served)
+                    )
+                    continue
                 readback = read_back(slot.node, tables, slot.disk.pristine(), validator.around, rebuilds=rebuilds)
                 readback = share_log(readback, readbacks)
                 readbacks.append(take_back(readback, tables, rebuilds)._replace(served=served))

@@ -1,6 +1,7 @@
 """The rows and figures of a verdict: what a run that is over came to, replica by replica and as a whole."""
 
 from dataclasses import asdict
+from typing import Final
 
 from checker.checks.expectations import ExpectedRecovery
 from checker.checks.reports import EVIDENCE, ExpectedReports
@@ -10,6 +11,9 @@ from cluster.runtime.machines import MachineSlot
 from cluster.scenario.shape import tag_of
 from cluster.verdict.monitor import Monitor
 from report.verdict_rows import ValidatorRow
+
+OF_OWN_DATABASE: Final = ("rebuilt", "pruned", "executed again")
+"""Work of replica modes on the project's own database; what an application does in there is its own."""
 
 
 def row_of(run: ClusterRun, slot: MachineSlot, monitor: Monitor) -> ValidatorRow:
@@ -58,8 +62,10 @@ def replica_modes_of(run: ClusterRun) -> dict[str, int]:
     """Return by name how often each observer did as its replica mode says."""
     numbered = zip(run.scenario.observers, run.scenario.observers_by_number.items(), strict=True)
     return {
-        name: observer.shown(run.slots[node].counts, run.observers.rounds(node))[1]
+        name: count
         for name, (node, observer) in numbered
+        for work, count in (observer.shown(run.slots[node].counts, run.observers.rounds(node)),)
+        if run.scenario.application is None or work not in OF_OWN_DATABASE
     }
 
 
@@ -80,6 +86,7 @@ def work_of(run: ClusterRun, monitor: Monitor) -> dict[str, int]:
         for name, (node, section) in sections.items()
         if not section.may_be_idle and monitor.is_honest(node) and not monitor.is_reopened
         for work, count in section.work(run.slots[node].counts, run.observers.rounds(node)).items()
+        if run.scenario.application is None or work not in OF_OWN_DATABASE
     }
 
 

@@ -11,7 +11,9 @@ from checker.coverage.situations import Situations
 from checker.record.branches import ExecutedBlocks
 from checker.record.final_blocks import FinalChain, final_block
 from checker.record.streams import BranchRecord, OldestWait
+from cluster.outside.blocks import OutsideBlock
 from cluster.runtime.cluster import Cluster
+from cluster.runtime.hooks import AppliedResult
 from cluster.runtime.machines import MachineSlot
 from cluster.scenario.plugins import checks_with
 from cluster.timers.waits import OldestWaits
@@ -55,7 +57,7 @@ class Monitor:
     has_audits: bool = False
     roots: list[tuple[int, int, bytes, bytes]] = field(default_factory=list)
     waits: list[tuple[OldestWait, ...]] = field(default_factory=list)
-    last: dict[int, Executed] = field(default_factory=dict)
+    last: dict[int, AppliedResult] = field(default_factory=dict)
     exits: dict[int, list[int]] = field(default_factory=dict)
     executed: ExecutedBlocks = field(default_factory=ExecutedBlocks)
     keep: Callable[[BranchRecord], object] = field(default=lambda _record: None)
@@ -74,9 +76,9 @@ class Monitor:
         for record in self.executed.take():
             self.keep(record)
 
-    def applied(self, node: int, executed: Executed) -> None:
+    def applied(self, node: int, executed: AppliedResult) -> None:
         """See a block that a replica applied."""
-        header, root = executed.header, executed.batch.canonical_root
+        header, root = executed.header, executed.root
         self.keep_executed()
         if not self.is_honest(node):
             self.last[node] = executed
@@ -85,11 +87,7 @@ class Monitor:
         self.suite.applied(applied)
         if header.height == len(self.chain) + 1:
             self.chain.append(final_block(executed, applied.block))
-            self.effects.add(executed)
-            self.script.add(executed)
-            now = header.slot if self.context.rules.timebase == "slot" else header.height
-            self.waits.append(self.oldest.follow(executed, now))
-            self.rules.finalize(executed)
+            self.waits.append(self._follow(executed) if isinstance(executed, Executed) else ())
             self.situations.finalize(executed.summary.waiting_live, executed.summary.waiting_dead)
         self.roots.append((node, header.height, executed.digest, root))
         if node in self.last and header.height <= self.last[node].header.height:
@@ -100,6 +98,14 @@ class Monitor:
         summary = executed.summary
         for index, count in enumerate((summary.fired, summary.expired, summary.insolvent)):
             counts[index] += count
+
+    def _follow(self, executed: Executed) -> tuple[OldestWait, ...]:
+        """Follow the chain of the project's own engine by one block; return the oldest waits after it."""
+        self.effects.add(executed)
+        self.script.add(executed)
+        self.rules.finalize(executed)
+        header = executed.header
+        return self.oldest.follow(executed, header.slot if self.context.rules.timebase == "slot" else header.height)
 
     def reorganized(self, slot: MachineSlot, layer: ExecutionLayer) -> None:
         """See a replica that has just dropped blocks or taken them back."""
@@ -136,17 +142,19 @@ def make_monitor(cluster: Cluster) -> Monitor:
     )
 
 
-def _as_applied(node: int, executed: Executed) -> AppliedBlock:
+def _as_applied(node: int, executed: AppliedResult) -> AppliedBlock:
     header = executed.header
     return AppliedBlock(
         node=node,
         height=header.height,
         view=header.view,
         digest=executed.digest,
-        root=executed.batch.canonical_root,
+        root=executed.root,
         block=encode_block(executed.block),
         changes=executed.changes,
         receipts=executed.receipts,
         summary=executed.summary,
         phases=executed.phases,
+        told=executed.events if isinstance(executed, OutsideBlock) else (),
+        included=executed.included if isinstance(executed, OutsideBlock) else (),
     )

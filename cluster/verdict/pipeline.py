@@ -4,7 +4,7 @@ The order matters: the run; then genesis and finalized blocks go to disk; then t
 process of its own; then the checks of the end; then the verdict. The directory gets its name when that is written.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from checker.checks.consensus import EqualConsensus
 from checker.checks.context import RunEnd
 from checker.checks.reports import ExpectedReports
 from checker.coverage.collector import RuleHit
-from checker.record.cold_replay import ColdReplayer, run_cold_replay
+from checker.record.cold_replay import ColdReplay, ColdReplayer, run_cold_replay
 from checker.record.engine_calls import encoded_calls
 from checker.record.manifest import REOPENED, REPORT
 from checker.record.places import scratch_directory
@@ -30,10 +30,12 @@ from checker.results import (
     judge_expected,
 )
 from cluster.live.progress import LiveProgress
-from cluster.runtime.cluster import Cluster, ClusterRun, RunHooks
+from cluster.outside.hosting.calls import APPLICATION_CALLS, CallRecord
+from cluster.outside.hosting.run import applications_of
+from cluster.runtime.cluster import Cluster, ClusterRun
 from cluster.runtime.data_directory import DataDirectory
 from cluster.runtime.failures import AT_FAILURE, BY_PLUGIN
-from cluster.runtime.watchdog import Watchdog
+from cluster.runtime.hooks import AppliedResult, RunHooks
 from cluster.scenario.load import encode_scenario
 from cluster.scenario.model import Scenario
 from cluster.verdict.executions import RunWitness, watch_executions
@@ -41,6 +43,7 @@ from cluster.verdict.facts import derived_of, read_back_of
 from cluster.verdict.figures import figures_of, recoveries_of, replica_modes_of, row_of, work_of
 from cluster.verdict.monitor import Monitor, make_monitor
 from cluster.verdict.result import PipelineResult
+from cluster.verdict.watchdog import Watchdog
 from faults import FaultEffect
 from network.collector import rare_collections
 from network.events import Event
@@ -69,6 +72,7 @@ def run_pipeline(
     data: DataDirectory | None = None,
     has_page: bool = True,
     witnesses: Sequence[RunWitness] = (),
+    calls: CallRecord | None = None,
 ) -> PipelineResult:
     """Run a scenario and check the run; `runs` is where the run directory goes, None writes none that stays.
 
@@ -78,12 +82,38 @@ def run_pipeline(
 
     Raises:
         network.outcome.RunFailedError: The test bed itself broke.
+        LaunchError, UnusableApplicationError: The scenario's application cannot be used.
         checker.record.run_directory.RecordExistsError: Something else stands where the run directory would go.
         KeyboardInterrupt: The run was interrupted. Its message says where the unfinished record is, if one is kept: of
             a run with a run directory.
     """
     take_notes()
-    cluster = Cluster(scenario, seed, factories=factories or {}, data=data)
+    path, is_resumed = (None, False) if data is None else (data.path, data.start_us > 0)
+    with applications_of(scenario, seed, path, calls, is_resumed=is_resumed) as applications:
+        cluster = Cluster(scenario, seed, factories=factories or {}, data=data, applications=applications)
+        steps = _steps_of(cluster, progress, replay=replay or run_cold_replay, extra=extra, witnesses=witnesses)
+        name = _name_of(scenario, seed, data)
+        if runs is None:
+            with scratch_directory(name) as scratch, RecordWriter(scratch / name, scenario.plugins) as writer:
+                return steps.judge(steps.run_into(writer), writer)
+        result = _run_and_keep(steps, runs / name, keeps, lambda w, r: _write_verdict(w, r, command, has_page=has_page))
+    if result.unfinished:
+        kept = f"the unfinished record is {result.directory}"
+        if result.broken_by:
+            raise PluginError(f"{result.headline}; {kept}")
+        raise KeyboardInterrupt(f"{result.unfinished}; {kept}")
+    return result
+
+
+def _steps_of(
+    cluster: Cluster,
+    progress: LiveProgress,
+    *,
+    replay: ColdReplayer,
+    extra: Callable[["PipelineResult"], CheckResult] | None,
+    witnesses: Sequence[RunWitness],
+) -> "_Steps":
+    """Return the steps of a run that has not begun, and let the checks see it."""
     monitor = make_monitor(cluster)
     on_event, on_applied = _hooks_of(cluster, monitor, progress, witnesses)
     cluster.hooks = RunHooks(
@@ -93,18 +123,7 @@ def run_pipeline(
         on_reorg=monitor.reorganized,
         on_leave=monitor.situations.leave,
     )
-    steps = _Steps(cluster, monitor, progress, replay or run_cold_replay, extra)
-    name = _name_of(scenario, seed, data)
-    if runs is None:
-        with scratch_directory(name) as scratch, RecordWriter(scratch / name, scenario.plugins) as writer:
-            return steps.judge(steps.run_into(writer), writer)
-    result = _run_and_keep(steps, runs / name, keeps, lambda w, r: _write_verdict(w, r, command, has_page=has_page))
-    if result.unfinished:
-        kept = f"the unfinished record is {result.directory}"
-        if result.broken_by:
-            raise PluginError(f"{result.headline}; {kept}")
-        raise KeyboardInterrupt(f"{result.unfinished}; {kept}")
-    return result
+    return _Steps(cluster, monitor, progress, replay, extra)
 
 
 def _run_and_keep(
@@ -142,7 +161,7 @@ def _name_of(scenario: Scenario, seed: int, data: DataDirectory | None) -> str:
 
 def _hooks_of(
     cluster: Cluster, monitor: Monitor, progress: LiveProgress, witnesses: Sequence[RunWitness]
-) -> tuple[Callable[[Event], None], Callable[[int, Executed], None]]:
+) -> tuple[Callable[[Event], None], Callable[[int, AppliedResult], None]]:
     """Return who sees events and applied blocks: the checks, witnesses, and then a person if one looks."""
     for witness in witnesses:
         witness.attach(cluster)
@@ -153,10 +172,11 @@ def _hooks_of(
         monitor.suite.observe(event)
         progress.observe(event)
 
-    def apply(node: int, executed: Executed) -> None:
+    def apply(node: int, executed: AppliedResult) -> None:
         monitor.applied(node, executed)
-        for witness in witnesses:
-            witness.applied(node, executed)
+        if isinstance(executed, Executed):
+            for witness in witnesses:
+                witness.applied(node, executed)
         progress.applied(node, executed.summary.waiting_live, executed.summary.waiting_dead)
 
     return observe if progress.is_watching else monitor.suite.observe, apply
@@ -229,6 +249,7 @@ class _Steps:
         if scenario.expect.fails:
             checks.append(judge_expected(checks, scenario.expect.fails, self.monitor.suite.not_asked))
         self._keep_engine_calls(writer)
+        self._keep_application_calls(writer)
         result = self._outcome_of(run, checks, writer)
         if self.repeat is not None:
             self.progress.note("repeating the run in another process")
@@ -268,14 +289,25 @@ class _Steps:
             )
             writer.write_file(ENGINE_CALLS, b"".join(kept))
 
+    def _keep_application_calls(self, writer: RecordWriter) -> None:
+        """Write all that applications were asked and answered, and what they said on standard error."""
+        if (applications := self.cluster.applications) is not None:
+            writer.write_file(APPLICATION_CALLS, applications.replicas.log.encoded())
+            for node in range(self.cluster.scenario.replicas):
+                if said := applications.replicas.stderr_of(node):
+                    writer.write_file(f"application-{node}.log", said)
+
     def _finish(self, run: ClusterRun, record: Path) -> list[CheckResult]:
         """Read back what is left of the run, and return the results of all checks."""
         self.progress.note("reading back what every validator holds")
         derived = derived_of(run)
         readbacks, unreadable = read_back_of(run)
         self.progress.note("replaying the chain in a fresh process")
-        cold = self.replay(record, COLD_HASH_SEED, {readback.height for readback in readbacks})
+        cold = self._replay_cold(record, {readback.height for readback in readbacks})
         self.progress.note("judging")
+        if (asked := self.cluster.applications) is not None:
+            self.progress.note("asking the application again")
+            asked.ask_again(asks_all=self.repeat is not None)
         end = RunEnd(
             reason=run.outcome.reason,
             failure=run.outcome.detail if run.outcome.reason == AT_FAILURE else "",
@@ -291,8 +323,17 @@ class _Steps:
             duties=work_of(run, self.monitor),
             rules={hit.cell: hit.hits for hit in self._reached(run)},
             idle_mutants=self.cluster.mutants.idle(),
+            application_faults=() if asked is None else tuple(asked.replicas.faults),
+            application_requests=0 if asked is None else asked.replicas.log.calls,
+            lost={} if asked is None else asked.replicas.lost,
         )
         return self.monitor.suite.finish(end, self._timed)
+
+    def _replay_cold(self, record: Path, heights: Collection[int]) -> ColdReplay:
+        applications = self.cluster.applications
+        if applications is None or applications.is_own:
+            return self.replay(record, COLD_HASH_SEED, heights)
+        return applications.replay_cold(record, COLD_HASH_SEED)
 
     def _reached(self, run: ClusterRun) -> tuple[RuleHit, ...]:
         return self.monitor.rules.hits(slot.counts for slot in run.slots if self.monitor.is_honest(slot.node))
@@ -329,6 +370,7 @@ class _Steps:
             chain=monitor.chain,
             roots=monitor.roots,
             waits=monitor.waits,
+            calls=b"" if self.cluster.applications is None else self.cluster.applications.replicas.log.encoded(),
         )
 
 

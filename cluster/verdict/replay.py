@@ -28,9 +28,10 @@ from checker.record.run_directory import (
     DamagedRecordError,
     RecordReader,
 )
-from checker.record.streams import first_difference, iterate_events
+from checker.record.streams import first_difference, iterate_events, read_document
 from checker.results import EXIT_CODES, UNFINISHED, CheckResult, verdict_of
 from cluster.live.progress import LiveProgress
+from cluster.outside.hosting.calls import APPLICATION_CALLS, CallRecord, read_calls
 from cluster.scenario.load import decode_scenario
 from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import Scenario
@@ -61,7 +62,9 @@ def replay_record(
     that was not recorded. `witnesses` see the run.
     """
     scenario = recorded_scenario(reader)
-    result = run_pipeline(scenario, reader.manifest.seed, runs=None, progress=progress, witnesses=witnesses)
+    result = run_pipeline(
+        scenario, reader.manifest.seed, runs=None, progress=progress, witnesses=witnesses, calls=recorded_calls(reader)
+    )
     difference = _difference_of(reader, result)
     if not is_made_by_this_code(reader):
         return _result_by_other_code(reader, result, difference)
@@ -74,6 +77,13 @@ def replay_record(
         return result.with_check(CheckResult(CHECK, "failed", "determinism", difference, (), 1))
     _compare_verdict(reader, result)
     return result.with_check(_passed(result, ""))
+
+
+def recorded_calls(reader: RecordReader) -> CallRecord | None:
+    """Return the calls of a record's applications, None where it has none; raises CallRecordError."""
+    if APPLICATION_CALLS not in reader.manifest.files:
+        return None
+    return read_calls(read_document(reader.path, APPLICATION_CALLS), str(reader.path / APPLICATION_CALLS))
 
 
 def checks_of(reader: RecordReader, result: PipelineResult) -> tuple[CheckResult, ...]:
@@ -103,6 +113,17 @@ def recorded_scenario(reader: RecordReader) -> Scenario:
         load_genesis(reader.path)
         reader.read_all()
     return scenario
+
+
+class ForeignStateError(ReportedError):
+    """A record whose states are an application's own, where those of this project's chain are asked for."""
+
+
+def refuse_foreign(reader: RecordReader) -> None:
+    """Raise ForeignStateError for the record of an application, whose blocks nobody can execute without it."""
+    if APPLICATION_CALLS in reader.manifest.files:
+        reason = "its states are those of an application: `explain` and the page say what the run knows of them"
+        raise ForeignStateError(f"{reader.path}: {reason}")
 
 
 def unfinished_line(reader: RecordReader) -> str:

@@ -53,6 +53,8 @@ class PipelineResult:
     chain: Sequence[FinalBlock] = field(repr=False)
     roots: list[tuple[int, int, bytes, bytes]] = field(repr=False)
     waits: list[tuple[OldestWait, ...]] = field(repr=False)
+    calls: bytes = field(default=b"", repr=False)
+    """All that its applications were asked and answered, encoded; nothing of a run without any."""
     directory: Path | None = None
     reopened: str = ""
     unfinished: str = ""

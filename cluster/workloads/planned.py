@@ -1,10 +1,18 @@
 """The workloads of one scenario: their genesis shares, their submissions, and the results expected of them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Final, TypeAlias
 
 from checker.checks.context import ExpectedWorkload
 from cluster.scenario.model import Scenario
 from cluster.workloads.submission import GenesisShare, Site, TimedTransaction, WorkloadKind
+
+Made: TypeAlias = Mapping[str, Sequence[bytes]]
+"""Transactions that are made before a run, by the name of their workload."""
+
+NOTHING_MADE: Final[Made] = MappingProxyType({})
 
 
 def sites_of(scenario: Scenario) -> Iterator[tuple[Site, WorkloadKind]]:
@@ -15,23 +23,31 @@ def sites_of(scenario: Scenario) -> Iterator[tuple[Site, WorkloadKind]]:
         yield Site(scenario.chain_id, name, config, scenario.workload, others, chain.slot_ms), workload
 
 
+def _sites_with(scenario: Scenario, made: Made) -> Iterator[tuple[Site, WorkloadKind]]:
+    for site, workload in sites_of(scenario):
+        yield replace(site, made=made.get(site.name, ())), workload
+
+
 def genesis_shares(scenario: Scenario) -> Iterator[GenesisShare]:
     """Yield the genesis share of each workload of a scenario, in the scenario's order."""
     for site, workload in sites_of(scenario):
         yield workload.genesis(site)
 
 
-def transactions_of(scenario: Scenario) -> list[TimedTransaction]:
+def transactions_of(scenario: Scenario, made: Made = NOTHING_MADE) -> list[TimedTransaction]:
     """Return every submission of a scenario in the order of their times; ties in the scenario's order."""
     every = [
-        timed for site, workload in sites_of(scenario) if workload.enabled for timed in workload.transactions(site)
+        timed
+        for site, workload in _sites_with(scenario, made)
+        if workload.enabled
+        for timed in workload.transactions(site)
     ]
     return sorted(every, key=lambda timed: timed.at_us)
 
 
-def expected_workloads(scenario: Scenario) -> Iterator[ExpectedWorkload]:
+def expected_workloads(scenario: Scenario, made: Made = NOTHING_MADE) -> Iterator[ExpectedWorkload]:
     """Yield the transactions expected of each workload that is required, or that is on and may not be idle."""
-    for site, workload in sites_of(scenario):
+    for site, workload in _sites_with(scenario, made):
         is_required = site.name in scenario.requires
         if is_required or (workload.enabled and not workload.may_be_idle):
             submitted = list(workload.transactions(site))

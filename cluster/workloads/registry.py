@@ -14,6 +14,7 @@ from cluster.workloads.kinds.storm import Storm
 from cluster.workloads.kinds.subscriptions import Subscriptions
 from cluster.workloads.kinds.transfers import Transfers
 from cluster.workloads.kinds.watchers import Watchers
+from cluster.workloads.opaque import ApplicationTransactions, Lines
 from cluster.workloads.submission import WorkloadKind
 from faults.kind_registry import KindRegistry
 
@@ -24,5 +25,6 @@ WORKLOADS: Final[KindRegistry[WorkloadKind]] = KindRegistry(
     (
         *(Heartbeats, Storm, Transfers, OracleFeeds, Liquidations, Governance),
         *(Games, Subscriptions, EdgeCases, Watchers, RandomScripts, Scripts),
+        *(ApplicationTransactions, Lines),
     ),
 )

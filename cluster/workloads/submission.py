@@ -1,6 +1,6 @@
 """The base of every kind of workload: clients that sign, what they add to genesis, when they submit."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Final, NamedTuple, Self
 
@@ -71,7 +71,8 @@ class Volume(NamedTuple):
 class Site:
     """The surroundings of a workload: its chain and name, the configurations at genesis, all workloads by name.
 
-    `slot_ms` is the length of a slot in milliseconds.
+    `slot_ms` is the length of a slot in milliseconds; `made` has the transactions of a workload that are made before
+    the run, in their order.
     """
 
     chain_id: str
@@ -80,6 +81,7 @@ class Site:
     workloads: Mapping[str, "WorkloadKind"]
     others: tuple[Parameters, ...] = ()
     slot_ms: int = 1_000
+    made: Sequence[bytes] = ()
 
     @property
     def parameters(self) -> tuple[Parameters, ...]:

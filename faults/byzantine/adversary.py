@@ -2,39 +2,28 @@
 
 The validator has its own key. A message that it wants to send is an `Outgoing`; each behaviour that is on may let it
 pass, change it, hold it back or add to it (`Behaviour.tamper`). Where a behaviour is about a block that the validator
-builds, the validator's factory leads here too (`Adversary.propose`, `Adversary.make_engine`). So nothing of the honest
+builds, the validator's factory leads here too (`Adversary.propose`, `Adversary.over`). So nothing of the honest
 code knows of adversaries.
 
 Adversaries share nothing but the bus, like all others. Two that collude do so by rules that both know: the honest
 validators are cut into the same two halves, and of two blocks the one with the lower digest goes to the first half.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, Protocol
 
 from faults.byzantine.engine_votes import EngineVotes
 from faults.byzantine.policy import Tampering, tampered_policies
 from network.chance import Chance, below
 from network.codec import Codec
 from network.types import Label, Micros, NodeId
-from scheduler import POLICIES
+from scheduler import POLICIES, Policy
 from validators.consensus.interface import EngineMessage, MessageRole
 from validators.consensus.kind import EngineKind
-from validators.execution import (
-    ApplyMode,
-    Block,
-    Engine,
-    Executed,
-    ExecutedBlock,
-    ExecutionLayer,
-    Genesis,
-    ProposalContext,
-    Transaction,
-)
+from validators.execution import Block, ExecutedBlock, ExecutionLayer, Genesis, ProposalContext, Transaction
 from validators.execution.blocks import SealedBlock, block_digest
 from validators.messages import Message, message_codec
 from validators.restored import EMPTY_LOG, LayerMaker, RestoredLog
-from validators.settings import make_engine
 
 BLOCKS_KEPT: Final = 64
 """The number of blocks, beside its validator's, that an adversary remembers to hand them out."""
@@ -95,7 +84,9 @@ class Behaviour:
     def hear(self, source: NodeId, message: Message) -> None:
         """See a message that has arrived."""
 
-    def propose(self, engine: Engine, context: ProposalContext, candidates: Sequence[Transaction]) -> Executed | None:
+    def propose(
+        self, layer: ExecutionLayer, context: ProposalContext, candidates: Sequence[Any]
+    ) -> ExecutedBlock | None:
         """Return the block that is proposed in the place of the true one; None for the true one."""
 
     def is_time(self) -> bool:
@@ -111,6 +102,10 @@ class Behaviour:
     def draw(self, bound: int) -> int:
         """Return the next draw of this fault's own chance, below `bound`."""
         return self.adversary.draw(self.name, bound)
+
+    def junk(self, length: int) -> bytes:
+        """Return bytes of this fault's own chance."""
+        return b"".join(self.draw(1 << 32).to_bytes(4, "big") for _ in range(-(-length // 4)))[:length]
 
     def take_turn(self, subject: str, bound: int) -> int:
         """Return the next place below `bound` in turn, from a drawn one on: so a few occasions differ."""
@@ -129,9 +124,15 @@ class Adversary:
         votes: Signs the engine's votes with its true key.
         chance: The run's.
         max_skew_ms: How far ahead of its own clock an honest validator lets a block's time be.
+        is_foreign: Whether its blocks are those of somebody else's application, whose rules nobody here knows.
+
+    Attributes:
+        layer: The execution layer of its validator's present life.
+        read: Turns an entry of a block into a candidate for a proposal of that layer.
     """
 
     wire: Wire
+    read: Callable[[bytes], Any]
 
     def __init__(
         self,
@@ -144,12 +145,14 @@ class Adversary:
         votes: EngineVotes,
         chance: Chance,
         max_skew_ms: int,
+        is_foreign: bool = False,
     ) -> None:
         self.node: Final = node
         self.validators: Final = validators
         self.replicas: Final = replicas
         self.colluders: Final = tuple(other for other in sorted(byzantine) if other != node)
         self.max_skew_ms: Final = max_skew_ms
+        self.is_foreign: Final = is_foreign
         honest = [other for other in range(validators) if other not in byzantine]
         middle = len(honest) // 2
         observers = range(validators, replicas)
@@ -159,10 +162,10 @@ class Adversary:
         self.kind: Final = kind
         self.votes: Final = votes
         self.codec: Codec[Message] = message_codec(kind)
-        self.engine: Engine | None = None
+        self.layer: ExecutionLayer | None = None
         self.tampering = Tampering()
         self.believes_signatures = False
-        """Whether its engine takes every transaction for signed, while a block is built."""
+        """Whether its layer takes every transaction for signed, while a block is built."""
         self.made: dict[bytes, SealedBlock] = {}
         """Blocks that it made besides those that its validator proposed, with their seals, by digest."""
         self._chance = chance
@@ -204,32 +207,37 @@ class Adversary:
         for behaviour in list(self._behaviours.values()):
             behaviour.hear(source, message)
 
-    def make_engine(self, apply_mode: ApplyMode | None) -> LayerMaker:
-        """Return the maker of an engine whose timer phase can be tampered while a block is built."""
-        policies = tampered_policies(POLICIES, self.tampering)
+    def policies(self) -> Mapping[str, Callable[[], Policy]]:
+        """Return the policies of our own chain, whose timer phase can be tampered with while a block is built."""
+        return tampered_policies(POLICIES, self.tampering)
 
-        def make(
+    def over(self, make: LayerMaker, read: Callable[[bytes], Any]) -> LayerMaker:
+        """Return a maker of the same layers, each of which the adversary then builds its own blocks on.
+
+        Args:
+            make: Makes a layer of the validator.
+            read: Turns an entry of a block into a candidate for a proposal of such a layer.
+        """
+
+        def made(
             genesis: Genesis, verify_transaction: Callable[[Transaction], bool], log: RestoredLog = EMPTY_LOG
-        ) -> Engine:
+        ) -> ExecutionLayer:
             def verify(transaction: Transaction) -> bool:
                 return self.believes_signatures or verify_transaction(transaction)
 
-            self.engine = make_engine(genesis, verify, log, apply_mode=apply_mode, policies=policies)
-            return self.engine
+            self.layer, self.read = make(genesis, verify, log), read
+            return self.layer
 
-        return make
+        return made
 
-    def propose(
-        self, engine: ExecutionLayer, context: ProposalContext, candidates: Iterable[Transaction]
-    ) -> ExecutedBlock:
+    def propose(self, layer: ExecutionLayer, context: ProposalContext, candidates: Iterable[Any]) -> ExecutedBlock:
         """Build the block that the validator proposes."""
-        assert isinstance(engine, Engine), "it proposes on an engine that `make_engine` made"
         chosen = list(candidates)
         for behaviour in list(self._behaviours.values()):
-            proposed = behaviour.propose(engine, context, chosen)
+            proposed = behaviour.propose(layer, context, chosen)
             if proposed is not None:
                 return proposed
-        return engine.propose(context, chosen)
+        return layer.propose(context, chosen)
 
     # -- for behaviours ------------------------------------------------------------------------
 

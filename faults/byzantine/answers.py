@@ -79,20 +79,23 @@ class ForgeAnswers(Behaviour):
         )
         if self.draw(len(offers) + TRUE_OFFERS) >= len(offers):
             return None
-        return replace(message, **offers[self.take_turn("offer", len(offers))])
+        forged = replace(message, **offers[self.take_turn("offer", len(offers))])
+        # An application's outline has no witness to shorten.
+        return None if forged == message else forged
 
-    def _forge_chunk(self, message: SnapshotChunk) -> Message:
+    def _forge_chunk(self, message: SnapshotChunk) -> Message | None:
         first, *others = message.operations
         operations = (
-            (bytes([first[0] ^ 1]) + first[1:], *others),
-            (first[:-1] + bytes([first[-1] ^ 1]), *others),
+            (bytes(byte ^ 1 for byte in first[:1]) + first[1:], *others),
+            (first[:-1] + bytes(byte ^ 1 for byte in first[-1:]), *others),
             tuple(others),
             (first, first, *others),
             (),
             # As many as before, and no log: the last one is no commit.
             (*others, first),
         )[self.take_turn("piece", 6)]
-        return replace(message, operations=operations)
+        # A snapshot of one piece, or an empty piece, is the same in some of these forms.
+        return None if operations == message.operations else replace(message, operations=operations)
 
 
 def exchange_body(behaviour: Behaviour, outgoing: Outgoing, relay: BlockRelay) -> Iterable[Outgoing]:

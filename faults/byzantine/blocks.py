@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import msgspec
 
@@ -12,20 +12,22 @@ from faults.byzantine.votes import other_digest
 from network.types import NodeId
 from validators.execution import (
     Block,
-    Engine,
-    Executed,
+    ExecutedBlock,
+    ExecutionLayer,
     InvalidBlockError,
     InvalidEncodingError,
     ProposalContext,
-    Transaction,
     UnknownParentError,
 )
-from validators.execution.blocks import block_digest, decode_sealed, decode_transaction, encode_sealed
+from validators.execution.blocks import block_digest, decode_sealed, encode_sealed
 from validators.messages import BlockRelay, BlockRequest, BlockResponse, Message, block_label
 from validators.state import mmr_root
 
 YEARS_AHEAD_MS: Final = 1 << 61
 """A block's time that no honest validator can take for the present."""
+
+FOREIGN_YEARS_AHEAD_MS: Final = 1 << 50
+"""The same for an application: its events hold whole numbers up to 2^53 - 1, and timers are set for later times."""
 
 
 class _OtherBlock(Behaviour):
@@ -86,13 +88,13 @@ class Equivocate(_OtherBlock):
 
     def _second(self, block: Block) -> Block | None:
         """Build a block that is as valid as the first: one millisecond later."""
-        engine, header = self.adversary.engine, block.header
-        assert engine is not None, "who proposes has an engine"
+        layer, header = self.adversary.layer, block.header
+        assert layer is not None, "who proposes has a layer"
         context = ProposalContext(
             parent=header.parent, view=header.view, proposer=header.proposer, timestamp_ms=header.timestamp_ms + 1
         )
         try:
-            return engine.propose(context, [decode_transaction(each) for each in block.transactions]).block
+            return layer.propose(context, [self.adversary.read(each) for each in block.transactions]).block
         except (InvalidBlockError, InvalidEncodingError, UnknownParentError):
             # Another behaviour has forged the block before: it has no twin that is valid.
             return None
@@ -124,6 +126,8 @@ class ForgeBlock(_OtherBlock):
         *("state-root", "receipts-root", "height", "parent", "body"),
         *("due-set", "order", "clean-up"),
     )
+    FOREIGN_CLAIMS: ClassVar[tuple[str, ...]] = ("state-root", "receipts-root", "height", "parent", "body")
+    """The claims where the blocks are somebody else's application's."""
     _TAMPERINGS: Final[dict[str, TamperingKind]] = {"due-set": "due-set", "order": "order", "clean-up": "clean-up"}
 
     def __init__(self, adversary: Adversary, name: str, fault: Orders) -> None:
@@ -137,16 +141,18 @@ class ForgeBlock(_OtherBlock):
         """The form of the present forgery."""
         return self._claim
 
-    def propose(self, engine: Engine, context: ProposalContext, candidates: Sequence[Transaction]) -> Executed | None:
+    def propose(
+        self, layer: ExecutionLayer, context: ProposalContext, candidates: Sequence[Any]
+    ) -> ExecutedBlock | None:
         """Build a block whose timer phase broke the rules, where that is the claim and it makes a difference."""
         self._claim = ""
         if not self.is_time():
             return None
         self._claim, self._tampered = self._next_claim(), b""
-        true: Executed | None = None
+        true: ExecutedBlock | None = None
         while self._claim in self._TAMPERINGS:
-            true = true or engine.propose(context, candidates)
-            tampered = self._tamper_phase(engine, context, candidates)
+            true = true or layer.propose(context, candidates)
+            tampered = self._tamper_phase(layer, context, candidates)
             if tampered.digest != true.digest:
                 self._tampered = tampered.digest
                 return tampered
@@ -157,12 +163,15 @@ class ForgeBlock(_OtherBlock):
         return true
 
     def _next_claim(self) -> str:
-        return self.fault.what or self.CLAIMS[self.take_turn("claim", len(self.CLAIMS))]
+        claims = self.FOREIGN_CLAIMS if self.adversary.is_foreign else self.CLAIMS
+        return self.fault.what or claims[self.take_turn("claim", len(claims))]
 
-    def _tamper_phase(self, engine: Engine, context: ProposalContext, candidates: Sequence[Transaction]) -> Executed:
+    def _tamper_phase(
+        self, layer: ExecutionLayer, context: ProposalContext, candidates: Sequence[Any]
+    ) -> ExecutedBlock:
         self.adversary.tampering.kind = self._TAMPERINGS[self._claim]
         try:
-            return engine.propose(context, candidates)
+            return layer.propose(context, candidates)
         finally:
             self.adversary.tampering.kind = ""
 
@@ -221,15 +230,17 @@ class DragTime(Behaviour):
         super().__init__(adversary, name, fault)
         self._dragged = b""
 
-    def propose(self, engine: Engine, context: ProposalContext, candidates: Sequence[Transaction]) -> Executed | None:
+    def propose(
+        self, layer: ExecutionLayer, context: ProposalContext, candidates: Sequence[Any]
+    ) -> ExecutedBlock | None:
         """Build a block with another time."""
         self._dragged = b""
         if not self.is_time():
             return None
-        timestamp_ms = self._time_ms(engine, context)
+        timestamp_ms = self._time_ms(layer, context)
         if timestamp_ms == context.timestamp_ms:
             return None
-        dragged = engine.propose(replace(context, timestamp_ms=timestamp_ms), candidates)
+        dragged = layer.propose(replace(context, timestamp_ms=timestamp_ms), candidates)
         self._dragged = dragged.digest
         return dragged
 
@@ -240,12 +251,12 @@ class DragTime(Behaviour):
             self._dragged = b""
         return (outgoing,)
 
-    def _time_ms(self, engine: Engine, context: ProposalContext) -> int:
+    def _time_ms(self, layer: ExecutionLayer, context: ProposalContext) -> int:
         if self.fault.what == "absurd":
-            return YEARS_AHEAD_MS
+            return FOREIGN_YEARS_AHEAD_MS if self.adversary.is_foreign else YEARS_AHEAD_MS
         if self.fault.what == "earliest":
-            parent = engine.executed(context.parent)
-            return (engine.finalized if parent is None else parent.header).timestamp_ms + 1
+            parent = layer.executed(context.parent)
+            return (layer.finalized if parent is None else parent.header).timestamp_ms + 1
         if self.fault.what not in ("", "latest"):
             raise ValueError(f"no form of skew-timestamps: {self.fault.what!r}")
         # With a clock far behind, no later than an honest block would be: an earlier one could not be built.

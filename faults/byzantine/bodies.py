@@ -1,20 +1,23 @@
-"""Blocks that hold a transaction which may not stand there; the header commits to it."""
+"""Blocks with another body than the one that was executed; the header commits to it."""
 
 from collections.abc import Sequence
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import msgspec
 from nacl.signing import SigningKey
 
 from faults.byzantine.adversary import Adversary, Orders
 from faults.byzantine.blocks import ForgeBlock
-from validators.execution import Block, Engine, Executed, ProposalContext, Transaction
+from validators.execution import Block, ExecutedBlock, ExecutionLayer, ProposalContext, Transaction
 from validators.execution.blocks import Transfer, encode_transaction, transaction_signing_bytes
 from validators.identity import public_key_of
 from validators.state import mmr_root
 
 FEE: Final = 1 << 40
 """The most that the adversary's transactions offer for a cycle: more than any basefee of a run."""
+
+JUNK_BYTES: Final = 32
+"""The length of an appended entry."""
 
 _CYCLES: Final = 50_000
 _CELLS: Final = 10_000
@@ -25,12 +28,16 @@ class ForgeBody(ForgeBlock):
 
     With `unsigned` the transaction of a client has a spoilt signature. The block is executed as if that were none, so
     that its roots are true: only the guard of the signature refuses it.
+
+    Nobody here knows the rules of an application. Its block gets an entry of random bytes more, or a drawn entry is
+    dropped, repeated, or flipped in one byte; the roots stay those of the true body. A block without entries gets one.
     """
 
     CLAIMS: ClassVar[tuple[str, ...]] = (
         *("nonce", "balance", "fees", "tip", "own-cost", "room"),
         *("encoding", "unsigned"),
     )
+    FOREIGN_CLAIMS: ClassVar[tuple[str, ...]] = ("append", "drop", "repeat", "flip")
 
     def __init__(self, adversary: Adversary, name: str, fault: Orders) -> None:
         super().__init__(adversary, name, fault)
@@ -39,28 +46,51 @@ class ForgeBody(ForgeBlock):
         self._public_key = public_key_of(seed)
         self._unsigned = b""
 
-    def propose(self, engine: Engine, context: ProposalContext, candidates: Sequence[Transaction]) -> Executed | None:
+    def propose(
+        self, layer: ExecutionLayer, context: ProposalContext, candidates: Sequence[Any]
+    ) -> ExecutedBlock | None:
         """Build a block with a client's transaction that the client has not signed so, where that is the claim."""
         self._unsigned = b""
-        super().propose(engine, context, candidates)
-        if self.claim != "unsigned" or not candidates:
+        super().propose(layer, context, candidates)
+        if self.claim != "unsigned" or not candidates or not isinstance(candidates[0], Transaction):
+            # An engine behind the protocol of applications gets encoded ones, and verifies them where nobody reaches.
             return None
         first, *others = candidates
         spoilt = bytes((first.signature[0] ^ 1,)) + first.signature[1:]
         self.adversary.believes_signatures = True
         try:
-            built = engine.propose(context, [msgspec.structs.replace(first, signature=spoilt), *others])
+            built = layer.propose(context, [msgspec.structs.replace(first, signature=spoilt), *others])
         finally:
             self.adversary.believes_signatures = False
         self._unsigned = built.digest
         return built
 
     def forge(self, block: Block) -> Block:
-        """Return the block with one more transaction, or as it was built if that one is in it."""
+        """Return the block with the body of the claim, or as it was built if that one is in it."""
         if self._unsigned:
             return block
-        body = (*block.transactions, self._transaction(block))
+        if self.claim in self.FOREIGN_CLAIMS:
+            body = self._changed(block.transactions)
+        else:
+            body = (*block.transactions, self._transaction(block))
         return Block(msgspec.structs.replace(block.header, tx_root=mmr_root(body)), body)
+
+    def _changed(self, body: tuple[bytes, ...]) -> tuple[bytes, ...]:
+        """Return a body with one entry too many, too few or changed; which entry and how is drawn."""
+        places = [place for place, entry in enumerate(body) if entry or self.claim != "flip"]
+        if self.claim == "append" or not places:
+            self._claim = "append"
+            return (*body, self.junk(JUNK_BYTES))
+        place = places[self.draw(len(places))]
+        entry = body[place]
+        if self.claim == "drop":
+            there: tuple[bytes, ...] = ()
+        elif self.claim == "repeat":
+            there = (entry, entry)
+        else:
+            at = self.draw(len(entry))
+            there = (entry[:at] + bytes((entry[at] ^ (1 + self.draw(255)),)) + entry[at + 1 :],)
+        return (*body[:place], *there, *body[place + 1 :])
 
     def _transaction(self, block: Block) -> bytes:
         if self.claim == "nonce" and block.transactions:

@@ -89,16 +89,24 @@ def behaviours_of(engine: str) -> Mapping[str, BehaviourMaker]:
     return {**GENERAL, **ADVERSARIES[engine].behaviours} if engine in ADVERSARIES else {}
 
 
-def forms_of(engine: str, behaviour: str) -> tuple[str, ...]:
-    """Return the forms of a behaviour, for `what`.
+_FOREIGN_FORMS: Final[Mapping[str, tuple[str, ...]]] = {
+    "forge-block": ForgeBlock.FOREIGN_CLAIMS,
+    "forge-body": ForgeBody.FOREIGN_CLAIMS,
+}
+"""The forms of behaviours that have others where the blocks are somebody else's application's."""
+
+
+def forms_of(engine: str, behaviour: str, *, is_foreign: bool = False) -> tuple[str, ...]:
+    """Return the forms of a behaviour, for `what`; those of an application of somebody else where it `is_foreign`.
 
     Without one all have their turn, or chance chooses; `skew-timestamps` means `latest`.
     """
+    general = {**_GENERAL_FORMS, **_FOREIGN_FORMS} if is_foreign else _GENERAL_FORMS
     if engine not in ADVERSARIES:
-        return _GENERAL_FORMS.get(behaviour, ())
+        return general.get(behaviour, ())
     own = ADVERSARIES[engine]
-    snapshots = forms_of_snapshots(own.finality_forms)
-    return {**_GENERAL_FORMS, "forge-snapshot": snapshots, **own.forms}.get(behaviour, ())
+    snapshots = forms_of_snapshots(own.finality_forms, is_foreign=is_foreign)
+    return {**general, "forge-snapshot": snapshots, **own.forms}.get(behaviour, ())
 
 
 _SENTENCES: Final[Mapping[str, str]] = {
@@ -119,7 +127,7 @@ _SENTENCES: Final[Mapping[str, str]] = {
     "garbage": "sends bytes that are no message and messages that make no sense",
     "flood": "sends far more requests and blocks than a validator needs, and certificates with forged signatures",
     "forge-header": "proposes blocks with true roots, whose header breaks another rule",
-    "forge-body": "proposes blocks that hold a transaction which may not stand there",
+    "forge-body": "proposes blocks with a body that breaks a rule, or is not the one that was executed",
     "noncanonical-encoding": "sends its messages in odd bytes as well: longer, deeper, or encoded in another way",
     "skip-view": "builds its blocks on the parent of the one that it has to build on",
     "malformed-votes": "sends its votes and certificates in shapes as well that none may have",
@@ -145,6 +153,10 @@ _FORM_SENTENCES: Final[Mapping[tuple[str, str], str]] = {
     ("forge-block", "due-set"): "proposes blocks that leave out every timer that is due",
     ("forge-block", "order"): "proposes blocks in which timers fire in the reverse order",
     ("forge-block", "clean-up"): "proposes blocks that remove none of the dead timers",
+    ("forge-body", "append"): "proposes blocks with one entry of random bytes more than it executed",
+    ("forge-body", "drop"): "proposes blocks without one of the entries that it executed",
+    ("forge-body", "repeat"): "proposes blocks that hold one of the entries that it executed twice",
+    ("forge-body", "flip"): "proposes blocks with another byte in one of the entries that it executed",
 }
 
 

@@ -15,7 +15,7 @@ LEVELS: Final = 40
 class OddEncoding(Behaviour):
     """Sends a message in bytes that decode to it or nearly do, before the message itself; `what` says which.
 
-    With `sealed` a block has a seal where its chain seals none.
+    With `sealed` a block has a seal where its chain seals none. An application's transactions have any encoding.
     """
 
     FORMS: ClassVar[tuple[str, ...]] = ("trailing", "long-form", "deep", "oversize", "inside", "sealed")
@@ -44,7 +44,7 @@ class OddEncoding(Behaviour):
             odd: Message = BlockRelay(sealed)
         elif isinstance(message, BlockRelay):
             odd = BlockRelay(_in_long_form(message.block))
-        elif isinstance(message, TransactionGossip):
+        elif isinstance(message, TransactionGossip) and not self.adversary.is_foreign:
             odd = TransactionGossip(tuple(map(_in_long_form, message.transactions)))
         else:
             return (outgoing,)

@@ -45,6 +45,7 @@ class EngineAdversaries:
         config: EngineConfig,
         chance: Chance,
         max_skew_ms: int,
+        is_foreign: bool = False,
     ) -> Adversary:
         """Return the adversary of a validator, which signs with its true key; arguments are those of `Adversary`."""
         return Adversary(
@@ -56,4 +57,5 @@ class EngineAdversaries:
             votes=self.make_votes(node, validators, scheme, config),
             chance=chance,
             max_skew_ms=max_skew_ms,
+            is_foreign=is_foreign,
         )

@@ -20,6 +20,7 @@ class ForgeHeader(ForgeBlock):
     CLAIMS: ClassVar[tuple[str, ...]] = (
         *("version", "epoch", "view", "time", "slot", "height", "proposer", "parent-view"),
     )
+    FOREIGN_CLAIMS = CLAIMS
 
     def forge(self, block: Block) -> Block:
         """Return the block with the field of the claim changed."""
@@ -42,7 +43,7 @@ class ForgeHeader(ForgeBlock):
         return {name: value()}
 
     def _parent_of(self, header: Header) -> Header:
-        engine = self.adversary.engine
-        assert engine is not None, "who proposes has an engine"
-        executed = engine.executed(header.parent)
-        return engine.finalized if executed is None else executed.header
+        layer = self.adversary.layer
+        assert layer is not None, "who proposes has a layer"
+        executed = layer.executed(header.parent)
+        return layer.finalized if executed is None else executed.header

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from faults.byzantine.adversary import Adversary, Orders, Outgoing
 from faults.byzantine.engine_adversaries import EngineAdversaries
@@ -12,7 +12,13 @@ from faults.byzantine.hotstuff_votes import HotStuffVotes
 from validators.consensus.hotstuff.kind import HOTSTUFF
 from validators.consensus.hotstuff.messages import ViewTimeout
 from validators.consensus.hotstuff.sealing import VIEWS_OF_A_TURN
-from validators.execution import Engine, Executed, InvalidBlockError, ProposalContext, Transaction, UnknownParentError
+from validators.execution import (
+    ExecutedBlock,
+    ExecutionLayer,
+    InvalidBlockError,
+    ProposalContext,
+    UnknownParentError,
+)
 from validators.execution.blocks import Block, block_digest, decode_sealed, encode_sealed
 from validators.messages import BlockRelay
 
@@ -31,19 +37,21 @@ class HideCertificate(HotStuffBehaviour):
         super().__init__(adversary, name, fault)
         self._hiding = b""
 
-    def propose(self, engine: Engine, context: ProposalContext, candidates: Sequence[Transaction]) -> Executed | None:
+    def propose(
+        self, layer: ExecutionLayer, context: ProposalContext, candidates: Sequence[Any]
+    ) -> ExecutedBlock | None:
         """Build on the block below the parent, where its certificate is known."""
         self._hiding = b""
         below = context.parent
         for _ in range(1 + context.view % VIEWS_OF_A_TURN):
-            parent = engine.executed(below)
+            parent = layer.executed(below)
             if parent is None or not self.votes.has_certificate(parent.header.parent):
                 return None
             below = parent.header.parent
         if not self.is_time():
             return None
         try:
-            hidden = engine.propose(replace(context, parent=below), candidates)
+            hidden = layer.propose(replace(context, parent=below), candidates)
         except InvalidBlockError:
             return None
         self._hiding = hidden.digest
@@ -80,10 +88,10 @@ class ManyBlocks(HotStuffBehaviour):
 
     def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
         """Send further blocks after the own one."""
-        message, engine = outgoing.message, self.adversary.engine
+        message, layer = outgoing.message, self.adversary.layer
         if not isinstance(message, BlockRelay) or not self.is_time():
             return (outgoing,)
-        assert engine is not None, "who proposes has an engine"
+        assert layer is not None, "who proposes has a layer"
         block, seal = decode_sealed(message.block)
         header, further = block.header, [outgoing]
         for later_ms in range(1, BLOCKS_MORE + 1):
@@ -94,7 +102,7 @@ class ManyBlocks(HotStuffBehaviour):
                 timestamp_ms=header.timestamp_ms + later_ms,
             )
             try:
-                other = engine.propose(context, ()).block
+                other = layer.propose(context, ()).block
             except (InvalidBlockError, UnknownParentError):
                 # Another behaviour has forged the own one.
                 return further

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import msgspec
 
@@ -12,7 +12,13 @@ from faults.byzantine.hotstuff_votes import HotStuffVotes
 from faults.byzantine.votes import other_digest
 from validators.consensus.hotstuff.messages import VIEW_LIMIT, BlockSeal, QuorumCertificate, TimeoutCertificate
 from validators.consensus.hotstuff.sealing import decode_seal, encode_seal
-from validators.execution import Engine, Executed, InvalidBlockError, ProposalContext, Transaction, UnknownParentError
+from validators.execution import (
+    ExecutedBlock,
+    ExecutionLayer,
+    InvalidBlockError,
+    ProposalContext,
+    UnknownParentError,
+)
 from validators.execution.blocks import Block, block_digest, decode_sealed, encode_sealed
 from validators.messages import BlockRelay, block_label
 
@@ -53,19 +59,21 @@ class ForgeSeal(HotStuffBehaviour):
         self._form = ""
         self._view = 0
 
-    def propose(self, engine: Engine, context: ProposalContext, candidates: Sequence[Transaction]) -> Executed | None:
+    def propose(
+        self, layer: ExecutionLayer, context: ProposalContext, candidates: Sequence[Any]
+    ) -> ExecutedBlock | None:
         """Choose the form; for a timeout certificate that shows too much, build below the highest certificate."""
         self._form, self._view = "", context.view
         if not self.is_time():
             return None
         self._form = self.fault.what or self.FORMS[self.take_turn("form", len(self.FORMS))]
-        parent = engine.executed(context.parent) if self._form == "timeout-high" else None
+        parent = layer.executed(context.parent) if self._form == "timeout-high" else None
         if parent is None or self.votes.timeouts.certificate(context.view - 1) is None:
             return None
         if not self.votes.has_certificate(parent.header.parent):
             return None
         try:
-            return engine.propose(replace(context, parent=parent.header.parent), candidates)
+            return layer.propose(replace(context, parent=parent.header.parent), candidates)
         except (InvalidBlockError, UnknownParentError):
             return None
 
@@ -121,8 +129,8 @@ class ForgeSeal(HotStuffBehaviour):
 
     def _of_other_view(self, block: Block) -> tuple[Block, QuorumCertificate] | None:
         """Build a block beside the own one, of the next view that another leads."""
-        engine, header, justify = self.adversary.engine, block.header, self.votes.certificate_of(block.header.parent)
-        assert engine is not None, "who proposes has an engine"
+        layer, header, justify = self.adversary.layer, block.header, self.votes.certificate_of(block.header.parent)
+        assert layer is not None, "who proposes has a layer"
         if justify is None:
             return None
         view = header.view + 1
@@ -132,7 +140,7 @@ class ForgeSeal(HotStuffBehaviour):
             parent=header.parent, view=view, proposer=self.adversary.node, timestamp_ms=header.timestamp_ms
         )
         try:
-            return engine.propose(context, ()).block, justify
+            return layer.propose(context, ()).block, justify
         except (InvalidBlockError, UnknownParentError):
             # Another behaviour has forged the own one, or its parent is final already.
             return None

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from faults.byzantine.adversary import Adversary, Behaviour, Orders, Outgoing
 from faults.byzantine.engine_adversaries import EngineAdversaries
@@ -10,7 +11,13 @@ from faults.byzantine.longest_chain_votes import LongestChainVotes
 from validators.consensus.longest_chain import HeadResponse
 from validators.consensus.longest_chain.kind import LONGEST_CHAIN
 from validators.consensus.longest_chain.messages import facts_of
-from validators.execution import Engine, Executed, InvalidBlockError, ProposalContext, Transaction, UnknownParentError
+from validators.execution import (
+    ExecutedBlock,
+    ExecutionLayer,
+    InvalidBlockError,
+    ProposalContext,
+    UnknownParentError,
+)
 from validators.execution.blocks import block_digest, decode_sealed, encode_sealed
 from validators.messages import BlockRelay, block_label
 
@@ -27,11 +34,13 @@ class PrivateBranch(Behaviour):
         self._tip = b""
         self._secret: dict[bytes, list[Outgoing]] = {}
 
-    def propose(self, engine: Engine, context: ProposalContext, candidates: Sequence[Transaction]) -> Executed | None:
+    def propose(
+        self, layer: ExecutionLayer, context: ProposalContext, candidates: Sequence[Any]
+    ) -> ExecutedBlock | None:
         """Build on the last secret block, or begin a secret branch."""
-        parent = self._tip if engine.executed(self._tip) is not None else context.parent
+        parent = self._tip if layer.executed(self._tip) is not None else context.parent
         try:
-            built = engine.propose(replace(context, parent=parent), candidates)
+            built = layer.propose(replace(context, parent=parent), candidates)
         except InvalidBlockError:
             return None
         if parent != self._tip:
@@ -72,10 +81,10 @@ class Usurp(Behaviour):
 
     def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
         """Add a block on the own one to it."""
-        message, engine, votes = outgoing.message, self.adversary.engine, self.adversary.votes
+        message, layer, votes = outgoing.message, self.adversary.layer, self.adversary.votes
         if not isinstance(message, BlockRelay) or not self.is_time():
             return (outgoing,)
-        assert engine is not None, "who proposes has an engine"
+        assert layer is not None, "who proposes has a layer"
         assert isinstance(votes, LongestChainVotes), "the registry gives this behaviour to no other engine"
         below = decode_sealed(message.block).block
         view = below.header.view + 1
@@ -88,7 +97,7 @@ class Usurp(Behaviour):
             timestamp_ms=votes.first_time_ms(view),
         )
         try:
-            block = engine.propose(context, ()).block
+            block = layer.propose(context, ()).block
         except (InvalidBlockError, UnknownParentError):
             # Nothing can be built on a block that another behaviour has forged before.
             return (outgoing,)

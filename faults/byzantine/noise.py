@@ -57,10 +57,6 @@ class _Noise(Behaviour):
         """Return what is said besides."""
         raise NotImplementedError
 
-    def junk(self, length: int) -> bytes:
-        """Return bytes of this fault's own chance."""
-        return b"".join(self.draw(1 << 32).to_bytes(4, "big") for _ in range(-(-length // 4)))[:length]
-
     def junk_block(self) -> Block:
         """Return a block far above the chain, which no validator can execute."""
         height = _HEIGHT_FAR + self.draw(1 << 20)
@@ -133,16 +129,16 @@ class Flood(_Noise):
 
     def _certificates(self) -> Iterator[Message]:
         """Return certificates of the right form, each of another block of a view to come; their signatures are junk."""
-        engine = self.adversary.engine
-        assert engine is not None, "who votes has an engine"
-        views = (engine.finalized.view + 1 + self.draw(VIEWS_AHEAD) for _ in range(CERTIFICATES_AT_ONCE))
+        layer = self.adversary.layer
+        assert layer is not None, "who votes has a layer"
+        views = (layer.finalized.view + 1 + self.draw(VIEWS_AHEAD) for _ in range(CERTIFICATES_AT_ONCE))
         return self.adversary.votes.unsigned_finalities(self, views)
 
     def _requests(self) -> Iterator[Message]:
-        engine = self.adversary.engine
-        assert engine is not None, "who votes has an engine"
-        until_view = max(engine.finalized.view, 1)
-        yield BlockRequest(engine.finalized_digest, 0)
+        layer = self.adversary.layer
+        assert layer is not None, "who votes has a layer"
+        until_view = max(layer.finalized.view, 1)
+        yield BlockRequest(layer.finalized_digest, 0)
         yield from self.adversary.votes.old_requests(self, until_view)
         yield SnapshotRequest(0)
         yield from self.adversary.votes.old_votes(self, until_view)

@@ -44,18 +44,18 @@ class SkipView(SimplexBehaviour):
         """Propose at once in the view after a notarized one."""
         if not isinstance(message, Notarization):
             return
-        view, engine = message.proposal.view + 1, self.adversary.engine
-        skipped = None if engine is None else engine.executed(message.proposal.payload)
-        if engine is None or skipped is None or view in self._led or not self.votes.is_leader(view):
+        view, layer = message.proposal.view + 1, self.adversary.layer
+        skipped = None if layer is None else layer.executed(message.proposal.payload)
+        if layer is None or skipped is None or view in self._led or not self.votes.is_leader(view):
             return
         parent = skipped.header.parent
-        is_there = parent == engine.finalized_digest or engine.executed(parent) is not None
+        is_there = parent == layer.finalized_digest or layer.executed(parent) is not None
         if not is_there or not self.is_time():
             return
         # Its parent's time is below that of the block that is left out.
         time_ms = skipped.header.timestamp_ms + 1
         context = ProposalContext(parent=parent, view=view, proposer=self.adversary.node, timestamp_ms=time_ms)
-        block = engine.propose(context, ()).block
+        block = layer.propose(context, ()).block
         self._led[view] = None
         form = self.fault.what or self.FORMS[self.draw(len(self.FORMS))]
         parent_view = message.proposal.view if form == "hidden" else message.proposal.parent_view

@@ -66,7 +66,7 @@ class ForgeSnapshot(_Curious):
 
     def __init__(self, adversary: Adversary, name: str, fault: Orders) -> None:
         super().__init__(adversary, name, fault)
-        self._forms = forms_of_snapshots(adversary.votes.FINALITY_FORMS)
+        self._forms = forms_of_snapshots(adversary.votes.FINALITY_FORMS, is_foreign=adversary.is_foreign)
         self._form_of: dict[NodeId, str] = {}
         self._old: SnapshotOffer[Finality] | None = None
         self._pieces = 0
@@ -131,13 +131,14 @@ class ForgeSnapshot(_Curious):
             "root": {"outline": replace(outline, root=other_digest(outline.root))},
             "floor": {"outline": replace(outline, floor=outline.floor + 1)},
             "peak": {"outline": replace(outline, peaks=(*outline.peaks, outline.root))},
-            "witness": {"outline": replace(outline, witness=outline.witness[:-1])},
             "operations": {"outline": replace(outline, operations=(b"one",))},
             "start": {"outline": replace(outline, start=-1)},
             "size": {"outline": replace(outline, start=outline.size)},
             "no-pieces": {"chunks": 0},
             "pieces": {"chunks": outline.size - outline.start + 1},
         }
+        if outline.witness:
+            changes["witness"] = {"outline": replace(outline, witness=outline.witness[:-1])}
         if outline.peaks:
             others = (other_digest(outline.peaks[0]), *outline.peaks[1:])
             changes["peak-other"] = {"outline": replace(outline, peaks=others)}
@@ -154,7 +155,8 @@ class ForgeSnapshot(_Curious):
         if is_last:
             changes["piece-more"] = {"operations": (*operations, operations[-1])}
             changes["piece-fewer"] = {"operations": operations[:-1]}
-        return replace(piece, **changes[form]) if form in changes else None
+        forged = replace(piece, **changes[form]) if form in changes else piece
+        return None if forged == piece else forged
 
 
 def _is_readable(offer: SnapshotOffer[Finality]) -> bool:
@@ -166,9 +168,11 @@ def _is_readable(offer: SnapshotOffer[Finality]) -> bool:
     return True
 
 
-def forms_of_snapshots(finality_forms: Iterable[str]) -> tuple[str, ...]:
+def forms_of_snapshots(finality_forms: Iterable[str], *, is_foreign: bool = False) -> tuple[str, ...]:
     """Return the forms of forged snapshots in an engine whose finality can be broken in these ways."""
-    return (*ForgeSnapshot.FORMS, *(_OF_FINALITY + each for each in finality_forms))
+    # An application's snapshot has pieces, and no operation log with a witness and peaks.
+    own = (form for form in ForgeSnapshot.FORMS if not is_foreign or form not in ("witness", "peak-other"))
+    return (*own, *(_OF_FINALITY + each for each in finality_forms))
 
 
 class ProbeSnapshots(_Curious):

@@ -76,6 +76,8 @@ class Plan:
     validators: int
     observers: int
     engine: str
+    is_foreign: bool = False
+    """Whether the validators have an application with rules of its own."""
 
     @property
     def replicas(self) -> int:

@@ -70,8 +70,13 @@ class Byzantine(Windowed, tag="byzantine", kw_only=True, frozen=True):
         known = behaviours_of(plan.engine)
         reason = f"an adversary in {plan.engine} knows {', '.join(known) or 'no behaviour'}"
         yield "behaviour", self.behaviour == "amnesia" or self.behaviour in known, reason
-        forms = forms_of(plan.engine, self.behaviour)
-        yield "what", not self.what or self.what in forms, f"{self.behaviour} knows {', '.join(forms) or 'no forms'}"
+        forms = forms_of(plan.engine, self.behaviour, is_foreign=plan.is_foreign)
+        is_of_ours = self.what in forms_of(plan.engine, self.behaviour)
+        reason = (
+            f"{self.what} is about the rules of the project's own chain; with an application " if is_of_ours else ""
+        )
+        reason += f"{self.behaviour} knows {', '.join(forms) or 'no forms'}"
+        yield "what", not self.what or self.what in forms, reason
         is_withholding = self.behaviour == "withhold"
         yield "kinds", is_withholding or not (self.kinds or self.to), "kinds and to belong to the behaviour withhold"
         yield from known_messages(self.kinds, plan.engine, may_be_idle=self.may_be_idle)

@@ -21,6 +21,8 @@ _PLACES: Final[Mapping[Boundary, str]] = {
     "after-sync": "between the sync of its disk and what it sends on it",
     "after-send": "when the first message of a vote has left and no other",
     "mid-prune": "when one copy of its vote journal is written anew and the other is not",
+    "before-call": "before it asks its application something",
+    "after-call": "when its application has answered, which is forgotten",
 }
 
 
@@ -50,7 +52,8 @@ class CrashAtBoundary(Windowed, tag="crash-at-boundary", kw_only=True, frozen=Tr
             "`before-append` and `after-append` lie around the write of a record to the vote journal, "
             "`after-sync` where a sync has ended and nothing has been done on it, `after-send` where the "
             "first message of a vote's broadcast has left and the others have not, `mid-prune` where one "
-            "copy of the vote journal is written anew and the other is not."
+            "copy of the vote journal is written anew and the other is not; `before-call` and `after-call` lie "
+            "around each call of an application, whose answer is thrown away."
         ),
     ]
     start_ms: Annotated[Milliseconds, means("When it may happen first.")]

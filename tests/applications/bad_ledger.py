@@ -18,6 +18,13 @@ FORWARD = """    if call == "hello":
 LIE = """        lie = ask["header"]["height"] == 7
         return {"root": "00" * 32 if lie else root_of(state), "events": events}
     elif call == "finalize\""""
+FINALIZE = '    elif call == "finalize":'
+REWIND = """    elif call == "rewind":
+        blocks[ask["to"]]["set"] = max(state["set"] for state in blocks.values())
+"""
+FIRST_OF_HEIGHT = """        ask["parent"] = next(each for each in blocks if heights[each] == heights[ask["parent"]])
+        try:
+            state, events = run(blocks[ask"""
 LOOP = '    print(json.dumps({"n": ask["n"]} | answer(ask["call"], ask)), flush=True)\n'
 
 BUGS = {
@@ -52,14 +59,19 @@ BUGS = {
     "short-root": ("sort_keys=True).encode()).hexdigest()", "sort_keys=True).encode()).hexdigest()[:62]"),
     "fires-early": ('if t["due"] <= now)', 'if t["due"] <= now + 1)'),
     "loses-timers": ('            events.append({"event": "timer-fired", "timer": str(timer["number"])})\n', ""),
+    "keeps-counter": (FINALIZE, REWIND + FINALIZE),
+    "one-a-height": ("        try:\n            state, events = run(blocks[ask", FIRST_OF_HEIGHT),
     "drops-all": (
         "                gone.add(each)\n                del blocks[each]",
         "                gone.add(each)\n        blocks.clear()",
     ),
 }
 
-SOUND = {"forward": (ANSWER, ANSWER + FORWARD)}
-"""No bug: a ledger that can only go forward, and ends where it is asked for more."""
+SOUND = {
+    "forward": (ANSWER, ANSWER + FORWARD),
+    "bare": ('"early", "snapshot", "restore", "entries", "transactions"', ""),
+}
+"""No bug: a ledger that can only go forward, and ends where it is asked for more; one without most features."""
 
 
 def main() -> None:

@@ -7,7 +7,8 @@ from cluster.campaign.coverage import CoverageTable, Reached, promise_of
 from cluster.campaign.results_db import SeedResult
 from cluster.campaign.sweep import SweepTally
 from cluster.cli.main import main
-from cluster.runtime.cluster import Cluster, RunHooks
+from cluster.runtime.cluster import Cluster
+from cluster.runtime.hooks import RunHooks
 from cluster.scenario.load import load_scenario
 from cluster.swarm.generator import draw_scenario, drawn_kinds
 from faults import FAULTS, PHASES, ROLES, Cell, Coverage, kind_of

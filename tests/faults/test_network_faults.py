@@ -2,7 +2,8 @@
 
 import pytest
 
-from cluster.runtime.cluster import Cluster, RunHooks
+from cluster.runtime.cluster import Cluster
+from cluster.runtime.hooks import RunHooks
 from cluster.scenario.load import encode_scenario, load_scenario
 from cluster.scenario.messages import ScenarioError
 from cluster.verdict.determinism import repeat_in_fresh_process

@@ -19,8 +19,9 @@ SCENARIO_TEXTS = {"run scenario", "sweep scenario", "check scenario", "scenarios
 
 OTHER_TEXTS = {
     *("run --set", "sweep --set", "check --set", "scenarios --set", "reorgs --set"),
+    *("run --application", "sweep --application"),
     *("faults name", "faults --plugin", "workloads name", "workloads --plugin", "checks name", "checks --plugin"),
-    *("docs name", "new name", "prove key", "application target"),
+    *("docs name", "new name", "prove key", "application target", "reorgs --application"),
 }
 """Texts that name no file."""
 
@@ -64,6 +65,10 @@ LINES: Mapping[str, Mapping[str, str | None]] = {
     },
     "new": {"name": "my-plan", "--out": "new.toml"},
     "reorgs": {"scenario": "plan.toml", "--depths": "1"},
+    "reorgs of an application": {
+        "--application": f"{sys.executable} {EXAMPLES / 'python' / 'ledger.py'}",
+        "--depths": "1",
+    },
     "export": {"directory": "record", "form": "perfetto", "--out": "trace.pftrace"},
     "export of tables": {"directory": "record", "form": "parquet", "--out": "tables"},
     "export of a log": {"directory": "record", "form": "shiviz", "--out": "log.shiviz"},

@@ -6,7 +6,8 @@ from itertools import count, pairwise
 import msgspec
 import pytest
 
-from cluster.runtime.cluster import Cluster, RunHooks
+from cluster.runtime.cluster import Cluster
+from cluster.runtime.hooks import RunHooks
 from cluster.scenario.load import load_scenario
 from cluster.scenario.messages import ScenarioError
 from faults import PlanError, all_over_ms, check_plan

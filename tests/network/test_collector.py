@@ -4,7 +4,8 @@ import gc
 
 import pytest
 
-from cluster.runtime.cluster import Cluster, RunHooks
+from cluster.runtime.cluster import Cluster
+from cluster.runtime.hooks import RunHooks
 from cluster.scenario.load import load_scenario
 from network.collector import RARE
 from network.outcome import RunFailedError

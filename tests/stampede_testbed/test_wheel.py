@@ -13,6 +13,7 @@ from checker.record.program import VERSION
 from checker.record.root import PROJECT_ROOT
 from cluster.cli.main import main
 from cluster.outside.new import LANGUAGES
+from cluster.scenario.load import scenario_files
 from tests.support.wheel import add_strangers, install_wheel, run_installed
 
 SHORT = ("--set", "run.until_height=3")
@@ -80,7 +81,8 @@ def test_the_module_is_the_command(target, elsewhere):
     done = run_installed(target, sys.executable, "-m", "stampede_testbed", "scenarios", "--json", cwd=elsewhere)
     listed = [entry["name"] for entry in json.loads(done.stdout)["scenarios"]]
 
-    assert sorted(listed) == sorted(path.stem for path in (PROJECT_ROOT / "scenarios").glob("*.toml"))
+    assert sorted(listed) == sorted(scenario_files())
+    assert "application/outage" in listed
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -1,7 +1,8 @@
 """Runs that only the audit of the test bed follows, without the other checks and without a cold replay."""
 
 from checker.checks.audit.audit import Audit
-from cluster.runtime.cluster import Cluster, RunHooks
+from cluster.runtime.cluster import Cluster
+from cluster.runtime.hooks import RunHooks
 from cluster.scenario.load import load_scenario
 from cluster.verdict.facts import context_of
 from network.events import EventRouter

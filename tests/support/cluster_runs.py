@@ -5,7 +5,8 @@ from functools import cache
 
 from checker.record.cold_replay import ColdReplayWorker, replay_directory
 from cluster.live.progress import LiveProgress
-from cluster.runtime.cluster import Cluster, RunHooks
+from cluster.runtime.cluster import Cluster
+from cluster.runtime.hooks import RunHooks
 from cluster.scenario.load import load_scenario
 from cluster.verdict.pipeline import COLD_HASH_SEED, run_pipeline
 

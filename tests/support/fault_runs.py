@@ -1,6 +1,7 @@
 """Runs of a cluster with faults, and what each counted."""
 
-from cluster.runtime.cluster import Cluster, RunHooks
+from cluster.runtime.cluster import Cluster
+from cluster.runtime.hooks import RunHooks
 from cluster.scenario.load import load_scenario
 
 

@@ -46,6 +46,13 @@ class RootMismatchError(Exception):
         super().__init__(f"at height {height} the log leads to root {actual.hex()}, the header has {expected.hex()}")
 
 
+class LostBlockError(Exception):
+    """A log leads to a block that its state machine has to execute once more, and the block is not here any more."""
+
+    def __init__(self, height: int) -> None:
+        super().__init__(f"the block of height {height} that has to be executed again is lost")
+
+
 class InvalidGenesisError(Exception):
     """A genesis that no chain can start from."""
 

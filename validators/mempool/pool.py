@@ -26,6 +26,9 @@ GOSSIP_FRAME_BYTES: Final = 64
 BYTES_MAX: Final = 64 * 1024 * 1024
 """Most bytes that a mempool holds of one giver, which may try again later."""
 
+SPENT_MAX: Final = 65_536
+"""Digests of transactions of final blocks that a pool remembers."""
+
 CLIENTS: Final = -1
 """The giver of what clients submit here."""
 
@@ -58,7 +61,8 @@ NO_ARRIVALS: Final = Arrivals(0, 0)
 class TransactionPool:
     """One validator's transactions, by arrival. It lives in memory: a crash empties it.
 
-    A transaction is opaque bytes here, and its digest their SHA-256. `Mempool` has more rules.
+    A transaction is opaque bytes here, and its digest their SHA-256. What a final block holds does not wait again, as
+    far back as `SPENT_MAX` digests: without that it would go from pool to pool for ever. `Mempool` has more rules.
     """
 
     def __init__(self, find_fault: Callable[[bytes], str], bytes_max: int = BYTES_MAX, reach: Reach = unheard) -> None:
@@ -66,6 +70,7 @@ class TransactionPool:
         self._find_fault = find_fault
         self._reach = reach
         self._known: dict[bytes, Pooled] = {}
+        self._spent: dict[bytes, None] = {}
         self._given_bytes: dict[int, int] = {}
         self._arrivals = 0
         self._bytes_max = bytes_max
@@ -79,7 +84,7 @@ class TransactionPool:
         return self._known
 
     def __contains__(self, digest: bytes) -> bool:
-        return digest in self._known
+        return digest in self._known or digest in self._spent
 
     def read(self, payload: bytes, giver: int) -> Pooled:
         """Return what a giver has sent, as it may wait here.
@@ -99,12 +104,19 @@ class TransactionPool:
 
     def add(self, pooled: Pooled) -> bool:
         """Take a transaction; False where it is known or the pool is full."""
-        return pooled.digest not in self._known and self._keep(pooled) is not None
+        return pooled.digest not in self and self._keep(pooled) is not None
 
     def remove_included(self, block: Block) -> None:
-        """Forget what a finalized block holds."""
+        """Forget what a finalized block holds, for good."""
         for encoded in block.transactions:
-            self.remove(hashlib.sha256(encoded).digest())
+            self.spend(hashlib.sha256(encoded).digest())
+
+    def spend(self, digest: bytes) -> None:
+        """Forget a transaction for good, whether it waits here or not."""
+        self.remove(digest)
+        self._spent[digest] = None
+        if len(self._spent) > SPENT_MAX:
+            del self._spent[next(iter(self._spent))]
 
     def remove_spent(self) -> None:
         """Forget what is void in the finalized state, which has become another one: nothing tells that here."""
@@ -138,9 +150,12 @@ class TransactionPool:
             part="mempool",
             kept={f"bytes given by {giver}": held for giver, held in self._given_bytes.items() if held},
             rebuilt={f"bytes given by {giver}": held for giver, held in given_bytes.items()},
-            sizes=tuple(
-                DerivedSize(f"bytes given by {giver}", held, self._bytes_max, "BYTES_MAX")
-                for giver, held in self._given_bytes.items()
+            sizes=(
+                *(
+                    DerivedSize(f"bytes given by {giver}", held, self._bytes_max, "BYTES_MAX")
+                    for giver, held in self._given_bytes.items()
+                ),
+                *[DerivedSize("digests of final blocks", len(self._spent), SPENT_MAX, "SPENT_MAX")] * bool(self._spent),
             ),
         )
 

@@ -18,8 +18,10 @@ from network.spill import ColdFile, SpillingBytes
 from validators.storage.errors import DiskFullError, DiskRevokedError
 from validators.storage.medium import JOURNAL_FILES, File, Medium
 
-Boundary: TypeAlias = Literal["before-append", "after-append", "after-sync", "after-send", "mid-prune"]
-"""A place in the write-ahead order of a vote (append to the journal, sync, send), or between its two pruned copies."""
+Boundary: TypeAlias = Literal[
+    "before-append", "after-append", "after-sync", "after-send", "mid-prune", "before-call", "after-call"
+]
+"""A place in the write-ahead order of a vote, between its two pruned copies, or around a call of an application."""
 
 
 class SyncPoint(NamedTuple):

@@ -1,13 +1,19 @@
 """The machines of a run: their power, pauses, pace, clocks and disks, by the plan and by the trace."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from checker.checks.audit.draws import MILLION
 from checker.checks.audit.messages import AuditedMessages, Fail
 from checker.checks.audit.plan import TestBedPlan
-from faults.events import ClockSet, Crashed, DiskFound, DiskSynced, Restarted
+from faults.events import ApplicationLost, ClockSet, Crashed, DiskFound, DiskSynced, Restarted
 from network.events import AlarmElapsed, Event, Handlers, TimerElapsed, WorkFinished
+
+APPLICATION_RESTART_US: Final = 1_000_000
+"""The time after which a lost application is started again."""
+
+APPLICATION_LOSSES: Final = 3
+"""The loss from which on an application is not started again."""
 
 Owed = dict[tuple[object, ...], tuple[int, str]]
 """Events that the trace still has to show in this instant: each with the instant, and the sentence that says so."""
@@ -52,6 +58,7 @@ class Machine:
         torn: The number of faults that leave a part of what was not synced.
         busy_until_us: By resource, when the last work there was over.
         may_stop_us: The instant in which an operator, or a Byzantine validator itself, may restart it.
+        losses: The calls and heights at which its application was lost.
     """
 
     speeds: list[Speed] = field(default_factory=lambda: [Speed()])
@@ -60,6 +67,7 @@ class Machine:
     torn: int = 0
     busy_until_us: dict[str, int] = field(default_factory=dict)
     may_stop_us: int | None = None
+    losses: list[tuple[str, int]] = field(default_factory=list)
 
 
 class AuditedMachines:
@@ -85,6 +93,7 @@ class AuditedMachines:
             DiskFound: self.find_disk,
             DiskSynced: self.sync,
             Crashed: self.crash,
+            ApplicationLost: self.lose_application,
             Restarted: self.restart,
             ClockSet: self.set_clock,
         }
@@ -158,6 +167,20 @@ class AuditedMachines:
         # A replica mode may switch its observer off, and change its disk.
         if machine.torn or (not is_planned and node in self.plan.observers):
             machine.durable = None
+
+    def lose_application(self, event: Event, lost: ApplicationLost) -> None:
+        """Expect that a machine stops with its application, and starts a second later unless it is lost for good."""
+        node, now_us, machine = lost.machine, event.at_us, self._machines[lost.machine]
+        if not self.messages.is_on[node]:
+            self.fail("", f"validator {node} lost its application at {now_us:,} us while it was off", now_us)
+            return
+        self.owed["off", node] = now_us, f"validator {node} had to be switched off: its application was lost"
+        place = lost.call, lost.height
+        is_for_good = place in machine.losses or len(machine.losses) + 1 >= APPLICATION_LOSSES
+        machine.losses.append(place)
+        if not is_for_good:
+            sentence = f"validator {node} had to be switched on: its application was lost a second before"
+            self.owed["on", node] = now_us + APPLICATION_RESTART_US, sentence
 
     def restart(self, event: Event, restarted: Restarted) -> None:
         """Compare a start with the plan."""

@@ -16,13 +16,11 @@ from typing import ClassVar, Final
 from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.checks.mirror import SettledBlock
+from checker.checks.world import NEVER_US
 from checker.results import CheckResult, ExitClass
 from faults.events import Crashed, Restarted
-from network.events import Event, Handlers, OfLabels, Sent
+from network.events import Event, Handlers, OfLabels, Sent, WorkFinished
 from validators.events import BlockFinalized, Booted, CertificateHeld, Entered, Halted, Reported, StoppedVoting
-
-NEVER_US: Final = 1 << 62
-"""A time after all runs."""
 
 LARGE: Final = ("BlockRelay", "BlockResponse", "TransactionGossip")
 """Messages that carry transactions, and take long to decode where these are long."""
@@ -53,6 +51,7 @@ class CalmViews(Check):
         self._views: dict[int, tuple[int, int]] = {}
         self._nullified: dict[int, int] = {}
         self._reasons: dict[int, str] = {}
+        self._has_prices = "tables" in run.offers
         self._cost_us = 0
         self._final_view = 0
 
@@ -70,6 +69,7 @@ class CalmViews(Check):
             Halted: self.gone,
             StoppedVoting: self.gone,
             Sent: OfLabels(LARGE.__contains__, self.sent),
+            **({} if self._has_prices else {WorkFinished: self.worked}),
         }
 
     def not_asked(self) -> str:
@@ -123,8 +123,14 @@ class CalmViews(Check):
         """Work out what the message costs to decode."""
         self._cost_us = max(self._cost_us, sent.length // KIB * self.run.plan.costs.decode_kib_us)
 
+    def worked(self, _event: Event, work: WorkFinished) -> None:
+        """Take the dearest piece of work for a block's: an outside application's blocks have no price."""
+        self._cost_us = max(self._cost_us, work.base_us)
+
     def settle(self, block: SettledBlock) -> None:
         """Work out what the block costs to execute."""
+        if not self._has_prices:
+            return
         costs, summary = self.run.plan.costs, block.summary
         cycles = summary.cycles_used + summary.lane_cycles + summary.mailbox_cycles + summary.gc_cycles
         cost_us = costs.of_execution(cycles, len(block.changes), len(block.transactions))
@@ -160,5 +166,5 @@ class CalmViews(Check):
         }
 
     def _is_calm(self, start_us: int, end_us: int) -> bool:
-        faults = self.run.plan.faults
+        faults = (*self.run.plan.faults, *self.run.world.outages)
         return not any(fault.start_us <= end_us and start_us <= fault.stop_us + self._margin_us for fault in faults)

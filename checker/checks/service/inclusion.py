@@ -56,6 +56,7 @@ class Inclusion(Check):
     """A transaction that is valid and in the mempool of an honest leader is in the leader's block."""
 
     name = "inclusion"
+    needs = "tables"
     exit_class: ClassVar[ExitClass] = "liveness"
     sees_earlier_events = False
 

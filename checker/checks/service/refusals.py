@@ -70,6 +70,7 @@ EXCUSES: Final = (
     Excuse(("snapshot",), "unanswered", "is_unanswered", "a request or its answer may be lost, or late"),
     Excuse(("snapshot",), "header: height", "", "the joiner may have come further meanwhile"),
     Excuse(PURPOSES, "lies on a branch that lost", "", "a block may come when another one is final"),
+    Excuse((TRANSACTION,), "", "is_an_application", "an application decides by its own state, and at its own time"),
     Excuse(PURPOSES, "time ", "is_clock_wrong", "a header's time is read from the leader's clock"),
     *(Excuse(PURPOSES, f"{root}_root", "", "`equal-roots` compares roots") for root in ("state", "tx", "receipts")),
 )
@@ -107,6 +108,7 @@ class Refusals(Check):
             "has_asked_before": self._has_asked_before,
             "was_asked": lambda node, last: (node, last.peer) in self._asked,
             "is_unanswered": lambda node, last: self._asked.get((node, last.peer), 0) > 0,
+            "is_an_application": lambda _node, _last: "tables" not in run.offers,
             "is_clock_wrong": lambda _node, _last: self._world.has_set_clocks or self._has_byzantine,
         }
 

@@ -5,7 +5,7 @@ other one contradicts it. The trace has the price of each piece of work as it en
 
 - A sync of the disk costs `sync_us`, a pruning of the journal two syncs, 1 us at least.
 - An execution, to propose or to verify, is reported as work ends that costs `block_us`, cycles, writes, and at most the
-  signatures of the block (K-43). Only blocks that become final have a known price.
+  signatures of the block (K-43). Only blocks that become final have a known price, and none of an outside application.
 - A message of 1 KiB or more, with blocks, transactions or a snapshot, that comes to a replica that serves is followed,
   before its processor rests again, by work of `decode_kib_us` for each whole KiB.
 
@@ -89,6 +89,7 @@ class PricedWork(Check):
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)
         self._costs = run.plan.costs
+        self._has_prices = "tables" in run.offers
         self._accepts_block = RULES[run.engine].accepts_block
         self._executed: dict[NodeId, dict[bytes, None]] = {}
         self._prices: dict[bytes, _Price] = {}
@@ -133,7 +134,7 @@ class PricedWork(Check):
             return
         self._executed.setdefault(event.node, {})[block.digest] = None
         processor = self._processor(event.node)
-        if block.mode in TIMED and processor is not None:
+        if block.mode in TIMED and processor is not None and self._has_prices:
             prices = processor.prices if processor.worked_us == event.at_us else ()
             execution = _Execution(event, prices)
             if block.digest in self._prices:

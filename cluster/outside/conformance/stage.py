@@ -7,13 +7,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
+from checker.timer_book import TimerBook
 from cluster.outside.answers import Event, Execution
 from cluster.outside.blocks import ChainStart, genesis_header, next_header, receipts_root, sealed_block
 from cluster.outside.conversation import InvalidPayload
 from cluster.outside.frames import Value
 from cluster.outside.life import ApplicationLife, Exchange
 from cluster.outside.process import ApplicationProcess, Launch
-from cluster.outside.timers import TimerBook
 from validators.execution.blocks import Block, Header, header_digest
 
 CHAIN: Final = "conformance"

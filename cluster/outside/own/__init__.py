@@ -1,1 +1,1 @@
-"""The project's own execution engine as an outside application: the test that the protocol lacks nothing."""
+"""The project's own execution engine and the oracle as outside applications: the protocol lacks nothing for them."""

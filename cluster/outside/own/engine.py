@@ -1,17 +1,15 @@
 """The execution engine behind the calls of the protocol: the answers are fields, and frames are somebody else's."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from checker.record.plain_files import read_plain
-from checker.tables import describe_key, describe_value
-from cluster.outside.blocks import ROOT_NAMES, ChainStart
 from cluster.outside.conversation import FEATURES, PIECE_BYTES_MAX
-from cluster.outside.frames import Framing, Value
-from cluster.outside.own.chain import small_genesis, small_transactions
+from cluster.outside.frames import Framing
+from cluster.outside.own.application import GENESIS_BYTES_MAX, Fields, OwnApplication
 from cluster.outside.own.events import EventTeller
 from cluster.runtime.directory_disk import DirectoryDisk
 from scheduler import Timer
@@ -31,34 +29,22 @@ from validators.restored import RestoredLog, StateBase
 from validators.settings import make_engine
 from validators.storage import FinalizedEntry, FinalizedLog
 
-Fields = dict[str, Value]
 
-NAME: Final = "stampede"
-GENESIS_BYTES_MAX: Final = 64 * 1024 * 1024
-
-
-class EngineApplication:
-    """One life of the engine as an application.
-
-    Args:
-        framing: Says how bytes stand in a request.
-        version: The version that it says it has.
-    """
+class EngineApplication(OwnApplication):
+    """One life of the engine as an application."""
 
     def __init__(self, framing: Framing, version: str) -> None:
-        self._framing = framing
-        self._version = version
+        super().__init__(framing, version)
         self._verifier = TransactionVerifier()
         self._pieces: list[bytes] = []
         self._attempt: Executed | None = None
-        self._hail: Mapping[str, Any] = {}
         self._genesis_file: Path
         self._genesis: Genesis
         self._engine: Engine
         self._log: FinalizedLog
         self._disk: DirectoryDisk
         self._teller: EventTeller
-        self._calls: Final[Mapping[str, Callable[[Mapping[str, Any]], Fields]]] = {
+        self._calls |= {
             "hello": self._hello,
             "genesis": self._begin,
             "adopted": self._adopt,
@@ -73,18 +59,10 @@ class EngineApplication:
             "snapshot": self._snapshot,
             "restore": self._restore,
             "entries": self._entries,
-            "describe": self._describe,
-            "transactions": self._make_transactions,
-            "bye": lambda _ask: {},
         }
 
-    def answer(self, ask: Mapping[str, Any]) -> Fields:
-        """Return the fields of the answer to a request."""
-        return {"n": ask["n"], **self._calls[ask["call"]](ask)}
-
     def _hello(self, ask: Mapping[str, Any]) -> Fields:
-        said: Fields = {"name": NAME, "version": self._version, "features": list(FEATURES)}
-        self._hail = ask
+        said = self._greet(ask, "stampede", FEATURES)
         if ask["node"] is None:
             return said
         self._genesis_file = Path(ask["directory"]) / "genesis"
@@ -102,13 +80,7 @@ class EngineApplication:
         return said | {"height": final.height, "id": self._engine.finalized_digest, "root": final.state_root}
 
     def _begin(self, ask: Mapping[str, Any]) -> Fields:
-        given = self._hail["parameters"].get("genesis")
-        if given is None:
-            start = ChainStart(**{name: ask[name] for name in ChainStart.__dataclass_fields__})
-            encoded = msgspec.msgpack.encode(small_genesis(start, self._hail["validators"]))
-        else:
-            encoded = self._bytes(given)
-        self._open(encoded, RestoredLog())
+        self._open(self._given_genesis(ask), RestoredLog())
         return {"root": self._engine.finalized.state_root, "events": [], "receipts": []}
 
     def _adopt(self, ask: Mapping[str, Any]) -> Fields:
@@ -204,26 +176,13 @@ class EngineApplication:
         found = sorted((key, value) for key, value in values.items() if value is not None and key > after)
         return {"entries": [[key, value] for key, value in found[: ask["limit"]]]}
 
-    def _describe(self, ask: Mapping[str, Any]) -> Fields:
-        key, value = self._bytes(ask["key"]), self._bytes(ask["value"])
-        return {"text": f"{describe_key(key)}: {describe_value(value, key)}"}
-
-    def _make_transactions(self, ask: Mapping[str, Any]) -> Fields:
-        return {"transactions": list(small_transactions(ask["count"], self._bytes(ask["chance"])))}
-
     def _keep(self) -> None:
         """Keep the genesis for the next life, once there is a block to come back to."""
         self._disk.finish_sync(self._disk.begin_sync())
         self._genesis_file.write_bytes(msgspec.msgpack.encode(self._genesis))
 
     def _header(self, told: Mapping[str, Any]) -> Header:
-        fields: dict[str, Any] = dict(told)
-        for name in ("parent", *ROOT_NAMES):
-            fields[name] = self._bytes(fields[name])
-        return Header(**fields)
-
-    def _bytes(self, value: object) -> bytes:
-        return self._framing.as_bytes(value)
+        return Header(**self._header_fields(told))
 
     def _open(self, encoded: bytes, log: RestoredLog) -> None:
         """Open the engine at a log."""
@@ -244,8 +203,10 @@ class EngineApplication:
         self._attempt = executed
 
     def _told(self, made: Executed) -> Fields:
-        events = self._teller.tell(made, self._present(made.header))
-        return {"root": made.root, "events": list(events), "receipts": list(made.receipts)}
+        present = self._present(made.header)
+        events = self._teller.tell(made.digest, made.events, parent=made.header.parent, present=present)
+        told: Fields = {"root": made.root, "events": list(events), "receipts": list(made.receipts)}
+        return told | self._cost(lambda costs: made.cost_us(costs, 0))
 
     def _present(self, header: Header) -> int:
         return header.slot if self._genesis.timebase == "slot" else header.height

@@ -4,7 +4,7 @@ The engine tells of a deferral once, and of a dead timer only when it goes. The 
 timer that is due and stays, so the dead are told here, by the timers that were set on the way to a block.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -26,7 +26,6 @@ from scheduler.events import (
     TransactionCancelled,
     TransactionFailed,
 )
-from validators.execution import Executed
 
 _REMOVED: Final[Mapping[type[msgspec.Struct], str]] = {
     TimerExpired: "expired",
@@ -60,17 +59,19 @@ class EventTeller:
     def __init__(self, digest: bytes, present: int, waiting: Mapping[str, int]) -> None:
         self._blocks = {digest: BlockTimers(present, b"", dict(waiting))}
 
-    def tell(self, executed: Executed, present: int) -> tuple[Event, ...]:
+    def tell(
+        self, digest: bytes, events: Iterable[msgspec.Struct], *, parent: bytes, present: int
+    ) -> tuple[Event, ...]:
         """Return the events of a block at a height or slot; its parent was told before."""
-        parent = executed.header.parent
-        timers = self._blocks[executed.digest] = BlockTimers(present, parent)
-        told = [event for each in executed.events for event in _in_words(each, timers)]
+        timers = self._blocks[digest] = BlockTimers(present, parent)
+        told = [event for each in events for event in _in_words(each, timers)]
         deferred = {event["timer"]: None for event in told if event["event"] == "timer-deferred"}
         before = self._blocks[parent].present
-        for timer, due in self._waiting(executed.digest).items():
-            # Those that were due before have had their deferral.
-            if before < due <= present and timer not in deferred:
-                told.append({"event": "timer-deferred", "timer": timer})
+        waiting = self._waiting(digest).items()
+        # Those that were due before have had their deferral.
+        late = [timer for timer, due in waiting if before < due <= present and timer not in deferred]
+        # A life that came back read its timers in another order than it has set them in.
+        told += [{"event": "timer-deferred", "timer": timer} for timer in sorted(late)]
         return tuple(told)
 
     def finalize(self, digest: bytes) -> None:

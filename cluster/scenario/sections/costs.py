@@ -20,6 +20,12 @@ class CostsSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     sync_us: Annotated[NotNegative, means("A sync of the disk.")] = _COSTS.sync_us
     decode_kib_us: Annotated[NotNegative, means("Each whole KiB of a message that arrives.")] = _COSTS.decode_kib_us
     serve_block_us: Annotated[NotNegative, means("Each block of an answer.")] = _COSTS.serve_block_us
+    transaction_us: Annotated[
+        NotNegative, means("Each transaction of a block of an application that states no cost.")
+    ] = _COSTS.transaction_us
+    payload_kib_us: Annotated[NotNegative, means("Each KiB begun of the transactions of such a block.")] = (
+        _COSTS.payload_kib_us
+    )
     answers_per_second: Annotated[
         Positive, means("Requests of each peer that are answered within a second, of each sort.")
     ] = _COSTS.answers_per_second

@@ -33,6 +33,7 @@ class DrawnEngine(NamedTuple):
         without_moments: Moments of anchors that never come.
         settled_costs: Costs that stay as they are, whatever a sequence would have, and where messages are lost.
         overtaken_ms: The delays of messages that others overtake.
+        is_foreign: Whether its blocks are somebody else's application's, about whose rules no fault can be.
     """
 
     name: str
@@ -49,6 +50,7 @@ class DrawnEngine(NamedTuple):
     without_moments: tuple[str, ...] = ()
     settled_costs: tuple[str, ...] = ()
     overtaken_ms: tuple[int, ...] = (60, 700)
+    is_foreign: bool = False
 
     def admitted(self, behaviours: tuple[str, ...]) -> tuple[str, ...]:
         """Return those of some behaviours that the engine has."""

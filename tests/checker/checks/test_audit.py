@@ -11,7 +11,7 @@ from checker.checks.audit.fault_steps import KNOWN_KINDS
 from cluster.runtime.cluster import Cluster
 from cluster.scenario.load import load_scenario
 from cluster.verdict.facts import context_of
-from faults.events import FaultEdge, TransactionSubmitted
+from faults.events import ApplicationLost, Crashed, FaultEdge, Restarted, TransactionSubmitted
 from faults.kinds.registry import FAULTS
 from network.events import Delivered, Dropped, Event, Sent, TimerElapsed, WorkFinished
 from network.lanes import Lanes
@@ -177,6 +177,78 @@ class TestAsked:
 
         assert byzantine
         assert byzantine[0] in seen
+
+
+LOSS_US = 300
+
+
+def lose(at_us=LOSS_US, call="execute", height=3):
+    """Return the loss of validator 2's application, and the loss of its power."""
+    body = ApplicationLost(2, 7, call, "it hangs", height)
+    return Event(at_us, SUPERVISOR, body), Event(at_us, SUPERVISOR, Crashed(2, 0))
+
+
+def return_(after_us=1_000_000):
+    return Event(LOSS_US + after_us, SUPERVISOR, Restarted(2))
+
+
+def settle(at_us):
+    """Return an event that ends the instants before it."""
+    return Event(at_us, 0, Entered(1, 1))
+
+
+class TestLostApplications:
+    """A machine whose application is lost: it stops at once, and starts a second later or never."""
+
+    def result(self, *events):
+        audit = Audit(context_of(Cluster(load_scenario("calm", SHORT), 0)))
+        show(audit, *events)
+        return finish(audit)
+
+    def test_a_loss_is_a_cause_of_a_crash_and_of_a_start(self):
+        again = [*lose(5_000_000, "finalize"), settle(9_000_000)]
+
+        assert self.result(*lose(), return_()).status == "passed"
+        assert self.result(*lose(), return_(), *again[:2]).status == "passed"
+        assert "had to be switched on: its application" in self.result(*lose(), return_(), *again).summary
+
+    @pytest.mark.parametrize(
+        ("events", "words"),
+        [
+            (lose()[1:], "validator 2 lost its power at 300 us, not by the plan"),
+            ((lose()[0], settle(301)), "validator 2 had to be switched off: its application was lost at 300 us"),
+            ((*lose(), return_(999_999)), "validator 2 was switched on at 1,000,299 us, not by the plan"),
+            ((*lose(), return_(1_000_001)), "validator 2 was switched on at 1,000,301 us, not by the plan"),
+            (
+                (*lose(), settle(1_000_301)),
+                "validator 2 had to be switched on: its application was lost a second before at 1,000,300 us",
+            ),
+            ((*lose(), lose(301)[0]), "validator 2 lost its application at 301 us while it was off"),
+        ],
+    )
+    def test_any_other_course_is_named(self, events, words):
+        result = self.result(*events)
+
+        assert result.status == "failed"
+        assert result.summary.startswith(words)
+
+    @pytest.mark.parametrize(
+        "losses",
+        [
+            [("execute", 3), ("execute", 3)],
+            [("execute", 3), ("finalize", 3), ("execute", 4)],
+        ],
+        ids=["twice at one call and block", "three times"],
+    )
+    def test_an_application_that_is_lost_for_good_does_not_return(self, losses):
+        events = []
+        for at_us, place in zip(range(0, 9_000_000, 2_000_000), losses, strict=False):
+            events += [*lose(at_us, *place), Event(at_us + 1_000_000, SUPERVISOR, Restarted(2))]
+
+        assert self.result(*events[:-1], settle(20_000_000)).status == "passed"
+        assert "was switched on at" in self.result(*events).summary
+        assert self.result(*events[:-1]).status == "passed"
+        assert self.result(*events[:-4], settle(20_000_000)).status == "failed"
 
 
 class TestAnchored:

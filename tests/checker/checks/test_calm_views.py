@@ -6,8 +6,8 @@ import pytest
 
 from checker.checks.planned import PlannedFault, PlannedRun
 from checker.checks.rules.simplex_calm_views import CalmViews
-from faults.events import Restarted
-from network.events import Event, Sent
+from faults.events import ApplicationLost, Restarted
+from network.events import Event, Sent, WorkFinished
 from network.types import SUPERVISOR
 from tests.support.checks import make_run, show
 from validators.costs import Costs
@@ -59,6 +59,15 @@ def test_a_fault_and_the_margin_after_it_excuse_a_view(stop):
     assert judge(history(), plan).finish().status == "passed"
 
 
+@pytest.mark.parametrize(("back", "status"), [(16, "passed"), (None, "passed"), (13, "failed")])
+def test_an_application_that_is_lost_is_a_fault(back, status):
+    """Another validator leads view 20, and the margin after the return is six seconds."""
+    lost = second(12, ApplicationLost(3, 7, "execute", "it hangs", 3), SUPERVISOR)
+    returns = [] if back is None else [second(back, Restarted(3), SUPERVISOR)]
+
+    assert judge(history(lost, *returns)).finish().status == status
+
+
 def test_a_fault_that_was_over_long_ago_excuses_nothing():
     plan = PLAN._replace(faults=(PlannedFault("split", 1_000_000, 13_000_000),))
 
@@ -82,6 +91,15 @@ def test_a_leader_that_lacks_a_final_block_is_not_judged():
 
 def test_a_byzantine_leader_is_not_judged():
     assert judge(history(), honest=(1, 2, 3)).finish().status == "passed"
+
+
+@pytest.mark.parametrize(("base_us", "status"), [(50_000, "failed"), (500_000, "inconclusive")])
+def test_without_tables_the_dearest_work_stands_for_a_block(base_us, status):
+    """Three times the work has to fit into the leader's timeout beside the block interval."""
+    work = second(2, WorkFinished("cpu", 0, base_us, 0))
+
+    assert judge(history(work), offers=("trace", "events")).finish().status == status
+    assert judge(history(work)).finish().status == "failed"
 
 
 @pytest.mark.parametrize("change", [{"is_lossy": True}, {"latency_max_us": 200_000}])

@@ -132,6 +132,44 @@ class TestFinalityRegained:
 
         assert_only(history.judge(), "finality-regained", "validator 2 halted: root mismatch")
 
+    @pytest.mark.parametrize(("at_us", "status"), [(20_000_000, "passed"), (None, "failed")])
+    def test_a_lost_application_is_measured_from_its_return(self, at_us, status):
+        """Validator 1 had a block before; the others may have waited for it."""
+        run = make_run(expect=Expectations(finality_views_max=5))
+        run.end = RunEnd(reason="stopped")
+        check = FinalityRegained(run)
+        show(check, *(logged(1_000, node, "finalized", 1, 2, b"b", b"r") for node in (1, 2)))
+        if at_us is not None:
+            show(check, logged(9_000_000, -1, "application-lost", 1, 7, "execute", "it hangs", 2))
+        show(check, logged(9_000_000, -1, "crash", 1, 0), logged(19_000_000, 0, "enter", 40, 0))
+        show(check, logged(20_000_000, -1, "restart", 1), logged(21_000_000, 0, "enter", 43, 0))
+        show(check, *(logged(22_000_000, node, "finalized", 2, 43, b"c", b"r") for node in (0, 1, 3)))
+
+        assert check.finish().status == status
+
+    def test_a_lost_application_that_comes_back_has_to_follow(self):
+        run = make_run(expect=Expectations(finality_views_max=5))
+        run.end = RunEnd(reason="stopped")
+        check = FinalityRegained(run)
+        show(check, *(logged(1_000, node, "finalized", 1, 2, b"b", b"r") for node in run.honest))
+        show(check, logged(9_000_000, -1, "application-lost", 1, 7, "execute", "it hangs", 2))
+        show(check, logged(9_000_000, -1, "crash", 1, 0), logged(10_000_000, -1, "restart", 1))
+        show(check, logged(21_000_000, 0, "enter", 43, 0))
+
+        assert check.finish().summary.startswith("validator 1 finalized nothing new in 43 views after healing at 10.0")
+
+    @pytest.mark.parametrize(("is_lost", "status"), [(True, "passed"), (False, "failed")])
+    def test_a_gap_is_not_judged_once_an_application_is_lost(self, is_lost, status):
+        run = make_run(expect=Expectations(finality_views_max=90, finality_gap_max_us=1_000_000))
+        run.end = RunEnd(reason="stopped")
+        check = FinalityRegained(run)
+        if is_lost:
+            show(check, logged(1_000, -1, "application-lost", 1, 7, "execute", "it hangs", 2))
+            show(check, logged(1_000, -1, "crash", 1, 0))
+        show(check, *(logged(9_000_000, node, "finalized", 1, 2, b"b", b"r") for node in run.honest))
+
+        assert check.finish().status == status
+
     @pytest.mark.parametrize(("slot_us", "status"), [(1_000_000, "passed"), (0, "failed")])
     def test_slots_that_went_by_in_a_blackout_are_over_when_it_ends(self, slot_us, status):
         """Nobody enters a slot of a blackout; where views go by certificates, there are none meanwhile."""

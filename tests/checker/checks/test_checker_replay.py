@@ -7,8 +7,8 @@ import pytest
 from checker.checks.cold_replay import EqualColdReplay
 from checker.checks.context import RunEnd
 from checker.checks.live_values import LiveValues, fold_operations
-from checker.checks.observations import DiskFaults
-from checker.checks.readback import read_back, share_log
+from checker.checks.observations import DiskFaults, ReadBack
+from checker.checks.readback import read_back, read_disk, share_log
 from checker.checks.timers import TimerDelivery
 from checker.record.cold_replay import ColdReplay, ColdReplayProcessError, replay_directory, run_cold_replay
 from checker.record.run_directory import BLOCKS, GENESIS
@@ -148,6 +148,11 @@ class TestLiveValues:
         log.keep(HEIGHTS - 1)
 
         assert read_back(3, chain.engines[3], disk).error == f"it ends at height {HEIGHTS - 1}"
+        # So is the disk of a replica whose memory cannot be read.
+        assert read_disk(3, chain.engines[3].finalized, disk).error == f"it ends at height {HEIGHTS - 1}"
+        assert read_disk(3, chain.engines[3].finalized, chain.disks[2]) == ReadBack(
+            3, HEIGHTS, chain.engines[2].finalized.state_root
+        )
 
     def test_a_log_above_a_snapshot_is_folded_from_there(self, chain):
         """Memory and disk agree; what genesis held and the snapshot does not is not expected."""

@@ -1,5 +1,6 @@
 """A check passes by comparisons that could have failed: a lone report, or an event that did not happen, is no proof."""
 
+import hashlib
 from types import SimpleNamespace
 from typing import Literal, get_args, get_origin
 from unittest.mock import create_autospec
@@ -163,7 +164,7 @@ class TestOfEveryCheck:
         run = make_run(expect=EXPECTED, genesis=make_genesis(), test_bed=TEST_BED)
         (result,) = Suite(run, [check]).finish(NOTHING) or [None]
 
-        assert (result is None) == (check.name in SILENT or not check.applies_to(run.engine))
+        assert (result is None) == (check.name in SILENT or check.why_left_out(run) != "")
         assert result is None or result.status == "inconclusive"
 
     @pytest.mark.parametrize("check", CHECKS)
@@ -202,6 +203,18 @@ class TestOfWorkloads:
     def test_one_success_is_enough_where_nothing_is_required(self):
         assert came_to(must=(b"o", b"b", b"x")) == "passed"
         assert came_to(must=(b"o", b"b", b"x"), is_required=True) == "inconclusive"
+
+    @pytest.mark.parametrize("place", ["transactions", "included"])
+    def test_a_transaction_in_a_block_of_an_application_has_succeeded(self, place):
+        encoded, digest = b"any bytes", hashlib.sha256(b"any bytes").digest()
+        expected = ExpectedWorkload("calls", is_enabled=True, is_required=True, digests=(digest,))
+        content = {"transactions": (), "included": (), place: (encoded if place == "transactions" else digest,)}
+        run = make_run(expect=Expectations(workloads=[expected]), offers=("trace", "events"))
+        check, empty = WorkloadsEffective(run), WorkloadsEffective(run)
+        check.settle(SimpleNamespace(receipts=(), **content))
+        empty.settle(SimpleNamespace(receipts=(), transactions=(), included=()))
+
+        assert (check.finish().status, empty.finish().status) == ("passed", "inconclusive")
 
     def test_a_workload_of_which_nothing_succeeded_is_inconclusive(self):
         assert came_to(must=(b"b", b"x")) == "inconclusive"
@@ -368,6 +381,7 @@ FREE_WORDS = {
     ),
     *("Rule.kinds", "Byzantine.what", "Byzantine.kinds", "Anchor.event", "Anchor.after"),
     *("ActivationSection.previous", "ChainSection.policy_parameters"),
+    *("ApplicationSection.command", "ApplicationSection.folder", "ApplicationSection.parameters", "Lines.path"),
 }
 """Keys that take any word by their type: names, texts, and names that the scenario's own rules look up."""
 

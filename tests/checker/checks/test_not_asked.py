@@ -38,6 +38,8 @@ OF_NOTHING = {
 }
 """The reasons in a run without a plan, an expectation, a block and an event."""
 
+OF_APPLICATIONS = dict.fromkeys(("told-timers", "application", "application-lives"), "it is about outside applications")
+
 OF_SIMPLEX = dict.fromkeys(("no-double-vote", "certificates", "calm-views"), "it is about the engine simplex")
 OF_HOTSTUFF = {"quorum-certificates": "it is about the engine hotstuff"}
 OF_OTHERS = {"simplex": OF_HOTSTUFF, "hotstuff": OF_SIMPLEX, "longest-chain": OF_SIMPLEX | OF_HOTSTUFF}
@@ -51,7 +53,7 @@ def test_a_run_without_anything_has_a_reason_for_each_check(engine):
     suite = Suite(make_run(engine=engine))
     suite.finish(RunEnd(reason="stopped"))
 
-    assert suite.not_asked == OF_NOTHING | OF_OTHERS[engine]
+    assert suite.not_asked == OF_NOTHING | OF_APPLICATIONS | OF_OTHERS[engine]
 
 
 @pytest.mark.parametrize("engine", OF_OTHERS)

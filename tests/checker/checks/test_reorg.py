@@ -4,7 +4,8 @@ import pytest
 
 from checker.checks.context import Expectations, ReorgCounts
 from checker.checks.reorg import Reorganizations
-from cluster.runtime.cluster import Cluster, RunHooks
+from cluster.runtime.cluster import Cluster
+from cluster.runtime.hooks import RunHooks
 from cluster.scenario.load import load_scenario
 from network.events import events_of_type, read_event
 from tests.support.checks import make_run, show

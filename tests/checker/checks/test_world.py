@@ -7,7 +7,7 @@ from checker.checks.planned import NOT_PLANNED, PlannedFault
 from checker.checks.suite import Suite
 from checker.checks.world import NO_MESSAGE, Inbound, OfLives
 from checker.results import CheckResult
-from faults.events import ClockSet, Crashed, TransactionSubmitted
+from faults.events import ApplicationLost, ClockSet, Crashed, Restarted, TransactionSubmitted
 from network.events import Delivered, Dropped, Event, EventRouter, Lost, Sent, TimerElapsed, WorkFinished
 from network.types import SUPERVISOR
 from tests.support.checks import make_run
@@ -95,6 +95,16 @@ class TestPlan:
 
         assert (world.is_paused(1), world.is_hindered(1)) == answers
         assert not world.is_hindered(0)
+
+    def test_a_lost_application_hinders_its_replica_until_the_restart(self):
+        lost = Event(40, SUPERVISOR, ApplicationLost(1, 7, "execute", "it hangs", 3))
+        back = [Event(at_us, SUPERVISOR, Restarted(1)) for at_us in (50, 90)]
+        world = tell(lost, CRASHED)
+
+        assert (world.is_hindered(1), world.is_hindered(0), world.is_paused(1)) == (True, False, False)
+        world = tell(lost, CRASHED, *back)
+        assert not world.is_hindered(1)
+        assert [(each.start_us, each.stop_us, each.nodes) for each in world.outages] == [(40, 50, (1,))]
 
     def test_the_fastest_clock_counts(self):
         clocks = [Event(0, SUPERVISOR, ClockSet(machine, None, ppm, 0)) for machine, ppm in ((1, -90), (2, 70), (2, 0))]

@@ -55,6 +55,16 @@ def test_what_a_failure_needs_stays():
     assert list(shrink(seed, lambda scenario: needed in scenario.faults).faults) == [needed]
 
 
+def test_the_application_stays_as_it_is():
+    """Without it, or with another command or parameter, it would be another subject that fails."""
+    command = f"{sys.executable} -c pass"
+    scenario = load_scenario("application/reorg", ("application.parameters.fee=1_000",), command)
+    shrunk = Shrinker(scenario, 0, "it", run=run_by(lambda _scenario: True), jobs=1).shrink().scenario
+
+    assert shrunk.application == scenario.application
+    assert (shrunk.faults, shrunk.workload) == ({}, {})
+
+
 def test_a_fault_that_only_an_early_stop_needs_goes():
     """A pause may keep a run alive that would be over before the failure."""
 

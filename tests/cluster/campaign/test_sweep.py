@@ -103,7 +103,9 @@ def test_results_that_nobody_waits_for_are_not_those_of_the_next_tasks():
 
 
 def test_a_seed_under_way_comes_with_its_command_where_there_is_one(tmp_path):
-    options = argparse.Namespace(swarm=True, corpus=tmp_path, faults=None, settings=["run.until_height=3"], runs=RUNS)
+    options = argparse.Namespace(
+        application=None, swarm=True, corpus=tmp_path, faults=None, settings=["run.until_height=3"], runs=RUNS
+    )
 
     assert under_way_line(8, options).endswith("; run it with: " + command_of(options, 8))
     assert command_of(options, 8).endswith(" run swarm --seed 8 --set run.until_height=3")
@@ -130,7 +132,13 @@ def test_a_failing_seed_keeps_its_run_directory_and_a_signature(tmp_path):
 def test_what_repeats_a_seed_says_all_that_it_needs(tmp_path):
     """Settings, where the run goes, and the comparison that found it not deterministic."""
     options = argparse.Namespace(
-        swarm=False, scenario="calm", corpus=None, faults=None, settings=["run.until_height=3"], runs=tmp_path
+        application=None,
+        swarm=False,
+        scenario="calm",
+        corpus=None,
+        faults=None,
+        settings=["run.until_height=3"],
+        runs=tmp_path,
     )
     result = RESULT._replace(failed="supply determinism")
 

@@ -257,7 +257,7 @@ def interrupted_in_a_lock(*_arguments):
 def test_every_command_answers(monkeypatch, capsys, command, interrupted):
     """In one line."""
 
-    for name in ("scenarios.scenario_paths", "check.load_scenario"):
+    for name in ("scenarios.scenario_files", "check.load_scenario"):
         monkeypatch.setattr(f"cluster.cli.commands.runs.{name}", interrupted)
     monkeypatch.setattr(sys.stdout, "write", interrupted)
 

@@ -1,11 +1,22 @@
 """The command `reorgs`: its table, its exit codes, and what it refuses."""
 
 import json
+import shlex
+import sys
 
 import pytest
 
 from cluster.cli import main
 from cluster.cli.commands.runs.reorgs import parse_depths, parse_policies
+from cluster.outside.new import EXAMPLES
+from tests.support.applications import bad_command
+
+LEDGER = shlex.join([sys.executable, str(EXAMPLES / "python" / "ledger.py")])
+
+
+def bad_command_line(name):
+    """Return the command line of the Python ledger with a bug."""
+    return shlex.join(bad_command(name))
 
 
 def test_table_has_a_row_for_each_fork(capsys):
@@ -46,6 +57,12 @@ def test_a_fork_that_shows_nothing_is_inconclusive(capsys):
         (["--policy", "lifo"], "there is no policy 'lifo'; there are fifo"),
         (["--policy", "eip1559>fifo"], "fifo cannot follow eip1559"),
         (["no-such-scenario"], "no-such-scenario"),
+        (["--application", "no-such-program"], "PATH has no program 'no-such-program'"),
+        (["--application", "sleep 0"], "request 1, `hello`: it ended with exit status 0"),
+        (["--application", LEDGER, "--policy", "fifo"], "--policy: speaks of this project's own chain"),
+        (["--application", LEDGER, "--set", "chain.policy=fifo"], "--set: speaks of this project's own chain"),
+        (["calm", "--application", LEDGER], "SCENARIO: speaks of this project's own chain"),
+        (["--framing", "json"], "--framing: has no meaning without --application"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_2(capsys, arguments, reason):
@@ -58,6 +75,43 @@ def test_bad_input_is_one_line_and_exit_2(capsys, arguments, reason):
     assert code == 2
     assert reason in error
     assert error.count("\n") == 1
+
+
+def test_an_application_has_a_row_for_each_depth(capsys):
+    code = main.main(["reorgs", "--application", bad_command_line("forward"), "--depths", "1", "--pivot", "4"])
+
+    assert code == 0
+    assert [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()] == [
+        "rewind is not asked: the application lacks forks",
+        "rewrite is not asked: the application lacks forks",
+        "application depth fresh drop snapshot restart cold-replay",
+        "ledger 1 = = = = =",
+        "1 of 1 forks came to one state on all of 5 roads",
+    ]
+
+
+def test_an_application_that_differs_ends_with_1(capsys):
+    command = bad_command_line("keeps-counter")
+    code = main.main(["reorgs", "--application", command, "--depths", "1", "--pivot", "4", "--json"])
+
+    answer = json.loads(capsys.readouterr().out)
+    (fork,) = answer["forks"]
+    assert code == 1
+    assert (answer["application"], answer["name"], "policy" in fork) == (command, "ledger", False)
+    assert [each["road"] for each in fork["findings"] if each["status"] == "differs"] == [
+        "rewind",
+        "rewrite",
+        "snapshot",
+    ]
+
+
+def test_an_application_without_transactions_says_so(capsys):
+    code = main.main(["reorgs", "--application", bad_command_line("bare"), "--depths", "1", "--pivot", "4"])
+
+    shown = capsys.readouterr().out
+    assert code == 3
+    assert "all blocks are empty: the application lacks transactions" in shown
+    assert "both branches have one root at height 5: their blocks are empty" in shown
 
 
 def test_depths_are_ascending_and_each_once():

@@ -27,6 +27,8 @@ FOUND = {
     "short-root": ("genesis", "`genesis`: `root` has 31 bytes, 32 were expected"),
     "fires-early": ("timers", "1 before it is due"),
     "loses-timers": ("timers", "neither left nor was deferred"),
+    "keeps-counter": ("apply early, and rewind", "of height 3, after a rewind: root"),
+    "one-a-height": ("branches", "of height 4, after the branch beside it: root"),
     "drops-all": ("drop", "`execute`: it ended with exit status 1; standard error ends with"),
 }
 """By the name of the bug, the step that fails first, and a part of its sentence."""

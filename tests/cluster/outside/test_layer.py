@@ -1,22 +1,24 @@
 """An outside application behind the seam keeps the contract of an execution layer, and is held to what it has kept."""
 
 import sys
-from dataclasses import replace
 
 import msgspec
 import pytest
 
 from cluster.outside.blocks import ChainStart
+from cluster.outside.conversation import PAYLOAD_BYTES_MAX
 from cluster.outside.home import ApplicationHome, ApplicationPlan, ForgottenBlockError
-from cluster.outside.layer import LostBlockError, OutsideLayer
+from cluster.outside.layer import OutsideLayer, WrongAnswerError
 from cluster.outside.new import EXAMPLES
 from cluster.outside.process import ApplicationLostError, Launch
 from tests.support.applications import bad_command
 from tests.support.chain_harness import make_genesis
 from tests.validators.execution.layer_contract import LayerContract, build, entries_of
-from validators.execution import InvalidBlockError, RootMismatchError
+from validators.execution import InvalidBlockError, LostBlockError
+from validators.execution.blocks import Block, encode_sealed
+from validators.messages import TRANSACTION_BYTES_MAX
 from validators.restored import EMPTY_LOG, RestoredLog
-from validators.state import ForgedSnapshot
+from validators.state import ForgedSnapshot, mmr_root
 
 GENESIS = make_genesis()
 LEDGER = (sys.executable, str(EXAMPLES / "python" / "ledger.py"))
@@ -30,9 +32,11 @@ def homes(tmp_path):
     """Return a function that returns the home of a command; all processes are killed at the end."""
     made = []
 
-    def home(command=LEDGER):
+    def home(command=LEDGER, retain_blocks=8):
         launch = Launch(command=command, folder=tmp_path, call_timeout_ms=10_000)
-        plan = ApplicationPlan(launch=launch, node=0, validators=4, start=START, parameters={"it": 7}, retain_blocks=8)
+        plan = ApplicationPlan(
+            launch=launch, node=0, validators=4, start=START, parameters={"it": 7}, retain_blocks=retain_blocks
+        )
         made.append(ApplicationHome(plan, tmp_path / f"home-{len(made)}" / "directory"))
         return made[-1]
 
@@ -43,7 +47,8 @@ def homes(tmp_path):
 
 def reopened(home, log=EMPTY_LOG, blocks=()):
     """Return the layer of the next life of a home."""
-    return OutsideLayer(home, GENESIS, log, {each.digest: each.block for each in blocks}.get)
+    kept = {each.digest: encode_sealed(each.block, b"") for each in blocks}
+    return OutsideLayer(home, GENESIS, log._replace(find_block=kept.get))
 
 
 def some_chain(layer, blocks=3):
@@ -58,12 +63,8 @@ class TestAnApplication(LayerContract):
         self.homes, self.made = homes, []
 
     def open(self, log=EMPTY_LOG, *, applies_early=False, blocks=()):
-        self.made.append(self.homes(self.command))
-        layer = reopened(self.made[-1], log, blocks)
-        if not applies_early:
-            features = tuple(each for each in layer._life.greeting.features if each != "early")
-            layer._life.greeting = replace(layer._life.greeting, features=features)
-        return layer
+        self.made.append(self.homes(self.command, retain_blocks=8 if applies_early else 0))
+        return reopened(self.made[-1], log, blocks)
 
     def transaction(self, nonce, variant=0):
         return b"pay alice %s %d" % ((b"bob", b"carol")[variant], 10 + nonce)
@@ -123,7 +124,7 @@ class TestLives:
         home = homes()
         chain = some_chain(reopened(home))
 
-        with pytest.raises(LostBlockError, match="height 1 that the application has to execute is lost"):
+        with pytest.raises(LostBlockError, match="the block of height 1 that has to be executed again is lost"):
             reopened(home, RestoredLog(entries=entries_of(chain)))
 
     def test_one_that_is_ahead_of_a_damaged_log_begins_anew(self, homes):
@@ -143,13 +144,16 @@ class TestLives:
         chain = some_chain(layer)
         layer.finalize(chain[0].digest)
 
-        with pytest.raises(ForgottenBlockError, match="kept height 0 over a restart; height 1 was expected"):
+        with pytest.raises(
+            ForgottenBlockError,
+            match=r"kept height 0 with root \w+ over a restart; height 1 with",
+        ):
             reopened(home, RestoredLog(entries=entries_of(chain[:1])))
 
     def test_another_root_than_that_of_the_log_is_found(self, homes):
         chain = some_chain(reopened(homes()), 8)
 
-        with pytest.raises(RootMismatchError, match="at height 7 the log leads to root 0000"):
+        with pytest.raises(WrongAnswerError, match=r"comes to state_root .* gives 0000.* at height 7"):
             reopened(homes(bad_command("lies")), RestoredLog(entries=entries_of(chain)), chain)
 
     def test_a_lie_is_an_invalid_block_to_who_executes_truly(self, homes):
@@ -170,6 +174,20 @@ class TestLives:
 
         with pytest.raises(InvalidBlockError, match="transactions are not those"):
             layer.execute(msgspec.structs.replace(made.block, header=header, transactions=(b"it",)))
+
+    @pytest.mark.parametrize(
+        "payload", [(b"x" * (PAYLOAD_BYTES_MAX - 1), b"xx"), (b"x" * (TRANSACTION_BYTES_MAX + 1),)]
+    )
+    def test_a_payload_that_no_leader_may_build_is_invalid_unasked(self, homes, payload):
+        """A frame may have no room for it, and that is no death of the application."""
+        home = homes()
+        layer = reopened(home)
+        (made,) = some_chain(layer, 1)
+        header = msgspec.structs.replace(made.header, view=5, tx_root=mmr_root(payload))
+        home.kill()
+
+        with pytest.raises(InvalidBlockError, match="more than 1,048,576 bytes"):
+            layer.execute(Block(header, payload))
 
     def test_a_death_is_told_with_its_request(self, homes):
         layer = reopened(homes(bad_command("dies")))

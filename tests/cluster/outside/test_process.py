@@ -1,6 +1,5 @@
 """A process of an application: one answer to one question, whatever it does instead; nothing is left of it."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from cluster.outside.process import (
     LaunchError,
     launch_of,
 )
+from cluster.outside.system.sandbox import bubblewrap
 
 ECHO = """
 import json, os, subprocess, sys, time
@@ -40,8 +40,18 @@ def launch(body="pass", **options):
     return Launch(command=(sys.executable, "-S", "-c", ECHO.format(body=body)), folder=PROJECT_ROOT, **options)
 
 
+@pytest.fixture(params=["plain", "sandboxed"])
+def sandbox(request, monkeypatch):
+    """Have processes begin in a sandbox, where the machine has one, or without."""
+    if request.param == "plain":
+        monkeypatch.setattr("cluster.outside.system.sandbox.bubblewrap", str)
+    elif not bubblewrap():
+        pytest.skip("this machine has no bubblewrap that works")
+    return request.param
+
+
 @pytest.fixture
-def begin(tmp_path):
+def begin(tmp_path, sandbox):
     """Return a function that begins a process; all are killed at the end."""
     begun = []
 
@@ -54,12 +64,13 @@ def begin(tmp_path):
         process.kill()
 
 
-def is_alive(pid):
-    with suppress(ProcessLookupError):
-        os.kill(pid, 0)
-        # A zombie of another parent is as good as gone.
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    return False
+def alive_in(directory):
+    """Return the processes whose HOME is a directory; in a sandbox they know themselves by other numbers."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):
+            found += [int(path.parent.name)] if f"HOME={directory}".encode() in path.read_bytes().split(b"\0") else []
+    return found
 
 
 def wait_until(holds):
@@ -93,7 +104,8 @@ def test_a_request_beyond_the_pipe_is_written_while_errors_are_read(begin):
         ("sys.exit(7)", r"it ended with exit status 7"),
         ("print('oh no', file=sys.stderr); sys.exit(1)", r"exit status 1; standard error ends with `oh no`"),
         ("os.kill(os.getpid(), 11)", r"it was killed by SIGSEGV"),
-        ("os.close(1); time.sleep(60)", r"its standard output ended"),
+        # The sandbox holds standard output too, which does not end with the process's own.
+        ("os.close(1); time.sleep(60)", r"(its standard output ended|no answer came in 300 ms)"),
         ("print('hello')", r"the line `hello` is no JSON"),
         ("ask['n'] += 1", r"the answer has n = 2, 1 was expected"),
         (
@@ -104,7 +116,7 @@ def test_a_request_beyond_the_pipe_is_written_while_errors_are_read(begin):
     ],
 )
 def test_it_is_lost_with_a_reason(begin, body, reason):
-    process = begin(body, call_timeout_ms=300 if "sleep(60)" in body and "close" not in body else 5_000)
+    process = begin(body, call_timeout_ms=300 if "sleep(60)" in body else 5_000)
 
     with pytest.raises(ApplicationLostError, match=rf"request 1, `ask`: .*{reason}"):
         process.call("ask", {"it": 1})
@@ -120,30 +132,65 @@ def test_one_that_reads_nothing_is_lost_and_not_waited_for(tmp_path):
 
 
 def test_its_children_die_with_it(begin, tmp_path):
-    process = begin("print(subprocess.Popen(['sleep', '600']).pid, file=open('%s', 'w'))" % (tmp_path / "pid"))
+    process = begin("subprocess.Popen(['sleep', '600'])")
     process.call("ask", {})
-    child = int((tmp_path / "pid").read_text())
-    assert is_alive(child)
-
+    before = len(alive_in(tmp_path))
     process.kill()
-    wait_until(lambda: not is_alive(child))
+
+    assert before >= 2
+    wait_until(lambda: not alive_in(tmp_path))
 
 
-def test_nothing_is_left_after_a_sigkill_of_the_test_bed(tmp_path):
+def test_in_a_sandbox_nobody_is_left_when_a_kill_returns(tmp_path):
+    """A child in a session of its own leaves the group; the namespace takes it along, and nothing is waited for."""
+    if not bubblewrap():
+        pytest.skip("this machine has no bubblewrap that works")
+    for _ in range(5):
+        body = "subprocess.Popen(['sleep', '600'], start_new_session=True)"
+        process = ApplicationProcess(launch(body), tmp_path)
+        process.call("ask", {})
+        assert len(alive_in(tmp_path)) >= 3
+        process.kill()
+        assert alive_in(tmp_path) == []
+
+
+def test_nothing_is_left_after_a_sigkill_of_the_test_bed(sandbox, tmp_path):
     """The guardian sees the end of its standard input."""
     script = f"""
-import subprocess, sys, time
+import sys, time
 from pathlib import Path
 from cluster.outside.process import ApplicationProcess, Launch
+from cluster.outside.system import sandbox
+if {sandbox!r} == "plain":
+    sandbox.bubblewrap = str
 process = ApplicationProcess(Launch(command=("sleep", "600"), folder=Path("/")), Path({str(tmp_path)!r}))
-print(process._process.pid, flush=True)
+print(flush=True)
 time.sleep(600)
 """
     with subprocess.Popen([sys.executable, "-c", script], cwd=PROJECT_ROOT, stdout=subprocess.PIPE, text=True) as bed:
-        pid = int(bed.stdout.readline())
-        assert is_alive(pid)
+        bed.stdout.readline()
+        assert alive_in(tmp_path)
         bed.send_signal(signal.SIGKILL)
-    wait_until(lambda: not is_alive(pid))
+    wait_until(lambda: not alive_in(tmp_path))
+
+
+def test_memory_and_processes_are_those_of_the_command(begin, monkeypatch):
+    """The wrappers of a sandbox count for nothing."""
+    process = begin("held = 'x' * (64 * 2**20)")
+    monkeypatch.setattr("cluster.outside.process.RESIDENT_BYTES_MAX", 64 * 2**20)
+    monkeypatch.setattr("cluster.outside.process._CALLS_BETWEEN_LOOKS", 1)
+    with pytest.raises(ApplicationLostError, match=r"it holds [0-9,]{10,} bytes of memory"):
+        process.call("ask", {})
+
+
+def test_a_group_has_its_processes_and_no_more(begin, monkeypatch):
+    process = begin("subprocess.Popen(['sleep', '600'])")
+    for name, value in (("PROCESSES_MAX", 2), ("_CALLS_BETWEEN_LOOKS", 1), ("_LOOKS_BETWEEN_COUNTS", 1)):
+        monkeypatch.setattr(f"cluster.outside.process.{name}", value)
+    process.call("ask", {})
+
+    with pytest.raises(ApplicationLostError, match="its group has 3 processes, at most 2 are allowed"):
+        process.call("ask", {})
 
 
 def test_the_end_of_its_input_ends_it_in_peace(begin):

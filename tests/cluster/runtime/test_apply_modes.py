@@ -4,7 +4,8 @@ from functools import cache
 
 import pytest
 
-from cluster.runtime.cluster import Cluster, RunHooks
+from cluster.runtime.cluster import Cluster
+from cluster.runtime.hooks import RunHooks
 from cluster.scenario.load import load_scenario
 from network.events import events_of_type, read_event
 from tests.support.cluster_runs import check_named, result_of

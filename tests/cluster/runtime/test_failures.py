@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from cluster.runtime.cluster import Cluster, RunHooks
+from cluster.runtime.cluster import Cluster
 from cluster.runtime.failures import FailureMonitor
+from cluster.runtime.hooks import RunHooks
 from cluster.scenario.load import decode_scenario, encode_scenario, load_scenario
 from cluster.swarm.generator import draw_scenario
 from cluster.verdict.determinism import REPEAT_DELIVERY

@@ -5,7 +5,8 @@ from functools import partial
 import msgspec
 import pytest
 
-from cluster.runtime.cluster import Cluster, RunHooks
+from cluster.runtime.cluster import Cluster
+from cluster.runtime.hooks import RunHooks
 from cluster.runtime.reexecute import ReexecutionError, reexecute
 from cluster.scenario.load import load_scenario
 from tests.support.cluster_runs import result_of

@@ -10,8 +10,9 @@ from checker.checks.faults_effective import FaultsEffective
 from checker.record.cold_replay import ColdReplayWorker
 from checker.results import CheckResult
 from cluster.live.progress import LiveProgress
-from cluster.runtime.cluster import Cluster, RunHooks
+from cluster.runtime.cluster import Cluster
 from cluster.runtime.data_directory import open_data_directory
+from cluster.runtime.hooks import RunHooks
 from cluster.scenario.load import load_scenario
 from cluster.verdict.pipeline import COLD_HASH_SEED, run_pipeline
 from faults import FaultEffect

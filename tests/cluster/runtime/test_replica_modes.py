@@ -7,8 +7,9 @@ import pytest
 from checker.checks.liveness import FinalityRegained
 from checker.checks.observations import DiskFaults
 from cluster.live.progress import LiveProgress
-from cluster.runtime.cluster import Cluster, RunHooks
+from cluster.runtime.cluster import Cluster
 from cluster.runtime.data_directory import open_data_directory
+from cluster.runtime.hooks import RunHooks
 from cluster.scenario.load import load_scenario
 from cluster.scenario.messages import ScenarioError
 from cluster.verdict.pipeline import run_pipeline

@@ -5,7 +5,8 @@ from typing import Final
 import msgspec
 import pytest
 
-from cluster.runtime.cluster import Cluster, RunHooks
+from cluster.runtime.cluster import Cluster
+from cluster.runtime.hooks import RunHooks
 from cluster.scenario.cost import cost_warnings, estimate_cost, refuse_impossible
 from cluster.scenario.load import load_scenario, scenario_paths
 from cluster.scenario.messages import ScenarioError

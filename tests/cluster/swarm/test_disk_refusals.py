@@ -3,7 +3,8 @@
 import pytest
 
 from checker.coverage.events import DiskCells
-from cluster.runtime.cluster import Cluster, RunHooks
+from cluster.runtime.cluster import Cluster
+from cluster.runtime.hooks import RunHooks
 from cluster.swarm.pace import sooner
 from faults.kinds.disk import DiskFull, IoErrorFault
 from faults.kinds.drawing import FAULTS_UNTIL_MS

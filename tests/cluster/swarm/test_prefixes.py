@@ -5,7 +5,8 @@ import re
 import msgspec
 import pytest
 
-from cluster.runtime.cluster import Cluster, RunHooks
+from cluster.runtime.cluster import Cluster
+from cluster.runtime.hooks import RunHooks
 from cluster.swarm.anchors import KINDS
 from cluster.swarm.engines.registry import DRAWN_ENGINES, draw_engine_hand
 from cluster.swarm.fault_sequences import draw_fault_sequence

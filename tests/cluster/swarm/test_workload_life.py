@@ -2,7 +2,8 @@
 
 import pytest
 
-from cluster.runtime.cluster import Cluster, RunHooks
+from cluster.runtime.cluster import Cluster
+from cluster.runtime.hooks import RunHooks
 from cluster.scenario.load import convert_scenario
 from cluster.swarm.life import AGENT_CYCLES, NEEDS, ceiling_of, exact_cost, mend, opening_price
 from cluster.workloads.effects import WorkloadEffects

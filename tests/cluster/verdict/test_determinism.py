@@ -152,7 +152,8 @@ def repeater():
 def recorded(seed, log=None):
     """Return a run as the comparison sees it: its scenario, its seed and its log."""
     scenario = load_scenario("calm", ("run.until_height=3",))
-    return SimpleNamespace(scenario=scenario, seed=seed, log=log or Cluster(scenario, seed).run().trace.log)
+    found = log or Cluster(scenario, seed).run().trace.log
+    return SimpleNamespace(scenario=scenario, seed=seed, log=found, calls=b"")
 
 
 def test_one_process_repeats_one_run_after_another(repeater):

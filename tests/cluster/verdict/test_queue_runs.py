@@ -2,7 +2,8 @@
 
 import pytest
 
-from cluster.runtime.cluster import Cluster, RunHooks
+from cluster.runtime.cluster import Cluster
+from cluster.runtime.hooks import RunHooks
 from cluster.scenario.load import load_scenario
 from cluster.swarm.generator import draw_scenario
 from cluster.verdict.executions import watch_executions

@@ -52,9 +52,8 @@ def test_the_scenario_is_written_and_read_back():
 
 
 def test_a_scenario_that_names_no_plugin_does_not_know_the_kind():
-    with pytest.raises(
-        ScenarioError, match=r"workload\.payday\.kind: Invalid value 'salaries'; the kinds are boundary-cases"
-    ):
+    listed = r"\(did you mean lines\?\); the kinds are application, boundary-cases"
+    with pytest.raises(ScenarioError, match=rf"workload\.payday\.kind: Invalid value 'salaries' {listed}"):
         convert(plugins=[])
 
 

@@ -4,8 +4,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from cluster.runtime.genesis import keys_of
-from cluster.scenario.load import load_scenario
 from faults import Byzantine
 from faults.byzantine.adversary import Outgoing
 from faults.byzantine.catalogue import behaviours_of, forms_of
@@ -13,6 +11,7 @@ from faults.byzantine.registry import ADVERSARIES
 from faults.byzantine.simplex_votes import padded, strayed, thinned
 from network.chance import Chance
 from network.types import Label
+from tests.support.adversaries import ME, OTHERS, adversary_with, scheme_of
 from tests.support.simplex_bench import CONFIG
 from validators.consensus.simplex import (
     Finalize,
@@ -27,51 +26,9 @@ from validators.consensus.simplex.certificates import assemble, find_certificate
 from validators.consensus.simplex.kind import SIMPLEX
 from validators.consensus.simplex.signing import verify_vote
 from validators.messages import BlockRelay, BlockRequest, SnapshotOffer, SnapshotRequest
-from validators.settings import make_scheme
 from validators.state import Snapshot
 
-ME, OTHERS = 1, (0, 2, 3)
-KEYS = keys_of(load_scenario("calm"))
 PROPOSAL = Proposal(7, 6, b"p" * 32)
-
-
-def scheme_of(node):
-    return make_scheme(KEYS.seeds[node], KEYS.validator_keys)
-
-
-class Wire:
-    """Notes what an adversary does besides."""
-
-    wall_us = 5_000_000
-
-    def __init__(self):
-        self.sent, self.notes, self.given = [], [], []
-
-    def send_all(self, messages):
-        self.sent += messages
-
-    def give(self, message):
-        self.given.append(message)
-
-    def note(self, name, kind, to):
-        self.notes.append((kind, tuple(to)))
-
-
-def adversary_with(behaviour, **fields):
-    adversary = ADVERSARIES[SIMPLEX.name].make(
-        ME,
-        validators=4,
-        replicas=4,
-        byzantine=(ME,),
-        scheme=scheme_of(ME),
-        config=CONFIG,
-        chance=Chance(0),
-        max_skew_ms=500,
-    )
-    adversary.wire = Wire()
-    fault = Byzantine(validator=ME, behaviour=behaviour, start_ms=0, stop_ms=9, **fields)
-    adversary.begin(behaviours_of(SIMPLEX.name)[behaviour](adversary, "it", fault))
-    return adversary
 
 
 def post_of(message):

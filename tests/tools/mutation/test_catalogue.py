@@ -178,8 +178,11 @@ def test_a_mutant_is_killed_by_a_check_that_names_what_is_wrong(name):
     assert KILLED[name] in CATALOGUE[name].kills
 
 
-SCARCE = ("storm", "reorg", "oracle/differential", "expected-limits")
-"""Checks that ask for an expectation, or look at no validator of the run."""
+SCARCE = (
+    *("storm", "reorg", "oracle/differential", "expected-limits"),
+    *("told-timers", "application", "application-lives"),
+)
+"""Checks that ask for an expectation or an outside application, or look at no validator of the run."""
 
 ALWAYS = (*(name for name in fallible(CHECKS) if name not in SCARCE), "faults-effective", "determinism")
 """Every other check that can fail."""

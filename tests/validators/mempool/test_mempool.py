@@ -172,3 +172,16 @@ class TestOpaque:
         assert pool.add(pool.read(b"six", 1))
         assert list(pool.candidates()) == [b"two", b"six"]
         assert pool.derived().kept == pool.derived().rebuilt
+
+    def test_what_a_block_held_does_not_wait_again(self, monkeypatch):
+        """A peer that has not applied the block yet would bring it back, and from there it would go round for ever."""
+        monkeypatch.setattr("validators.mempool.pool.SPENT_MAX", 2)
+        pool = self.pool()
+        one, two, three = (pool.read(content, 1) for content in (b"one", b"two", b"three"))
+        pool.add(one)
+        pool.remove_included(block_of(one, two))
+        assert (one.digest in pool, pool.add(one), pool.add(two), list(pool.candidates())) == (True, False, False, [])
+
+        pool.spend(three.digest)
+        assert [pool.add(each) for each in (one, two, three)] == [True, False, False]
+        assert [(each.found, each.bound) for each in pool.derived().sizes[-1:]] == [(2, 2)]

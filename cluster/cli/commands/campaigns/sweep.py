@@ -5,7 +5,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from rich.table import Table
 
@@ -13,7 +13,6 @@ from checker.coverage.registry import ROOMS
 from checker.record.fingerprint import show_fingerprint, this_code
 from checker.record.places import refuse_other_file
 from checker.record.plugins import code_with
-from cluster.authoring.fault_levels import with_faults
 from cluster.campaign.corpus.folder import Corpus, failed_plan
 from cluster.campaign.corpus.rounds import CorpusPlans, is_varied
 from cluster.campaign.coverage import (
@@ -33,6 +32,7 @@ from cluster.ci.reports import JUNIT, annotation_of, write_junit
 from cluster.cli.options import (
     RUNS,
     Parser,
+    add_application,
     add_faults,
     add_jobs,
     add_quiet,
@@ -51,12 +51,11 @@ from cluster.cli.options import (
     run_command,
 )
 from cluster.cli.sweep_result import reach_lines, sweep_as_json, verdict_line
+from cluster.cli.sweep_subject import drawn_by, scenario_of, subject_of
 from cluster.page.campaign import sweep_rows
 from cluster.page.index import write_campaign
-from cluster.scenario.load import encode_scenario, load_scenario
-from cluster.scenario.messages import ScenarioError
 from cluster.swarm.engines.simplex import DRAWN_SIMPLEX
-from cluster.swarm.generator import draw_scenario, drawn_kinds, swarm_identity
+from cluster.swarm.generator import drawn_kinds
 from faults import PHASES, ROLES, kind_of
 from network.draw import SWARM
 from report.campaign import SweepProgress, coverage_table, group_table, rules_table, seeds_per_hour
@@ -103,6 +102,7 @@ def fill_parser(parser: Parser) -> None:
         help="judge on the workers of the Dask cluster whose scheduler is at ADDRESS",
     )
     add_settings(parser)
+    add_application(parser)
     add_faults(parser)
     add_quiet(parser)
     _add_tools(parser)
@@ -143,7 +143,7 @@ def run_sweep(options: argparse.Namespace) -> int:
     """Sweep, print what came of it, and return the exit code of the worst seed."""
     if options.junit is not None:
         refuse_other_file(options.junit, JUNIT)
-    name, identity, scenario_of, plugins = _subject(options)
+    name, identity, encoded_of, plugins = subject_of(options)
     promised = _promises(options)
     again = _run_failing_plans(options)
     path = options.results or options.runs / f"sweep-{name}-{hashlib.sha256(identity.encode()).hexdigest()[:6]}.sqlite"
@@ -155,7 +155,7 @@ def run_sweep(options: argparse.Namespace) -> int:
                 SweepProgress(title=f"sweep {name}", is_quiet=options.json or options.quiet) as progress,
             ):
                 tally = sweep(
-                    scenario_of if plans is None else plans.scenario_of,
+                    encoded_of if plans is None else plans.scenario_of,
                     options.seeds,
                     results=results,
                     runs=options.runs,
@@ -249,7 +249,7 @@ def _corpus(options: argparse.Namespace) -> Iterator[CorpusPlans | None]:
         yield None
         return
     with Corpus(options.corpus) as corpus:
-        yield CorpusPlans(corpus, _drawn_by(options), options.settings)
+        yield CorpusPlans(corpus, drawn_by(options), options.settings)
 
 
 def _say_outdated(tally: SweepTally, path: Path) -> None:
@@ -274,39 +274,6 @@ def under_way_line(seed: int, options: argparse.Namespace) -> str:
     return f"seed {seed} was under way; run it with: {command_of(options, seed)}"
 
 
-class _Subject(NamedTuple):
-    """A thing to sweep: `identity` tells it apart from anything else."""
-
-    name: str
-    identity: str
-    scenario_of: Callable[[int], bytes]
-    plugins: tuple[str, ...]
-
-
-def _subject(options: argparse.Namespace) -> _Subject:
-    if options.corpus is not None and not options.swarm:
-        raise ScenarioError("--corpus", "varies what the swarm draws: give --swarm, and no scenario")
-    if options.swarm:
-        identity, plugins = swarm_identity(options.settings), draw_scenario(options.seeds[0], options.settings).plugins
-        identity += "" if options.corpus is None else f" with the corpus {options.corpus}"
-        identity += "" if options.faults is None else f" with faults {options.faults}"
-        return _Subject(SWARM, identity, _drawn_by(options), plugins)
-    scenario = load_scenario(options.scenario, options.settings)
-    encoded = encode_scenario(scenario)
-    if options.faults is None:
-        return _Subject(scenario.name, encoded.decode(), lambda _seed: encoded, scenario.plugins)
-    return _Subject(
-        scenario.name,
-        f"{encoded.decode()} with faults {options.faults}",
-        lambda seed: encode_scenario(with_faults(scenario, options.faults, seed)),
-        scenario.plugins,
-    )
-
-
-def _drawn_by(options: argparse.Namespace) -> Callable[[int], bytes]:
-    return lambda seed: encode_scenario(with_faults(draw_scenario(seed, options.settings), options.faults, seed))
-
-
 def _promises(options: argparse.Namespace) -> Promises:
     """Return the cells that the sweep has to reach: as it was told, or by the number of its seeds."""
     if options.require_coverage is None:
@@ -317,7 +284,7 @@ def _promises(options: argparse.Namespace) -> Promises:
         asks_faults = asks_rules = options.require_coverage
     if not asks_faults:
         return NO_PROMISES
-    subject = SWARM if options.swarm else load_scenario(options.scenario, options.settings).name
+    subject = SWARM if options.swarm else scenario_of(options).name
     return Promises(_promise_of_faults(options), rules_promised_by(subject) if asks_rules else ())
 
 
@@ -325,7 +292,7 @@ def _promise_of_faults(options: argparse.Namespace) -> tuple[Place, ...]:
     """Return the cells that the sweep promises for the kinds of faults that it is about."""
     if options.swarm:
         return promise_of(drawn_kinds(), DRAWN_SIMPLEX.name)
-    scenario = load_scenario(options.scenario, options.settings)
+    scenario = scenario_of(options)
     kinds = [kind_of(fault) for fault in scenario.faults.values() if fault.enabled]
     return promise_of(kinds, scenario.consensus.engine)
 
@@ -392,6 +359,7 @@ def command_of(options: argparse.Namespace, seed: int, *, is_repeated: bool = Fa
         seed,
         # A plan that was varied has them already.
         settings=() if is_varied_plan else options.settings,
+        application=options.application,
         faults=None if is_varied_plan else options.faults,
         runs=options.runs,
         is_repeated=is_repeated,

@@ -4,9 +4,11 @@ import argparse
 from pathlib import Path
 
 from checker.record.places import write_own
+from checker.record.run_directory import RecordReader
 from cluster.cli.options import Parser, command_line, describe_command, print_json, print_lines
 from cluster.inspect.proofs import PROOF, Proof, ProofError, encode_proof, prove, show_key, show_value
 from cluster.inspect.state_keys import KEY_FORMS, parse_state_key
+from cluster.verdict.replay import refuse_foreign
 
 
 def fill_parser(parser: Parser) -> None:
@@ -36,6 +38,7 @@ def run_prove(options: argparse.Namespace) -> int:
         key = parse_state_key(options.key)
     except ValueError as error:
         raise ProofError(str(error)) from None
+    refuse_foreign(RecordReader(options.directory))
     proof = prove(options.directory, options.height, key)
     path: Path = options.out or Path(f"proof-{proof.height}-{key.hex()[:16]}.json")
     write_own(path, encode_proof(proof), PROOF)

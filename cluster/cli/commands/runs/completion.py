@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Final
 
 from cluster.cli.options import Parser, describe_command, print_json
-from cluster.scenario.load import scenario_paths
+from cluster.scenario.load import scenario_files
 
 SHELLS: Final = ("bash", "zsh", "fish")
 
@@ -67,7 +67,7 @@ def print_script(options: argparse.Namespace) -> int:
 def words_by_command() -> dict[str, list[str]]:
     """Return the options of each command, read off its own help, and the scenarios where it takes one."""
     main = import_module("cluster.cli.main")
-    scenarios = [path.stem for path in scenario_paths()]
+    scenarios = list(scenario_files())
     found = {}
     for name in main.COMMANDS:
         parser = Parser(prog=name)

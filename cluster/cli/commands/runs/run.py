@@ -16,6 +16,7 @@ from cluster.cli.options import (
     PARTS,
     RUNS,
     Parser,
+    add_application,
     add_checks,
     add_faults,
     add_quiet,
@@ -32,7 +33,7 @@ from cluster.cli.options import (
 from cluster.live.progress import LiveProgress
 from cluster.runtime.data_directory import DataDirectory, open_data_directory
 from cluster.scenario.cost import cost_warnings, estimate_cost
-from cluster.scenario.load import load_scenario
+from cluster.scenario.load import load_scenario, refuse_application_of_swarm, refuse_unnamed_application
 from cluster.scenario.model import Scenario
 from cluster.verdict.pipeline import run_pipeline
 from cluster.verdict.result import PipelineResult
@@ -50,6 +51,7 @@ def fill_parser(parser: Parser) -> None:
     )
     parser.add_argument("--seed", type=parse_seed, default=0, help="which run of the scenario (default 0)")
     add_settings(parser)
+    add_application(parser)
     add_faults(parser)
     add_quiet(parser)
     add_checks(parser)
@@ -63,11 +65,14 @@ def run(options: argparse.Namespace) -> int:
     if options.scenario == SWARM:
         from cluster.swarm.generator import banner, draw_scenario  # noqa: PLC0415 - no other scenario needs it
 
+        refuse_application_of_swarm(options.application)
         scenario = with_faults(draw_scenario(options.seed, options.settings), options.faults, options.seed)
         if not (options.json or options.quiet):
             print_lines([str(this_code()), *banner(scenario)])
     else:
-        scenario = with_faults(load_scenario(options.scenario, options.settings), options.faults, options.seed)
+        scenario = load_scenario(options.scenario, options.settings, options.application)
+        refuse_unnamed_application(scenario)
+        scenario = with_faults(scenario, options.faults, options.seed)
     for warning in () if options.json else cost_warnings(scenario, estimate_cost(scenario)):
         print_notes([f"{scenario.name}: {warning}"])
     if options.data_dir is None:
@@ -112,6 +117,7 @@ def _repeat_command(options: argparse.Namespace) -> str:
         options.scenario,
         options.seed,
         settings=options.settings,
+        application=options.application,
         faults=options.faults,
         runs=options.runs,
         data_dir=options.data_dir,

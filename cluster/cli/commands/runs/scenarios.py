@@ -20,7 +20,7 @@ from cluster.cli.options import (
     print_json,
     print_lines,
 )
-from cluster.scenario.load import encode_scenario, load_scenario, scenario_paths
+from cluster.scenario.load import encode_scenario, load_scenario, scenario_files
 from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import Scenario
 
@@ -43,9 +43,9 @@ def list_scenarios(options: argparse.Namespace) -> int:
         return 0
     if options.what == "show":
         return _show(options)
-    found = {path.stem: load_scenario(str(path)) for path in scenario_paths()}
+    found = {name: load_scenario(str(path)) for name, path in scenario_files().items()}
     if options.json:
-        print_json({"scenarios": [_plain(found[name], group) for name, group in _groups_of(found)]})
+        print_json({"scenarios": [_plain(name, found[name], group) for name, group in _groups_of(found)]})
         return 0
     lines, heading = [], ""
     for name, group in _groups_of(found):
@@ -65,9 +65,9 @@ def _groups_of(names: Collection[str]) -> list[tuple[str, str]]:
     return [*grouped, *((name, "Others") for name in names if name not in known)]
 
 
-def _plain(scenario: Scenario, group: str) -> dict[str, Any]:
+def _plain(name: str, scenario: Scenario, group: str) -> dict[str, Any]:
     return {
-        "name": scenario.name,
+        "name": name,
         "title": scenario.title,
         "group": group,
         "faults": list(scenario.faults),

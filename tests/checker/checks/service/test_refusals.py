@@ -148,6 +148,14 @@ class TestOfBlocks:
         assert judge(wrong, refused).status == "passed"
 
 
+def test_an_application_may_refuse_any_transaction():
+    """Its answer to `check` depends on its state, and validators ask it at different times."""
+    gossip, refused = carry("TransactionGossip"), refuse("transaction", "too poor")
+
+    assert judge(*gossip, refused, offers=("trace", "events")).status == "passed"
+    assert judge(*gossip, refused).status == "failed"
+
+
 def test_a_validator_refuses_everything_until_it_has_read_its_disk():
     crash, refused = Event(1, SUPERVISOR, Crashed(0, 0)), refuse("Notarize", "recovering")
 

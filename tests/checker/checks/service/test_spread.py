@@ -52,7 +52,7 @@ def signatures(monkeypatch):
 class Run:
     """A transaction is given to validator 1, in whose mempool there is nothing unless it is said."""
 
-    def __init__(self, *, pool=(), plan=PLAN, handed=HANDED):
+    def __init__(self, *, pool=(), plan=PLAN, handed=HANDED, offers=("trace", "receipts", "tables")):
         engine = make_engine(make_genesis())
         executed = propose(engine, [])
         self.header, self.summary = executed.header, executed.summary
@@ -60,7 +60,9 @@ class Run:
         self.pools = [{}, make_pool(*pool)]
         self.at_us = 10 * SECOND
         submissions = {transaction_digest(HANDED): encode_transaction(handed)}
-        run = make_run(plan=plan, honest=(0, 1), sample_pools=self.sample, submissions=lambda: submissions)
+        run = make_run(
+            plan=plan, honest=(0, 1), sample_pools=self.sample, submissions=lambda: submissions, offers=offers
+        )
         self.check = MempoolSpread(run)
         self.show(BOOT)
 
@@ -139,8 +141,9 @@ def test_a_transaction_that_waits_is_counted(give):
         {"handed": msgspec.structs.replace(HANDED, signature=bytes((1,)) * 64)},
         {"handed": msgspec.structs.replace(HANDED, call=ExecuteActor(bytes(20), "", bytes(BYTES_MAX)))},
         {"plan": PLAN._replace(faults=[PlannedFault("slow", 0, 90 * SECOND, (1,), slows=True)])},
+        {"offers": ("trace", "events")},
     ],
-    ids=["its nonce is taken", "a wrong signature", "too long", "a slow machine"],
+    ids=["its nonce is taken", "a wrong signature", "too long", "a slow machine", "an application"],
 )
 def test_a_transaction_that_need_not_be_there_passes(given):
     run = Run(**given)

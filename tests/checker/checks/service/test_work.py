@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from checker.checks.observations import NO_SUMMARY
 from checker.checks.planned import PlannedFault, PlannedRun
 from checker.checks.service.work import PricedWork
 from faults.events import Crashed
@@ -39,6 +40,16 @@ def judge(*events, **facts):
 def test_a_sync_has_its_price(lane, price):
     assert judge(work(price, lane=lane)).status == "passed"
     assert judge(work(price - 1, lane=lane)).status == "failed"
+
+
+def test_a_block_of_an_application_has_no_price():
+    block = SimpleNamespace(digest=b"one", summary=NO_SUMMARY, changes={}, transactions=())
+    for offers, status in ((("trace", "events"), "passed"), (("trace", "receipts", "tables"), "failed")):
+        check = PricedWork(make_run(plan=PLAN, offers=offers))
+        show(check, BOOT, work(77), execute(), VOTE)
+        check.settle(block)
+
+        assert check.finish().status == status
 
 
 @pytest.mark.parametrize("after", [VOTE, FINALITY], ids=["a vote", "finality"])

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from cluster.runtime.watchdog import Watchdog
+from cluster.verdict.watchdog import Watchdog
 
 
 def test_a_count_that_stands_still_is_given_up_with_a_name():

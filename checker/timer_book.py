@@ -7,21 +7,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from cluster.outside.frames import Value
-
 
 @dataclass(slots=True)
 class WaitingTimer:
-    """A timer that was set: `due` in the chain's timebase, `sequence` in the order of setting."""
+    """A timer that was set: `due` in the chain's timebase, `sequence` in the order of setting.
+
+    A timer that was set for now or earlier may leave from block `next_block` on, which may have the same slot.
+    """
 
     due: int
     sequence: int
+    next_block: int | None = None
     is_deferred: bool = False
-
-    @property
-    def place(self) -> tuple[int, int]:
-        """Its place where timers fire in the order of due and set."""
-        return self.due, self.sequence
 
 
 class Exits(NamedTuple):
@@ -43,15 +40,26 @@ class TimerBook:
         self._is_fifo = is_fifo
         self._waiting: dict[str, WaitingTimer] = {}
         self._set = 0
+        self._blocks = 0
         self._last_fired: tuple[int, int] = (0, 0)
+
+    @property
+    def set_count(self) -> int:
+        """The number of timers that were set."""
+        return self._set
+
+    def overdue(self, now: int) -> int:
+        """Return the number of timers that wait and are due at a height or slot."""
+        return sum(found.due <= now for found in self._waiting.values())
 
     @property
     def waiting(self) -> Mapping[str, WaitingTimer]:
         """The timers that wait, by id, in the order of setting."""
         return self._waiting
 
-    def follow(self, now: int, events: Iterable[Mapping[str, Value]]) -> tuple[Exits, list[str]]:
+    def follow(self, now: int, events: Iterable[Mapping[str, object]]) -> tuple[Exits, list[str]]:
         """Take the events of a block of a height or slot; return the timers that left, and every broken rule."""
+        self._blocks += 1
         fired = dead = cancelled = 0
         faults: list[str] = []
         for event in events:
@@ -72,47 +80,57 @@ class TimerBook:
         faults += self._find_forgotten(now)
         return Exits(fired, dead, cancelled), faults
 
-    def _set_timer(self, timer: str, due: Value, now: int) -> Iterator[str]:
-        assert isinstance(due, int), "the conversation has read it so"
+    def _set_timer(self, timer: str, due: object, now: int) -> Iterator[str]:
+        assert isinstance(due, int), "an answer with another event is refused as it comes"
         if timer in self._waiting:
             yield f"timer {timer!r} is set while it waits"
         self._set += 1
-        self._waiting[timer] = WaitingTimer(max(due, now + 1), self._set)
+        self._waiting[timer] = WaitingTimer(max(due, now + 1), self._set, self._next_block(due, now))
 
     def _fire(self, timer: str, now: int) -> Iterator[str]:
         found = self._waiting.pop(timer, None)
         if found is None:
             yield f"timer {timer!r} fires, which does not wait"
             return
-        if found.due > now:
+        if self._is_early(found, now):
             yield f"timer {timer!r} fires at {now}, {found.due - now} before it is due"
-        if self._is_fifo and found.place < self._last_fired:
+        place = min(found.due, now), found.sequence
+        if self._is_fifo and place < self._last_fired:
             yield f"timer {timer!r}, due {found.due}, fires after one that was due {self._last_fired[0]} and set later"
-        self._last_fired = max(self._last_fired, found.place)
+        self._last_fired = max(self._last_fired, place)
 
     def _remove(self, timer: str, why: str, now: int) -> Iterator[str]:
         found = self._waiting.pop(timer, None)
         if found is None:
             yield f"timer {timer!r} is removed ({why}), which does not wait"
-        elif why == "expired" and found.due > now:
+        elif why == "expired" and self._is_early(found, now):
             yield f"timer {timer!r} expires at {now}, {found.due - now} before it is due"
 
     def _defer(self, timer: str, now: int) -> Iterator[str]:
         found = self._waiting.get(timer)
         if found is None:
             yield f"timer {timer!r} is deferred, which does not wait"
-        elif found.due > now:
+        elif self._is_early(found, now):
             yield f"timer {timer!r} is deferred at {now}, {found.due - now} before it is due"
         else:
             found.is_deferred = True
 
-    def _move(self, timer: str, due: Value, now: int) -> Iterator[str]:
-        assert isinstance(due, int), "the conversation has read it so"
+    def _move(self, timer: str, due: object, now: int) -> Iterator[str]:
+        assert isinstance(due, int), "an answer with another event is refused as it comes"
         found = self._waiting.get(timer)
         if found is None:
             yield f"timer {timer!r} is moved, which does not wait"
         else:
-            found.due, found.is_deferred = max(due, now + 1), False
+            found.due, found.next_block = max(due, now + 1), self._next_block(due, now)
+            found.is_deferred = False
+
+    def _next_block(self, due: int, now: int) -> int | None:
+        return self._blocks + 1 if due <= now else None
+
+    def _is_early(self, found: WaitingTimer, now: int) -> bool:
+        """Return whether a timer may not leave yet."""
+        is_next = found.next_block is not None and found.next_block <= self._blocks
+        return found.due > now and not is_next
 
     def _find_forgotten(self, now: int) -> Iterator[str]:
         for timer, found in self._waiting.items():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cluster.outside.timers import Exits, TimerBook
+from checker.timer_book import Exits, TimerBook
 
 
 def set_(timer, due):
@@ -37,6 +37,13 @@ def follow(*blocks, is_fifo=True):
 SOUND = {
     "fires when it is due": [(1, set_("a", 3)), (2,), (3, fired("a"))],
     "set for now, due in the next block": [(1, set_("a", 0)), (2, fired("a"))],
+    "set for now, due in the next block of the slot": [
+        (1, set_("b", 2)),
+        (1, set_("a", 0)),
+        (1, fired("a")),
+        (2, fired("b")),
+    ],
+    "moved to now, due in the next block of the slot": [(1, set_("a", 9)), (1, moved("a", 1)), (1, removed("a"))],
     "deferred once, and fired later": [(1, set_("a", 2)), (2, deferred("a")), (3,), (4, fired("a"))],
     "expired after an outage": [(1, set_("a", 2)), (90, removed("a"))],
     "cancelled early": [(1, set_("a", 9)), (2, removed("a", "cancelled"))],
@@ -56,6 +63,7 @@ def test_what_is_sound_has_no_fault(name):
 FAULTS = {
     "timer 'a' is set while it waits": [(1, set_("a", 3), set_("a", 4))],
     "timer 'a' fires at 2, 1 before it is due": [(1, set_("a", 3)), (2, fired("a"))],
+    "timer 'a' fires at 1, 1 before it is due": [(1, set_("a", 0), fired("a"))],
     "timer 'a' expires at 2, 1 before it is due": [(1, set_("a", 3)), (2, removed("a"))],
     "timer 'a' is deferred at 2, 1 before it is due": [(1, set_("a", 3)), (2, deferred("a")), (3, fired("a"))],
     "timer 'a' fires, which does not wait": [(1, set_("a", 2)), (2, fired("a"), fired("a"))],

@@ -1,0 +1,83 @@
+"""Outside applications: each answers a question in one way, keeps what it made final, and stays alive.
+
+Roots and timers show what an application computes wrongly. These checks show what it does wrong as a process. The test
+bed asks some questions twice, asks a fresh process all of them again, and compares the block at which a process
+returns.
+"""
+
+from typing import ClassVar
+
+from checker.checks.check import Check
+from checker.checks.context import RunContext
+from checker.checks.observations import name_validators
+from checker.results import CheckResult, ExitClass
+from faults.events import ApplicationLost
+from network.events import Event, Handlers
+from validators.consensus.quorum import faults_of
+
+
+class OutsideApplication(Check):
+    """An application gives one answer to one question in any process, keeps final blocks, and crashes on no block."""
+
+    name = "application"
+    needs = "events"
+
+    def finish(self) -> CheckResult:
+        """Return the result: the faults in the order of time."""
+        end = self.run.end
+        self.tally.compared = end.application_requests
+        for fault in end.application_faults:
+            self.tally.compared += 1
+            self.tally.fail(
+                fault.sentence,
+                fault=fault.kind,
+                validator=fault.node,
+                request=fault.request,
+                call=fault.call,
+                height=fault.height,
+            )
+        return self.tally.result(
+            f"the applications of {len(self.run.honest)} replicas answered {end.application_requests:,} requests: no "
+            "answer differed where one was asked for again, and each process came back at a block that it had kept",
+            requests=end.application_requests,
+        )
+
+
+class ApplicationLives(Check):
+    """No application is lost for good; with at most f lost ones the run is inconclusive.
+
+    An application that dies, hangs or breaks the protocol is started again a second later. The second loss at the same
+    call and block is for good, and so is the third one elsewhere.
+    """
+
+    name = "application-lives"
+    needs = "events"
+    exit_class: ClassVar[ExitClass] = "liveness"
+
+    def __init__(self, run: RunContext) -> None:
+        super().__init__(run)
+        self._losses = 0
+
+    @property
+    def handlers(self) -> Handlers:
+        """Losses of applications."""
+        return {ApplicationLost: self.lose}
+
+    def lose(self, _event: Event, _lost: ApplicationLost) -> None:
+        """Count a loss."""
+        self._losses += 1
+
+    def finish(self) -> CheckResult:
+        """Return the result; an observer counts towards nothing."""
+        lost, most = self.run.end.lost, faults_of(self.run.validators)
+        self.tally.compared = self.run.end.application_requests + len(lost)
+        if not lost:
+            return self.tally.result(
+                f"no application was lost for good; {self._losses:,} times one was started again", losses=self._losses
+            )
+        first, voters = min(lost), sum(node < self.run.validators for node in lost)
+        told = f"{name_validators(lost)} lost the application for good, f is {most}; validator {first}: {lost[first]}"
+        if voters <= most:
+            return self.tally.inconclusive(told)
+        self.tally.fail(told, lost=len(lost), **{f"validator {node}": reason for node, reason in sorted(lost.items())})
+        return self.tally.result("")

@@ -1,0 +1,129 @@
+"""The same questions once more, to fresh processes in other surroundings: an application has one answer to each.
+
+Everything of a replica is done again in its order: processes begin and are killed where they were, directories are
+copied and emptied. Hash seed, time zone and place of the directories are others. Where a process comes back at another
+block than its predecessor of the run, which a kill at that moment allows, there is nothing more to compare.
+"""
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from cluster.outside.frames import Framing
+from cluster.outside.hosting.calls import NO_ANSWER, CallStep, encoded_answer, read_content
+from cluster.outside.process import ApplicationLostError, ApplicationProcess, Launch
+
+HASH_SEED: Final = 31_337
+TIME_ZONE: Final = "Pacific/Chatham"
+"""The hash seed and the time zone of these processes; a run has others."""
+
+SHOWN_MAX: Final = 200
+"""Most characters of an answer in a sentence."""
+
+_KEPT: Final = ("height", "id", "root")
+
+
+class SecondAnswer(NamedTuple):
+    """The first request of a replica whose second answer is another one."""
+
+    request: int
+    call: str
+    sentence: str
+
+
+class AskedAgain:
+    """The processes of one replica, once more.
+
+    Args:
+        launch: The way in which they were started.
+        contents: Requests and answers by their places.
+        folder: An empty folder for their directories.
+    """
+
+    def __init__(self, launch: Launch, contents: Sequence[bytes], folder: Path) -> None:
+        self._launch: Final = replace(launch, hash_seed=HASH_SEED, timezone=TIME_ZONE)
+        self._contents = contents
+        self._folder = folder
+        self._processes: dict[int, ApplicationProcess] = {}
+        self._places: dict[int, Path] = {}
+
+    def find(self, steps: Sequence[CallStep]) -> SecondAnswer | None:
+        """Do all steps again; return the first answer that differs.
+
+        Raises:
+            LaunchError: The application does not start any more.
+        """
+        try:
+            for step in steps:
+                found, goes_on = self._do(step)
+                if found is not None or not goes_on:
+                    return found
+            return None
+        finally:
+            for process in self._processes.values():
+                process.kill()
+
+    def _do(self, step: CallStep) -> tuple[SecondAnswer | None, bool]:
+        """Do a step; return the difference, and whether the next steps can be done too."""
+        if step.what == "begin":
+            place = self._places[step.process] = self._folder / step.names[0]
+            place.mkdir(exist_ok=True)
+            self._processes[step.process] = ApplicationProcess(self._launch, place)
+        elif step.what == "kill":
+            self._processes[step.process].kill()
+        elif step.what == "call":
+            return self._call(step)
+        else:
+            self._move(step.what, [self._folder / name for name in step.names])
+        return None, True
+
+    def _move(self, what: str, places: Sequence[Path]) -> None:
+        if what == "copy":
+            shutil.copytree(places[0], places[1], dirs_exist_ok=True)
+        elif what == "name":
+            places[0].rename(places[1])
+        elif what in {"empty", "remove"}:
+            shutil.rmtree(places[0], ignore_errors=True)
+            if what == "empty":
+                places[0].mkdir()
+
+    def _call(self, step: CallStep) -> tuple[SecondAnswer | None, bool]:
+        process, call = self._processes[step.process], step.names[0]
+        if step.answer == NO_ANSWER or not process.is_alive:
+            # It was lost over this request, and the process that follows goes on.
+            process.kill()
+            return None, True
+        framing = self._launch.framing
+        fields = read_content(framing, self._contents[step.request])
+        if call == "hello":
+            fields["directory"] = str(self._places[step.process])
+        try:
+            answer = process.call(call, fields)
+        except ApplicationLostError as error:
+            return SecondAnswer(
+                error.request, call, self._sentence(step, error.request, f"none: {error.reason}")
+            ), False
+        expected = self._contents[step.answer]
+        found = encoded_answer(framing, answer)
+        if found == expected:
+            return None, True
+        if call == "hello" and _without_kept(framing, found) == _without_kept(framing, expected):
+            return None, False
+        return SecondAnswer(process.requests, call, self._sentence(step, process.requests, _shown(found))), False
+
+    def _sentence(self, step: CallStep, request: int, found: str) -> str:
+        return (
+            f"the application is not deterministic at request {request} of process {step.process}, `{step.names[0]}`: "
+            f"it answered {_shown(self._contents[step.answer])}, and to the same request in another process {found}"
+        )
+
+
+def _without_kept(framing: Framing, encoded: bytes) -> dict[str, Any]:
+    return {name: value for name, value in read_content(framing, encoded).items() if name not in _KEPT}
+
+
+def _shown(content: bytes) -> str:
+    text = content.decode(errors="backslashreplace").strip()
+    return text if len(text) <= SHOWN_MAX else f"{text[:SHOWN_MAX]}... ({len(text):,} characters)"

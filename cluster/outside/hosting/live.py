@@ -1,0 +1,45 @@
+"""The application of a recorded run, asked once more: `replay --live`."""
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from cluster.outside.frames import FRAMINGS
+from cluster.outside.hosting.again import AskedAgain, SecondAnswer
+from cluster.outside.hosting.calls import CallRecord
+from cluster.outside.process import launch_words
+from cluster.scenario.sections.application import ApplicationSection
+
+
+class LiveAnswers(NamedTuple):
+    """The requests that were put again, and by replica the first other answer."""
+
+    requests: int
+    differing: Mapping[int, SecondAnswer]
+
+
+def ask_live(section: ApplicationSection, record: CallRecord) -> LiveAnswers:
+    """Put all requests of a record's replicas to fresh processes.
+
+    Args:
+        section: The application, as the record has it.
+        record: The calls.
+
+    Raises:
+        LaunchError: The application is not there any more, or cannot be started.
+    """
+    framing = FRAMINGS[section.framing]
+    launch = launch_words(list(section.command), Path(section.folder), framing, section.call_timeout_ms)
+    differing: dict[int, SecondAnswer] = {}
+    requests = 0
+    with tempfile.TemporaryDirectory(prefix="stampede-application-") as scratch:
+        for node, steps in sorted(record.steps.items()):
+            if node < 0:
+                continue
+            requests += sum(step.what == "call" for step in steps)
+            place = Path(scratch) / str(node)
+            place.mkdir()
+            if (found := AskedAgain(launch, record.contents, place).find(steps)) is not None:
+                differing[node] = found
+    return LiveAnswers(requests, differing)

@@ -1,0 +1,193 @@
+"""The plan of a run with applications: who they are, what they are told, and the transactions that clients hand in.
+
+A process answers `hello`, makes the transactions, and ends; another one says the state of genesis. What the scenario
+needs and the application lacks is refused here, before the run.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from checker.record.errors import ReportedError
+from cluster.outside.answers import Event, Execution
+from cluster.outside.blocks import ChainStart, genesis_header
+from cluster.outside.conversation import Greeting
+from cluster.outside.frames import FRAMINGS
+from cluster.outside.home import ApplicationPlan, ScratchHome
+from cluster.outside.hosting.calls import LINE, PLANNING, CallLog, CallRecord, CallStep
+from cluster.outside.hosting.own import own_parameters
+from cluster.outside.hosting.replicas import OutsideReplicas
+from cluster.outside.life import ApplicationHost, ApplicationLife
+from cluster.outside.process import ApplicationLostError, Launch, launch_words
+from cluster.runtime.replicas import section_of
+from cluster.scenario.model import Scenario
+from cluster.scenario.sections.application import ApplicationSection
+from cluster.scenario.sections.replicas import SnapshotJoinMode
+from cluster.workloads.opaque import ApplicationTransactions, Lines, read_lines
+from validators.execution import Genesis, Header
+
+MADE_AT_ONCE: Final = 1_000
+"""Transactions that one call makes."""
+
+
+class UnusableApplicationError(ReportedError):
+    """An application that cannot run a scenario, which is bad input."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedApplications:
+    """The applications of a run that has not begun.
+
+    Attributes:
+        replicas: Those of all replicas.
+        greeting: What the application says of itself.
+        genesis: The header of the genesis block whose state it has told.
+        told_at_genesis: The events that it told for it.
+        made: By workload, the transactions that clients hand in.
+    """
+
+    replicas: OutsideReplicas
+    greeting: Greeting
+    genesis: Header
+    told_at_genesis: Sequence[Event]
+    made: Mapping[str, Sequence[bytes]]
+
+
+def plan_applications(
+    scenario: Scenario,
+    genesis: Genesis,
+    seed: int,
+    folder: Path,
+    *,
+    scratch: Path,
+    recorded: CallRecord | None,
+    is_resumed: bool,
+) -> PlannedApplications:
+    """Return the applications of a run.
+
+    Args:
+        scenario: The scenario, which has an application.
+        genesis: The chain's genesis, as this project's own engine takes it.
+        seed: The run's.
+        folder: Gets the directories of the replicas.
+        scratch: Gets those of processes for a moment.
+        recorded: The calls of an earlier run, whose answers count instead of the application's.
+        is_resumed: Whether an earlier run has used the folder.
+
+    Raises:
+        LaunchError: The command cannot be started.
+        UnusableApplicationError: The application breaks the protocol, or lacks what the scenario needs.
+    """
+    section = scenario.application
+    assert section is not None, "the scenario has an application"
+    plans = _plans_of(scenario, section, genesis, _launch_of(section, is_live=recorded is None))
+    replicas = OutsideReplicas(plans, folder, seed, recorded, is_resumed=is_resumed, is_own=section.is_own)
+    replicas.log.files.update(section.file_digests() if recorded is None else recorded.files)
+    told = _question(scenario, plans[0], replicas.host(PLANNING), scratch / "planning")
+    header = genesis_header(plans[0].start, plans[0].validators, plans[0].parameters, told.genesis)
+    made = told.made | _lines(scenario, replicas.log, recorded)
+    replicas.begin_at(header)
+    return PlannedApplications(
+        replicas=replicas, greeting=told.greeting, genesis=header, told_at_genesis=told.genesis.events, made=made
+    )
+
+
+def _plans_of(
+    scenario: Scenario, section: ApplicationSection, genesis: Genesis, launch: Launch
+) -> list[ApplicationPlan]:
+    """Return what the application of each replica is told."""
+    start = ChainStart(
+        chain=genesis.chain_id, timestamp_ms=genesis.timestamp_ms, timebase=genesis.timebase, slot_ms=genesis.slot_ms
+    )
+    own = own_parameters(genesis, scenario.costs.costs()) if section.is_own else {}
+    return [
+        ApplicationPlan(
+            launch=launch,
+            node=node,
+            validators=scenario.cluster.validators,
+            start=start,
+            parameters={**section.parameters, **own},
+            retain_blocks=_retained(scenario, node),
+        )
+        for node in range(scenario.replicas)
+    ]
+
+
+class _Told(NamedTuple):
+    greeting: Greeting
+    made: dict[str, tuple[bytes, ...]]
+    genesis: Execution
+
+
+def _question(scenario: Scenario, plan: ApplicationPlan, host: ApplicationHost, place: Path) -> _Told:
+    """Return what an application says of itself, the transactions that it makes, and its state at genesis."""
+    try:
+        with ScratchHome(replace(plan, node=None), place / "transactions", host) as life:
+            _refuse_missing(scenario, life.greeting)
+            made = dict(_made(scenario, life))
+            life.talk.bye()
+        with ScratchHome(plan, place / "genesis", host) as another:
+            return _Told(life.greeting, made, another.talk.genesis(plan.start))
+    except ApplicationLostError as error:
+        raise UnusableApplicationError(f"the application cannot be used: {error}") from None
+
+
+def _launch_of(section: ApplicationSection, *, is_live: bool) -> Launch:
+    folder, framing = Path(section.folder), FRAMINGS[section.framing]
+    if is_live:
+        return launch_words(list(section.command), folder, framing, section.call_timeout_ms)
+    return Launch(command=section.command, folder=folder, framing=framing, call_timeout_ms=section.call_timeout_ms)
+
+
+def _retained(scenario: Scenario, node: int) -> int:
+    """Return how many blocks a replica applies before they are final: none unless its mode says so."""
+    section = section_of(scenario, node)
+    if section is None or section.apply != "certified":
+        return 0
+    depth = scenario.finality_depth or 0
+    return max(section.retain_blocks, depth + 1)
+
+
+def _made(scenario: Scenario, life: ApplicationLife) -> Iterator[tuple[str, tuple[bytes, ...]]]:
+    """Yield by workload the transactions that the application makes."""
+    for name, workload in scenario.workload.items():
+        if isinstance(workload, ApplicationTransactions) and workload.enabled:
+            yield name, tuple(_transactions(life, workload.count, f"{scenario.chain_id}/{name}"))
+
+
+def _lines(scenario: Scenario, log: CallLog, recorded: CallRecord | None) -> dict[str, tuple[bytes, ...]]:
+    """Return by workload the transactions of files, which a record keeps."""
+    made: dict[str, tuple[bytes, ...]] = {}
+    for name, workload in scenario.workload.items():
+        if isinstance(workload, Lines) and workload.enabled:
+            made[name] = read_lines(Path(workload.path)) if recorded is None else recorded.lines(name)
+            log.steps_of(PLANNING).extend(
+                CallStep(LINE, names=(name,), request=log.place_of(each)) for each in made[name]
+            )
+    return made
+
+
+def _transactions(life: ApplicationLife, count: int, subject: str) -> Iterator[bytes]:
+    """Yield the transactions that an application makes; none where it makes none."""
+    if "transactions" not in life.greeting.features:
+        return
+    for first in range(0, count, MADE_AT_ONCE):
+        chance = hashlib.sha256(f"{subject}/{first}".encode()).digest()
+        yield from life.talk.transactions(min(MADE_AT_ONCE, count - first), chance)
+
+
+def _refuse_missing(scenario: Scenario, greeting: Greeting) -> None:
+    """Refuse a mode of a replica whose feature is missing."""
+    needed: dict[str, str] = {}
+    for node in range(scenario.replicas):
+        section = section_of(scenario, node)
+        if section is not None and section.apply == "certified":
+            needed |= dict.fromkeys(("forks", "early"), f"replica {node} applies blocks before they are final")
+        if isinstance(section, SnapshotJoinMode):
+            needed |= dict.fromkeys(("snapshot", "restore"), f"replica {node} joins from snapshots")
+    for feature, why in needed.items():
+        if feature not in greeting.features:
+            has = ", ".join(greeting.features) or "none"
+            raise UnusableApplicationError(f"the application lacks the feature `{feature}`: {why}; it has {has}")

@@ -1,0 +1,277 @@
+"""The applications of a run's replicas: their homes, what becomes of a lost one, the parts that stand before them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Final, NamedTuple, cast
+
+from checker.checks.context import ApplicationFault, FaultKind
+from cluster.outside.frames import Value
+from cluster.outside.home import ApplicationHome, ApplicationPlan
+from cluster.outside.hosting.again import AskedAgain
+from cluster.outside.hosting.calls import CallLog, CallRecord, CallStep, RecordedProcess, RecordingProcess
+from cluster.outside.hosting.own import OwnLayer
+from cluster.outside.layer import OutsideLayer
+from cluster.outside.life import ApplicationHost, AskedProcess
+from cluster.outside.process import ApplicationLostError, ApplicationProcess, Launch
+from network.chance import Chance, below
+from scheduler import Reach
+from validators.execution import ExecutionLayer, Genesis, Header, Transaction
+from validators.identity import TransactionVerifier
+from validators.mempool.pool import TransactionPool
+from validators.restored import EMPTY_LOG, RestoredLog
+from validators.settings import ValidatorFactory
+from validators.storage import Boundary
+
+REPEATED_ONE_IN: Final = 8
+"""One block in so many is executed twice, drawn by replica and block."""
+
+LOSSES_MAX: Final = 3
+"""So many losses of one replica's application halt the replica."""
+
+RESTART_US: Final = 1_000_000
+"""Virtual microseconds after which the machine of a lost application starts again."""
+
+HEIGHTS_KEPT: Final = 4_096
+"""Blocks whose heights are known; older ones are final long since."""
+
+STDERR_BYTES_KEPT: Final = 1024 * 1024
+
+
+class Ports(NamedTuple):
+    """The ways from an application to the machine that it runs on.
+
+    Attributes:
+        reach: Hears of a boundary of a replica's calls; raises where the power goes there.
+        lose: Stops the machine of a lost application; returns what is raised in its step.
+    """
+
+    reach: Callable[[int, Boundary], None]
+    lose: Callable[[int, ApplicationLostError, Mapping[str, Value]], BaseException]
+
+
+@dataclass(slots=True)
+class ReplicaHost(ApplicationHost):
+    """The host of one replica's processes: each call is recorded, and may be the last before the power goes.
+
+    Attributes:
+        node: The replica.
+        log: Takes all calls.
+        chance: Draws the blocks that are executed twice.
+        recorded: The calls of an earlier run, whose answers count; None where the application itself answers.
+        faults: Wrong answers so far.
+        ports: The machine; None while nothing runs.
+        pool: The replica's transactions in its present life.
+        processes: All of its processes; the last one is asked.
+    """
+
+    node: int
+    log: CallLog
+    chance: Chance
+    recorded: CallRecord | None
+    faults: list[ApplicationFault]
+    ports: Ports | None = None
+    pool: TransactionPool | None = None
+    processes: list[RecordingProcess] = field(default_factory=list)
+    _heights: dict[bytes, int] = field(default_factory=dict)
+
+    def begin(self, launch: Launch, directory: Path) -> AskedProcess:
+        """Start a process in a directory, or take the next one of the record."""
+        process: AskedProcess
+        if self.recorded is None:
+            process = ApplicationProcess(launch, directory)
+        else:
+            steps, number = self.recorded.steps.get(self.node, []), len(self.processes)
+            calls = (step for step in steps if step.what == "call" and step.process == number)
+            process = RecordedProcess(launch, calls, self.recorded.contents)
+        self.processes.append(RecordingProcess(process, directory, self.log, self.node))
+        return self.processes[-1]
+
+    def before_call(self, fields: Mapping[str, Value]) -> None:
+        """Note the height of a block; let the power go before a request is written, where the plan says so."""
+        if "header" in fields and "id" in fields:
+            self._heights[cast("bytes", fields["id"])] = self.height_of(fields)
+            if len(self._heights) > HEIGHTS_KEPT:
+                del self._heights[next(iter(self._heights))]
+        if self.ports is not None:
+            self.ports.reach(self.node, "before-call")
+
+    def after_call(self) -> None:
+        """Let the power go after an answer has arrived, where the plan says so."""
+        if self.ports is not None:
+            self.ports.reach(self.node, "after-call")
+
+    def lose(self, error: ApplicationLostError, fields: Mapping[str, Value]) -> BaseException:
+        """Stop the machine of a lost application."""
+        return error if self.ports is None else self.ports.lose(self.node, error, fields)
+
+    def height_of(self, fields: Mapping[str, Value]) -> int:
+        """Return the height of the block that a request is about, -1 where it is about none that was told."""
+        header = fields.get("header")
+        if isinstance(header, Mapping):
+            height = header["height"]
+            assert isinstance(height, int), "headers are told so"
+            return height
+        return self._heights.get(cast("bytes", fields.get("id", b"")), -1)
+
+    def repeats(self, digest: bytes) -> bool:
+        """Return whether this replica executes a block twice."""
+        return below(self.chance.draw("application-repeats", f"{self.node} {digest.hex()}", 0), REPEATED_ONE_IN) == 0
+
+    def note_fault(self, kind: FaultKind, height: int, sentence: str) -> None:
+        """Note a wrong answer, for the checks; what is wrong beside the run is the cold replay's to tell."""
+        if self.node < 0:
+            return
+        last = self.processes[-1]
+        self.faults.append(ApplicationFault(kind, self.node, last.requests, last.asked, height, sentence))
+
+    def note(self, what: str, *directories: Path) -> None:
+        """Note what became of a directory."""
+        self.log.steps_of(self.node).append(CallStep(what, names=tuple(each.name for each in directories)))
+
+    def forget(self, digest: bytes, *, is_final: bool) -> None:
+        """Take a transaction from the replica's pool, for good where a final block holds it."""
+        if self.pool is not None:
+            (self.pool.spend if is_final else self.pool.remove)(digest)
+
+    @property
+    def stderr(self) -> bytes:
+        """The end of what all processes said on standard error, one after the other."""
+        return b"".join(process.stderr.whole() for process in self.processes)[-STDERR_BYTES_KEPT:]
+
+
+class OutsideReplicas:
+    """The applications of all replicas of a run.
+
+    Args:
+        plans: What each replica's application is told, by number.
+        folder: Gets a folder for each, as `application-N`.
+        seed: The run's.
+        recorded: The calls of an earlier run, whose answers count instead of the application's.
+        is_resumed: Whether an earlier run has used the folder.
+        is_own: Whether the application is this project's own engine.
+
+    Attributes:
+        log: All calls of this run.
+        faults: Wrong answers so far, in the order of their time.
+        lost: By replica that is lost for good the last reason, with the end of its standard error.
+    """
+
+    def __init__(
+        self,
+        plans: Sequence[ApplicationPlan],
+        folder: Path,
+        seed: int,
+        recorded: CallRecord | None = None,
+        *,
+        is_resumed: bool = False,
+        is_own: bool = False,
+    ) -> None:
+        self._is_own = is_own
+        self.log: Final = CallLog()
+        self.faults: Final[list[ApplicationFault]] = []
+        self.lost: Final[dict[int, str]] = {}
+        self._folder = folder
+        self._recorded = recorded
+        self._chance = Chance(seed)
+        self._plans = plans
+        self._losses: dict[int, list[tuple[str, int]]] = {}
+        self._hosts = [self.host(node) for node in range(len(plans))]
+        self._homes = [self._home_of(plan, node, has_lived=is_resumed) for node, plan in enumerate(plans)]
+
+    def host(self, node: int) -> ReplicaHost:
+        """Return a host whose calls are recorded under a number."""
+        return ReplicaHost(node, self.log, self._chance, self._recorded, self.faults)
+
+    def _home_of(self, plan: ApplicationPlan, node: int, *, has_lived: bool) -> ApplicationHome:
+        directory = self._folder / f"application-{node}" / "directory"
+        return ApplicationHome(plan, directory, self._hosts[node], has_lived=has_lived and directory.exists())
+
+    def begin_at(self, genesis: Header) -> None:
+        """Have every application begin at a genesis block, whose state one has told."""
+        for home in self._homes:
+            home.genesis = genesis
+
+    def plan_of(self, node: int, *, hash_seed: int, timezone: str) -> ApplicationPlan:
+        """Return the plan of a replica, for a process in other surroundings."""
+        plan = self._plans[node]
+        return replace(plan, launch=replace(plan.launch, hash_seed=hash_seed, timezone=timezone))
+
+    def connect(self, ports: Ports) -> None:
+        """Put the applications on the machines of a run that is about to begin."""
+        for host in self._hosts:
+            host.ports = ports
+
+    def layer_of(
+        self, node: int, genesis: Genesis, verify: Callable[[Transaction], bool], log: RestoredLog = EMPTY_LOG
+    ) -> ExecutionLayer:
+        """Return the layer of the next life of a replica; raises what is wrong with the log."""
+        if self._is_own:
+            return OwnLayer(self._homes[node], genesis, verify, log)
+        return OutsideLayer(self._homes[node], genesis, log)
+
+    def pool_of(
+        self, node: int, _next_nonce: Callable[[bytes], int], _verifier: TransactionVerifier, reach: Reach
+    ) -> TransactionPool:
+        """Return the pool of a replica's next life: opaque transactions by arrival."""
+        pool = self._hosts[node].pool = TransactionPool(partial(self._find_fault, node), reach=reach)
+        return pool
+
+    def _find_fault(self, node: int, transaction: bytes) -> str:
+        life = self._homes[node].life
+        asks = life is not None and "check" in life.greeting.features
+        return life.talk.check(transaction) if asks and life is not None else ""
+
+    def parts_of(self, node: int, factory: ValidatorFactory) -> ValidatorFactory:
+        """Return the parts of a replica with its application in the place of the project's own engine."""
+        pool = factory.pool if self._is_own else partial(self.pool_of, node)
+        return replace(factory, layer=partial(self.layer_of, node), pool=pool)
+
+    def stop(self, node: int) -> None:
+        """Kill the application of a machine that has lost its power."""
+        self._homes[node].kill()
+
+    def empty(self, node: int) -> None:
+        """Empty the directory of a machine whose disk is wiped."""
+        self._homes[node].empty()
+
+    def note_loss(self, node: int, error: ApplicationLostError, fields: Mapping[str, Value]) -> int:
+        """Note that an application was lost over a request; return the height of the block that this is about.
+
+        The same call at the same height again, or the third loss, is for good.
+        """
+        height = self._hosts[node].height_of(fields)
+        before = self._losses.setdefault(node, [])
+        is_same, how = (error.call, height) in before, f"validator {node}, {error}"
+        before.append((error.call, height))
+        if is_same:
+            what = f"the block of height {height}" if height >= 0 else "this call"
+            self._hosts[node].note_fault("crashes-on-block", height, f"the application crashes on {what} again: {how}")
+        if is_same or len(before) >= LOSSES_MAX:
+            self.lost[node] = how
+        return height
+
+    def ask_again(self, folder: Path, *, asks_all: bool) -> None:
+        """Put the requests of a drawn replica, or of all, to fresh processes; note the first other answer of each."""
+        if self._recorded is not None:
+            self.log.differing.update(self._recorded.differing)
+        else:
+            drawn = below(self._chance.draw("application-again", "", 0), len(self._plans))
+            for node in range(len(self._plans)) if asks_all else (drawn,):
+                place = folder / f"again-{node}"
+                place.mkdir()
+                again = AskedAgain(self._plans[node].launch, self.log.contents, place)
+                if (found := again.find(self.log.steps_of(node))) is not None:
+                    self.log.differing[node] = found
+        for node, (request, call, sentence) in self.log.differing.items():
+            self.faults.append(ApplicationFault("not-deterministic", node, request, call, -1, sentence))
+
+    def kill(self) -> None:
+        """Kill every process."""
+        for home in self._homes:
+            home.kill()
+
+    def stderr_of(self, node: int) -> bytes:
+        """Return the end of what a replica's processes said on standard error."""
+        return self._hosts[node].stderr
