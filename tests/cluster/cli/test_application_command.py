@@ -1,9 +1,11 @@
 """The command `application`: the examples pass the script, a bug is shown with its exchange, a folder is written."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -40,16 +42,21 @@ PROGRAMS = {"python": sys.executable, "javascript": "node", "rust": "rustc"}
 
 
 @pytest.mark.parametrize("language", PROGRAMS)
-def test_an_example_as_it_is_written_passes_the_script(language, tmp_path, capsys):
+def test_an_example_as_it_is_written_passes_the_script_and_a_run(language, tmp_path, capsys, monkeypatch):
     if shutil.which(PROGRAMS[language]) is None:
         pytest.skip(f"no {PROGRAMS[language]} on this machine: the ledger in {language} is not tried")
     assert main(["application", "new", str(tmp_path / "mine"), "--language", language, "--json"]) == 0
     written = json.loads(capsys.readouterr().out)
-    assert [(tmp_path / "mine" / name).is_file() for name in written["files"]] == [True, True]
+    assert [(tmp_path / "mine" / name).is_file() for name in written["files"]] == [True, True, True]
     code, found = check(capsys, command_of(language, tmp_path / "mine"), *APPLICATIONS[language].options)
 
     assert {step["step"] for step in found["steps"] if step["status"] == "not asked"} == LACKING[language]
     assert (code, found["failed"], len(found["steps"])) == (0, 0, len(STEPS)), found
+
+    # The scenario says `python3`, which has to be this one.
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    code = main(["run", str(tmp_path / "mine" / "outage.toml"), "--json", "--runs", str(tmp_path / "runs")])
+    assert (code, json.loads(capsys.readouterr().out)["verdict"]) == (0, "passed")
 
 
 def test_a_failure_is_shown_with_its_request_and_its_answer(capsys):

@@ -11,6 +11,7 @@ from cluster.live.progress import LiveProgress
 from cluster.outside.hosting.calls import APPLICATION_CALLS, CallRecordError, read_calls
 from cluster.outside.hosting.live import ask_live
 from cluster.outside.hosting.planning import UnusableApplicationError
+from cluster.outside.new import EXAMPLES
 from cluster.runtime.data_directory import open_data_directory
 from cluster.scenario.load import load_scenario
 from cluster.verdict.determinism import compare_with_repeat
@@ -130,6 +131,14 @@ def test_replicas_join_from_snapshots_and_apply_early():
 def test_a_mode_whose_feature_is_missing_is_refused_before_the_run():
     with pytest.raises(UnusableApplicationError, match="lacks the feature `forks`: replica 0 applies blocks before"):
         run(small_application_run(bad_command("forward"), 'validators.0={apply="certified"}'))
+
+
+@pytest.mark.parametrize("name", rest_in_soak(["outage", "partition", "reorg"], ["reorg"]))
+def test_a_neutral_scenario_runs_anybodys_application(name, monkeypatch):
+    monkeypatch.chdir(EXAMPLES / "python")
+    result = run(load_scenario(f"application/{name}", application=f"{sys.executable} ledger.py"))
+
+    assert not_passed(result) == []
 
 
 @pytest.mark.parametrize(
