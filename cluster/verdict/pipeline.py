@@ -349,7 +349,7 @@ class _Steps:
             yield
 
     def _result_of(self, run: ClusterRun, checks: Iterable[CheckResult]) -> PipelineResult:
-        monitor = self.monitor
+        monitor, applications = self.monitor, self.cluster.applications
         return PipelineResult(
             scenario=run.scenario,
             seed=run.seed,
@@ -370,7 +370,8 @@ class _Steps:
             chain=monitor.chain,
             roots=monitor.roots,
             waits=monitor.waits,
-            calls=b"" if self.cluster.applications is None else self.cluster.applications.replicas.log.encoded(),
+            calls=b"" if applications is None else applications.replicas.log.encoded(),
+            application="" if applications is None else applications.description,
         )
 
 

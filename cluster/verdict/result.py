@@ -55,6 +55,8 @@ class PipelineResult:
     waits: list[tuple[OldestWait, ...]] = field(repr=False)
     calls: bytes = field(default=b"", repr=False)
     """All that its applications were asked and answered, encoded; nothing of a run without any."""
+    application: str = ""
+    """Its application by name and version, and what held its processes; nothing of a run without any."""
     directory: Path | None = None
     reopened: str = ""
     unfinished: str = ""
@@ -162,6 +164,7 @@ class PipelineResult:
             "rules": {hit.cell: hit.hits for hit in self.rules},
             "workloads": dict(self.workloads),
             "reopened": self.reopened,
+            "application": self.application,
             "directory": None if self.directory is None else str(self.directory),
             "repeat": command,
         }

@@ -188,6 +188,11 @@ class OutsideReplicas:
         directory = self._folder / f"application-{node}" / "directory"
         return ApplicationHome(plan, directory, self._hosts[node], has_lived=has_lived and directory.exists())
 
+    @property
+    def is_recorded(self) -> bool:
+        """Whether the answers are those of an earlier run."""
+        return self._recorded is not None
+
     def begin_at(self, genesis: Header) -> None:
         """Have every application begin at a genesis block, whose state one has told."""
         for home in self._homes:

@@ -16,6 +16,7 @@ from cluster.outside.home import ScratchHome
 from cluster.outside.hosting.calls import BESIDE, CallRecord
 from cluster.outside.hosting.chain import ToldChain, execute_final, replay_cold
 from cluster.outside.hosting.planning import PlannedApplications, plan_applications
+from cluster.outside.system.sandbox import sandbox_level
 from cluster.runtime.genesis import genesis_of, keys_of
 from cluster.runtime.hooks import AppliedResult
 from cluster.scenario.model import Scenario
@@ -52,6 +53,14 @@ class RunApplications:
     def is_own(self) -> bool:
         """Whether it is this project's own engine behind the protocol."""
         return self._is_own
+
+    @property
+    def description(self) -> str:
+        """Its name and version, and what held its processes, for the verdict."""
+        said = self.planned.greeting
+        held = "answers of the record" if self.replicas.is_recorded else ", ".join(sandbox_level())
+        makes = "" if "transactions" in said.features else ", which makes no transactions"
+        return f"{said.name} {said.version}{makes}; {held}"
 
     @property
     def joins(self) -> bool:

@@ -148,6 +148,7 @@ def print_result(result: PipelineResult, command: str, progress: LiveProgress, o
         validators = validator_table(result.validators, output_console().width)
         print_tables([validators, check_table(*_rows_of(result, options.checks))])
         lines = [*describe_evidence(result.evidence), *lines]
+        lines += [f"application {result.application}"] if result.application else []
         lines += [f"digest {result.digest.hex()}", *result.made_by, progress.times]
         if result.directory:
             page = result.directory / REPORT
