@@ -205,8 +205,9 @@ def judge_expected(
 def deciding_check(results: Iterable[CheckResult], expected: Collection[str] = ()) -> CheckResult | None:
     """Return the check that decides the verdict, the first of the worst class; None without a failure.
 
-    Where checks are expected to fail, others may be inconclusive as a consequence, but not those of expectations:
-    a fault that never happened is no consequence.
+    What an application does wrong as a process comes before what follows from it. Where checks are expected to fail,
+    others may be inconclusive as a consequence, but not those of expectations: a fault that never happened is no
+    consequence.
     """
     wrong = [
         result
@@ -214,7 +215,7 @@ def deciding_check(results: Iterable[CheckResult], expected: Collection[str] = (
         if (result.status == "failed" and result.name not in expected)
         or (result.status == "inconclusive" and (not expected or _is_expectation(result)))
     ]
-    return min(wrong, key=lambda result: PRECEDENCE.index(_outcome_of(result)), default=None)
+    return min(wrong, key=lambda each: (PRECEDENCE.index(_outcome_of(each)), each.name != "application"), default=None)
 
 
 def _is_expectation(result: CheckResult) -> bool:

@@ -12,10 +12,12 @@ from typing import NamedTuple
 class WaitingTimer:
     """A timer that was set: `due` in the chain's timebase, `sequence` in the order of setting.
 
-    A timer that was set for now or earlier may leave from block `next_block` on, which may have the same slot.
+    A timer that was set for now or earlier may leave from block `next_block` on, which may have the same slot. In the
+    order of firing it may stand where it was `told` to be due, or where it is.
     """
 
     due: int
+    told: int
     sequence: int
     next_block: int | None = None
     is_deferred: bool = False
@@ -41,7 +43,7 @@ class TimerBook:
         self._waiting: dict[str, WaitingTimer] = {}
         self._set = 0
         self._blocks = 0
-        self._last_fired: tuple[int, int] = (0, 0)
+        self._last_fired: tuple[tuple[int, int], str] = ((0, 0), "")
 
     @property
     def set_count(self) -> int:
@@ -85,7 +87,7 @@ class TimerBook:
         if timer in self._waiting:
             yield f"timer {timer!r} is set while it waits"
         self._set += 1
-        self._waiting[timer] = WaitingTimer(max(due, now + 1), self._set, self._next_block(due, now))
+        self._waiting[timer] = WaitingTimer(max(due, now + 1), due, self._set, self._next_block(due, now))
 
     def _fire(self, timer: str, now: int) -> Iterator[str]:
         found = self._waiting.pop(timer, None)
@@ -94,10 +96,10 @@ class TimerBook:
             return
         if self._is_early(found, now):
             yield f"timer {timer!r} fires at {now}, {found.due - now} before it is due"
-        place = min(found.due, now), found.sequence
-        if self._is_fifo and place < self._last_fired:
-            yield f"timer {timer!r}, due {found.due}, fires after one that was due {self._last_fired[0]} and set later"
-        self._last_fired = max(self._last_fired, place)
+        if self._is_fifo and (min(found.due, now), found.sequence) < self._last_fired[0]:
+            (due, _), before = self._last_fired
+            yield f"timer {timer!r}, due {found.due}, fires after {before!r}, which was due {due} and set later"
+        self._last_fired = max(self._last_fired, ((min(found.told, now), found.sequence), timer))
 
     def _remove(self, timer: str, why: str, now: int) -> Iterator[str]:
         found = self._waiting.pop(timer, None)
@@ -121,7 +123,7 @@ class TimerBook:
         if found is None:
             yield f"timer {timer!r} is moved, which does not wait"
         else:
-            found.due, found.next_block = max(due, now + 1), self._next_block(due, now)
+            found.due, found.told, found.next_block = max(due, now + 1), due, self._next_block(due, now)
             found.is_deferred = False
 
     def _next_block(self, due: int, now: int) -> int | None:

@@ -46,7 +46,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     lines of the others. `height` to `handler` say where states part and by which write; they are empty where states
     do not, and `seen` has the check's own evidence instead. `origin` names the write without its values, and `told`
     has what each side says of it. `views` are the last views of a run that got stuck.
-    `chain` is the chain of events in lines.
+    `chain` is the chain of events in lines. `no_cause` says why there is no cause.
     """
 
     check: str
@@ -54,6 +54,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     evidence: dict[str, Evidence]
     also: list[str]
     cause: Cause | None = None
+    no_cause: str = "not a difference of states"
     height: int | None = None
     view: int | None = None
     block: str = ""

@@ -32,7 +32,7 @@ _OF_OTHERS: Final[Mapping[str, Cause]] = {"cold-replay": "input", "determinism":
 
 _SAME: Final = "all executions of each block came to the same, and to what the oracle came to where it could say"
 
-_FOREIGN: Final = "the states are the application's own: the record has its requests and answers, and no keys"
+_FOREIGN: Final = "unknown: the states are the application's own, and the record has its requests and answers alone"
 
 
 def explain_same_states(explanation: Explanation, findings: Findings) -> Explanation:
@@ -43,7 +43,8 @@ def explain_same_states(explanation: Explanation, findings: Findings) -> Explana
         explanation,
         chain=chain,
         seen=[] if decisive is None else seen_by(decisive, findings),
-        notes=[*explanation.notes, _SAME if findings.has_tables else _FOREIGN],
+        notes=[*explanation.notes, _SAME] if findings.has_tables else explanation.notes,
+        no_cause=explanation.no_cause if findings.has_tables else _FOREIGN,
     )
     failed = [check for check in findings.checks if check.status == "failed"]
     for refused in findings.executions.refused_logs if failed else ():
@@ -53,7 +54,9 @@ def explain_same_states(explanation: Explanation, findings: Findings) -> Explana
     memory = next((check for check in failed if check.name in _OF_MEMORY), None)
     if memory is not None:
         return _of_memory(explanation, findings, memory)
-    causes = [_OF_OTHERS[check.name] for check in failed if check.name in _OF_OTHERS]
+    # What an application answers elsewhere says nothing of the input here.
+    others = _OF_OTHERS if findings.has_tables else {}
+    causes = [others[check.name] for check in failed if check.name in others]
     return msgspec.structs.replace(explanation, cause=next(iter(causes), None))
 
 

@@ -44,7 +44,7 @@ def headline_of(explanation: Explanation, scenario: Scenario, plan: str) -> str:
         parts.append(f"timer {explanation.timer}")
     if explanation.write:
         parts.append(_made_by(explanation))
-    parts.append(f"cause {explanation.cause or 'not a difference of states'}")
+    parts.append(f"cause {explanation.cause or explanation.no_cause}")
     said = "; ".join(part for part in parts if part)
     return _LONG_NAME.sub(r"\1", said) + f"; {plan}"
 

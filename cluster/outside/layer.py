@@ -168,8 +168,13 @@ class OutsideLayer:
             slot_ms=self._genesis.slot_ms,
         )
         check_header(draft, parent, self._genesis)
-        self._stand_below(self._path(context.parent))
-        offered = _within_limit(map(self.as_offered, candidates))
+        path = self._path(context.parent)
+        self._stand_below(path)
+        # What a block on the way there holds already would come twice.
+        held = {each: None for made in path for each in made.block.transactions}
+        included = {each: None for made in path for each in made.included}
+        waiting = (each for each in map(self.as_offered, candidates) if each not in held)
+        offered = _within_limit(each for each in waiting if not included or sha256(each).digest() not in included)
         proposal = self._talk.propose(context.parent, draft, offered)
         for index in proposal.refused:
             self._home.host.forget(sha256(offered[index]).digest(), is_final=False)

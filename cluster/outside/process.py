@@ -154,8 +154,10 @@ class KeptOutput:
 
     def tail(self, lines: int = 3) -> str:
         """Return the last lines as text for a message."""
-        text = bytes(self.last or self.first)[-2_000:].decode(errors="replace").strip()
-        return " / ".join(text.splitlines()[-lines:])
+        said = bytes(self.last or self.first)[-8_000:].decode(errors="replace").strip().splitlines()
+        # Some runtimes name the error first and end with a trace or with themselves.
+        errors = [line.strip() for line in said[:-lines] if "Error" in line]
+        return " / ".join([*errors[-1:], *said[-lines:]])
 
 
 class ApplicationProcess:
@@ -294,7 +296,8 @@ class ApplicationProcess:
         seconds = deadline - time.monotonic()  # noqa: TID251 - a foreign process
         ready = self._selector.select(max(seconds, 0))
         if not ready and seconds <= 0:
-            raise FrameError(f"no answer came in {self.launch.call_timeout_ms:,} ms{self._with_tail()}")
+            came = f"; {len(self._buffer):,} bytes came that are no whole frame" if self._buffer else ""
+            raise FrameError(f"no answer came in {self.launch.call_timeout_ms:,} ms{came}{self._with_tail()}")
         for key, _ in ready:
             if key.fileobj is self._stdin:
                 left = self._write(left)

@@ -70,7 +70,7 @@ def finding_of(explanation: Explanation, headline: str) -> Finding:
         keys_differing=explanation.keys_differing,
         write=on_one_line(explanation.write),
         handler=on_one_line(handler),
-        cause=explanation.cause or "states do not differ",
+        cause=explanation.cause or explanation.no_cause,
         notes=tuple(on_one_line(note) for note in (*(f"also {line}" for line in explanation.also), *explanation.notes)),
         lines=tuple(line.rstrip() for line in (*explanation.seen, *explanation.views, *explanation.chain)[:LINES_MAX]),
     )

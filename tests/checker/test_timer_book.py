@@ -37,6 +37,12 @@ def follow(*blocks, is_fifo=True):
 SOUND = {
     "fires when it is due": [(1, set_("a", 3)), (2,), (3, fired("a"))],
     "set for now, due in the next block": [(1, set_("a", 0)), (2, fired("a"))],
+    "set for now, ordered by its own due": [(1, set_("b", 2)), (1, set_("a", 1)), (2, fired("a"), fired("b"))],
+    "set for now, ordered as due in the next block": [
+        (1, set_("b", 2)),
+        (1, set_("a", 1)),
+        (2, fired("b"), fired("a")),
+    ],
     "set for now, due in the next block of the slot": [
         (1, set_("b", 2)),
         (1, set_("a", 0)),
@@ -71,7 +77,7 @@ FAULTS = {
     "timer 'a' is deferred, which does not wait": [(1, deferred("a"))],
     "timer 'a' is moved, which does not wait": [(1, moved("a", 4))],
     "timer 'a' was due at 2, and neither left nor was deferred at 3": [(1, set_("a", 2)), (3,), (4,)],
-    "timer 'a', due 3, fires after one that was due 3 and set later": [
+    "timer 'a', due 3, fires after 'b', which was due 3 and set later": [
         (1, set_("a", 3), set_("b", 3)),
         (3, fired("b"), fired("a")),
     ],
@@ -84,7 +90,7 @@ def test_a_broken_rule_is_named_once(sentence):
 
 
 def test_the_order_is_asked_only_of_one_that_states_it():
-    blocks = FAULTS["timer 'a', due 3, fires after one that was due 3 and set later"]
+    blocks = FAULTS["timer 'a', due 3, fires after 'b', which was due 3 and set later"]
 
     assert follow(*blocks, is_fifo=False)[1] == []
 

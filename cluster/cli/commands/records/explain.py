@@ -206,7 +206,7 @@ def lines_of(explanation: Explanation) -> Iterator[str]:
         yield f"{INDENT}handler {explanation.handler or 'unknown'} of actor {explanation.actor}"
     if explanation.transaction:
         yield f"{INDENT}transaction {explanation.transaction}"
-    yield f"cause: {explanation.cause or 'states do not differ'}"
+    yield f"cause: {explanation.cause or explanation.no_cause}"
     yield from (f"note: {note}" for note in explanation.notes)
     yield from _lines_under("the last views:", explanation.views)
     yield from _lines_under("how it came to that:", explanation.chain)

@@ -62,7 +62,7 @@ def test_a_run_names_the_bug(bug, family, part, sentence, monkeypatch):
 
 
 def test_a_bug_in_abandoning_a_block_shows_where_a_validator_lies():
-    """What claims another root is executed, compared and dropped; the bug drops all blocks with it."""
+    """A block that claims another root is executed, compared and dropped; the bug drops all blocks with it."""
     lie = 'faults.lie={kind="byzantine",validator=0,behaviour="forge-block",what="state-root",start_ms=0,stop_ms=50000}'
     result = run("drops-all", "run.until_height=40", lie)
 

@@ -40,7 +40,7 @@ def recorded(tmp_path_factory):
     return result.directory, result
 
 
-def test_a_sound_application_passes_and_its_repetition_needs_no_application(recorded):
+def test_a_sound_application_passes_and_is_repeated_without_it(recorded):
     _, result = recorded
 
     assert not_passed(result) == []
