@@ -25,6 +25,7 @@ REWIND = """    elif call == "rewind":
 FIRST_OF_HEIGHT = """        ask["parent"] = next(each for each in blocks if heights[each] == heights[ask["parent"]])
         try:
             state, events = run(blocks[ask"""
+ADDED = '        add(ask["id"], ask["header"], state)\n        return {"root"'
 LOOP = '    print(json.dumps({"n": ask["n"]} | answer(ask["call"], ask)), flush=True)\n'
 
 BUGS = {
@@ -61,6 +62,7 @@ BUGS = {
     "loses-timers": ('            events.append({"event": "timer-fired", "timer": str(timer["number"])})\n', ""),
     "keeps-counter": (FINALIZE, REWIND + FINALIZE),
     "one-a-height": ("        try:\n            state, events = run(blocks[ask", FIRST_OF_HEIGHT),
+    "second-answer": (ADDED, '        events += [{"event": "again"}] * (ask["id"] in blocks)\n' + ADDED),
     "drops-all": (
         "                gone.add(each)\n                del blocks[each]",
         "                gone.add(each)\n        blocks.clear()",

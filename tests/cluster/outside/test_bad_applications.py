@@ -29,6 +29,7 @@ FOUND = {
     "loses-timers": ("timers", "neither left nor was deferred"),
     "keeps-counter": ("apply early, and rewind", "of height 3, after a rewind: root"),
     "one-a-height": ("branches", "of height 4, after the branch beside it: root"),
+    "second-answer": ("the same request twice", "other events or receipts: 2 events expected, 3 found"),
     "drops-all": ("drop", "`execute`: it ended with exit status 1; standard error ends with"),
 }
 """By the name of the bug, the step that fails first, and a part of its sentence."""
