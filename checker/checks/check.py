@@ -12,7 +12,8 @@ stood in three places, and a check was known in four.
 from collections.abc import Sequence
 from typing import ClassVar
 
-from checker.checks.context import NOT_OFFERED, Need, RunContext
+from checker.applications import NOT_OFFERED, Need
+from checker.checks.context import RunContext
 from checker.checks.mirror import SettledBlock
 from checker.checks.observations import AppliedBlock
 from checker.results import CheckResult, CheckTally, ExitClass

@@ -7,138 +7,23 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
+from checker.applications import ApplicationFacts, ApplicationFault, Need
 from checker.checks.audit.plan import TestBedPlan
 from checker.checks.observations import NO_DISK_FAULTS, ChainRules, DiskFaults, FaultOutcome, IdleMutant, ReadBack
 from checker.checks.planned import NOT_PLANNED, PlannedRun
 from checker.checks.world import RunWorld
+from checker.expected import Expectations
 from checker.record.cold_replay import ColdReplay
 from checker.record.engine_calls import RecordedLife
 from checker.record.final_blocks import FinalChain
-from faults.anchors.anchor import Anchor
-from validators.actors import Emitted
 from validators.derived import Derived
 from validators.execution import Genesis
 from validators.mempool.pool import Pooled
 from validators.storage import Disk
 
 _Made = TypeVar("_Made")
-
-Need: TypeAlias = Literal["trace", "events", "receipts", "tables"]
-"""Parts of a run that a check may read.
-
-- `trace`: the log of events, blocks, roots, disks; any run has them.
-- `events`: the timer events that an outside application tells.
-- `receipts`: the receipts of this project's own chain.
-- `tables`: its state, changes, summaries and what replicas keep in memory of them.
-"""
-
-_AN_APPLICATION: Final = "of this project's own chain, which an application does not have"
-
-NOT_OFFERED: Final[Mapping[Need, str]] = {
-    "trace": "it needs the trace, which the run does not have",
-    "events": "it is about outside applications",
-    "receipts": f"it needs the receipts {_AN_APPLICATION}",
-    "tables": f"it needs the tables {_AN_APPLICATION}",
-}
-"""Why a run that does not offer a part leaves out the checks that need it."""
-
-
-class ExpectedStorm(NamedTuple):
-    """The least storm of dead timers that a run has to show."""
-
-    dead_timers_min: int
-    actors_min: int
-    drain_blocks_min: int
-
-
-class ReorgCounts(NamedTuple):
-    """Reorganizations in counts: those that a run showed, or the least that it has to show.
-
-    Attributes:
-        rolled_back: Executed blocks dropped for another, over all validators.
-        rolled_back_depth: Heights that one validator dropped at once.
-        undone: Blocks applied early and taken back, over all validators.
-        undone_depth: Heights that one validator took back at once.
-        returned: Blocks of one validator that were taken back at once and are final there in the end.
-        reexecuted: Blocks that were executed again when their branch came back, over all validators.
-        audited: Comparisons of a validator's derived values after it dropped or took back blocks.
-        crossed: Validators that dropped heights on both sides of an activation at once.
-    """
-
-    rolled_back: int = 0
-    rolled_back_depth: int = 0
-    undone: int = 0
-    undone_depth: int = 0
-    returned: int = 0
-    reexecuted: int = 0
-    audited: int = 0
-    crossed: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class ExpectedWorkload:
-    """A workload that may not be idle.
-
-    Attributes:
-        name: Its name in the scenario.
-        is_enabled: Whether it was on.
-        is_required: Whether every transaction in `digests` must succeed, instead of at least one.
-        digests: Hashes of its transactions.
-        uncertain: Hashes of those that may fail; where there are no others, one of them must stand in the chain.
-        recurring: Addresses of actors that schedule themselves, one fire of which has to succeed; empty where none do.
-        firing: Addresses of other actors with timers, one of which has to come due or to leave where any is scheduled.
-        told: Events that its actors have to emit.
-    """
-
-    name: str
-    is_enabled: bool
-    is_required: bool
-    digests: tuple[bytes, ...]
-    uncertain: tuple[bytes, ...] = ()
-    recurring: tuple[bytes, ...] = ()
-    firing: tuple[bytes, ...] = ()
-    told: tuple[Emitted, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Expectations:
-    """The expectations of a scenario for its run.
-
-    Attributes:
-        requires: Names of faults that must take effect, besides enabled ones that may not be idle.
-        workloads: Workloads that may not be idle.
-        storm: The expected storm of dead timers, or None.
-        reorg: Least counts of reorganizations.
-        counts: Least counts of events on the chain.
-        at_most: Greatest counts of the same.
-        fired_by: By workload the least fires of each of its actors.
-        recovery: Least counts of damage found, repairs, observers and joins.
-        reports: Least counts of reasons to leave a view and of evidence.
-        answers_from: By validator, the least number of its answers that arrive.
-        replica_modes: By observer, the least number of acts of its replica mode.
-        rules: By label, how often the run has to reach a cell of the rule coverage at least.
-        arrival: The moment that the run has to reach, or None.
-        finality_views_max: Views within which finality must come back; None for the engine's own.
-        finality_gap_max_us: The longest time between two new final blocks, None where the plan may stop finality.
-    """
-
-    requires: Sequence[str] = ()
-    workloads: Sequence[ExpectedWorkload] = ()
-    storm: ExpectedStorm | None = None
-    reorg: ReorgCounts = field(default_factory=ReorgCounts)
-    counts: Mapping[str, int] = field(default_factory=dict)
-    at_most: Mapping[str, int] = field(default_factory=dict)
-    fired_by: Mapping[str, tuple[int, tuple[bytes, ...]]] = field(default_factory=dict)
-    recovery: Mapping[str, int] = field(default_factory=dict)
-    reports: Mapping[str, int] = field(default_factory=dict)
-    answers_from: Mapping[str, int] = field(default_factory=dict)
-    replica_modes: Mapping[str, int] = field(default_factory=dict)
-    rules: Mapping[str, int] = field(default_factory=dict)
-    arrival: Anchor | None = None
-    finality_views_max: int | None = None
-    finality_gap_max_us: int | None = None
 
 
 class WrittenDisk(Protocol):
@@ -157,31 +42,6 @@ class Sample(NamedTuple):
     at_us: int
     pools: Sequence[Mapping[bytes, Pooled]]
     nodes: Sequence[int] = ()
-
-
-FaultKind: TypeAlias = Literal["answers-twice", "not-deterministic", "kept-block", "crashes-on-block"]
-"""Kinds of wrong answers of an application, beside wrong roots."""
-
-
-class ApplicationFault(NamedTuple):
-    """A wrong act of an outside application, beside wrong roots and timers.
-
-    Attributes:
-        kind: It gave another answer to the same question, in this process or in a fresh one; it came back with
-            another final block than it may have kept; it crashed twice at the same call and block.
-        node: The replica.
-        request: The number of the request in that replica's sequence.
-        call: The call.
-        height: The height of the block that the call was about, -1 where it was about none.
-        sentence: One line that names what was expected and found.
-    """
-
-    kind: FaultKind
-    node: int
-    request: int
-    call: str
-    height: int
-    sentence: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,28 +85,6 @@ class RunEnd:
     application_faults: Sequence[ApplicationFault] = ()
     application_requests: int = 0
     lost: Mapping[int, str] = field(default_factory=dict)
-
-
-class ApplicationFacts(NamedTuple):
-    """An outside application as its greeting describes it.
-
-    Attributes:
-        name: Its name.
-        version: Its version.
-        order: The order in which its timers fire, as stated; `fifo` or empty.
-        dead_per_block: The most dead timers that it removes in a block, None where it states no rate.
-        live_per_block: The most timers that it fires in a block, likewise.
-        features: The features that it offers.
-        told_at_genesis: The events that it told for genesis.
-    """
-
-    name: str = ""
-    version: str = ""
-    order: str = ""
-    dead_per_block: int | None = None
-    live_per_block: int | None = None
-    features: tuple[str, ...] = ()
-    told_at_genesis: Sequence[Mapping[str, object]] = ()
 
 
 @dataclass(slots=True, kw_only=True)

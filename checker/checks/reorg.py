@@ -7,7 +7,8 @@ inconclusive.
 """
 
 from checker.checks.check import Check
-from checker.checks.context import ReorgCounts, RunContext
+from checker.checks.context import RunContext
+from checker.expected import ReorgCounts
 from checker.results import CheckResult
 from network.events import Event, Handlers
 from validators.events import BlockExecuted, BlockFinalized, BlockRolledBack, BlockUndone

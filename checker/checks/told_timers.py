@@ -7,8 +7,9 @@ drain of a storm is predicted: each block that leaves due timers behind has used
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
+from checker.applications import ApplicationFacts
 from checker.checks.check import Check
-from checker.checks.context import ApplicationFacts, RunContext
+from checker.checks.context import RunContext
 from checker.checks.mirror import SettledBlock
 from checker.checks.observations import AppliedBlock
 from checker.results import CheckResult

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from typing import ClassVar, Final
 
 from checker.checks.check import Check
-from checker.checks.context import ExpectedWorkload, RunContext
+from checker.checks.context import RunContext
 from checker.checks.mirror import SettledBlock, included_in
 from checker.checks.timers import TimerDelivery
+from checker.expected import ExpectedWorkload
 from checker.results import CheckResult, ExitClass
 from scheduler import TimerFired, TimerScheduled
 from validators.actors import Emitted

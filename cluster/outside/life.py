@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
-from checker.checks.context import FaultKind
+from checker.applications import FaultKind
 from cluster.outside.conversation import Conversation, Greeting
 from cluster.outside.frames import Value
 from cluster.outside.process import ApplicationLostError, ApplicationProcess, KeptOutput, Launch

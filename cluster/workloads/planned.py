@@ -5,7 +5,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from checker.checks.context import ExpectedWorkload
+from checker.expected import ExpectedWorkload
 from cluster.scenario.model import Scenario
 from cluster.workloads.submission import GenesisShare, Site, TimedTransaction, WorkloadKind
 

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple, cast
 
-from checker.checks.context import ApplicationFault, FaultKind
+from checker.applications import ApplicationFault, FaultKind
 from cluster.outside.frames import Value
 from cluster.outside.home import ApplicationHome, ApplicationPlan
 from cluster.outside.hosting.again import AskedAgain

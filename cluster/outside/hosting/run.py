@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
-from checker.checks.context import ApplicationFacts, Need
+from checker.applications import ApplicationFacts, Need
 from checker.record.cold_replay import ColdReplay
 from cluster.outside.blocks import OutsideBlock
 from cluster.outside.home import ScratchHome

@@ -2,8 +2,9 @@
 
 import pytest
 
+from checker.applications import ApplicationFault
 from checker.checks.application import ApplicationLives, OutsideApplication
-from checker.checks.context import ApplicationFault, RunEnd
+from checker.checks.context import RunEnd
 from faults.events import ApplicationLost
 from network.events import Event
 from network.types import SUPERVISOR

@@ -2,8 +2,8 @@
 
 import pytest
 
-from checker.checks.context import Expectations
 from checker.checks.expectations import ExpectedArrival
+from checker.expected import Expectations
 from cluster.scenario.load import load_scenario
 from cluster.scenario.messages import ScenarioError
 from faults.anchors.anchor import Anchor

@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from checker.checks.context import Expectations, RunEnd
+from checker.checks.context import RunEnd
 from checker.checks.liveness import FinalityRegained
 from checker.checks.planned import PlannedRun
 from checker.checks.rules.registry import RULES
+from checker.expected import Expectations
 from checker.results import verdict_of
 from network.events import Event
 from tests.support.checker_history import (

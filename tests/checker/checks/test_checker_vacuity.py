@@ -10,9 +10,10 @@ import pytest
 
 from checker.checks import CHECKS
 from checker.checks.audit.plan import TestBedPlan
-from checker.checks.context import Expectations, ExpectedStorm, ExpectedWorkload, ReorgCounts, RunEnd
+from checker.checks.context import RunEnd
 from checker.checks.suite import Suite
 from checker.checks.workloads import WorkloadsEffective
+from checker.expected import Expectations, ExpectedStorm, ExpectedWorkload, ReorgCounts
 from checker.results import verdict_of
 from cluster.scenario.load import load_scenario
 from cluster.scenario.messages import ScenarioError

@@ -5,8 +5,9 @@ from typing import get_args
 import msgspec
 import pytest
 
+from checker.applications import Need
 from checker.checks import CHECKS
-from checker.checks.context import Need, RunContext, RunEnd
+from checker.checks.context import RunContext, RunEnd
 from checker.checks.expectations import ExpectedRecovery
 from checker.checks.observations import NO_SUMMARY, AppliedBlock
 from checker.checks.oracle import EqualOracle, judge_final_blocks

@@ -2,8 +2,8 @@
 
 import pytest
 
-from checker.checks.context import Expectations, ReorgCounts
 from checker.checks.reorg import Reorganizations
+from checker.expected import Expectations, ReorgCounts
 from cluster.runtime.cluster import Cluster
 from cluster.runtime.hooks import RunHooks
 from cluster.scenario.load import load_scenario

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from checker.checks.context import Expectations, ExpectedStorm
 from checker.checks.storm import StormDrained
+from checker.expected import Expectations, ExpectedStorm
 from scheduler import TimerExpired, TimerScheduled
 from tests.support.checks import make_run
 

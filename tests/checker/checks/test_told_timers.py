@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from checker.checks.context import ApplicationFacts
+from checker.applications import ApplicationFacts
 from checker.checks.told_timers import Drain, TimersTold, ToldTimerFigures
 from tests.support.checks import RULES, finish, make_run
 

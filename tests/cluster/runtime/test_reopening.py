@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import pytest
 
-from checker.checks.context import Expectations
 from checker.checks.faults_effective import FaultsEffective
+from checker.expected import Expectations
 from checker.record.cold_replay import ColdReplayWorker
 from checker.results import CheckResult
 from cluster.live.progress import LiveProgress

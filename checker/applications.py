@@ -1,0 +1,69 @@
+"""Outside applications as the checks know them: what a run with one offers, who it is, and what it did wrong."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+Need: TypeAlias = Literal["trace", "events", "receipts", "tables"]
+"""Parts of a run that a check may read.
+
+- `trace`: the log of events, blocks, roots, disks; any run has them.
+- `events`: the timer events that an outside application tells.
+- `receipts`: the receipts of this project's own chain.
+- `tables`: its state, changes, summaries and what replicas keep in memory of them.
+"""
+
+_AN_APPLICATION: Final = "of this project's own chain, which an application does not have"
+
+NOT_OFFERED: Final[Mapping[Need, str]] = {
+    "trace": "it needs the trace, which the run does not have",
+    "events": "it is about outside applications",
+    "receipts": f"it needs the receipts {_AN_APPLICATION}",
+    "tables": f"it needs the tables {_AN_APPLICATION}",
+}
+"""Why a run that does not offer a part leaves out the checks that need it."""
+
+FaultKind: TypeAlias = Literal["answers-twice", "not-deterministic", "kept-block", "crashes-on-block"]
+"""Kinds of wrong answers of an application, beside wrong roots."""
+
+
+class ApplicationFault(NamedTuple):
+    """A wrong act of an outside application, beside wrong roots and timers.
+
+    Attributes:
+        kind: It gave another answer to the same question, in this process or in a fresh one; it came back with
+            another final block than it may have kept; it crashed twice at the same call and block.
+        node: The replica.
+        request: The number of the request in that replica's sequence.
+        call: The call.
+        height: The height of the block that the call was about, -1 where it was about none.
+        sentence: One line that names what was expected and found.
+    """
+
+    kind: FaultKind
+    node: int
+    request: int
+    call: str
+    height: int
+    sentence: str
+
+
+class ApplicationFacts(NamedTuple):
+    """An outside application as its greeting describes it.
+
+    Attributes:
+        name: Its name.
+        version: Its version.
+        order: The order in which its timers fire, as stated; `fifo` or empty.
+        dead_per_block: The most dead timers that it removes in a block, None where it states no rate.
+        live_per_block: The most timers that it fires in a block, likewise.
+        features: The features that it offers.
+        told_at_genesis: The events that it told for genesis.
+    """
+
+    name: str = ""
+    version: str = ""
+    order: str = ""
+    dead_per_block: int | None = None
+    live_per_block: int | None = None
+    features: tuple[str, ...] = ()
+    told_at_genesis: Sequence[Mapping[str, object]] = ()
