@@ -217,7 +217,12 @@ class ScratchHome(ApplicationHome):
         return PLAIN_HOST
 
     def __enter__(self) -> ApplicationLife:
-        self.wake()
+        try:
+            self.wake()
+        except BaseException:
+            # A process that says no hello leaves nothing behind either.
+            self.__exit__()
+            raise
         assert self.life is not None, "it has just begun"
         return self.life
 

@@ -46,6 +46,9 @@ class UnfinishedRecordError(ReportedError):
     exit_code = EXIT_CODES["inconclusive"]
 
 
+CALLS_BYTES_MAX: Final = 2 * 1024**3
+"""The longest record of calls: what a run keeps of them in memory."""
+
 CHECK: Final = "replay"
 """The name of the result that says whether the record is the run's."""
 
@@ -83,7 +86,8 @@ def recorded_calls(reader: RecordReader) -> CallRecord | None:
     """Return the calls of a record's applications, None where it has none; raises CallRecordError."""
     if APPLICATION_CALLS not in reader.manifest.files:
         return None
-    return read_calls(read_document(reader.path, APPLICATION_CALLS), str(reader.path / APPLICATION_CALLS))
+    encoded = read_document(reader.path, APPLICATION_CALLS, CALLS_BYTES_MAX)
+    return read_calls(encoded, str(reader.path / APPLICATION_CALLS))
 
 
 def checks_of(reader: RecordReader, result: PipelineResult) -> tuple[CheckResult, ...]:

@@ -99,6 +99,13 @@ class TestOneThatGoesForward(TestAnApplication):
 
 
 class TestLives:
+    def test_a_process_for_a_moment_that_says_no_hello_leaves_nothing(self, homes):
+        home = homes(bad_command("banner"))
+
+        with pytest.raises(ApplicationLostError, match="is no JSON"), home.scratch():
+            pass
+        assert [path.name for path in home.directory.parent.iterdir()] == ["directory"]
+
     def test_it_goes_on_where_it_was_killed(self, homes):
         home = homes()
         layer = reopened(home)
