@@ -9,6 +9,7 @@ from cluster.outside.blocks import ChainStart
 from cluster.outside.conversation import PAYLOAD_BYTES_MAX
 from cluster.outside.home import ApplicationHome, ApplicationPlan, ForgottenBlockError
 from cluster.outside.layer import OutsideLayer, WrongAnswerError
+from cluster.outside.life import PLAIN_HOST, ApplicationHost
 from cluster.outside.new import EXAMPLES
 from cluster.outside.process import ApplicationLostError, Launch
 from tests.support.applications import bad_command
@@ -32,12 +33,12 @@ def homes(tmp_path):
     """Return a function that returns the home of a command; all processes are killed at the end."""
     made = []
 
-    def home(command=LEDGER, retain_blocks=8):
+    def home(command=LEDGER, retain_blocks=8, host=PLAIN_HOST):
         launch = Launch(command=command, folder=tmp_path, call_timeout_ms=10_000)
         plan = ApplicationPlan(
             launch=launch, node=0, validators=4, start=START, parameters={"it": 7}, retain_blocks=retain_blocks
         )
-        made.append(ApplicationHome(plan, tmp_path / f"home-{len(made)}" / "directory"))
+        made.append(ApplicationHome(plan, tmp_path / f"home-{len(made)}" / "directory", host))
         return made[-1]
 
     yield home
@@ -96,6 +97,30 @@ class TestOneThatGoesForward(TestAnApplication):
         layer.finalize(chain[0].digest)
 
         assert build(layer, chain[2].digest, view=9).header.height == 4
+
+
+class Offers(ApplicationHost):
+    """Hears the transactions of each proposal."""
+
+    def __init__(self):
+        self.offered = []
+
+    def before_call(self, fields):
+        self.offered += [fields["transactions"]] if "transactions" in fields else []
+
+
+class TestOffers:
+    def test_the_transactions_of_a_block_below_are_not_offered_again(self, homes):
+        heard = Offers()
+        layer = reopened(homes(host=heard))
+        first, second = b"pay alice bob 10", b"pay alice bob 11"
+        below = build(layer, layer.genesis_digest, transactions=[first])
+        build(layer, below.digest, transactions=[first, second], view=2)
+
+        assert heard.offered == [[first], [second]]
+        layer.finalize(below.digest)
+        build(layer, below.digest, transactions=[first], view=3)
+        assert heard.offered[2] == [first]
 
 
 class TestLives:
