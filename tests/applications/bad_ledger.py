@@ -55,7 +55,7 @@ BUGS = {
     "floods": (ANSWER, ANSWER + HEIGHT_5 + "[print('x' * 2**20, end='') for _ in range(64)]\n"),
     "banner": ("for line in sys.stdin:\n", 'print("welcome to the ledger", flush=True)\nfor line in sys.stdin:\n'),
     "twice": (LOOP, LOOP + LOOP),
-    "grows": (ANSWER, ANSWER + "    GROWN.append(os.urandom(2**23))\n"),
+    "grows": (ANSWER, ANSWER + "    GROWN.append(bytes(range(256)) * 2**15)\n"),
     "error": (ANSWER, ANSWER + HEIGHT_5 + 'return {"error": "it does not like height 5"}\n'),
     "short-root": ("sort_keys=True).encode()).hexdigest()", "sort_keys=True).encode()).hexdigest()[:62]"),
     "fires-early": ('if t["due"] <= now)', 'if t["due"] <= now + 1)'),

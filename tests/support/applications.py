@@ -21,7 +21,7 @@ LEDGER = (sys.executable, str(EXAMPLES / "python" / "ledger.py"))
 SMALL = {
     "name": "small-application",
     "title": "ten blocks of an application, and a validator that is off for a while",
-    "application": {"call_timeout_ms": 300, "folder": str(PROJECT_ROOT)},
+    "application": {"folder": str(PROJECT_ROOT)},
     "chain": {"timebase": "slot"},
     "workload": {"calls": {"kind": "application", "count": 12, "every_ms": 300}},
     "faults": {"crash": {"kind": "crash", "validator": 1, "at_ms": 5_500, "restart_ms": 6_500}},
