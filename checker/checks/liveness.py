@@ -11,7 +11,7 @@ from checker.results import CheckResult, ExitClass
 from faults.events import ApplicationLost, Crashed, Healed, Restarted
 from network.events import Event, Handlers, WorkFinished
 from validators.consensus.quorum import quorum_of
-from validators.events import BlockFinalized, Booted, Entered, Halted, StoppedVoting, Voted
+from validators.events import BlockFinalized, Booted, Entered, Halted, SnapshotJoined, StoppedVoting, Voted
 from validators.identity import NEVER_VOTED
 from validators.stats import DISK
 
@@ -45,7 +45,8 @@ class FinalityRegained(Check):
     judged, and replicas without a new block are measured from the loss, and again from the restart.
 
     `finality_gap_max_us` is given where nothing happens but that at most f validators are down for a while: then
-    finality must not wait for them, and two new blocks are never further apart than this. Other runs are not asked.
+    finality must not wait for them, and two new blocks are never further apart than this. A validator that joins from
+    a snapshot is one more that is down, until it has joined. Other runs are not asked.
     """
 
     name = "finality-regained"
@@ -86,6 +87,7 @@ class FinalityRegained(Check):
             Restarted: self.restarted,
             Healed: self.healed,
             WorkFinished: self.worked,
+            SnapshotJoined: self.joined,
         }
 
     def entered(self, _event: Event, entered: Entered) -> None:
@@ -129,6 +131,11 @@ class FinalityRegained(Check):
                 f"validator {event.node} has become an observer and no fault destroyed what its disk held: {reason}",
                 validator=event.node,
             )
+
+    def joined(self, event: Event, _joined: SnapshotJoined) -> None:
+        """Count a validator that joins from a snapshot as down until then: it judges no proposal meanwhile."""
+        if event.node < self._validators:
+            self._progress_us = event.at_us
 
     def crashed(self, _event: Event, crashed: Crashed) -> None:
         """The supervisor cut a validator's power."""

@@ -171,6 +171,18 @@ class TestFinalityRegained:
 
         assert check.finish().status == status
 
+    @pytest.mark.parametrize(("joins", "status"), [(True, "passed"), (False, "failed")])
+    def test_a_gap_begins_anew_when_a_validator_has_joined(self, joins, status):
+        """Two of four were out until then: one was down, and one took a snapshot and judged no proposal."""
+        run = make_run(expect=Expectations(finality_views_max=90, finality_gap_max_us=6_000_000))
+        run.end = RunEnd(reason="stopped")
+        check = FinalityRegained(run)
+        if joins:
+            show(check, logged(5_756_000, 1, "snapshot-joined", 2, b"a", b"r"))
+        show(check, *(logged(8_253_000, node, "finalized", 3, 5, b"b", b"r") for node in run.honest))
+
+        assert check.finish().status == status
+
     @pytest.mark.parametrize(("slot_us", "status"), [(1_000_000, "passed"), (0, "failed")])
     def test_slots_that_went_by_in_a_blackout_are_over_when_it_ends(self, slot_us, status):
         """Nobody enters a slot of a blackout; where views go by certificates, there are none meanwhile."""
