@@ -11,6 +11,7 @@ from checker.checks.observations import ChainRules, DiskFaults, ReadBack, rules_
 from checker.checks.planned import PlannedFault, PlannedRun
 from checker.checks.readback import read_back, read_disk, share_log, take_back
 from checker.checks.rules.registry import RULES
+from checker.coverage.engines import COVERED
 from checker.coverage.situations import FaultTime, Situations
 from checker.expected import Expectations, ExpectedStorm, ReorgCounts
 from cluster.differential.chain_draws import judge_chain
@@ -138,7 +139,7 @@ def expectations_of(scenario: Scenario, *, is_one_process: bool = True) -> Expec
         reports=expect.reports,
         answers_from=expect.answers_from,
         replica_modes=_expected_modes(scenario),
-        rules=expect.rules,
+        rules=_expected_rules(scenario),
         arrival=expect.arrival,
         finality_views_max=finality_views_max(scenario),
         finality_gap_max_us=finality_gap_max_us(scenario) if is_one_process else None,
@@ -152,6 +153,15 @@ def _expected_modes(scenario: Scenario) -> Mapping[str, int]:
         return expected
     own = (OwnCadence, RebuildIndexes)
     return {name: least for name, least in expected.items() if not isinstance(scenario.observers.get(name), own)}
+
+
+def _expected_rules(scenario: Scenario) -> Mapping[str, int]:
+    """Return how often each cell has to be reached; an application in another process reports none but consensus'."""
+    expected = scenario.expect.rules
+    if scenario.application is None:
+        return expected
+    consensus = {cell.label: None for covered in COVERED.values() for cell in covered.cells}
+    return {label: least for label, least in expected.items() if label in consensus}
 
 
 def planned_run(scenario: Scenario) -> PlannedRun:
