@@ -55,7 +55,8 @@ def test_an_example_as_it_is_written_passes_the_script_and_a_run(language, tmp_p
 
     # The scenario says `python3`, which has to be this one.
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-    code = main(["run", str(tmp_path / "mine" / "outage.toml"), "--json", "--runs", str(tmp_path / "runs")])
+    short = ["--set", "run.until_height=12", "--json", "--runs", str(tmp_path / "runs")]
+    code = main(["run", str(tmp_path / "mine" / "outage.toml"), *short])
     assert (code, json.loads(capsys.readouterr().out)["verdict"]) == (0, "passed")
 
 

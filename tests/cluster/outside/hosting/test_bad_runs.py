@@ -29,7 +29,7 @@ WITHIN = (
         "application",
         r"^the application kept height \d+ .* over a restart; height \d+ with .* was",
     ),
-    ("hangs", "equal-roots", "application", r"crashes on the block of height 5 again: .*no answer came in 1,500 ms"),
+    ("hangs", "equal-roots", "application", r"crashes on the block of height 5 again: .*no answer came in 900 ms"),
     ("dies", "equal-roots", "application", r"crashes on the block of height 5 again: .*exit status 3; .*`out of luck`"),
     ("floods", "equal-roots", "application", r"crashes on the block of height 5 again: .*without the end of a line"),
     ("error", "equal-roots", "application", r"crashes on the block of height 5 again: .*'it does not like height 5'"),
@@ -52,9 +52,9 @@ WITHIN = (
 
 SETTINGS = {
     # Three losses of a replica, each at another block, take longer.
-    "grows": ["run.until_height=25"],
+    "grows": ["run.until_height=21"],
     # A busy machine takes its time for an answer too.
-    "hangs": ["application.call_timeout_ms=1500"],
+    "hangs": ["application.call_timeout_ms=900"],
 }
 
 

@@ -102,7 +102,7 @@ def test_a_machine_that_dies_at_a_call_comes_back_where_it_was(boundary):
 
 
 def test_a_directory_that_outlives_the_run_is_gone_on_with(tmp_path):
-    scenario = small_application_run()
+    scenario = small_application_run(LEDGER, "run.until_height=4", "faults.crash.enabled=false")
     heights = []
     for _ in range(2):
         data = open_data_directory(tmp_path / "data", scenario, 0)
@@ -133,7 +133,7 @@ def test_a_mode_whose_feature_is_missing_is_refused_before_the_run():
         run(small_application_run(bad_command("forward"), 'validators.0={apply="certified"}'))
 
 
-@pytest.mark.parametrize("name", rest_in_soak(["outage", "partition", "reorg"], ["reorg"]))
+@pytest.mark.parametrize("name", rest_in_soak(["outage", "partition", "reorg"], ["partition"]))
 def test_a_neutral_scenario_runs_anybodys_application(name, monkeypatch):
     monkeypatch.chdir(EXAMPLES / "python")
     result = run(load_scenario(f"application/{name}", application=f"{sys.executable} ledger.py"))
@@ -145,12 +145,12 @@ def test_a_neutral_scenario_runs_anybodys_application(name, monkeypatch):
     ("name", "settings"),
     rest_in_soak(
         [
-            ("calm", ("run.until_height=6",)),
+            ("calm", ("run.until_height=4",)),
             ("reorg-in-storm", ()),
             ("all-roads", ()),
             *(("outage-storm", (f"chain.policy={policy}",)) for policy in ("fifo-free", "eip1559")),
         ],
-        [("calm", ("run.until_height=6",))],
+        [("calm", ("run.until_height=4",))],
     ),
 )
 def test_our_own_engine_behind_the_protocol_makes_the_same_chain(name, settings):
