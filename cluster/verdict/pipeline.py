@@ -43,7 +43,7 @@ from cluster.verdict.facts import derived_of, read_back_of
 from cluster.verdict.figures import figures_of, recoveries_of, replica_modes_of, row_of, work_of
 from cluster.verdict.monitor import Monitor, make_monitor
 from cluster.verdict.result import PipelineResult
-from cluster.verdict.watchdog import Watchdog
+from cluster.verdict.watchdog import Watchdog, patience_seconds
 from faults import FaultEffect
 from network.collector import rare_collections
 from network.events import Event
@@ -209,10 +209,15 @@ class _Steps:
         """Run, and write what the run was."""
         scenario = self.cluster.scenario
         self.monitor.keep = writer.add_branch
-        with Watchdog(lambda: self.cluster.steps, f"{scenario.name} seed {self.cluster.seed}"):
+        with Watchdog(self._count, f"{scenario.name} seed {self.cluster.seed}", seconds=patience_seconds(scenario)):
             run = self.cluster.run()
         self._write_chain(run, writer)
         return run
+
+    def _count(self) -> int:
+        """Return the steps so far; a call of an application is one too, since it may take its time."""
+        asked = self.cluster.applications
+        return self.cluster.steps + (0 if asked is None else asked.replicas.log.calls)
 
     def judge_or_break_off(self, run: ClusterRun, writer: RecordWriter, *, are_noted: bool) -> PipelineResult:
         """Check a run that is written; where an interrupt or an error of a plug-in ends that, return it unfinished.

@@ -13,12 +13,19 @@ from types import TracebackType
 from typing import Final, Self
 
 from checker.record.program import program_name
+from cluster.scenario.model import Scenario
 from network.interrupts import INTERRUPTS, interrupts_held
 
 STUCK_SECONDS: Final = 120
 """Real seconds without a step after which a run is given up; the slowest block takes a few."""
 
 EXIT_ENVIRONMENT: Final = 6
+
+
+def patience_seconds(scenario: Scenario) -> float:
+    """Return the real seconds without a step after which a run is given up: an answer may take as long as it may."""
+    asked = scenario.application
+    return STUCK_SECONDS + (0 if asked is None else asked.call_timeout_ms / 1_000)
 
 
 def end_process(message: str) -> None:

@@ -17,6 +17,7 @@ from cluster.scenario.load import load_scenario
 from cluster.verdict.determinism import compare_with_repeat
 from cluster.verdict.pipeline import run_pipeline
 from cluster.verdict.replay import recorded_calls, replay_record
+from cluster.verdict.watchdog import STUCK_SECONDS, patience_seconds
 from tests.support.applications import LEDGER, bad_command, small_application_run
 from tests.support.keystones import rest_in_soak
 
@@ -126,6 +127,13 @@ def test_replicas_join_from_snapshots_and_apply_early():
 
     assert not_passed(result) == []
     assert result.figures["mode_joins"] == 1
+
+
+def test_a_run_waits_as_long_as_an_answer_may_take():
+    slow = small_application_run(LEDGER, "application.call_timeout_ms=600000")
+
+    assert patience_seconds(slow) == STUCK_SECONDS + 600
+    assert patience_seconds(load_scenario("calm")) == STUCK_SECONDS
 
 
 def test_a_mode_whose_feature_is_missing_is_refused_before_the_run():
