@@ -18,10 +18,18 @@ from cluster.verdict.determinism import compare_with_repeat
 from cluster.verdict.pipeline import run_pipeline
 from cluster.verdict.replay import recorded_calls, replay_record
 from cluster.verdict.watchdog import STUCK_SECONDS, patience_seconds
+from scheduler import POLICIES
 from tests.support.applications import LEDGER, bad_command, small_application_run
 from tests.support.keystones import rest_in_soak
 
 OWN = json.dumps([sys.executable, "-m", "stampede_testbed.application", "--framing", "msgpack"])
+MODES = (
+    'validators.2={apply="certified"}',
+    'observers.j={kind="snapshot-join",times=2,may_be_idle=true}',
+    'observers.c={kind="cold-replay",times=1,may_be_idle=true}',
+    'observers.f={kind="finalized-only"}',
+    'observers.r={kind="restart",times=2,may_be_idle=true}',
+)
 AS_OWN = (f"application.command={OWN}", "application.framing=msgpack")
 
 
@@ -156,7 +164,9 @@ def test_a_neutral_scenario_runs_anybodys_application(name, monkeypatch):
             ("calm", ("run.until_height=4",)),
             ("reorg-in-storm", ()),
             ("all-roads", ()),
-            *(("outage-storm", (f"chain.policy={policy}",)) for policy in ("fifo-free", "eip1559")),
+            ("outage-storm", ()),
+            *(("reorg-in-storm", (*MODES, f"chain.policy={policy}")) for policy in POLICIES if policy != "aptos"),
+            ("aptos-reorg", MODES),
         ],
         [("calm", ("run.until_height=4",))],
     ),
