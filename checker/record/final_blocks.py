@@ -11,7 +11,15 @@ from typing import Final, Protocol, overload
 import msgspec
 
 from network.spill import ColdFile, SpillingBytes
-from validators.execution import Block, BlockSummary, ChainEvent, Header, TransactionReceipt, decode_receipt
+from validators.execution import (
+    Block,
+    BlockSummary,
+    ChainEvent,
+    ExecutedBlock,
+    Header,
+    TransactionReceipt,
+    decode_receipt,
+)
 from validators.execution.blocks import decode_block, encode_block
 from validators.execution.phases import PhaseEntry
 
@@ -64,15 +72,9 @@ class FinalBlock(msgspec.Struct, frozen=True, array_like=True):
         return tuple(events)
 
 
-class BlockResult(Protocol):
-    """An executed block with its results, as any layer has it."""
+class BlockResult(ExecutedBlock, Protocol):
+    """An executed block with all that is kept of its results, as any layer has it."""
 
-    @property
-    def block(self) -> Block: ...  # noqa: D102
-    @property
-    def digest(self) -> bytes: ...  # noqa: D102
-    @property
-    def header(self) -> Header: ...  # noqa: D102
     @property
     def receipts(self) -> tuple[bytes, ...]: ...  # noqa: D102
     @property
