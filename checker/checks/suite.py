@@ -36,7 +36,7 @@ class Suite:
 
     Args:
         run: The facts that the checks share.
-        checks: Their classes, in the order of the results; those that the run cannot ask are left out.
+        checks: Their classes, in the order of the results; checks that the run cannot ask are left out.
         watchers: Other handlers of the same events, which decide nothing.
     """
 

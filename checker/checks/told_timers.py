@@ -34,7 +34,7 @@ class Drain(NamedTuple):
 
 
 class ToldTimerFigures(NamedTuple):
-    """All timers of an application so far, in counts; of those that wait, `overdue` are due."""
+    """All timers of an application so far, in counts; `overdue` counts the waiting timers that are due."""
 
     set: int
     fired: int
@@ -130,7 +130,7 @@ class TimersTold(Check):
         return exits
 
     def _judge_rates(self, block: SettledBlock, exits: Exits) -> None:
-        """Require that a block keeps to the stated rates, and that one that leaves due timers has used one up."""
+        """Require that a block keeps to the stated rates, and uses a rate up where the block leaves due timers."""
         dead, live = self._facts.dead_per_block, self._facts.live_per_block
         for what, rate, count in (("removes", dead, exits.dead), ("fires", live, exits.fired)):
             if rate is not None and count:

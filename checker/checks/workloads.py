@@ -47,7 +47,7 @@ class WorkloadsEffective(Check):
     def settle(self, block: SettledBlock) -> None:
         """Remember statuses of transactions by hash, fires of actors that schedule themselves, and expected events.
 
-        An outside application says nothing of a transaction: one that is in a final block has succeeded.
+        An outside application says nothing of a transaction: a transaction in a final block has succeeded.
         """
         if "receipts" not in self.run.offers:
             self._statuses |= dict.fromkeys(included_in(block), OK_STATUS)

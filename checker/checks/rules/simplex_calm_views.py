@@ -83,7 +83,7 @@ class CalmViews(Check):
             is_fit = leader in self._up_us and event.at_us - self._up_us[leader] >= self._margin_us * bool(
                 self._up_us[leader]
             )
-            # A snapshot is no block: a leader that has just joined still lacks those that came meanwhile.
+            # A snapshot is no block: a leader that has just joined still lacks the blocks that came meanwhile.
             is_fit = is_fit and self._heights.get(leader, 0) >= self._height
             self._views[view] = event.at_us, leader if is_fit else -1
 

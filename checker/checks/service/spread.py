@@ -93,7 +93,7 @@ class MempoolSpread(Check):
     def submitted(self, event: Event, submitted: TransactionSubmitted) -> None:
         """Note a transaction that a client gives."""
         if submitted.outcome == "submitted":
-            # What an application's pool takes costs no work: it is there in this instant.
+            # An application's pool takes a transaction without work: the transaction waits there in this instant.
             self._parts.disturb(submitted.validator, event.at_us)
             self._give(submitted.validator, submitted.digest, _Given(event.at_us, "a client"))
 

@@ -5,7 +5,7 @@ other one contradicts it. The trace has the price of each piece of work as it en
 
 - A sync of the disk costs `sync_us`, a pruning of the journal two syncs, 1 us at least.
 - An execution, to propose or to verify, is reported as work ends that costs `block_us`, cycles, writes, and at most the
-  signatures of the block (K-43). Only blocks that become final have a known price, and none of an outside application.
+  signatures of the block (K-43). Only final blocks have a known price; blocks of an outside application have none.
 - A message of 1 KiB or more, with blocks, transactions or a snapshot, that comes to a replica that serves is followed,
   before its processor rests again, by work of `decode_kib_us` for each whole KiB.
 
