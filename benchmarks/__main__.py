@@ -55,7 +55,7 @@ ROWS: Final = (
     ),
     ("validators", "calm at 64 validators over the bus alone", "4 times", "bench_validators"),
     ("judging", "judging, share of a run: calm / outage-storm / swarm", "15 %", "bench_checks"),
-    ("counting", "counting of rule cells, share of a run: calm / outage-storm / swarm", "2 %", "bench_checks"),
+    ("counting", "counting of coverage points, share of a run: calm / outage-storm / swarm", "2 %", "bench_checks"),
     ("digest", "rolling digest, share of a run", "5 %", "bench_chain, bench_swarm"),
     ("start", "start-up: `--help`, first event of `run calm`", "0.3 s, 0.8 s", "bench_processes"),
     ("memory", "memory of 10,000 blocks over that of 1,000", "1.5 times", "bench_processes"),

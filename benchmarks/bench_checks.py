@@ -62,7 +62,7 @@ _COUNTING_FILES: Final = re.compile(
     r"/checker/coverage/(?!situations)|/(lane|hotstuff|simplex|longest_chain)_cells\.py$"
 )
 _COUNTING_NAMES: Final = re.compile(r"_?(note_)?cells?(_of_\w+)?")
-"""Where the cells of rules are counted: whole modules, and functions elsewhere that return cells."""
+"""Where the coverage points of rules are counted: whole modules, and functions elsewhere that return cells."""
 
 
 @dataclass(slots=True)
@@ -161,9 +161,7 @@ def measure(scenario: Scenario, seed: int) -> Figures:
 
 def _show_counting(show: Show) -> None:
     """Print the share of counting for the same runs."""
-    show(
-        "counting the cells of rules, share of a judged run    functions, profiled    cells noted in passing   together"
-    )
+    show("counting coverage points, share of a judged run    functions, profiled    points noted in passing   together")
     shares = []
     for name, runs in _runs():
         whole_s = functions_s = passing_s = 0.0

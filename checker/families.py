@@ -43,7 +43,7 @@ FAMILIES: Final = (
     Family(
         "consensus",
         "Did each engine do exactly what its specification does?",
-        ("consensus", "leaders", "calm-views"),
+        ("consensus", "leaders", "undisturbed-views"),
     ),
     Family(
         "durability",

@@ -54,6 +54,7 @@ EXIT_CODES: Final[dict[str, int]] = {
 
 FORMER_NAMES: Final = {
     **{f"promised-{what}": f"expected-{what}" for what in ("counts", "limits", "recovery", "reports")},
+    "calm-views": "undisturbed-views",
     "promised-roads": "expected-replica-modes",
     "roads-effective": "replica-modes-effective",
     **dict.fromkeys(

@@ -6,8 +6,8 @@ nothing outside knows a kind by its type.
 """
 
 from faults.byzantine import Adversary, ByzantinePort
-from faults.coverage.cells import Cell, Coverage
 from faults.coverage.engine_phases import ROLES
+from faults.coverage.points import Cell, Coverage
 from faults.coverage.registry import PHASES
 from faults.injection.context import Touched
 from faults.injection.injector import FaultEffect, Injector

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from faults.anchors.anchor import Anchor
-from faults.anchors.moments import MOMENTS
+from faults.anchors.catalogue import MOMENTS
 from faults.kinds.base import Fault
 from faults.kinds.registry import FAULTS
 from faults.parameters import KindEntry, entry_of, parameters_of

@@ -11,12 +11,12 @@ SWARM: Final = "swarm"
 """The purpose of all draws of a drawn scenario, and that scenario's name."""
 
 CHANCES_MAX: Final = 10
-"""Successive seeds of one hand that share out a chance, at most: the fewer, the sooner it has come about."""
+"""Successive seeds of one stratum that share out a chance, at most: the fewer, the sooner it has come about."""
 
-HANDS_APART: Final = 2_520_000
-"""Between the first seeds of two cards, in seeds of a hand: a multiple of the lengths of short lists.
+STRATA_APART: Final = 2_520_000
+"""Between the first seeds of two values, in seeds of a stratum: a multiple of the lengths of short lists.
 
-Were it 0, the n-th seeds of all cards would be given the same values of all choices.
+Were it 0, the n-th seeds of all values would be given the same values of all choices.
 """
 
 _Value = TypeVar("_Value")
@@ -49,36 +49,36 @@ class Draw:
         """Return one of the values."""
         return values[self.between(name, 0, len(values) - 1)]
 
-    def dealt(self, name: str, cards: Sequence[_Value]) -> _Value:
-        """Return one of the cards: of as many successive seeds as there are cards, each is dealt another one."""
-        turn, place = divmod(self._number, len(cards))
-        return Draw(turn).some_of(name, cards, len(cards))[place]
+    def stratified(self, name: str, values: Sequence[_Value]) -> _Value:
+        """Return one of the values: of as many successive seeds as there are values, each gets another value."""
+        turn, place = divmod(self._number, len(values))
+        return Draw(turn).some_of(name, values, len(values))[place]
 
-    def hand(self, name: str, cards: Sequence[_Value]) -> "Hand":
-        """Return the chance of a seed beside the others that are dealt the same card."""
-        turn, place = divmod(self._number, len(cards))
-        shuffled = Draw(turn).some_of(name, cards, len(cards))
-        card = shuffled[place]
-        kind = cards.index(card)
-        return Hand(self.seed, kind * HANDS_APART + turn * shuffled.count(card) + shuffled[:place].count(card))
+    def stratum(self, name: str, values: Sequence[_Value]) -> "Stratum":
+        """Return the chance of a seed beside the others that get the same value."""
+        turn, place = divmod(self._number, len(values))
+        shuffled = Draw(turn).some_of(name, values, len(values))
+        value = shuffled[place]
+        kind = values.index(value)
+        return Stratum(self.seed, kind * STRATA_APART + turn * shuffled.count(value) + shuffled[:place].count(value))
 
-    def next_of(self, name: str, cards: Sequence[_Value], count: int) -> list[_Value]:
-        """Return as many successive cards of one shuffled deck after the other; the next seed's come after them."""
-        found = (divmod(self._number * count + place, len(cards)) for place in range(count))
-        return [Draw(turn).some_of(name, cards, len(cards))[place] for turn, place in found]
+    def next_of(self, name: str, values: Sequence[_Value], count: int) -> list[_Value]:
+        """Return as many successive values of one shuffled list after the other; the next seed's come after them."""
+        found = (divmod(self._number * count + place, len(values)) for place in range(count))
+        return [Draw(turn).some_of(name, values, len(values))[place] for turn, place in found]
 
     def some_of(self, name: str, values: Sequence[_Value], count: int) -> list[_Value]:
         """Return `count` different values, in an order that is drawn as well."""
         return [values[place] for place in _order(self.seed, name, len(values))[:count]]
 
 
-class Hand(Draw):
-    """The chance of one seed that is the `number`-th with its card: a choice gives each of its values in turn.
+class Stratum(Draw):
+    """The chance of one seed that is the `number`-th with its value: a choice gives each of its values in turn.
 
     So does a chance of so many per cent, as the nearest share of ten or fewer: 12 per cent come to one in eight.
     What is rarer than one in twenty is left to chance.
 
-    Of as many successive seeds with the card as there are values, each gets another one. By chance alone six seeds
+    Of as many successive seeds with the value as there are values, each gets another one. By chance alone six seeds
     leave out a value of three in one case of eleven, and of a dozen choices one nearly always.
     """
 

@@ -207,11 +207,11 @@ def coverage_table(
 
 
 def rules_table(rooms: Mapping[str, Sequence[str]], runs: Mapping[str, int], empty: Collection[str]) -> Table:
-    """Return how many cells of the rules were reached, room by room, with the rarest and the empty ones by name.
+    """Return how many coverage points of the rules were reached, room by room, with the rarest and the empty by name.
 
     `runs` says in how many runs a cell was reached; `empty` are the promised cells that none reached.
     """
-    table = Table(title="cells of the rules, and the runs that reached them", title_justify="left")
+    table = Table(title="coverage points of the rules, and the runs that reached them", title_justify="left")
     table.add_column("rules of", no_wrap=True)
     table.add_column("reached", justify="right", no_wrap=True)
     table.add_column("in the fewest runs", overflow="fold")

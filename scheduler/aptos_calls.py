@@ -56,7 +56,7 @@ from scheduler.events import (
 )
 from scheduler.lifecycle import Admission, ScheduleRequest, check_handler, index_cells
 from scheduler.policies.policy import BlockContext, PolicyInBlock
-from scheduler.rules import AptosRule, CallRule, RuleCell
+from scheduler.rules import AptosRule, CallRule, CoveragePoint
 from scheduler.types import MAX_U63, Exit, Quote, Ratio, RunOutcome, Timer
 
 
@@ -361,8 +361,8 @@ class CallsInBlock(PolicyInBlock):
         self.state.set(SERVICE_STATUS.key(), record)
         return ServiceStatusChanged(int(status))
 
-    def _cells_of(self, request: ScheduleRequest, timer: Timer, *, is_next: bool) -> tuple[RuleCell, ...]:
-        cells: list[RuleCell] = []
+    def _cells_of(self, request: ScheduleRequest, timer: Timer, *, is_next: bool) -> tuple[CoveragePoint, ...]:
+        cells: list[CoveragePoint] = []
         if timer.gas_limit_is_default:
             cells.append(CallRule.GAS_LIMIT_DEFAULT)
         if is_next:
@@ -382,4 +382,4 @@ _ACTIONS = {
     "start_shutdown": AptosRule.SHUTDOWN_STARTED,
     "re_initialize": AptosRule.REINITIALIZED,
 }
-"""The rule cell of each action on the service but the batches of a shutdown."""
+"""The coverage point of each action on the service but the batches of a shutdown."""

@@ -17,7 +17,7 @@ from scheduler.events import DeferralReason, GbaFailed
 from scheduler.fairness import count_fires, read_weights, subject_of
 from scheduler.fee_market import median_tip, next_lane_basefee
 from scheduler.lane import Lane
-from scheduler.lane_cells import Fire, cells_of_agents, cells_of_fires, cells_of_price, cells_of_walk, cells_of_weights
+from scheduler.lane_points import Fire, cells_of_agents, cells_of_fires, cells_of_price, cells_of_walk, cells_of_weights
 from scheduler.pool import WaitingPool
 from scheduler.ranking import Offer, Ranking, Scale
 from scheduler.rules import LaneRule, PhaseRule

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
 from scheduler.bias import SCALE, is_saturated
-from scheduler.rules import BiasRule, RuleCell
+from scheduler.rules import BiasRule, CoveragePoint
 from scheduler.types import Timer
 
 _SCORE_BITS: Final = 128
@@ -58,7 +58,7 @@ class Walk:
     winners: list[Competitor] = field(default_factory=list)
     runner_up: Competitor | None = None
     wins: dict[bytes, int] = field(default_factory=dict)
-    reached: list[RuleCell] = field(default_factory=list)
+    reached: list[CoveragePoint] = field(default_factory=list)
 
     @property
     def is_full(self) -> bool:
@@ -99,8 +99,8 @@ def walk_all(order: Iterable[Competitor], walk: Walk, can_pay: Callable[[Competi
     return walk
 
 
-def cells_of_payments(walk: Walk, payments: Sequence[int], reserve: int) -> Iterator[RuleCell]:
-    """Yield the rule cells of what decided who won, and of what winners pay."""
+def cells_of_payments(walk: Walk, payments: Sequence[int], reserve: int) -> Iterator[CoveragePoint]:
+    """Yield the coverage points of what decided who won, and of what winners pay."""
     left_out = () if walk.runner_up is None else (walk.runner_up,)
     for one, behind in pairwise((*walk.winners, *left_out)):
         if one.bid * behind.gas < behind.bid * one.gas:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from scheduler.gba_records import AuctionCursor
-from scheduler.rules import AuctionRule, RuleCell
+from scheduler.rules import AuctionRule, CoveragePoint
 from scheduler.tables import Ledger
 from scheduler.types import Basefees, Timer, TimerConfig
 
@@ -33,7 +33,7 @@ class AskList(NamedTuple):
 
     asked: list[Timer]
     unpayable: list[Timer]
-    reached: list[RuleCell]
+    reached: list[CoveragePoint]
 
 
 def place_of(timer: Timer) -> tuple[int, int]:

@@ -21,7 +21,7 @@ from scheduler.gba_records import (
     TalliedActor,
     index_key,
 )
-from scheduler.rules import AuctionRule, RuleCell
+from scheduler.rules import AuctionRule, CoveragePoint
 from scheduler.tables import StateTables
 from scheduler.types import MAX_U63, Ratio
 
@@ -102,7 +102,7 @@ class AuctionWeights:
     state: StateTables
     config: AuctionConfig
     books: AuctionBooks
-    reached: list[RuleCell] = field(default_factory=list)
+    reached: list[CoveragePoint] = field(default_factory=list)
 
     @classmethod
     def open(cls, state: StateTables, config: AuctionConfig, *, now: int, epoch_length: int) -> "AuctionWeights":

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from scheduler.errors import InvalidInput, Unauthorized
-from scheduler.rules import CallRule, RuleCell
+from scheduler.rules import CallRule, CoveragePoint
 from scheduler.types import Parameters, TimerConfig
 
 Record = TypeVar("Record", bound=Parameters)
@@ -55,8 +55,8 @@ def decode_update(encoded: bytes, current: Sequence[Parameters]) -> list[Paramet
     ]
 
 
-def cell_of_update(encoded: bytes) -> RuleCell:
-    """Return the rule cell of an update that was accepted: of a whole configuration, or of parameters by key."""
+def cell_of_update(encoded: bytes) -> CoveragePoint:
+    """Return the coverage point of an update that was accepted: of a whole configuration, or of parameters by key."""
     is_by_key = isinstance(msgspec.msgpack.decode(encoded), dict)
     return CallRule.PARAMETERS_CHANGED if is_by_key else CallRule.CONFIG_REPLACED
 

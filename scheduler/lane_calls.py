@@ -10,7 +10,7 @@ from scheduler.errors import TimerArgDeprecated
 from scheduler.lane import Lane
 from scheduler.lifecycle import Admission, ScheduleRequest, SchedulingContext, admit
 from scheduler.quotes import freeze_quote
-from scheduler.rules import CallRule, RuleCell
+from scheduler.rules import CallRule, CoveragePoint
 from scheduler.tables import AgentCall, TimerTables
 from scheduler.types import MAX_U63, Moment, Quote, Timer, TimerConfig
 
@@ -44,8 +44,8 @@ def admit_in_lane(lane: Lane, context: SchedulingContext, request: ScheduleReque
     return msgspec.structs.replace(admission, reached=(*admission.reached, *cells))
 
 
-def _cells_of(lane: Lane, request: ScheduleRequest, quote: Quote) -> Iterator[RuleCell]:
-    """Yield the rule cells of the fees that a call states and of the quote that it gets."""
+def _cells_of(lane: Lane, request: ScheduleRequest, quote: Quote) -> Iterator[CoveragePoint]:
+    """Yield the coverage points of the fees that a call states and of the quote that it gets."""
     bid = request.fees
     fee, tip = bid.max_fee_per_cycle, bid.max_priority_fee_per_cycle
     if request.bid is not None:

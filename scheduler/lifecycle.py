@@ -29,7 +29,7 @@ from scheduler.errors import (
 )
 from scheduler.events import BidLocked, TimerPriorityClampedAtSchedule, TimerScheduled, TransactionScheduled
 from scheduler.identifiers import timer_id_of
-from scheduler.rules import CallRule, RuleCell
+from scheduler.rules import CallRule, CoveragePoint
 from scheduler.tables import TimerTables
 from scheduler.types import (
     DEFAULT_HANDLER,
@@ -111,15 +111,15 @@ WATCH_CELLS: Final = 64
 class Admission(msgspec.Struct, frozen=True, gc=False):
     """A timer that may come in, what its call pays for its place in the state first, and what tells of it.
 
-    `reached` are the rule cells that count once the call has kept its effects. `bid`, in units, is what its payer has
-    to lock as it comes in. `watched` are the keys that it watches. `key` is what the call returns and a cancellation
-    takes, where that is not the identifier.
+    `reached` are the coverage points that count once the call has kept its effects. `bid`, in units, is locked from the
+    payer as the timer comes in. `watched` are the keys that it watches. `key` is what the call returns, and what a
+    cancellation takes, where it is not the identifier.
     """
 
     timer: Timer
     index_cells: int
     events: ScheduleEvents
-    reached: tuple[RuleCell, ...] = ()
+    reached: tuple[CoveragePoint, ...] = ()
     bid: int = 0
     watched: tuple[bytes, ...] = ()
     key: bytes = b""
@@ -187,8 +187,8 @@ def admit(context: SchedulingContext, request: ScheduleRequest) -> Admission:
     return Admission(timer, cells, (event, clamped), (*reached, CallRule.TIP_CLAMPED), watched=request.watched)
 
 
-def _cells_of_terms(context: SchedulingContext, request: ScheduleRequest, timer: Timer) -> Iterator[RuleCell]:
-    """Yield the rule cells of what a call states for its timer."""
+def _cells_of_terms(context: SchedulingContext, request: ScheduleRequest, timer: Timer) -> Iterator[CoveragePoint]:
+    """Yield the coverage points of what a call states for its timer."""
     if timer.fee_payer != timer.actor:
         yield CallRule.PAYER_IS_SENDER
     if timer.gas_limit_is_default:
@@ -205,8 +205,8 @@ def _cells_of_terms(context: SchedulingContext, request: ScheduleRequest, timer:
         yield CallRule.EXPIRY_BEFORE_DUE
 
 
-def _cells_of_place(context: SchedulingContext, timer: Timer, *, is_last: bool) -> Iterator[RuleCell]:
-    """Yield the rule cells of the place that a timer gets."""
+def _cells_of_place(context: SchedulingContext, timer: Timer, *, is_last: bool) -> Iterator[CoveragePoint]:
+    """Yield the coverage points of the place that a timer gets."""
     if timer.due == context.moment.now + 1:
         yield CallRule.DUE_NEXT
     if timer.sequence:
@@ -243,8 +243,8 @@ def move_expiry(context: SchedulingContext, timer: Timer, new_expires_at: int) -
     return expires_at
 
 
-def cells_of_extension(context: SchedulingContext, timer: Timer, *, asked: int, given: int) -> Iterator[RuleCell]:
-    """Yield the rule cells of a timer, as it was, whose expiry was moved."""
+def cells_of_extension(context: SchedulingContext, timer: Timer, *, asked: int, given: int) -> Iterator[CoveragePoint]:
+    """Yield the coverage points of a timer, as it was, whose expiry was moved."""
     if not context.has_ttl:
         yield CallRule.EXTENDED_FOR_NOTHING
         return
@@ -255,8 +255,8 @@ def cells_of_extension(context: SchedulingContext, timer: Timer, *, asked: int, 
         yield CallRule.EXTENDED_OVERDUE
 
 
-def cell_of_cancellation(context: SchedulingContext, timer: Timer) -> RuleCell:
-    """Return the rule cell of a timer that its owner cancels."""
+def cell_of_cancellation(context: SchedulingContext, timer: Timer) -> CoveragePoint:
+    """Return the coverage point of a timer that its owner cancels."""
     if context.collected:
         return CallRule.CANCELLED_BY_TIMER
     if timer.due > context.moment.now:

@@ -1,4 +1,4 @@
-"""The scheduler's rule cells: branches of the rules (docs/rules.md) that a campaign has to reach.
+"""The scheduler's coverage points: branches of the rules (docs/rules.md) that a campaign has to reach.
 
 A cell says that a rule took this branch and that its effect stayed: what a refused or reverted call did counts for
 nothing. `Admission`, `PhaseResult` and `PolicyInBlock` report the cells that were reached as plain data. Nothing reads
@@ -23,7 +23,7 @@ UNPROMISED: Final = "no campaign yet"
 _TRIGGERS: Final = "state-triggers"
 
 
-class RuleCell(enum.Enum):
+class CoveragePoint(enum.Enum):
     """The base of the enums of cells; each room has one, and every member a name of its own.
 
     Attributes:
@@ -46,7 +46,7 @@ class RuleCell(enum.Enum):
         return self.name.lower().replace("_", "-")
 
 
-class RefusalCell(RuleCell):
+class RefusalPoint(CoveragePoint):
     """The base of the enums of refusals: a cell that says by the words of its text which refusal it is.
 
     Attributes:
@@ -69,22 +69,22 @@ class RefusalCell(RuleCell):
 
 
 @cache
-def _alternatives(cells: type[RuleCell]) -> tuple[re.Pattern[str], tuple[Any, ...]]:
+def _alternatives(cells: type[CoveragePoint]) -> tuple[re.Pattern[str], tuple[Any, ...]]:
     """Return one pattern with a group for each cell: a pattern of its own for each would be tried one by one."""
     members: tuple[Any, ...] = tuple(cells)
     return re.compile("|".join(f"({cell.expression})" for cell in members), re.DOTALL), members
 
 
-Reach: TypeAlias = Callable[[RuleCell], None]
+Reach: TypeAlias = Callable[[CoveragePoint], None]
 """Notes a cell as reached; the sink of whoever cannot return its cells. Nothing that calls it reads it."""
 
 
-def unheard(_cell: RuleCell) -> None:
+def unheard(_cell: CoveragePoint) -> None:
     """Note nothing: the sink of parts that nobody watches."""
 
 
 @enum.unique
-class CallRule(RuleCell):
+class CallRule(CoveragePoint):
     """Branches of the rules for calls about timers: scheduling, extending, cancelling, governance."""
 
     PAYER_IS_SENDER = "C-14", "The sender of a call pays for the timer of its actor."
@@ -135,7 +135,7 @@ class CallRule(RuleCell):
 
 
 @enum.unique
-class PhaseRule(RuleCell):
+class PhaseRule(CoveragePoint):
     """Branches of the rules of the timer phase that policies share."""
 
     FIRED_DEFERRED = "X-5", "A timer fires that an earlier block deferred."
@@ -161,7 +161,7 @@ class PhaseRule(RuleCell):
 
 
 @enum.unique
-class LaneRule(RuleCell):
+class LaneRule(CoveragePoint):
     """Branches of the rules of the timer lane (CIP-1)."""
 
     AGENT_DECIDED = "A-15", "An agent answered, and its answer decided what the fire paid."
@@ -225,7 +225,7 @@ class LaneRule(RuleCell):
 
 
 @enum.unique
-class AuctionRule(RuleCell):
+class AuctionRule(CoveragePoint):
     """Branches of the rules of the GBA auction (the older CIP-1)."""
 
     DEFAULT_AGENT_ASKED = "Q-48", "A timer that names no agent is bid for by the default agent.", "activation-pairs"
@@ -275,7 +275,7 @@ class AuctionRule(RuleCell):
 
 
 @enum.unique
-class BiasRule(RuleCell):
+class BiasRule(CoveragePoint):
     """Branches of the rules of the bias auction."""
 
     BID_LOCKED = "D-9", "A call locks a bid.", "bids-in-a-storm"
@@ -300,7 +300,7 @@ class BiasRule(RuleCell):
 
 
 @enum.unique
-class WatchRule(RuleCell):
+class WatchRule(CoveragePoint):
     """Branches of the rules of state-triggered timers."""
 
     WATCHED = "D-11", "A timer comes in that waits for a change instead of a height.", _TRIGGERS
@@ -320,7 +320,7 @@ class WatchRule(RuleCell):
 
 
 @enum.unique
-class AptosRule(RuleCell):
+class AptosRule(CoveragePoint):
     """Branches of the rules of scheduled transactions (AIP-125)."""
 
     RAN_AHEAD = "F-10", "An entry runs ahead of a transaction of the same price or a lower one.", "aptos-storm"
@@ -364,7 +364,7 @@ class AptosRule(RuleCell):
     REINITIALIZED = "F-8", "Governance starts a service again that was shut down.", "aptos-shutdown"
 
 
-SCHEDULER_RULES: Final[tuple[type[RuleCell], ...]] = (
+SCHEDULER_RULES: Final[tuple[type[CoveragePoint], ...]] = (
     *(CallRule, PhaseRule, LaneRule, AuctionRule, BiasRule, WatchRule, AptosRule),
 )
 """The enums of this package."""

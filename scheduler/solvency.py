@@ -5,17 +5,17 @@ from dataclasses import dataclass, field
 
 from scheduler.bidding import Prices
 from scheduler.pool import OPEN, Payer
-from scheduler.rules import LaneRule, RuleCell
+from scheduler.rules import CoveragePoint, LaneRule
 from scheduler.types import Timer
 
 
 @dataclass(slots=True)
 class Insolvent:
-    """The timers whose payers cannot cover them, the payers that can cover none of theirs, and the rule cells."""
+    """The timers whose payers cannot cover them, the payers that can cover none of theirs, and the coverage points."""
 
     dead: dict[bytes, Timer] = field(default_factory=dict)
     bankrupt: dict[bytes, int] = field(default_factory=dict)
-    reached: list[RuleCell] = field(default_factory=list)
+    reached: list[CoveragePoint] = field(default_factory=list)
 
 
 def find_insolvent(

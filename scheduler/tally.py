@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from scheduler.events import DeferralReason, DeferredSummary, TimerCancelledForDelay, TimerDeferred, TimerExpired
-from scheduler.rules import AptosRule, AuctionRule, LaneRule, PhaseRule, RuleCell
+from scheduler.rules import AptosRule, AuctionRule, CoveragePoint, LaneRule, PhaseRule
 from scheduler.settlement import destroy, settle
 from scheduler.tables import Ledger, Runner, TimerTables
 from scheduler.types import Basefees, Exit, Moment, PhaseResult, Timer, TimerConfig
@@ -24,7 +24,7 @@ _CELLS: Final = {
     DeferralReason.READY_LIMIT: AptosRule.READY_LIMIT_SPENT,
     DeferralReason.UNAVAILABLE: AptosRule.SERVICE_STANDS,
 }
-"""The rule cell of a reason to wait; the others have several, noted where they arise."""
+"""The coverage point of a reason to wait; the others have several, noted where they arise."""
 
 
 @dataclass(slots=True)
@@ -50,7 +50,7 @@ class Tally:
     lane_cells: int = 0
     burned: int = 0
     tips: int = 0
-    reached: list[RuleCell] = field(default_factory=list)
+    reached: list[CoveragePoint] = field(default_factory=list)
     late: int = 0
     """Fires of timers that an earlier block deferred."""
     unattempted: int = 0
@@ -190,8 +190,8 @@ class Tally:
             insolvent_left=tuple(timer.timer_id for timer in insolvent_left),
         )
 
-    def _cells(self, waiting_dead: int | None) -> Iterator[RuleCell]:
-        """Yield the rule cells that the counts tell of."""
+    def _cells(self, waiting_dead: int | None) -> Iterator[CoveragePoint]:
+        """Yield the coverage points that the counts tell of."""
         if self.late:
             yield PhaseRule.FIRED_DEFERRED
             if self.late < self.fired:

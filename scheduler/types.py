@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final, Literal
 import msgspec
 
 from scheduler.errors import InvalidInput
-from scheduler.rules import RuleCell
+from scheduler.rules import CoveragePoint
 
 MAX_PAYLOAD_BYTES: Final = 1_048_576
 """The longest payload of a timer (C-1)."""
@@ -235,8 +235,8 @@ class PhaseResult:
     `fired` includes `reverted`. `waiting_live` are live timers held back in this block, first attempt or not,
     `waiting_dead` the expired and insolvent ones beyond the GC budget; both None where the phase did not count them.
     `removed` are the timers that left without a fire. `lane_burned` and `cells_burned` are the parts of `burned` that
-    are lane basefee, and for cells. `reached` are the rule cells of the phase; what the calls of its handlers reached
-    is not among them. `insolvent_left` are the identifiers of the insolvent timers in `waiting_dead`.
+    are lane basefee, and for cells. `reached` are the coverage points of the phase, without those of its handlers'
+    calls. `insolvent_left` are the identifiers of the insolvent timers in `waiting_dead`.
     """
 
     fired: int = 0
@@ -254,7 +254,7 @@ class PhaseResult:
     lane_burned: int = 0
     cells_burned: int = 0
     removed: int = 0
-    reached: tuple[RuleCell, ...] = ()
+    reached: tuple[CoveragePoint, ...] = ()
     insolvent_left: tuple[bytes, ...] = ()
 
     def then(self, later: "PhaseResult") -> "PhaseResult":

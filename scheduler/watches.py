@@ -16,7 +16,7 @@ from typing import Final
 from scheduler.errors import InvalidInput, TooManyWatches
 from scheduler.escrow import Escrow
 from scheduler.events import TimerTriggered
-from scheduler.rules import RuleCell, WatchRule
+from scheduler.rules import CoveragePoint, WatchRule
 from scheduler.tables import StateTables, TimerTables
 from scheduler.types import Exit, PhaseResult, Timer
 from scheduler.watch_records import (
@@ -81,8 +81,8 @@ class Watches:
         """Say whether a timer watches."""
         return bool(self._books().watching) and self._watch(timer) is not None
 
-    def begin(self, timer: Timer, keys: Sequence[bytes]) -> Iterator[RuleCell]:
-        """Let a timer that came in watch; return the rule cells of it."""
+    def begin(self, timer: Timer, keys: Sequence[bytes]) -> Iterator[CoveragePoint]:
+        """Let a timer that came in watch; return the coverage points of it."""
         sequences, is_shared = [], False
         for key in keys:
             watched = self._watched(key) or WatchedKey(key, 0, 0, 0, None)
@@ -96,8 +96,8 @@ class Watches:
         self._add(timer.actor, 1)
         return _cells_of_watch(keys, is_shared=is_shared)
 
-    def leave(self, timer: Timer, exit_: Exit) -> Iterator[RuleCell]:
-        """End the watch of a timer that left, if it has one; return the rule cells of it."""
+    def leave(self, timer: Timer, exit_: Exit) -> Iterator[CoveragePoint]:
+        """End the watch of a timer that left, if it has one; return the coverage points of it."""
         if self.is_watching(timer):
             self._end(timer)
             if exit_ in (Exit.BY_OWNER, Exit.BY_GOVERNANCE):
@@ -114,7 +114,7 @@ class Watches:
         books = self._books()
         if self.limits is None or not (books.watching or books.tail):
             return PhaseResult()
-        reached: list[RuleCell] = [WatchRule.HIT_RESUMED] if books.tail else []
+        reached: list[CoveragePoint] = [WatchRule.HIT_RESUMED] if books.tail else []
         self._note_hits(reached)
         hit_timers = self._work_off(now, self.limits.max_triggers_per_block, reached)
         moved = self.timers.bring_forward([timer for timer, _ in hit_timers], now)
@@ -127,7 +127,7 @@ class Watches:
             reached.append(WatchRule.TRIGGERED_WHILE_PAUSED)
         return PhaseResult(events=tuple(events), reached=tuple(reached))
 
-    def _note_hits(self, reached: list[RuleCell]) -> None:
+    def _note_hits(self, reached: list[CoveragePoint]) -> None:
         """Put a hit of each watched key that changed at the end of the queue, or widen the one that it has there."""
         books = self._books()
         tail = books.tail
@@ -145,7 +145,7 @@ class Watches:
                 reached.append(WatchRule.HIT_WIDENED)
         self._set_books(WatchBooks(books.watching, books.head, tail))
 
-    def _work_off(self, now: int, limit: int, reached: list[RuleCell]) -> list[tuple[Timer, bytes]]:
+    def _work_off(self, now: int, limit: int, reached: list[CoveragePoint]) -> list[tuple[Timer, bytes]]:
         """End the watches of the timers that are hit, oldest hit first; return these with the key of each."""
         hit_timers: list[tuple[Timer, bytes]] = []
         books = self._books()
@@ -173,7 +173,7 @@ class Watches:
         self._set_books(WatchBooks(watching, 0, 0) if is_worked_off else WatchBooks(watching, index, books.tail))
         return hit_timers
 
-    def _watcher(self, key: bytes, sequence: int, now: int, reached: list[RuleCell]) -> Timer | None:
+    def _watcher(self, key: bytes, sequence: int, now: int, reached: list[CoveragePoint]) -> Timer | None:
         """Return the timer at a place that a hit looks at, unless it has gone or is too old to fire (K-42)."""
         watcher = self.state.get(WATCHER, watcher_key(key, sequence))
         if watcher is None:
@@ -243,7 +243,7 @@ class Watches:
         return hit
 
 
-def _cells_of_watch(keys: Sequence[bytes], *, is_shared: bool) -> Iterator[RuleCell]:
+def _cells_of_watch(keys: Sequence[bytes], *, is_shared: bool) -> Iterator[CoveragePoint]:
     yield WatchRule.WATCHED
     if is_shared:
         yield WatchRule.KEY_SHARED

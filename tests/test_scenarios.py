@@ -36,7 +36,7 @@ WITNESSES = read_witnesses()
 
 DRAWN = [f"swarm-{seed}" for seed in SWARM_SEEDS]
 RUNS = list(dict.fromkeys([*NAMES, *DRAWN, *WITNESSES.values()]))
-"""Every scenario (small size, seed 0), the first seeds of the swarm, and drawn runs that witness a rule cell."""
+"""Every scenario (small size, seed 0), the first seeds of the swarm, and drawn runs that witness a coverage point."""
 
 UNFORESEEN = {
     "flooded-validators": {"events": "an adversary's flood of messages"},

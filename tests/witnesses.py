@@ -1,4 +1,4 @@
-"""Runs that witness the rule cells: `python -m tests.witnesses [--write NAME ...]`.
+"""Runs that witness the coverage points: `python -m tests.witnesses [--write NAME ...]`.
 
 `frozen/witnesses.json` names for each cell a run that reaches it: a shipped scenario (small size, seed 0), or
 `swarm-SEED`. Without names it says which cells lack a run. `--write` runs the names, and those that witness now, and
@@ -17,7 +17,7 @@ from cluster.campaign.results_db import SeedResult
 from cluster.campaign.tasks import run_task
 from cluster.verdict.result import PipelineResult
 from scheduler import SWARM, UNPROMISED
-from scheduler.rules import RefusalCell
+from scheduler.rules import RefusalPoint
 from tests.frozen import FROZEN_FILE, read_frozen, seed_of, task_of
 
 WITNESS_FILE: Final = FROZEN_FILE.with_name("witnesses.json")
@@ -27,7 +27,7 @@ _LEFT_TO: Final = {False: (UNPROMISED,), True: (UNPROMISED, SWARM)}
 """Promises that need no witness; of refusals also the swarm's, whose texts a test compares with the source."""
 
 WITNESSED: Final = {
-    label: cell for label, cell in CELLS.items() if cell.promised_by not in _LEFT_TO[isinstance(cell, RefusalCell)]
+    label: cell for label, cell in CELLS.items() if cell.promised_by not in _LEFT_TO[isinstance(cell, RefusalPoint)]
 }
 """The cells that need a witness."""
 
@@ -64,15 +64,15 @@ def choose(reached: Mapping[str, frozenset[str]]) -> dict[str, str]:
         for label, cell in WITNESSED.items()
         if cell.promised_by != SWARM and label in reached.get(cell.promised_by, ())
     }
-    open_cells = [label for label, cell in WITNESSED.items() if cell.promised_by == SWARM]
+    open_points = [label for label, cell in WITNESSED.items() if cell.promised_by == SWARM]
     used = dict.fromkeys(chosen.values())
-    while open_cells:
-        best = max(sorted(reached), key=lambda name: (len(reached[name].intersection(open_cells)), name in used))
-        gained = reached[best].intersection(open_cells)
+    while open_points:
+        best = max(sorted(reached), key=lambda name: (len(reached[name].intersection(open_points)), name in used))
+        gained = reached[best].intersection(open_points)
         if not gained:
             break
         chosen |= dict.fromkeys(sorted(gained), best)
-        open_cells = [label for label in open_cells if label not in gained]
+        open_points = [label for label in open_points if label not in gained]
     return {label: chosen[label] for label in CELLS if label in chosen}
 
 

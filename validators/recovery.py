@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from network.port import Port
-from scheduler import RuleCell
+from scheduler import CoveragePoint
 from validators.consensus.interface import ConsensusEngine, CorruptRecordError, Record, RecordCodec
 from validators.events import DamageFound, DamageRepaired
 from validators.execution import ExecutionLayer, InvalidEncodingError, LostBlockError, RootMismatchError
@@ -80,8 +80,8 @@ class RepairLog:
             self._has_torn = True
             self._counts.reach(DiskRule.TORN_TAIL)
 
-    def reach(self, cell: RuleCell) -> None:
-        """Count a rule cell."""
+    def reach(self, cell: CoveragePoint) -> None:
+        """Count a coverage point."""
         self._counts.reach(cell)
 
     def kept(self, record: Record) -> None:

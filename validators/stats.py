@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final
 
-from scheduler import RuleCell
+from scheduler import CoveragePoint
 
 BROKEN: Final = "broken invariant"
 """Begins the reason of a halt that no fault explains."""
@@ -35,9 +35,9 @@ class ValidatorCounts:
     halted: str = ""
     observes: str = ""
     """The reason that the validator has no vote any more, or nothing."""
-    reached: dict[RuleCell, int] = field(default_factory=dict)
-    """The rule cells that neither events nor blocks tell of; no validator reads them."""
+    reached: dict[CoveragePoint, int] = field(default_factory=dict)
+    """The coverage points that neither events nor blocks tell of; no validator reads them."""
 
-    def reach(self, cell: RuleCell) -> None:
-        """Count a rule cell as reached once more."""
+    def reach(self, cell: CoveragePoint) -> None:
+        """Count a coverage point as reached once more."""
         self.reached[cell] = self.reached.get(cell, 0) + 1

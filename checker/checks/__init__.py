@@ -48,8 +48,8 @@ from checker.checks.reorg import Reorganizations
 from checker.checks.repairs import Repairs
 from checker.checks.reports import ExpectedReports
 from checker.checks.rules.hotstuff_certificates import QuorumCertificates
-from checker.checks.rules.simplex_calm_views import CalmViews
 from checker.checks.rules.simplex_votes import Certificates, NoDoubleVote
+from checker.checks.rules.undisturbed_views import UndisturbedViews
 from checker.checks.service.inclusion import Inclusion
 from checker.checks.service.refusals import Refusals
 from checker.checks.service.requests import Requests
@@ -102,7 +102,7 @@ CHECKS: Final[tuple[type[Check], ...]] = (
     MempoolSpread,
     Refusals,
     DerivedState,
-    CalmViews,
+    UndisturbedViews,
     Traffic,
     Requests,
     TimerLengths,

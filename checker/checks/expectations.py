@@ -18,7 +18,7 @@ from checker.checks.mirror import SettledBlock
 from checker.checks.observations import IdleMutant
 from checker.coverage.engines import rules_of_others
 from checker.results import CheckResult, ExitClass
-from faults.anchors.moments import BlockFacts
+from faults.anchors.catalogue import BlockFacts
 from faults.anchors.watch import AnchorWatch
 from network.events import Delivered, Event, Handlers
 from scheduler import (

@@ -3,7 +3,7 @@
 Chains have halted because a phase that must run was skipped: an earlier one had used up the block's budget. The state
 need not show it in that block. So each phase counts, outside the state, the entries it found and those it left
 there; here these counts are added up, and compared with the receipts and with the other checks' own lists.
-The oracle restates the list of phases that a block must have (`checker/oracle/twins/`).
+The oracle restates the list of phases that a block must have (`checker/oracle/policies/`).
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,9 +1,9 @@
-"""The rule cells of the final blocks: those that execution kept, and those that the results tell of."""
+"""The coverage points of the final blocks: those that execution kept, and those that the results tell of."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
-from scheduler import POLICIES, Basefees, EpochPromoted, LaneConfig, RuleCell, Timebase, Timer
+from scheduler import POLICIES, Basefees, CoveragePoint, EpochPromoted, LaneConfig, Timebase, Timer
 from validators.actors import Status
 from validators.execution import Executed, PolicyEntry
 from validators.execution.genesis import own_parameters
@@ -21,15 +21,15 @@ from validators.execution.schema import (
     decode_entry,
 )
 
-Reach = Callable[[RuleCell], None]
+Reach = Callable[[CoveragePoint], None]
 """Counts a cell as reached."""
 
-_OF_STATUS: Final[Mapping[Status, RuleCell]] = {
+_OF_STATUS: Final[Mapping[Status, CoveragePoint]] = {
     Status.REVERTED: BlockRule.TRANSACTION_REVERTED,
     Status.OUT_OF_GAS: BlockRule.TRANSACTION_OUT_OF_GAS,
 }
 
-_OF_WRITE: Final[Mapping[int, RuleCell]] = {
+_OF_WRITE: Final[Mapping[int, CoveragePoint]] = {
     EPOCHS.code: BlockRule.EPOCH_QUEUE_FILLED,
     OVERFLOW.code: BlockRule.OVERFLOW_FILLED,
     CALENDAR.code: BlockRule.CALENDAR_RESIZED,
@@ -38,7 +38,7 @@ _OF_WRITE: Final[Mapping[int, RuleCell]] = {
 }
 """The cell of a written value, by the table that it stands in."""
 
-_OF_DELETION: Final[Mapping[int, RuleCell]] = {
+_OF_DELETION: Final[Mapping[int, CoveragePoint]] = {
     EPOCHS.code: BlockRule.EPOCH_QUEUE_EMPTIED,
     OVERFLOW.code: BlockRule.OVERFLOW_EMPTIED,
     LONG_STORAGE.code: BlockRule.LONG_KEY_DELETED,
@@ -47,7 +47,7 @@ _OF_DELETION: Final[Mapping[int, RuleCell]] = {
 }
 
 
-class BlockCells:
+class BlockPoints:
     """Reads the cells of one chain, block by block."""
 
     def __init__(self, timebase: Timebase, reach: Reach, policies: Sequence[PolicyEntry] = ()) -> None:
@@ -65,7 +65,7 @@ class BlockCells:
         self._slot = executed.header.slot
         self._prices = _prices(executed)
 
-    def _cells(self, executed: Executed) -> Iterator[RuleCell]:
+    def _cells(self, executed: Executed) -> Iterator[CoveragePoint]:
         yield from executed.reached
         yield from _cells_of_transactions(executed)
         yield from _cells_of_messages(executed)
@@ -75,7 +75,7 @@ class BlockCells:
         if self._prices is not None:
             yield from _cells_of_prices(self._prices, _prices(executed))
 
-    def _cells_of_time(self, executed: Executed) -> Iterator[RuleCell]:
+    def _cells_of_time(self, executed: Executed) -> Iterator[CoveragePoint]:
         if self._is_in_slots and self._slot is not None:
             step = executed.header.slot - self._slot
             if step != 1:
@@ -91,7 +91,7 @@ class BlockCells:
             # Epochs of another length have other numbers.
             self._epoch = None
 
-    def _cells_of_limits(self, executed: Executed) -> Iterator[RuleCell]:
+    def _cells_of_limits(self, executed: Executed) -> Iterator[CoveragePoint]:
         if executed.header.height >= self._lane_from:
             return
         for key, value in executed.changes.items():
@@ -116,7 +116,7 @@ def _prices(executed: Executed) -> Basefees:
     return Basefees(executed.summary.cycle_basefee, executed.summary.cell_basefee)
 
 
-def _cells_of_transactions(executed: Executed) -> Iterator[RuleCell]:
+def _cells_of_transactions(executed: Executed) -> Iterator[CoveragePoint]:
     if not executed.block.transactions:
         yield BlockRule.NO_TRANSACTIONS
     # A storm has thousands of receipts of timers, which need no decoding here.
@@ -129,7 +129,7 @@ def _cells_of_transactions(executed: Executed) -> Iterator[RuleCell]:
                 yield BlockRule.TRANSACTION_TIPPED
 
 
-def _cells_of_messages(executed: Executed) -> Iterator[RuleCell]:
+def _cells_of_messages(executed: Executed) -> Iterator[CoveragePoint]:
     summary = executed.summary
     if summary.messages_delivered > summary.messages_reverted:
         yield BlockRule.MESSAGE_DELIVERED
@@ -145,14 +145,14 @@ def _cells_of_messages(executed: Executed) -> Iterator[RuleCell]:
             yield BlockRule.OVERFLOW_SHRANK
 
 
-def _cells_of_changes(changes: Mapping[bytes, bytes | None]) -> Iterator[RuleCell]:
+def _cells_of_changes(changes: Mapping[bytes, bytes | None]) -> Iterator[CoveragePoint]:
     for key, value in changes.items():
         cell = (_OF_DELETION if value is None else _OF_WRITE).get(key[0])
         if cell is not None:
             yield cell
 
 
-def _cells_of_prices(before: Basefees, after: Basefees) -> Iterator[RuleCell]:
+def _cells_of_prices(before: Basefees, after: Basefees) -> Iterator[CoveragePoint]:
     cycle, cell = after.cycle - before.cycle, after.cell - before.cell
     if cycle:
         yield BlockRule.CYCLE_PRICE_ROSE if cycle > 0 else BlockRule.CYCLE_PRICE_FELL

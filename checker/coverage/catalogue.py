@@ -1,4 +1,4 @@
-"""The page of all rule cells, written from their declarations: `python -m checker.coverage.catalogue`."""
+"""The page of all coverage points, written from their declarations: `python -m checker.coverage.catalogue`."""
 
 import sys
 from collections.abc import Iterator
@@ -7,8 +7,8 @@ from typing import Final
 from checker.coverage.refusals import UNREACHED
 from checker.coverage.registry import CELLS, ROOMS
 from checker.coverage.unpromised import REASONS
-from checker.coverage.without_cell import WITHOUT_CELL
-from scheduler import SWARM, UNPROMISED, RefusalCell, RuleCell
+from checker.coverage.without_point import WITHOUT_POINT
+from scheduler import SWARM, UNPROMISED, CoveragePoint, RefusalPoint
 
 _HEAD: Final = """\
 # Rule coverage
@@ -58,20 +58,20 @@ def page() -> Iterator[str]:
         for cell in cells:
             yield f"- `{cell.label}`, {_origin(cell)}: {cell.sentence}{_promise(cell)}"
     yield from _WITHOUT.splitlines()
-    for code, why in WITHOUT_CELL.items():
+    for code, why in WITHOUT_POINT.items():
         yield f"- {code}: {why}."
     yield from _FOOT.splitlines()
     for text, reason in UNREACHED.items():
         yield f"- `{text}`: {reason}."
 
 
-def _origin(cell: RuleCell) -> str:
-    if isinstance(cell, RefusalCell):
+def _origin(cell: CoveragePoint) -> str:
+    if isinstance(cell, RefusalPoint):
         return f"`{cell.words}`"
     return f"[{cell.code}]({cell.code})" if cell.code.endswith(".md") else cell.code
 
 
-def _promise(cell: RuleCell) -> str:
+def _promise(cell: CoveragePoint) -> str:
     if cell.promised_by == SWARM:
         return ""
     if cell.promised_by != UNPROMISED:

@@ -1,15 +1,15 @@
-"""The collector of one run: how often each rule cell was reached."""
+"""The collector of one run: how often each coverage point was reached."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from checker.coverage.blocks import BlockCells
+from checker.coverage.blocks import BlockPoints
 from checker.coverage.engines import COVERED
-from checker.coverage.events import DiskCells, StateCells, SyncCells
-from checker.coverage.refusals import RefusalCells
+from checker.coverage.events import DiskPoints, StatePoints, SyncPoints
+from checker.coverage.refusals import RefusalPoints
 from checker.coverage.registry import CELLS
 from network.events import Handlers
-from scheduler import RuleCell, Timebase
+from scheduler import CoveragePoint, Timebase
 from validators.execution import Executed, PolicyEntry
 from validators.state.rules import StateRule
 from validators.stats import ValidatorCounts
@@ -17,7 +17,7 @@ from validators.storage.rules import DiskRule
 
 
 class RuleHit(NamedTuple):
-    """A rule cell by its label, and its hits in a run: final blocks, or acts of honest replicas."""
+    """A coverage point by its label, and its hits in a run: final blocks, or acts of honest replicas."""
 
     cell: str
     hits: int
@@ -31,17 +31,17 @@ class RuleCoverage:
     """
 
     def __init__(self, *, timebase: Timebase, engine: str, policies: Sequence[PolicyEntry] = ()) -> None:
-        self._hits: dict[RuleCell, int] = {}
-        self._blocks = BlockCells(timebase, self.reach, policies)
+        self._hits: dict[CoveragePoint, int] = {}
+        self._blocks = BlockPoints(timebase, self.reach, policies)
         self.handlers: Final[tuple[Handlers, ...]] = (
-            DiskCells(self.reach).handlers,
-            SyncCells(self.reach).handlers,
-            StateCells(self.reach).handlers,
-            RefusalCells(self.reach, engine).handlers,
+            DiskPoints(self.reach).handlers,
+            SyncPoints(self.reach).handlers,
+            StatePoints(self.reach).handlers,
+            RefusalPoints(self.reach, engine).handlers,
             COVERED[engine].read(self.reach) if engine in COVERED else {},
         )
 
-    def reach(self, cell: RuleCell) -> None:
+    def reach(self, cell: CoveragePoint) -> None:
         """Count a cell as reached once more."""
         self._hits[cell] = self._hits.get(cell, 0) + 1
 
@@ -58,7 +58,7 @@ class RuleCoverage:
         return tuple(RuleHit(label, hits[cell]) for label, cell in CELLS.items() if hits.get(cell))
 
 
-def _derived(counts: ValidatorCounts) -> Mapping[RuleCell, int]:
+def _derived(counts: ValidatorCounts) -> Mapping[CoveragePoint, int]:
     """Return the cells that a replica's counts tell of."""
     return {
         DiskRule.TORN_TAIL_AGAIN: max(0, counts.reached.get(DiskRule.TORN_TAIL, 0) - 1),

@@ -1,13 +1,13 @@
-"""The coverage of each consensus engine: its rule cells, its refusals, and what reads them off events."""
+"""The coverage of each consensus engine: its coverage points, its refusals, and what reads them off events."""
 
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-from checker.coverage.hotstuff_cells import read_hotstuff_cells
-from checker.coverage.longest_chain_cells import LongestChainCells
-from checker.coverage.simplex_cells import SimplexCells
+from checker.coverage.hotstuff_points import read_hotstuff_points
+from checker.coverage.longest_chain_points import LongestChainPoints
+from checker.coverage.simplex_points import SimplexPoints
 from network.events import Handlers
-from scheduler import Reach, RefusalCell, RuleCell
+from scheduler import CoveragePoint, Reach, RefusalPoint
 from validators.consensus.hotstuff.kind import HOTSTUFF
 from validators.consensus.hotstuff.refusals import HotStuffRefusal
 from validators.consensus.hotstuff.rules import HotStuffRule
@@ -22,16 +22,16 @@ from validators.consensus.simplex.rules import SimplexRule
 class EngineCoverage(NamedTuple):
     """The cells of one engine, its refusals, and a function that returns the handlers which note the cells of a run."""
 
-    cells: type[RuleCell]
-    refusals: type[RefusalCell]
+    cells: type[CoveragePoint]
+    refusals: type[RefusalPoint]
     read: Callable[[Reach], Handlers]
 
 
 COVERED: Final[Mapping[str, EngineCoverage]] = {
-    SIMPLEX.name: EngineCoverage(SimplexRule, SimplexRefusal, lambda reach: SimplexCells(reach).handlers),
-    HOTSTUFF.name: EngineCoverage(HotStuffRule, HotStuffRefusal, read_hotstuff_cells),
+    SIMPLEX.name: EngineCoverage(SimplexRule, SimplexRefusal, lambda reach: SimplexPoints(reach).handlers),
+    HOTSTUFF.name: EngineCoverage(HotStuffRule, HotStuffRefusal, read_hotstuff_points),
     LONGEST_CHAIN.name: EngineCoverage(
-        LongestChainRule, LongestChainRefusal, lambda reach: LongestChainCells(reach).handlers
+        LongestChainRule, LongestChainRefusal, lambda reach: LongestChainPoints(reach).handlers
     ),
 }
 """Every engine of the test bed by its name; an engine of a plug-in has no cells."""

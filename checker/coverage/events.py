@@ -1,4 +1,4 @@
-"""The rule cells that events tell of: of disks, of catching up, and of what a validator does with its branches."""
+"""The coverage points that events tell of: of disks, of catching up, and of what a validator does with its branches."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 from faults.events import Crashed
 from network.events import Event, Handlers, OfLabels, Sent, TimerElapsed
 from network.types import NodeId
-from scheduler import Reach, RuleCell
+from scheduler import CoveragePoint, Reach
 from validators.events import (
     BlockExecuted,
     BlockFinalized,
@@ -25,7 +25,7 @@ from validators.stats import DISK
 from validators.storage.rules import DiskRule
 from validators.sync.rules import SyncRule
 
-_OF_LABEL: Final[Mapping[str, RuleCell]] = {
+_OF_LABEL: Final[Mapping[str, CoveragePoint]] = {
     "BlockRequest": SyncRule.BLOCK_REQUESTED,
     "BlockResponse": SyncRule.BLOCK_SERVED,
     "SnapshotRequest": SyncRule.SNAPSHOT_REQUESTED,
@@ -33,7 +33,7 @@ _OF_LABEL: Final[Mapping[str, RuleCell]] = {
 
 PIECE_REQUEST: Final = "SnapshotChunkRequest"
 
-_OF_REFUSAL: Final[Mapping[str, RuleCell]] = {
+_OF_REFUSAL: Final[Mapping[str, CoveragePoint]] = {
     "TooManyAnswers": SyncRule.ANSWERS_LIMITED,
     "AnswerUnderWay": SyncRule.ANSWER_UNDER_WAY,
     "lies on a branch that lost to a finalized block": SyncRule.BLOCK_OF_LOST_BRANCH,
@@ -53,7 +53,7 @@ _OF_REPAIR: Final = (
 )
 """The cell of a repair by the beginning of its description."""
 
-_OF_DISK_FAILURE: Final[Mapping[str, RuleCell]] = {
+_OF_DISK_FAILURE: Final[Mapping[str, CoveragePoint]] = {
     "read": DiskRule.READ_FAILED,
     "sync": DiskRule.SYNC_FAILED,
     "journal": DiskRule.JOURNAL_WRITE_FAILED,
@@ -69,7 +69,7 @@ FETCHES_KEPT: Final = 4_096
 """Blocks that were asked for and are remembered; then all are forgotten, so that long runs stay small."""
 
 
-class DiskCells:
+class DiskPoints:
     """Reads the cells of disks and restarts."""
 
     def __init__(self, reach: Reach) -> None:
@@ -124,7 +124,7 @@ class DiskCells:
             self._reach(_failure_of(halted.reason))
 
 
-def _failure_of(reason: str) -> RuleCell:
+def _failure_of(reason: str) -> CoveragePoint:
     """Return the cell of a halt over a disk, whose reason names the operation and its file."""
     if "no room" in reason:
         return DiskRule.DISK_FULL
@@ -133,7 +133,7 @@ def _failure_of(reason: str) -> RuleCell:
     return _OF_DISK_FAILURE[operation if operation in _OF_DISK_FAILURE else group]
 
 
-class SyncCells:
+class SyncPoints:
     """Reads the cells of catching up."""
 
     def __init__(self, reach: Reach) -> None:
@@ -200,7 +200,7 @@ class SyncCells:
             self._reach(SyncRule.FINAL_BY_BLOCKS)
 
 
-class StateCells:
+class StatePoints:
     """Reads the cells of branches that were dropped or taken back."""
 
     def __init__(self, reach: Reach) -> None:

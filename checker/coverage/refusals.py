@@ -8,14 +8,14 @@ from typing import Final
 
 from checker.coverage.engines import COVERED
 from network.events import Event, Handlers
-from scheduler import Reach, RefusalCell, RuleCell
+from scheduler import CoveragePoint, Reach, RefusalPoint
 from validators.events import DamageFound, MessageRefused, StoppedVoting
 from validators.execution.refusals import BlockRefusal, CallRefusal, TransactionRefusal
 from validators.storage.refusals import DiskRefusal
 from validators.sync.refusals import GossipRefusal, MessageRefusal, PeerBlockRefusal, SnapshotRefusal
 from validators.sync.rules import SyncRule
 
-ROOMS_OF_REFUSALS: Final[Mapping[str, type[RefusalCell]]] = {
+ROOMS_OF_REFUSALS: Final[Mapping[str, type[RefusalPoint]]] = {
     "refusals of calls": CallRefusal,
     "refusals of leaders": TransactionRefusal,
     "refusals of blocks": BlockRefusal,
@@ -28,7 +28,7 @@ ROOMS_OF_REFUSALS: Final[Mapping[str, type[RefusalCell]]] = {
 }
 """The enum of each room's refusals, by the heading of its cells."""
 
-_OF_MESSAGE: Final[Mapping[str, type[RefusalCell]]] = {
+_OF_MESSAGE: Final[Mapping[str, type[RefusalPoint]]] = {
     "message": MessageRefusal,
     "transaction": GossipRefusal,
     "block": PeerBlockRefusal,
@@ -38,7 +38,7 @@ _OF_MESSAGE: Final[Mapping[str, type[RefusalCell]]] = {
 """The refusals of what an event names; all else is a message of consensus."""
 
 
-class RefusalCells:
+class RefusalPoints:
     """Reads the refusals that events tell of."""
 
     def __init__(self, reach: Reach, engine: str) -> None:
@@ -62,13 +62,13 @@ class RefusalCells:
     def _find(self, _event: Event, found: DamageFound) -> None:
         self._note(DiskRefusal, found.what)
 
-    def _note(self, cells: type[RefusalCell] | None, text: str) -> None:
+    def _note(self, cells: type[RefusalPoint] | None, text: str) -> None:
         cell = None if cells is None else cells.named(text)
         if cell is not None:
             self._reach(cell)
 
 
-COUNTED: Final[Mapping[str, RuleCell]] = {
+COUNTED: Final[Mapping[str, CoveragePoint]] = {
     "time * is beyond *": SyncRule.PROPOSAL_TOO_EARLY,
     "TooManyAnswers": SyncRule.ANSWERS_LIMITED,
     "AnswerUnderWay": SyncRule.ANSWER_UNDER_WAY,

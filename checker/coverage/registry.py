@@ -1,18 +1,18 @@
-"""All rule cells, by the rooms that declare them."""
+"""All coverage points, by the rooms that declare them."""
 
 from collections.abc import Mapping
 from typing import Final
 
 from checker.coverage.engines import COVERED
 from checker.coverage.refusals import ROOMS_OF_REFUSALS
-from scheduler import SWARM, AptosRule, AuctionRule, BiasRule, CallRule, LaneRule, PhaseRule, RuleCell, WatchRule
+from scheduler import SWARM, AptosRule, AuctionRule, BiasRule, CallRule, CoveragePoint, LaneRule, PhaseRule, WatchRule
 from validators.execution.rules import BlockRule
 from validators.mempool.rules import PoolRule
 from validators.state.rules import StateRule
 from validators.storage.rules import DiskRule
 from validators.sync.rules import SyncRule
 
-ROOMS: Final[Mapping[str, type[RuleCell]]] = {
+ROOMS: Final[Mapping[str, type[CoveragePoint]]] = {
     "calls about timers": CallRule,
     "the timer phase": PhaseRule,
     "the timer lane": LaneRule,
@@ -30,7 +30,7 @@ ROOMS: Final[Mapping[str, type[RuleCell]]] = {
 }
 """The enum of each room, by the heading of its cells."""
 
-CELLS: Final[Mapping[str, RuleCell]] = {cell.label: cell for room in ROOMS.values() for cell in room}
+CELLS: Final[Mapping[str, CoveragePoint]] = {cell.label: cell for room in ROOMS.values() for cell in room}
 """Every cell by its label, in the order of the rooms."""
 
 

@@ -1,4 +1,4 @@
-"""The rules by which a timer comes in; those here are CIP-5's, and a policy's twin overrides what differs."""
+"""The rules by which a timer comes in; those here are CIP-5's, and a policy's oracle overrides what differs."""
 
 from typing import Any, ClassVar
 

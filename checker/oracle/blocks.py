@@ -15,6 +15,7 @@ from checker.oracle.headers import InvalidBlockError, check_header, present_of
 from checker.oracle.mailbox import MailboxPhase
 from checker.oracle.merkle import list_root
 from checker.oracle.phases import Ledger
+from checker.oracle.policies import POLICY_ORACLES, BlockStart, configurations, reserved_addresses
 from checker.oracle.programs import OK, OUT_OF_GAS, REVERTED, Ending, run_call
 from checker.oracle.records import (
     Genesis,
@@ -29,7 +30,6 @@ from checker.oracle.records import (
 )
 from checker.oracle.system import run_instruction
 from checker.oracle.tiers import heights_promoted, write_tiers
-from checker.oracle.twins import TWINS, BlockStart, configurations, reserved_addresses
 
 TRANSACTION_CYCLES = 1_000
 EPOCH_PROMOTED = 13
@@ -150,7 +150,7 @@ class OracleChain:
         for actor, counts in self.contents.counts.rows.items():
             if counts.live != live.get(actor, 0):
                 return f"actor {actor.hex()} has {live.get(actor, 0)} timers and counts {counts.live}"
-        own = (TWINS[entry.policy].audit(self.contents) for entry in self.genesis.policies)
+        own = (POLICY_ORACLES[entry.policy].audit(self.contents) for entry in self.genesis.policies)
         return next(filter(None, (watches.audit(self.contents), *own)), "")
 
 
@@ -179,7 +179,7 @@ class _Block:
             slot_ms=self.genesis.slot_ms,
             timestamp_ms=header.timestamp_ms,
         )
-        self.rules = TWINS[entry.policy].open(start)
+        self.rules = POLICY_ORACLES[entry.policy].open(start)
         self.calendar = chain.contents.calendar.rows[None]
         self.present = Present(
             height=header.height,

@@ -148,7 +148,7 @@ class Table(Generic[Key, Row]):
 
 
 class OwnTable(NamedTuple):
-    """A table that one policy alone keeps, as its twin declares it: the state key of a key, and the record of a row."""
+    """A table of one policy, as its oracle declares it: the state key of a key, and the record of a row."""
 
     place: Callable[[Any], bytes]
     fields: Callable[[Any, Any], list[object] | None]

@@ -16,9 +16,9 @@ from checker.oracle.branches import Branches, ExecutedOn, no_branches
 from checker.oracle.compare import Difference, compare_changes, compare_counts, compare_receipts, compare_roots, line_of
 from checker.oracle.headers import InvalidBlockError
 from checker.oracle.phases import Ledger, compare_phases
+from checker.oracle.policies import POLICY_ORACLES
 from checker.oracle.programs import PROGRAMS
 from checker.oracle.records import Genesis, MalformedError, read_block, read_genesis, sha256, write
-from checker.oracle.twins import TWINS
 from checker.results import CheckResult, CheckTally
 
 AUDIT_BLOCKS: Final = 50
@@ -113,10 +113,10 @@ class _Audits:
 def unknown_to_the_oracle(genesis: Genesis) -> str:
     """Return the part of a genesis that is not restated here, or an empty string."""
     for entry in genesis.policies:
-        if entry.policy not in TWINS:
+        if entry.policy not in POLICY_ORACLES:
             return f"the policy {entry.policy}"
     for before, after in pairwise(entry.policy for entry in genesis.policies):
-        if before not in TWINS[after].follows:
+        if before not in POLICY_ORACLES[after].follows:
             return f"an activation of {after} after {before}"
     strange = [program for _, program, *_ in genesis.actors if program not in PROGRAMS]
     return f"the program {strange[0]}" if strange else ""

@@ -9,10 +9,10 @@ from checker.oracle.calls import Present, RevertedError, new_expiry, require_ext
 from checker.oracle.contents import Contents, Table
 from checker.oracle.gas import Gas, OutOfGasError
 from checker.oracle.lane_config import calendar_of
+from checker.oracle.policies import POLICY_ORACLES
 from checker.oracle.programs import OK, OUT_OF_GAS, REVERTED, Ending
 from checker.oracle.records import MalformedError, TimerConfig, read_timer_config, write
 from checker.oracle.timer_tables import remove_timer
-from checker.oracle.twins import TWINS
 
 INSTRUCTION_CYCLES = 200
 CANCEL_TIMER, UPDATE_TIMER_CONFIG, EXTEND_TIMER, SERVICE, CANCEL_ALL = 48, 49, 50, 67, 68
@@ -96,12 +96,16 @@ class _Configured(NamedTuple):
 
 def _configured(contents: Contents) -> list[_Configured]:
     """Return every configuration that the state holds: the timers', the calendar's and those of its policies."""
-    twins = TWINS.values()
-    own = [_Configured(table, twin.key_of, twin.config_of) for twin in twins if (table := twin.config_table(contents))]
+    policies = POLICY_ORACLES.values()
+    own = [
+        _Configured(table, policy.key_of, policy.config_of)
+        for policy in policies
+        if (table := policy.config_table(contents))
+    ]
     options = [
-        _Configured(table, twin.option_key_of, twin.option_of)
-        for twin in twins
-        if (table := twin.option_table(contents))
+        _Configured(table, policy.option_key_of, policy.option_of)
+        for policy in policies
+        if (table := policy.option_table(contents))
     ]
     return [
         _Configured(contents.config, lambda name: f"timer_config.{name}", _timer_config_of),

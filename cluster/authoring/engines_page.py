@@ -65,20 +65,20 @@ def refusal_of(name: str, variant: Variant) -> str:
     return ""
 
 
-class EngineCell(NamedTuple):
+class EnginePoint(NamedTuple):
     """The verdict of a scenario with an engine, empty where it is refused, and why it is not `passed`."""
 
     verdict: str
     reason: str = ""
 
 
-EngineCells: TypeAlias = Mapping[str, Sequence[EngineCell]]
+EnginePoints: TypeAlias = Mapping[str, Sequence[EnginePoint]]
 """By scenario a cell for each engine."""
 
 _NUMBERED: Final = re.compile(r"(.*?) ?\((\d+)\)")
 
 
-def read_page(path: Path = PAGE) -> dict[str, list[EngineCell]]:
+def read_page(path: Path = PAGE) -> dict[str, list[EnginePoint]]:
     """Return the cells of a written page; nothing where there is no page."""
     table, _, listed = (path.read_text() if path.exists() else "").partition("\n## Reasons\n")
     items = (" ".join(item.split()).partition(": ") for item in listed.split("\n- ")[1:])
@@ -87,14 +87,14 @@ def read_page(path: Path = PAGE) -> dict[str, list[EngineCell]]:
     return {name.strip("`"): [_read(cell, reasons) for cell in cells] for name, *cells in rows}
 
 
-def _read(text: str, reasons: Mapping[str, str]) -> EngineCell:
+def _read(text: str, reasons: Mapping[str, str]) -> EnginePoint:
     found = _NUMBERED.fullmatch(text)
-    return EngineCell(text) if found is None else EngineCell(found[1], reasons[found[2]])
+    return EnginePoint(text) if found is None else EnginePoint(found[1], reasons[found[2]])
 
 
-def measure(names: Sequence[str], jobs: int) -> EngineCells:
+def measure(names: Sequence[str], jobs: int) -> EnginePoints:
     """Return the cells of scenarios, run where they are not refused."""
-    cells = {name: [EngineCell("", refusal_of(name, variant)) for variant in VARIANTS] for name in names}
+    cells = {name: [EnginePoint("", refusal_of(name, variant)) for variant in VARIANTS] for name in names}
     tasks = [
         Task(encode_scenario(load_scenario(name, settings_for(name, variant))), 0, label=f"{name} {column}")
         for name in names
@@ -105,12 +105,12 @@ def measure(names: Sequence[str], jobs: int) -> EngineCells:
         for done, (task, result) in enumerate(workers.results(tasks), 1):
             name, _, column = task.label.partition(" ")
             lacking = "" if result.exit_code == 0 else result.headline
-            cells[name][int(column)] = EngineCell(result.verdict, " ".join(lacking.split()))
+            cells[name][int(column)] = EnginePoint(result.verdict, " ".join(lacking.split()))
             sys.stderr.write(f"{done} of {len(tasks)}: {name}, {VARIANTS[int(column)].name}: {result.verdict}\n")
     return cells
 
 
-def write_page(cells: EngineCells) -> Iterator[str]:
+def write_page(cells: EnginePoints) -> Iterator[str]:
     """Yield the lines of the page."""
     reasons = dict.fromkeys(cell.reason for row in cells.values() for cell in row if cell.reason)
     numbers = {reason: number for number, reason in enumerate(reasons, 1)}

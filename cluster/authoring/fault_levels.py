@@ -6,7 +6,7 @@ from typing import Final
 from cluster.scenario.load import convert_scenario, encode_scenario
 from cluster.scenario.model import Scenario
 from cluster.swarm.engines.engine import DrawnEngine
-from cluster.swarm.engines.registry import DRAWN_ENGINES, draw_engine_hand
+from cluster.swarm.engines.registry import DRAWN_ENGINES, draw_engine_stratum
 from cluster.swarm.faults import DRAWN, FAULTS_MAX, draw_faults, is_sound
 from faults.kinds.drawing import FAULTS_UNTIL_MS, Plain
 from network.draw import Draw
@@ -38,7 +38,7 @@ def with_faults(scenario: Scenario, level: str | None, seed: int) -> Scenario:
 def _draw(level: str, seed: int, validators: int, engine: DrawnEngine) -> dict[str, Plain]:
     draw, found = Draw(seed), dict[str, Plain]()
     if level == "swarm":
-        return draw_faults(draw, draw_engine_hand(draw, engine.name), validators, sequence={}, engine=engine)
+        return draw_faults(draw, draw_engine_stratum(draw, engine.name), validators, sequence={}, engine=engine)
     room = {"none": 0, "light": 1, "heavy": FAULTS_MAX}[level]
     for drawn in draw.some_of("faults.kinds", list(DRAWN), len(DRAWN)) if room else ():
         fault = engine.in_own_words({"kind": DRAWN[drawn], **drawn.make(draw, drawn.name, validators)})

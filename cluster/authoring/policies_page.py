@@ -49,7 +49,7 @@ PROMISES: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "free-timers": ("inconclusive", "its timers never expire; entries do, in the blackout (Q-38)"),
         "free-timers-stop-the-chain": (
             "liveness",
-            "fails on purpose, here by `calm-views`: blocks are full, not endless",
+            "fails on purpose, here by `undisturbed-views`: blocks are full, not endless",
         ),
         "governance-before-the-fire": ("inconclusive", "entries are not bounded by the lane, and none is over its cap"),
         "governance-mid-storm": ("inconclusive", "extensions are refused; " + _DEPOSITED),

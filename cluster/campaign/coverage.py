@@ -1,8 +1,8 @@
-"""The coverage of a campaign: in how many runs each cell was hit, and which never.
+"""The coverage of a campaign: in how many runs each coverage point was reached, and which never.
 
-There are two tables: cells of a fault's kind, phase and role, and cells of the rules. A cell that no run reached says
-that the campaign did not try something, whatever else it shows: a promise that is not kept makes it inconclusive. Each
-kind of fault says what it promises, each cell of a rule who promises it.
+There are two tables: a fault's kind, phase and role, and the branches of the rules. A coverage point that no run
+reached is something that the campaign did not try. A promise that is not kept makes the campaign inconclusive. Each
+kind of fault states its promises; each coverage point of a rule states who promises it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from checker.coverage.registry import ROOMS, promised_by
 from faults import FAULTS
 from faults.coverage.required import required_phases
-from scheduler import RefusalCell, RuleCell
+from scheduler import CoveragePoint, RefusalPoint
 
 Place: TypeAlias = tuple[str, ...]
 """A cell without its count: kind, phase, role; or the label of a rule's cell."""
@@ -89,12 +89,12 @@ def rules_promised_by(subject: str) -> tuple[Place, ...]:
     return tuple((label,) for label in promised_by(subject))
 
 
-def untried_rules(rules: CoverageTable) -> list[RuleCell]:
+def untried_rules(rules: CoverageTable) -> list[CoveragePoint]:
     """Return the cells that no run reached, of the rooms of which one was; refusals are left out."""
     reached = {label for (label,) in rules.reached}
     rooms = [list(cells) for cells in ROOMS.values() if any(cell.label in reached for cell in cells)]
     cells = [cell for room in rooms for cell in room if cell.label not in reached]
-    return [cell for cell in cells if not isinstance(cell, RefusalCell)]
+    return [cell for cell in cells if not isinstance(cell, RefusalPoint)]
 
 
 def untried_lines(rules: CoverageTable) -> list[str]:

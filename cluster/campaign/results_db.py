@@ -110,7 +110,7 @@ class SeedResult(NamedTuple):
 
     `failed` names the checks that failed, or that found a promise not kept, in the verdict's order, with a blank
     between them; `fingerprint` is that of the code that ran it; `cells` say which faults hit whom, and in which phase,
-    `rules` which cells of the rules were reached, `pairs` which situations followed each other.
+    `rules` which coverage points of the rules were reached, `pairs` which situations followed each other.
     """
 
     seed: int

@@ -18,7 +18,7 @@ from typing import Final
 from checker.record.plugins import code_with
 from checker.results import EXIT_CODES, EXPECTED, PRECEDENCE
 from cluster.campaign.corpus.rounds import CorpusPlans, rounds
-from cluster.campaign.corpus.unseen import FAULT_CELLS, PAIRS, RULE_CELLS, SORTS, History, Unseen
+from cluster.campaign.corpus.unseen import COVERAGE_POINTS, FAULT_POINTS, PAIRS, SORTS, History, Unseen
 from cluster.campaign.coverage import NO_PROMISES, CoverageTable, Promises
 from cluster.campaign.results_db import COUNT, SCRIPT, WORKLOAD, ResultsFile, SeedResult
 from cluster.campaign.tasks import Task, TaskRunner
@@ -57,7 +57,7 @@ class SweepTally:
     """Milliseconds and number of the seeds of each signature, the quickest first."""
     coverage: CoverageTable = field(default_factory=CoverageTable)
     rules: CoverageTable = field(default_factory=CoverageTable)
-    """The cells of the rules; `coverage` has those of the faults."""
+    """The coverage points of the rules; `coverage` has those of the faults."""
     histories: dict[str, History] = field(default_factory=lambda: {sort: History() for sort in SORTS})
     """Data for the estimate of the unseen, by the sort of place."""
     workloads: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -80,8 +80,8 @@ class SweepTally:
         for cell, hits in result.rules:
             if cell.startswith(COUNT):
                 self.figures[cell.removeprefix(COUNT)] += hits
-        self.histories[FAULT_CELLS].add(result.seed, (cell[:-1] for cell in result.cells))
-        self.histories[RULE_CELLS].add(result.seed, (hit.cell for hit in rules))
+        self.histories[FAULT_POINTS].add(result.seed, (cell[:-1] for cell in result.cells))
+        self.histories[COVERAGE_POINTS].add(result.seed, (hit.cell for hit in rules))
         self.histories[PAIRS].add(result.seed, result.pairs)
         if result.exit_code:
             self.groups.setdefault(result.signature, []).append(result)
@@ -98,7 +98,7 @@ class SweepTally:
 
     @property
     def idle(self) -> tuple[str, ...]:
-        """The workloads that had an effect in not a single run, where the cells of the rules are promised as well."""
+        """The workloads without an effect in any run, where the coverage points of the rules are promised too."""
         # By chance a workload finds no chance in one run; in all of a campaign it is one that cannot do anything.
         if not self.rules.promised:
             return ()

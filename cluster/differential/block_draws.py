@@ -9,14 +9,14 @@ from checker.oracle.blocks import OracleChain
 from checker.oracle.contents import Market
 from checker.oracle.lane_config import LaneConfig
 from checker.oracle.market import Lane
-from checker.oracle.twins import TWINS
+from checker.oracle.policies import POLICY_ORACLES
 from cluster.differential.blocks import CaseComparison, judge_block
 from cluster.differential.cases import BlockCase, StatedLane, StatedQuote, StatedTimer, StatedWeights
 from cluster.differential.draws import Draw, draw_digest
 from cluster.differential.queue_draws import QueueDraw
 from cluster.differential.stages import chain_at_genesis
 from cluster.differential.transaction_draws import draw_transactions
-from cluster.workloads.edges.scripts import script_of
+from cluster.workloads.boundary.scripts import script_of
 from scheduler import MAX_U63, POLICIES, TimerConfig
 from validators.execution.genesis import Genesis
 
@@ -174,7 +174,7 @@ class BlockDraw:
         epoch = case.parent_now // calendar.epoch_length
         books = (draw(9_000), epoch, 0, draw(9_000))
         weights = tuple((actor, max(epoch - draw(3), 0), 1 + draw(WEIGHTS_MAX)) for actor in self._actors if draw(3))
-        table = TWINS["gba-auction"].config_table(self._contents)
+        table = POLICY_ORACLES["gba-auction"].config_table(self._contents)
         assert table is not None, "the auction has parameters"
         # The one switch of the place of timers: transactions stand behind them, or before them.
         own = table.rows[None]._replace(timer_phase=("after", "before")[self._more(2)])

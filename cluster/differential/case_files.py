@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import msgspec
 
+from checker.oracle.policies import POLICY_ORACLES
 from checker.oracle.records import MalformedError
-from checker.oracle.twins import TWINS
 from checker.record.errors import ReportedError
 from checker.record.places import OwnFile, write_own
 from checker.record.plain_files import UnsuitableFileError, read_plain
@@ -99,9 +99,9 @@ def _read(value: Any, depth: int) -> Any:  # noqa: ANN401 - plain data
 
 def _reason_against(case: Case) -> str:
     """Return the place of a statement that no chain can have, and what is allowed there; empty where there is none."""
-    unknown = [entry.policy for entry in case.genesis.policies if entry.policy not in TWINS]
+    unknown = [entry.policy for entry in case.genesis.policies if entry.policy not in POLICY_ORACLES]
     if unknown:
-        return f"case.genesis: policy {unknown[0][:60]!r} is none of {', '.join(TWINS)}"
+        return f"case.genesis: policy {unknown[0][:60]!r} is none of {', '.join(POLICY_ORACLES)}"
     try:
         check_genesis(case.genesis, POLICIES)
         chain_at_genesis(case.genesis)
@@ -147,7 +147,7 @@ def _against_config(case: BlockCase, policy: str) -> str:
     if case.own_config is None:
         return ""
     try:
-        config = TWINS[policy].read_config(msgspec.msgpack.encode(case.own_config))
+        config = POLICY_ORACLES[policy].read_config(msgspec.msgpack.encode(case.own_config))
     except MalformedError as error:
         return f"case.own_config: {error}"
     return f"case.own_config: {policy} has no parameters of its own" if config is None else ""

@@ -6,8 +6,8 @@ from typing import Any, Final
 import msgspec
 
 from checker.oracle.contents import Contents
+from checker.oracle.policies import POLICY_ORACLES
 from checker.oracle.queue_records import QueueConfig, key_of, queue_config_of
-from checker.oracle.twins import TWINS
 from cluster.differential.cases import (
     BlockCase,
     StatedEntry,
@@ -18,7 +18,7 @@ from cluster.differential.cases import (
     StatedToken,
 )
 from cluster.differential.draws import Draw, draw_digest
-from cluster.workloads.edges.scripts import script_of
+from cluster.workloads.boundary.scripts import script_of
 from scheduler import MAX_U63
 
 ENTRIES: Final = 12
@@ -71,7 +71,7 @@ class QueueDraw:
         self._draw = draw
         self._slot_ms = case.genesis.slot_ms
         self._block_ms = case.slot * self._slot_ms
-        table = TWINS["aptos"].config_table(contents)
+        table = POLICY_ORACLES["aptos"].config_table(contents)
         assert table is not None, "the queue has parameters"
         self._config = self._readings(table.rows[None])
 

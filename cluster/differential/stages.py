@@ -10,6 +10,7 @@ from checker.oracle.bias_records import SLOT_ROW, SLOT_ROWS
 from checker.oracle.blocks import OracleChain
 from checker.oracle.contents import Account, Basefees, Bucket, Contents, Market, Quote, Timer, TimerCounts
 from checker.oracle.escrow import lock
+from checker.oracle.policies import POLICY_ORACLES
 from checker.oracle.queue_records import (
     DEPOSITS,
     ENTRIES,
@@ -24,7 +25,6 @@ from checker.oracle.queue_records import (
     slot_of,
 )
 from checker.oracle.records import Header, TimerConfig, read_genesis, sha256, write
-from checker.oracle.twins import TWINS
 from cluster.differential.cases import BlockCase, StatedEntry, StatedQueue, StatedTimer
 from validators.execution import Genesis
 
@@ -80,10 +80,10 @@ def _write(contents: Contents, case: BlockCase) -> None:
     contents.basefees.put(None, Basefees(*case.basefees))
     contents.config.put(None, TimerConfig(*msgspec.structs.astuple(case.timer_config)))
     if case.own_config is not None:
-        twin = TWINS[case.genesis.policies[-1].policy]
-        table = twin.config_table(contents)
+        policy = POLICY_ORACLES[case.genesis.policies[-1].policy]
+        table = policy.config_table(contents)
         assert table is not None, "a case with parameters has a policy that has some"
-        table.put(None, twin.read_config(write(case.own_config)))
+        table.put(None, policy.read_config(write(case.own_config)))
     _write_lane(contents, case)
     if case.auction is not None:
         contents.own(BOOKS).put(None, Books(*case.auction.books))
@@ -150,7 +150,7 @@ def _timer(stated: StatedTimer, sequence: int) -> Timer:
 
 
 def _write_queue(contents: Contents, case: BlockCase, queue: StatedQueue, timers: list[Timer]) -> None:
-    config = TWINS["aptos"].config_table(contents)
+    config = POLICY_ORACLES["aptos"].config_table(contents)
     assert config is not None, "the queue has a configuration"
     slots = config.rows[None].removal_slots
     for timer, stated in zip(timers, case.timers, strict=True):

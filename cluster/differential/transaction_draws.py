@@ -9,7 +9,7 @@ from nacl.signing import SigningKey
 from checker.oracle.queue_records import key_of
 from cluster.differential.cases import BlockCase, StatedTimer
 from cluster.differential.draws import Draw, draw_digest
-from cluster.workloads.edges.scripts import script_of, timer
+from cluster.workloads.boundary.scripts import script_of, timer
 from validators.execution.blocks import (
     Call,
     ExecuteActor,

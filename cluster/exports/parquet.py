@@ -15,7 +15,7 @@ from checker.record.errors import ReportedError, on_one_line
 from checker.record.places import ForeignFileError, OwnFile, refuse_other_file, work_directory
 from checker.record.program import install_command
 from checker.record.run_directory import SUMMARIES, read_events, read_final_blocks, read_roots, read_summaries
-from cluster.timers.lives import TimerLives
+from cluster.timers.lifecycles import TimerLives
 from network.events import Event
 
 TABLES: Final = ("events", "blocks", "timers", "roots")

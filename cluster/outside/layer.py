@@ -151,7 +151,7 @@ class OutsideLayer:
         return self._early[-1].header if self._early else self.finalized
 
     def watch(self, _reach: Reach) -> None:
-        """Note no rule cells: those are of the project's own rules."""
+        """Note no coverage points: those are of the project's own rules."""
 
     def next_nonce(self, _public_key: bytes) -> int:
         """Return 0: the pool of an application knows no nonces."""

@@ -12,7 +12,7 @@ from cluster.campaign.results_db import SeedResult
 from cluster.campaign.sweep import SweepTally
 from cluster.page.index import find_page
 from faults import PHASES, ROLES
-from report.page.campaign_rows import CampaignRows, Group, SeedCell, Table
+from report.page.campaign_rows import CampaignRows, Group, SeedPoint, Table
 from report.words import counted
 
 CELLS_MAX: Final = 10_000
@@ -54,7 +54,7 @@ def sweep_rows(
         headline=f"{counted(tally.done, 'seeds')}: {verdicts}",
         facts=(*facts, ("first failure", _first_failure(results))),
         cells=tuple(
-            SeedCell(
+            SeedPoint(
                 each.seed,
                 each.verdict,
                 min(places[each.signature], COLOURS - 1) if each.exit_code else -1,

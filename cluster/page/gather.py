@@ -17,7 +17,7 @@ from checker.record.run_directory import (
     read_waits,
 )
 from checker.results import CheckResult
-from cluster.live.apart import TimesApart
+from cluster.live.interruptions import TimesApart
 from cluster.page.events import Collector, read_log
 from cluster.page.explained import finding_of, finding_of_checks
 from cluster.page.matrix import ExecutionMarks, Who, make_matrix

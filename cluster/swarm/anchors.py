@@ -36,11 +36,11 @@ MOMENTS_DRAWN: Final[tuple[tuple[str, int, int], ...]] = (
 
 
 def draw_faults_after(
-    draw: Draw, hand: Draw, validators: int, *, prefix: Prefix, engine: DrawnEngine
+    draw: Draw, stratum: Draw, validators: int, *, prefix: Prefix, engine: DrawnEngine
 ) -> dict[str, Plain]:
     """Return a script's faults, and the drawn ones that go with it: what would begin first begins as it arrives."""
     found = dict(prefix.faults)
-    for name, fault in draw_faults(draw, hand, validators, sequence={}, engine=engine).items():
+    for name, fault in draw_faults(draw, stratum, validators, sequence={}, engine=engine).items():
         plan = {**found, name: _moved(sooner(fault), FAULTS_FROM_MS, prefix.arrival)}
         if is_sound(plan, validators, engine):
             found = plan

@@ -1,7 +1,8 @@
 """Byzantine validators of a drawn scenario: in most runs no validator, else one or as many as the cluster can bear.
 
-Behaviours are dealt, not drawn: there are more of them than Byzantine validators in a few dozen seeds, and by chance a
-third would not be there at all. What is drawn here comes after all other faults and leaves their draws as they were.
+Behaviours come from stratified draws. There are more behaviours than Byzantine validators in a few dozen seeds: by
+chance a third of the behaviours would be missing. These draws come after all other faults and leave their draws as
+they were.
 """
 
 from typing import Final
@@ -14,13 +15,13 @@ from network.draw import Draw
 from validators.consensus.quorum import faults_of
 
 IS_THERE: Final = (*[True] * 9, *[False] * 11)
-"""A card a seed: whether a validator is Byzantine, where the plan can bear one."""
+"""One value a seed: whether a validator is Byzantine, where the plan can bear one."""
 
 LEADING_UNTIL_MS: Final = 22_000
 """Behaviours of leaders end by then: beside other faults a leader may have no view of its own, so here it has some."""
 
 SIDES: Final = 2
-"""Behaviours of each of the two lists that a seed's Byzantine validators are dealt together."""
+"""Behaviours of each of the two lists that a seed's Byzantine validators get together."""
 
 PROPOSING: Final = (
     "equivocate",
@@ -67,20 +68,20 @@ _WITHHELD: Final = (
 )
 
 
-def draw_byzantine(hand: Draw, validators: int, engine: DrawnEngine) -> dict[str, Plain]:
+def draw_byzantine(stratum: Draw, validators: int, engine: DrawnEngine) -> dict[str, Plain]:
     """Return some behaviours of at most f validators, or nothing.
 
     Args:
-        hand: The chance of the seed beside the others of its engine.
+        stratum: The chance of the seed beside the others of its engine.
         validators: The number of validators.
         engine: Their engine.
     """
     proposing, speaking = (engine.admitted(each) for each in (PROPOSING, SPEAKING))
-    # Under the engine's own name: else each engine would be dealt the same in the same turn.
+    # Under the engine's own name: else each engine would get the same in the same round.
     key = f"byzantine.{engine.name}"
-    if not speaking or not hand.dealt(key, IS_THERE):
+    if not speaking or not stratum.stratified(key, IS_THERE):
         return {}
-    own = hand.hand(key, IS_THERE)
+    own = stratum.stratum(key, IS_THERE)
     count = own.between("byzantine.count", 1, faults_of(validators))
     nodes = own.some_of("byzantine.validators", range(validators), count)
     leading = list(dict.fromkeys(own.next_of(f"{key}.proposing", (*proposing, *engine.proposing), SIDES)))
@@ -97,8 +98,8 @@ def draw_byzantine(hand: Draw, validators: int, engine: DrawnEngine) -> dict[str
     return found
 
 
-def _draw_one(hand: Draw, name: str, node: int, behaviour: str, *, engine: DrawnEngine, validators: int) -> Plain:
-    start_ms = hand.between(f"{name}.start_ms", FAULTS_FROM_MS, FAULTS_FROM_MS + 1_000)
+def _draw_one(stratum: Draw, name: str, node: int, behaviour: str, *, engine: DrawnEngine, validators: int) -> Plain:
+    start_ms = stratum.between(f"{name}.start_ms", FAULTS_FROM_MS, FAULTS_FROM_MS + 1_000)
     until_ms = LEADING_UNTIL_MS if behaviour in {*PROPOSING, *engine.proposing} else FAULTS_UNTIL_MS
     forms = forms_of(engine.name, behaviour, is_foreign=engine.is_foreign)
     fault: Plain = {
@@ -106,13 +107,13 @@ def _draw_one(hand: Draw, name: str, node: int, behaviour: str, *, engine: Drawn
         "validator": node,
         "behaviour": behaviour,
         "start_ms": start_ms,
-        "stop_ms": hand.between(f"{name}.stop_ms", until_ms - 3_000, until_ms),
+        "stop_ms": stratum.between(f"{name}.stop_ms", until_ms - 3_000, until_ms),
         # Without a form all have their turn.
-        "what": hand.one_of(f"{name}.what", ("", *forms)) if hand.chance(f"{name}.has_form", 15) else "",
+        "what": stratum.one_of(f"{name}.what", ("", *forms)) if stratum.chance(f"{name}.has_form", 15) else "",
     }
     if behaviour == "amnesia":
-        fault["every_ms"] = hand.between(f"{name}.every_ms", 700, 4_000)
+        fault["every_ms"] = stratum.between(f"{name}.every_ms", 700, 4_000)
     if behaviour == "withhold":
-        fault["kinds"] = list(hand.one_of(f"{name}.kinds", _WITHHELD))
-        fault["to"] = [] if hand.chance(f"{name}.is_to_all", 50) else [(node + 1) % validators]
+        fault["kinds"] = list(stratum.one_of(f"{name}.kinds", _WITHHELD))
+        fault["to"] = [] if stratum.chance(f"{name}.is_to_all", 50) else [(node + 1) % validators]
     return fault

@@ -7,13 +7,21 @@ workloads are fitted to it; what else it takes is a workload beside the drawn on
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from cluster.swarm.corners import CORNER_WORKLOADS, Suited, dismiss, draw_corners, draw_few, draw_resized, suit_corners
+from cluster.swarm.boundary_values import (
+    BOUNDARY_WORKLOADS,
+    Suited,
+    dismiss,
+    draw_boundary_cases,
+    draw_few,
+    draw_resized,
+    suit_boundary_cases,
+)
 from cluster.swarm.life import AGENT_CYCLES, FEED_AGENT_CYCLES, NEEDS, ceiling_of, cycles_of, may_be_precise
 from cluster.swarm.policies.aptos import CELL_GAS
 from cluster.swarm.policies.gba_auction import SLICED_CYCLES
 from cluster.swarm.workloads import MISER_GAS_LIMIT, NARROW_GAS_LIMIT, NARROW_LANE_CYCLES, fit
-from cluster.workloads.edges.queue import QUEUE_CASES
-from cluster.workloads.edges.reads import READ_CASES
+from cluster.workloads.boundary.queue import QUEUE_CASES
+from cluster.workloads.boundary.reads import READ_CASES
 from faults.kinds.drawing import Plain
 from network.draw import Draw
 
@@ -79,7 +87,7 @@ WATCH_LIMITS: Final[Sequence[Plain]] = (
 
 def combine(draw: Draw, chain: Plain) -> Plain:
     """Return a drawn chain on which certain rules can meet."""
-    return suit_corners(draw, _combine(draw, chain))
+    return suit_boundary_cases(draw, _combine(draw, chain))
 
 
 def _combine(draw: Draw, chain: Plain) -> Plain:
@@ -123,7 +131,7 @@ def draw_combined(draw: Draw, chain: Plain) -> dict[str, Plain]:
         for name, (percent, suits, make) in _COMBINED.items()
         if suits(chain) and draw.chance(f"{name}.is_on", percent)
     }
-    found |= draw_corners(draw, chain) | draw_resized(draw, chain)
+    found |= draw_boundary_cases(draw, chain) | draw_resized(draw, chain)
     if (
         "lane" in chain
         and chain["lane"]["max_allowed_delays"] == 1
@@ -206,7 +214,7 @@ def _draw_beggars(draw: Draw, chain: Plain) -> Plain:
     """Heartbeats that can pay for all cycles of a fire and some of its cells; where they bid, for just the bid."""
     gas_limit = min(MISER_GAS_LIMIT, ceiling_of(chain))
     cells = chain["timers"]["max_cells_per_fire"] * draw.between("underfunded.share", 1, 9) // 10
-    beggars: Plain = {
+    underfunded: Plain = {
         "kind": "heartbeats",
         "actors": draw.between("underfunded.actors", 1, 3),
         "gas_limit": gas_limit,
@@ -215,8 +223,8 @@ def _draw_beggars(draw: Draw, chain: Plain) -> Plain:
     }
     if "bias_lambda" in chain.get("policy_parameters", {}):
         bid = max(chain["policy_parameters"]["reserve"], 4_000)
-        beggars |= {"bid": bid, "funds": bid - draw.one_of("underfunded.less", (0, 0, 1))}
-    return beggars
+        underfunded |= {"bid": bid, "funds": bid - draw.one_of("underfunded.less", (0, 0, 1))}
+    return underfunded
 
 
 def _draw_tiny(draw: Draw, chain: Plain) -> Plain:
@@ -325,6 +333,6 @@ _COMBINED: Final[Mapping[str, Suited]] = {
     "insufficient-gas": (SHORT_PERCENT, _has_queue, _draw_short),
     "queue-refusals": (EDGES_PERCENT, _has_queue, _draw_edges),
     "watchers": (WATCHED_PERCENT, _has_triggers, _draw_watchers),
-    **CORNER_WORKLOADS,
+    **BOUNDARY_WORKLOADS,
 }
 """For how many seeds of a hundred each is on, of the chains that suit it, and how it is drawn."""

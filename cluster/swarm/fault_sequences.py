@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from cluster.swarm.engines.engine import DrawnEngine
+from cluster.swarm.sequences.catching_up import LAG_SEQUENCES
 from cluster.swarm.sequences.disks import DISK_SEQUENCES, FAULTY_DISK_SEQUENCES, disk_refusals
 from cluster.swarm.sequences.guards import GUARD_SEQUENCES
-from cluster.swarm.sequences.lags import LAG_SEQUENCES
-from cluster.swarm.sequences.picked import picked_views
 from cluster.swarm.sequences.sequence import FaultSequence, away, crash, drop
-from cluster.swarm.sequences.turns import TURN_SEQUENCES
+from cluster.swarm.sequences.successive import TURN_SEQUENCES
+from cluster.swarm.sequences.view_messages import picked_views
 from faults.kinds.drawing import FAULTS_FROM_MS, FAULTS_UNTIL_MS, Plain
 from faults.kinds.simplex_messages import ANSWERS, CERTIFIED, LEAVING, VOTES
 from network.draw import Draw
@@ -28,53 +28,55 @@ _ANSWERS: Final = ("SnapshotOffer", "BlockResponse")
 _Makers: TypeAlias = Sequence[Callable[[Draw, int], FaultSequence]]
 
 
-def draw_fault_sequence(hand: Draw, validators: int, engine: DrawnEngine) -> FaultSequence:
+def draw_fault_sequence(stratum: Draw, validators: int, engine: DrawnEngine) -> FaultSequence:
     """Return the seed's sequence, without what the engine has not.
 
     Args:
-        hand: The chance of the seed beside the others of its engine, so that each list has its share of any few dozen
-            seeds, and each sequence of a list its turn.
+        stratum: The chance of the seed among the seeds of its engine. Each list has its share of any few dozen seeds,
+            and each sequence of a list comes up.
         validators: The number of validators.
         engine: Their engine.
     """
-    return _draw_of(hand, validators, engine, subject="correlated-faults", deck=_DECK)
+    return _draw_of(stratum, validators, engine, subject="correlated-faults", strata=_STRATA)
 
 
-def draw_own(hand: Draw, validators: int, engine: DrawnEngine) -> Iterator[FaultSequence]:
+def draw_own(stratum: Draw, validators: int, engine: DrawnEngine) -> Iterator[FaultSequence]:
     """Yield two sequences of the engine's own, the second one after the first, that go beside any other.
 
-    Every seed has them: of an engine forty seeds have a dozen or so, and what is dealt to one of them meets the bug
+    Every seed has them: of an engine forty seeds have a dozen or so, and what one of them gets meets the bug
     that it is drawn for in none.
     """
-    yield _draw_own(hand, validators, engine, name="own")
-    yield _draw_own(hand, validators, engine, name="later")
+    yield _draw_own(stratum, validators, engine, name="own")
+    yield _draw_own(stratum, validators, engine, name="later")
 
 
-def draw_beside(hand: Draw, validators: int, engine: DrawnEngine) -> FaultSequence:
+def draw_beside(stratum: Draw, validators: int, engine: DrawnEngine) -> FaultSequence:
     """Return what goes with any sequence, as it is about single views; without any fault for some seeds."""
-    return _draw_of(hand, validators, engine, subject="additional", deck=_DECK_BESIDE)
+    return _draw_of(stratum, validators, engine, subject="additional", strata=_ADDITIONAL_STRATA)
 
 
-def _draw_of(hand: Draw, validators: int, engine: DrawnEngine, *, subject: str, deck: Sequence[str]) -> FaultSequence:
-    # Under the engine's own name: else each engine would be dealt the same in the same turn.
+def _draw_of(
+    stratum: Draw, validators: int, engine: DrawnEngine, *, subject: str, strata: Sequence[str]
+) -> FaultSequence:
+    # Under the engine's own name: else each engine would get the same in the same round.
     key = f"{subject}.{engine.name}"
-    name = hand.dealt(key, deck)
+    name = stratum.stratified(key, strata)
     if name == "own":
         # The one that the seed has in any case, and no other faults.
-        return _draw_own(hand, validators, engine, name="own")
-    own = hand.hand(key, deck)
+        return _draw_own(stratum, validators, engine, name="own")
+    own = stratum.stratum(key, strata)
     return _draw_one(own, validators, engine, key=f"{key}.{name}", makers=_LISTS[name])
 
 
-def _draw_own(hand: Draw, validators: int, engine: DrawnEngine, *, name: str) -> FaultSequence:
+def _draw_own(stratum: Draw, validators: int, engine: DrawnEngine, *, name: str) -> FaultSequence:
     makers = engine.sequences if name == "own" else engine.later
-    return _draw_one(hand, validators, engine, key=f"{name}.{engine.name}", makers=makers)
+    return _draw_one(stratum, validators, engine, key=f"{name}.{engine.name}", makers=makers)
 
 
-def _draw_one(hand: Draw, validators: int, engine: DrawnEngine, *, key: str, makers: _Makers) -> FaultSequence:
+def _draw_one(stratum: Draw, validators: int, engine: DrawnEngine, *, key: str, makers: _Makers) -> FaultSequence:
     if not makers:
         return FaultSequence({})
-    sequence = hand.one_of(key, makers)(hand, validators)
+    sequence = stratum.one_of(key, makers)(stratum, validators)
     admitted = {name: engine.in_own_words(each) for name, each in sequence.faults.items() if engine.admits(each)}
     return FaultSequence(admitted, engine.settings(sequence.settings))
 
@@ -296,7 +298,7 @@ _LISTS: Final[Mapping[str, _Makers]] = {
 }
 """The lists by name, besides the engine's own."""
 
-_DECK: Final = (
+_STRATA: Final = (
     *["own"] * 6,
     *["correlated"] * 5,
     *["guards"] * 3,
@@ -304,7 +306,7 @@ _DECK: Final = (
     *["disks"] * 2,
     *["catch-up"] * 2,
 )
-"""A card a seed: the list that it has its sequence of."""
+"""One value a seed: the list that it has its sequence of."""
 
-_DECK_BESIDE: Final = (*["targeted-views"] * 6, *["disk-refusals"] * 8, *["none"] * 6)
-"""A card a seed: what it has beside its sequence and its engine's own, where the plan can bear it."""
+_ADDITIONAL_STRATA: Final = (*["targeted-views"] * 6, *["disk-refusals"] * 8, *["none"] * 6)
+"""One value a seed: what it has beside its sequence and its engine's own, where the plan can bear it."""

@@ -22,7 +22,7 @@ NOBODY_PERCENT: Final = 25
 """Percentage of these seeds in which nobody is offline."""
 
 FAULTS_MAX: Final = 4
-"""Most faults in one run, without what Byzantine validators do and without what is dealt beside."""
+"""Most faults in one run, without what Byzantine validators do and without what is added."""
 
 DRAWN: Final[Mapping[Drawn, str]] = dict(
     sorted((drawn, kind_of(kind)) for kind in FAULTS.built_in for drawn in kind.draws())
@@ -32,7 +32,7 @@ DRAWN: Final[Mapping[Drawn, str]] = dict(
 
 def draw_faults(
     draw: Draw,
-    hand: Draw,
+    stratum: Draw,
     validators: int,
     *,
     sequence: Mapping[str, Plain],
@@ -43,11 +43,11 @@ def draw_faults(
 
     Args:
         draw: The chance of the seed.
-        hand: Its chance beside the others of its engine.
+        stratum: Its chance beside the others of its engine.
         validators: The number of validators.
         sequence: The faults of its sequence.
         engine: Its engine.
-        faults_max: Most faults in the run, without what Byzantine validators do and without what is dealt beside.
+        faults_max: Most faults in the run, without what Byzantine validators do and without what is added.
     """
     if is_just_away(draw):
         return _draw_away(draw, validators)
@@ -64,7 +64,7 @@ def draw_faults(
             companion = drawn.companion(draw, name, fault, validators)
             _keep_if_sound(found, {name: companion}, validators, engine, at_most=faults_max)
     forging = [(fault["validator"], fault["behaviour"]) for fault in found.values() if fault["kind"] == BYZANTINE]
-    for name, fault in draw_byzantine(hand, validators, engine).items():
+    for name, fault in draw_byzantine(stratum, validators, engine).items():
         # A sequence may have it already: what one has forged the other one cannot read.
         if (fault["validator"], fault["behaviour"]) not in forging:
             _keep_if_sound(found, {name: fault}, validators, engine, at_most=None)

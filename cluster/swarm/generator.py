@@ -12,25 +12,25 @@ from typing import Any, Final
 
 import msgspec
 
-from checker.oracle.twins import TWINS
+from checker.oracle.policies import POLICY_ORACLES
 from cluster.scenario.load import apply_setting, apply_settings, convert_scenario, encode_scenario
 from cluster.scenario.model import Scenario
 from cluster.swarm.anchors import anchor_some, draw_faults_after
 from cluster.swarm.combinations import combine, consult_feed, draw_combined
 from cluster.swarm.engines.engine import DrawnEngine
-from cluster.swarm.engines.registry import DRAWN_ENGINES, draw_engine, draw_engine_hand
+from cluster.swarm.engines.registry import DRAWN_ENGINES, draw_engine, draw_engine_stratum
 from cluster.swarm.fault_sequences import draw_beside, draw_fault_sequence, draw_own
 from cluster.swarm.faults import FAULTS_MAX, draw_faults, is_just_away, is_sound
 from cluster.swarm.pace import sooner
 from cluster.swarm.policies.policy import draw_calendar, draw_parameters
-from cluster.swarm.policies.registry import DRAWN_POLICIES, draw_hand, draw_policy
+from cluster.swarm.policies.registry import DRAWN_POLICIES, draw_policy, draw_stratum
 from cluster.swarm.prefixes.prefix import Prefix
 from cluster.swarm.prefixes.registry import AFTER_PREFIX, PREFIXES, VALIDATORS, draw_prefix, with_prefix
 from cluster.swarm.replicas import draw_apply_modes, draw_observer_fault, draw_observers
 from cluster.swarm.sequences.sequence import FaultSequence
 from cluster.swarm.variations import vary_faults, vary_sections
 from cluster.swarm.workloads import NARROW_LANE_CYCLES, READINGS, draw_crowd, draw_workloads
-from cluster.workloads.edges.scripts import NARROW_MAILBOX
+from cluster.workloads.boundary.scripts import NARROW_MAILBOX
 from faults import kind_of
 from faults.kinds.drawing import Plain
 from network.draw import SWARM, Draw
@@ -58,13 +58,13 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
     """
     draw, stated = Draw(seed), _stated(settings, POLICY_KEY, POLICIES)
     engine = draw_engine(draw, stated_engine := _stated(settings, ENGINE_KEY, DRAWN_ENGINES))
-    own = draw_engine_hand(draw, stated_engine)
+    own = draw_engine_stratum(draw, stated_engine)
     scripted = "" if stated else draw_prefix(draw, engine.without_prefixes)
-    validators = VALIDATORS.get(scripted, own.dealt(f"cluster.validators.{engine.name}", engine.sizes))
+    validators = VALIDATORS.get(scripted, own.stratified(f"cluster.validators.{engine.name}", engine.sizes))
     prefix = PREFIXES[scripted](draw, validators) if scripted else None
     policy = stated or draw_policy(draw)
-    hand, observers = draw_hand(draw, policy, stated), draw_observers(draw)
-    chain = _draw_chain(hand, policy) if scripted else combine(hand, _draw_chain(hand, policy))
+    stratum, observers = draw_stratum(draw, policy, stated), draw_observers(draw)
+    chain = _draw_chain(stratum, policy) if scripted else combine(stratum, _draw_chain(stratum, policy))
     disturbed = _draw_disturbances(draw, own, engine, prefix=prefix, validators=validators, observers=len(observers))
     raw: Plain = {
         "name": SWARM,
@@ -77,7 +77,7 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
         "sync": {"snapshot_gap_blocks": draw.one_of("sync.snapshot_gap_blocks", (3, 256, 256))},
         "validators": draw_apply_modes(draw, validators),
         "observers": observers,
-        "workload": draw_workloads(hand, chain),
+        "workload": draw_workloads(stratum, chain),
         "faults": disturbed.faults,
         "run": {
             "until_height": draw.between("run.until_height", *engine.heights),
@@ -86,7 +86,7 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
         },
     }
     raw["workload"] |= draw_crowd(draw, raw["network"])
-    raw["workload"] |= {} if scripted else consult_feed(hand, raw["workload"], chain) | draw_combined(hand, chain)
+    raw["workload"] |= {} if scripted else consult_feed(stratum, raw["workload"], chain) | draw_combined(stratum, chain)
     raw = raw if scripted or is_just_away(draw) else vary_sections(draw, raw, engine)
     if prefix is not None:
         raw = with_prefix(raw, prefix)
@@ -101,18 +101,18 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
 
 
 def _draw_disturbances(
-    draw: Draw, hand: Draw, engine: DrawnEngine, *, prefix: Prefix | None, validators: int, observers: int
+    draw: Draw, stratum: Draw, engine: DrawnEngine, *, prefix: Prefix | None, validators: int, observers: int
 ) -> FaultSequence:
     """Return all faults, with the settings that go with those of a sequence; a script has none besides its own."""
     if prefix is not None:
-        return FaultSequence(draw_faults_after(draw, hand, validators, prefix=prefix, engine=engine))
-    sequence = draw_fault_sequence(hand, validators, engine)
-    own = () if is_just_away(draw) else draw_own(hand, validators, engine)
+        return FaultSequence(draw_faults_after(draw, stratum, validators, prefix=prefix, engine=engine))
+    sequence = draw_fault_sequence(stratum, validators, engine)
+    own = () if is_just_away(draw) else draw_own(stratum, validators, engine)
     together = _added(sequence, own, validators, engine)
     room = FAULTS_MAX + len(together.faults) - len(sequence.faults)
-    faults = draw_faults(draw, hand, validators, sequence=together.faults, engine=engine, faults_max=room)
+    faults = draw_faults(draw, stratum, validators, sequence=together.faults, engine=engine, faults_max=room)
     faults = anchor_some(draw, faults, together.faults, validators, engine=engine)
-    beside = () if is_just_away(draw) else (draw_beside(hand, validators, engine),)
+    beside = () if is_just_away(draw) else (draw_beside(stratum, validators, engine),)
     faults, settings = _added(FaultSequence(faults, together.settings), beside, validators, engine)
     faults = faults if is_just_away(draw) else vary_faults(draw, faults, validators, engine)
     faults |= draw_observer_fault(draw, faults, validators, observers)
@@ -165,11 +165,11 @@ def _merged(drawn: Plain, stated: Plain) -> Plain:
 
 
 def _lower_expectations(raw: Plain) -> None:
-    """Let what is drawn be idle, and a policy without a twin go without an oracle."""
+    """Let what is drawn be idle, and go without the oracle where a policy has none."""
     for table in ("validators", "observers", "workload", "faults"):
         # By chance some of what is drawn does nothing; the promises of a campaign say what has to be reached in all.
         raw[table] = {name: {**entry, "may_be_idle": True} for name, entry in raw[table].items()}
-    if raw["chain"]["policy"] not in TWINS:
+    if raw["chain"]["policy"] not in POLICY_ORACLES:
         raw["oracle"] = "off"
 
 

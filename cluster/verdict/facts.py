@@ -22,7 +22,7 @@ from cluster.scenario.sections.replicas import OwnCadence, RebuildIndexes, Repli
 from cluster.verdict.watchdog import Watchdog
 from cluster.workloads.planned import expected_fires, expected_workloads
 from faults import byzantine_validators
-from faults.anchors.moments import MOMENTS
+from faults.anchors.catalogue import MOMENTS
 from network.draw import SWARM
 from network.plugin_errors import describe_error
 from network.topology import MILLION, LinkSpec

@@ -42,7 +42,7 @@ class Monitor:
         waits: Of each final block the oldest waits of its timers, by class of tip.
         executed: The executed blocks, final or not, that were not written yet.
         keep: Where they go as soon as one more is final; they are not held in memory.
-        rules: Counts the cells of the rules that the run reaches.
+        rules: Counts the coverage points of the rules that the run reaches.
         situations: Collects the situations of replicas that follow each other.
     """
 

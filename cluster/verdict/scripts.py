@@ -2,7 +2,7 @@
 
 from cluster.runtime.cluster import Cluster
 from faults.anchors.anchor import Anchor
-from faults.anchors.moments import BlockFacts
+from faults.anchors.catalogue import BlockFacts
 from faults.anchors.watch import AnchorWatch
 from network.draw import SWARM
 from network.events import Handlers

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import msgspec
 
-from faults.anchors.moments import MOMENTS
+from faults.anchors.catalogue import MOMENTS
 from faults.kinds.fields import Milliseconds, Positive, Requirement, Validator, means
 from faults.kinds.wording import seconds
 from faults.nearest import did_you_mean

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from faults.anchors.anchor import Anchor
-from faults.anchors.moments import MOMENTS, BlockFacts, ChainSoFar
+from faults.anchors.catalogue import MOMENTS, BlockFacts, ChainSoFar
 from network.events import Event, Handlers, TraceEvent
 from network.types import MILLISECOND_US
 from validators.events import BlockFinalized

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from faults.byzantine.adversary import Adversary
-from faults.injection.edges import Edge, window
 from faults.injection.power import Power
+from faults.injection.steps import Edge, window
 from network.bus import Bus
 from network.chance import Chance
 from network.types import MILLISECOND_US

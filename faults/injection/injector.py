@@ -11,16 +11,16 @@ from types import MappingProxyType
 from typing import Final
 
 from faults.anchors.anchor import Anchor
-from faults.anchors.moments import BlockFacts
+from faults.anchors.catalogue import BlockFacts
 from faults.anchors.watch import AnchorWatch
 from faults.byzantine.adversary import Adversary
-from faults.coverage.cells import Cell, Coverage
 from faults.coverage.engine_phases import PhaseStatus
+from faults.coverage.points import Cell, Coverage
 from faults.coverage.registry import phases_of
 from faults.events import FaultEdge, Healed
 from faults.injection.context import FaultContext, Machinery, Touched
-from faults.injection.edges import Edge
 from faults.injection.power import Power
+from faults.injection.steps import Edge
 from faults.kind_registry import kind_of
 from faults.kinds.base import Fault
 from faults.plan import all_over_ms

@@ -5,7 +5,7 @@ from functools import partial
 from typing import TypeAlias
 
 from faults.injection.context import FaultContext
-from faults.injection.edges import Edge, window
+from faults.injection.steps import Edge, window
 from network.conditions import Condition, MessageRule
 from network.types import MILLISECOND_US
 

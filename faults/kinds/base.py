@@ -13,7 +13,7 @@ import msgspec
 from faults.anchors.anchor import Anchor
 from faults.coverage.required import DEFAULT, Cells
 from faults.injection.context import FaultContext
-from faults.injection.edges import Edge
+from faults.injection.steps import Edge
 from faults.kinds.drawing import Drawn
 from faults.kinds.fields import Link, Milliseconds, Requirement, Start, Stop, means
 from faults.kinds.numbers import validators_of

@@ -8,7 +8,7 @@ import msgspec
 
 from faults.coverage.required import VERIFYING, Cells
 from faults.injection.context import FaultContext
-from faults.injection.edges import Edge, window
+from faults.injection.steps import Edge, window
 from faults.kinds.base import Loss, Outage, Part, Plan
 from faults.kinds.drawing import Drawn, Plain, draw_brief_outage, draw_outage
 from faults.kinds.fields import Milliseconds, Requirement, Validator, distinct, means

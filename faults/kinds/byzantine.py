@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from faults.byzantine.catalogue import BehaviourName, behaviours_of, explain_behaviour, forms_of
 from faults.coverage.required import VERIFYING, Cells
 from faults.injection.context import FaultContext
-from faults.injection.edges import Edge
+from faults.injection.steps import Edge
 from faults.kinds.base import DOWN, FOREVER, Family, Loss, Occupied, Part, Plan, Windowed
 from faults.kinds.fields import Positive, Requirement, Validator, distinct, known_messages, means
 from network.topology import MILLION

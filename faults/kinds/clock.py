@@ -12,7 +12,7 @@ import msgspec
 
 from faults.coverage.required import TIMESTAMPS, Cells
 from faults.injection.context import FaultContext
-from faults.injection.edges import Edge
+from faults.injection.steps import Edge
 from faults.kinds.base import Family, Occupied, Part, Plan, Windowed, moments_of
 from faults.kinds.drawing import Drawn, Plain, draw_window
 from faults.kinds.fields import Requirement, Validator, distinct, means

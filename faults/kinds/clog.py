@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal
 
 from faults.injection.context import FaultContext
-from faults.injection.edges import Edge
 from faults.injection.links import all_links, both_ways, clog_window
+from faults.injection.steps import Edge
 from faults.kinds.base import Family, Loss, Part, Plan, Windowed
 from faults.kinds.drawing import CHANNELS, Drawn, Plain, draw_window
 from faults.kinds.fields import (

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 
 from faults.coverage.required import VERIFYING, Cells
 from faults.injection.context import FaultContext
-from faults.injection.edges import Edge
+from faults.injection.steps import Edge
 from faults.kinds.base import Outage, Part
 from faults.kinds.drawing import Drawn, Plain, draw_brief_outage, draw_outage_of_one, draw_validator
 from faults.kinds.fields import Validator, means

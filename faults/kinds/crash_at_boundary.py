@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar, Final
 
 from faults.coverage.required import Cells
 from faults.injection.context import FaultContext
-from faults.injection.edges import Edge, window
 from faults.injection.power import Watch
+from faults.injection.steps import Edge, window
 from faults.kinds.base import DOWN, Family, Loss, Occupied, Part, Plan, Windowed
 from faults.kinds.drawing import Drawn, Plain, draw_another, draw_validator, draw_window
 from faults.kinds.fields import Milliseconds, NotNegative, Positive, Requirement, Validator, distinct, means

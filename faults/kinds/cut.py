@@ -5,8 +5,8 @@ from typing import Annotated, ClassVar
 
 from faults.coverage.required import MESSAGES, Cells
 from faults.injection.context import FaultContext
-from faults.injection.edges import Edge
 from faults.injection.links import cut_window
+from faults.injection.steps import Edge
 from faults.kinds.base import Family, Loss, Part, Plan, Windowed
 from faults.kinds.drawing import Drawn, Plain, draw_in_flight, draw_window
 from faults.kinds.fields import InFlight, Link, Requirement, means, sound_links

@@ -5,8 +5,8 @@ from typing import Annotated, ClassVar
 
 from faults.coverage.required import CUTS, Cells
 from faults.injection.context import FaultContext
-from faults.injection.edges import Edge
 from faults.injection.links import crossing_links, cut_window
+from faults.injection.steps import Edge
 from faults.kinds.base import Family, Loss, Part, Plan, Windowed, moments_of, windows_ms
 from faults.kinds.drawing import Drawn, Plain, draw_groups, draw_window
 from faults.kinds.fields import Positive, Requirement, Validator, distinct, means

@@ -5,8 +5,8 @@ from typing import Annotated, ClassVar, Final
 
 from faults.coverage.required import VERIFYING, Cells
 from faults.injection.context import FaultContext
-from faults.injection.edges import Edge, window
 from faults.injection.links import crossing_links, cut
+from faults.injection.steps import Edge, window
 from faults.kinds.base import Family, Loss, Part, Plan, Windowed, moments_of, windows_ms
 from faults.kinds.drawing import Drawn, Plain, draw_window
 from faults.kinds.fields import Milliseconds, Requirement, both_or_neither, means

@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar
 
 from faults.coverage.required import MESSAGES, Cells
 from faults.injection.context import FaultContext
-from faults.injection.edges import Edge, window
 from faults.injection.links import all_links, both_ways
+from faults.injection.steps import Edge, window
 from faults.kinds.base import Family, Loss, Part, Plan, Windowed
 from faults.kinds.drawing import CHANNELS, Drawn, Plain, draw_window
 from faults.kinds.fields import (

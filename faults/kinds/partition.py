@@ -5,8 +5,8 @@ from typing import Annotated, ClassVar, Literal, assert_never
 
 from faults.coverage.required import CUTS, Cells
 from faults.injection.context import FaultContext
-from faults.injection.edges import Edge
 from faults.injection.links import clog_window, crossing_links, cut_window, rule_window
+from faults.injection.steps import Edge
 from faults.kinds.base import Family, Loss, Part, Plan, Windowed
 from faults.kinds.drawing import Drawn, Plain, draw_groups, draw_in_flight, draw_window
 from faults.kinds.fields import InFlight, Milliseconds, Requirement, Validator, distinct, means

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from faults.coverage.required import TIMESTAMPS, Cells
 from faults.injection.context import FaultContext
-from faults.injection.edges import Edge, window
+from faults.injection.steps import Edge, window
 from faults.kinds.base import Family, Loss, Occupied, Part, Plan, Windowed, moments_of, windows_ms
 from faults.kinds.drawing import Drawn, Plain, draw_another, draw_validator, draw_window
 from faults.kinds.fields import Milliseconds, Requirement, Validator, both_or_neither, distinct, means

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, NamedTuple
 
 from faults.coverage.required import Cells
 from faults.injection.context import FaultContext
-from faults.injection.edges import Edge
+from faults.injection.steps import Edge
 from faults.kinds.base import DOWN, Family, Loss, Occupied, Part, Plan, Windowed
 from faults.kinds.drawing import Drawn, Plain, draw_window
 from faults.kinds.fields import Milliseconds, Positive, Requirement, Validator, distinct, means

@@ -8,8 +8,8 @@ import msgspec
 
 from faults.coverage.required import MESSAGES, Cells
 from faults.injection.context import FaultContext
-from faults.injection.edges import Edge
 from faults.injection.links import all_links, impose
+from faults.injection.steps import Edge
 from faults.kinds.base import Family, Part, Plan, Windowed
 from faults.kinds.drawing import Drawn, Plain, draw_window
 from faults.kinds.fields import Link, Milliseconds, Range, Requirement, Validator, distinct, known_messages, means

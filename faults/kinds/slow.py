@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from faults.coverage.required import VOTING, Cells
 from faults.injection.context import FaultContext
-from faults.injection.edges import Edge
+from faults.injection.steps import Edge
 from faults.kinds.base import Family, Occupied, Part, Windowed
 from faults.kinds.drawing import Drawn, Plain, draw_validator, draw_window
 from faults.kinds.fields import Factor, Validator, means

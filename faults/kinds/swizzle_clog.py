@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated, ClassVar, NamedTuple
 
 from faults.injection.context import FaultContext
-from faults.injection.edges import Edge
 from faults.injection.links import all_links, both_ways, clog_window
+from faults.injection.steps import Edge
 from faults.kinds.base import Family, Loss, Part, Plan, Windowed
 from faults.kinds.drawing import Drawn, Plain, draw_window
 from faults.kinds.fields import (

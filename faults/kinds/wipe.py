@@ -5,7 +5,7 @@ from functools import partial
 from typing import Annotated, ClassVar
 
 from faults.injection.context import FaultContext
-from faults.injection.edges import Edge, window
+from faults.injection.steps import Edge, window
 from faults.kinds.base import FOREVER, Loss, Outage, Part
 from faults.kinds.drawing import Drawn, draw_outage_of_one
 from faults.kinds.fields import Milliseconds, Validator, means

@@ -15,7 +15,7 @@ class IndexRow(NamedTuple):
     digest: str
 
 
-class SeedCell(NamedTuple):
+class SeedPoint(NamedTuple):
     """One seed of the grid; `group` is the place of its signature, -1 where it passed."""
 
     seed: int
@@ -55,7 +55,7 @@ class CampaignRows(NamedTuple):
     verdict: str
     headline: str
     facts: Sequence[tuple[str, str]]
-    cells: Sequence[SeedCell]
+    cells: Sequence[SeedPoint]
     note: str
     groups: Sequence[Group]
     tables: Sequence[Table]

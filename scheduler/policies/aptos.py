@@ -33,7 +33,7 @@ from scheduler.bias_waits import WaitClock
 from scheduler.events import DeferralReason, FailureCode, TimerFired, TransactionFailed
 from scheduler.policies.policy import BlockContext, Guarantees, Payable, Policy, PolicyInBlock
 from scheduler.ready_queue import QueueRules, ReadyQueue
-from scheduler.rules import AptosRule, RuleCell
+from scheduler.rules import AptosRule, CoveragePoint
 from scheduler.tables import StateTable, StateTables
 from scheduler.tally import Tally
 from scheduler.types import Basefees, BlockPhase, Parameters, PhaseResult, Timebase, Timer
@@ -348,8 +348,8 @@ class AptosInBlock(CallsInBlock):
         return DeferralReason.READY_LIMIT
 
 
-def _cells_of_order(ready: Sequence[Timer]) -> Iterator[RuleCell]:
-    """Yield the rule cells of the order in which entries are ready."""
+def _cells_of_order(ready: Sequence[Timer]) -> Iterator[CoveragePoint]:
+    """Yield the coverage points of the order in which entries are ready."""
     for before, after in pairwise(ready):
         if after.due < before.due:
             yield AptosRule.PRICE_BEFORE_TIME

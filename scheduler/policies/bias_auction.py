@@ -26,7 +26,7 @@ from scheduler.events import BiasWindowClosed, BidLocked, DeferralReason, TimerT
 from scheduler.lane_calls import AGENT_HANDLER, ask_for_bid
 from scheduler.lifecycle import Admission, ScheduleRequest, admit
 from scheduler.policies.policy import BlockContext, Carry, Guarantees, Policy, PolicyInBlock, Refusal
-from scheduler.rules import BiasRule, RuleCell, WatchRule
+from scheduler.rules import BiasRule, CoveragePoint, WatchRule
 from scheduler.settlement import max_cost
 from scheduler.tables import AgentCall, StateTable, StateTables
 from scheduler.tally import Tally
@@ -327,8 +327,8 @@ def _place(timer: Timer) -> tuple[int, int]:
     return timer.due, timer.sequence
 
 
-def _cell_of_step(closed: BiasWindowClosed) -> RuleCell:
-    """Return the rule cell of a window that closed."""
+def _cell_of_step(closed: BiasWindowClosed) -> CoveragePoint:
+    """Return the coverage point of a window that closed."""
     if closed.next_lambda == closed.lambda_:
         return BiasRule.LAMBDA_STAYED
     return BiasRule.LAMBDA_ROSE if closed.next_lambda > closed.lambda_ else BiasRule.LAMBDA_FELL

@@ -19,7 +19,7 @@ from scheduler.auction import Auction
 from scheduler.fairness import open_window
 from scheduler.lane import Lane, LaneConfig, note_used_cycles
 from scheduler.lane_calls import admit_in_lane, context_in_lane
-from scheduler.lane_cells import cells_of_opening
+from scheduler.lane_points import cells_of_opening
 from scheduler.lane_state import LANE_CONFIG, LANE_TABLES, LaneState, open_lane
 from scheduler.lifecycle import Admission, ScheduleRequest
 from scheduler.policies.policy import BlockContext, Carry, Guarantees, Policy, PolicyInBlock, Refusal

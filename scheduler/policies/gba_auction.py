@@ -35,7 +35,7 @@ from scheduler.gba_weights import AuctionWeights
 from scheduler.lane_calls import AGENT_HANDLER, ask_for_bid
 from scheduler.lifecycle import Admission, ScheduleRequest, SchedulingContext, admit
 from scheduler.policies.policy import ONCE, BlockContext, Carry, Guarantees, Policy, PolicyInBlock, Refusal
-from scheduler.rules import AuctionRule, PhaseRule, RuleCell
+from scheduler.rules import AuctionRule, CoveragePoint, PhaseRule
 from scheduler.settlement import max_cost
 from scheduler.tables import AgentCall, StateTable
 from scheduler.tally import Tally
@@ -56,7 +56,7 @@ _WAITS: Final = {
     GbaFailure.OVERRUN: AuctionRule.OVERRUNNING_AGENT_WAITS,
     GbaFailure.ABSURD: AuctionRule.ABSURD_AGENT_WAITS,
 }
-"""The rule cell of each way in which an agent fails."""
+"""The coverage point of each way in which an agent fails."""
 
 
 class GbaAuction(Policy):
@@ -360,7 +360,7 @@ class GbaAuctionInBlock(PolicyInBlock):
 
 def _cells_of_order(
     contenders: Sequence[Contender], budget: int, weights: Mapping[bytes, int], *, is_appended: bool
-) -> Iterator[RuleCell]:
+) -> Iterator[CoveragePoint]:
     """Yield the cells of what decided between timers that compete."""
     total = sum(weights.values())
     if total and any(budget * weight % total for weight in weights.values()):

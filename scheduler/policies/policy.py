@@ -31,7 +31,7 @@ from scheduler.lifecycle import (
     move_expiry,
     owned_timer,
 )
-from scheduler.rules import CallRule, RuleCell
+from scheduler.rules import CallRule, CoveragePoint
 from scheduler.tables import AgentCall, Ledger, Runner, StateTable, StateTables, TimerTables
 from scheduler.types import (
     MAX_U63,
@@ -124,8 +124,8 @@ class PolicyInBlock:
 
     def __init__(self, block: BlockContext, context: SchedulingContext | None = None) -> None:
         self.block = block
-        self.reached: list[RuleCell] = []
-        """The rule cells of the block so far; whoever runs a call takes back those of one that reverts."""
+        self.reached: list[CoveragePoint] = []
+        """The coverage points of the block so far; whoever runs a call takes back those of one that reverts."""
         self.context = context or SchedulingContext(block.timers, block.moment, block.config)
 
     def admit(self, request: ScheduleRequest) -> Admission:

@@ -1,8 +1,8 @@
 """Names that a fault of a plug-in is made of (docs/extend/fault.md)."""
 
 from faults.injection.context import FaultContext
-from faults.injection.edges import Edge, window
 from faults.injection.links import Link, all_links, both_ways, clog_window, crossing_links, cut_window, rule_window
+from faults.injection.steps import Edge, window
 from faults.kinds.base import Family, Fault, Occupied, Outage, Part, Plan, Windowed
 from faults.kinds.fields import (
     Milliseconds,

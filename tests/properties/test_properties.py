@@ -8,10 +8,10 @@ from tests.properties.draws import drawn, seeded
 from tests.properties.engines.followed_engines import followed_engines
 from tests.properties.execution.block_trees import check_block_trees
 from tests.properties.execution.books import check_books
-from tests.properties.execution.choices import check_choices
 from tests.properties.execution.guaranteed import check_guarantees
 from tests.properties.execution.headers import check_headers
 from tests.properties.execution.lanes import check_lanes
+from tests.properties.execution.phase_cases import check_choices
 from tests.properties.execution.timer_tables import check_timer_tables
 from tests.properties.execution.updates import check_updates
 from tests.properties.execution.waiting import check_waiting

@@ -263,7 +263,7 @@ def giving(bench, run):
     return run_and_give
 
 
-def weights_by_hand(bench, lane, height):
+def weights_by_stratum(bench, lane, height):
     """Return every actor's W from the fires of the window's blocks, by the formula of CIP-1, section 8."""
     counts = dict.fromkeys(ACTORS, 0)
     for block, fires in bench.lane_tables.window.items():
@@ -305,7 +305,7 @@ def test_the_timer_phase_equals_a_plain_list(lane, blocks, keeps_pool):
             bench.basefees,
             bench.lane.market.basefee * over // under,
             bench.lane.market.p50_tip,
-            weights_by_hand(bench, lane, now),
+            weights_by_stratum(bench, lane, now),
             dict(bench.ledger.balances),
             uses,
         )

@@ -1,12 +1,12 @@
 """The pairs of policies that may follow each other, for the scenario of one policy after another inside a reorg."""
 
-from checker.oracle.twins import TWINS
+from checker.oracle.policies import POLICY_ORACLES
 from scheduler import POLICIES, Carry
 
 PAIRS = [
     (before, after)
-    for before in TWINS
-    for after in TWINS
+    for before in POLICY_ORACLES
+    for after in POLICY_ORACLES
     if isinstance(POLICIES[after]().carry(POLICIES[before]()), Carry)
     and (before, after) not in {("eip1559", "gba-auction"), ("fifo", "eip1559")}
 ]

@@ -14,7 +14,7 @@ from checker.checks.audit.audit import FollowedRun
 from checker.checks.audit.plan import TestBedPlan
 from faults import Fault, Injector
 from faults.anchors.anchor import Anchor
-from faults.anchors.moments import MOMENTS
+from faults.anchors.catalogue import MOMENTS
 from faults.kinds.blackout import Blackout
 from faults.kinds.clock import ClockDrift, ClockOffset, ClockStrobe, ClockSwing
 from faults.kinds.clog import Clog

@@ -10,9 +10,9 @@ from checker.oracle.calls import Call, RevertedError
 from checker.oracle.contents import Bucket, Market, Timer, TimerCounts
 from checker.oracle.gas import Gas
 from checker.oracle.lane_config import Calendar, LaneConfig
+from checker.oracle.policies.fifo_free import FreeConfig
 from checker.oracle.queue_records import QueueConfig
 from checker.oracle.records import Genesis, PolicyEntry, TimerConfig, address_of, sha256, write
-from checker.oracle.twins.fifo_free import FreeConfig
 
 OWNER, PROPOSER = b"\x01" * 20, b"\x02" * 20
 RICH = 10**15

@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from scheduler import Reach, RuleCell, TimerTriggered, WatchRule, unheard
+from scheduler import CoveragePoint, Reach, TimerTriggered, WatchRule, unheard
 from validators.costs import Costs
 from validators.execution.blocks import Block, Header
 from validators.execution.errors import UnknownBlockError
@@ -63,7 +63,7 @@ class Executed:
 
     `receipts` and `operations` are encoded; `changes` maps each key whose value differs from the parent's to the new
     value, None where it was deleted. `batch` is the one it was executed in, which may be dead. `phases` is the
-    ledger of the block's phases, `reached` the rule cells that it reached, `insolvent_left` the identifiers of the
+    ledger of the block's phases, `reached` the coverage points that it reached, `insolvent_left` the identifiers of the
     timers that it left although their payers cannot pay for them.
     """
 
@@ -77,7 +77,7 @@ class Executed:
     operations: tuple[bytes, ...]
     changes: dict[bytes, bytes | None]
     phases: tuple[PhaseEntry, ...] = ()
-    reached: tuple[RuleCell, ...] = ()
+    reached: tuple[CoveragePoint, ...] = ()
     insolvent_left: tuple[bytes, ...] = ()
 
     @property

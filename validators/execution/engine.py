@@ -124,7 +124,7 @@ class Engine:
         return self._tree.finalized.digest
 
     def watch(self, reach: Reach) -> None:
-        """Have the rule cells noted that are this validator's own: of its branches and of what it derives."""
+        """Have the coverage points noted that are this validator's own: of its branches and of what it derives."""
         self._tree.reach = self._pools.reach = reach
 
     def propose(self, context: ProposalContext, candidates: Iterable[Transaction]) -> Executed:

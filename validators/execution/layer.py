@@ -79,7 +79,7 @@ class ExecutionLayer(Protocol):
         """The state of this layer for those who read it; None where it keeps none that they know."""
 
     def watch(self, reach: Reach) -> None:
-        """Have the rule cells noted that are this validator's own."""
+        """Have the coverage points noted that are this validator's own."""
 
     def propose(self, context: ProposalContext, candidates: Iterable[Any]) -> ExecutedBlock:
         """Build a block from the candidates that are valid in their order, and keep it as executed.

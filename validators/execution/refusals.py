@@ -6,7 +6,7 @@ A call's text begins with the method of the host that refused; `instruct` is a s
 import enum
 from typing import Final
 
-from scheduler import RefusalCell, Rejected, RuleCell
+from scheduler import CoveragePoint, RefusalPoint, Rejected
 
 _CALLS: Final = "deferred-calls"
 _TRIGGERS: Final = "state-triggers"
@@ -15,7 +15,7 @@ _CHAINS: Final = "aptos-reschedule"
 
 
 @enum.unique
-class CallRefusal(RefusalCell):
+class CallRefusal(RefusalPoint):
     """Refusals of calls, caught by their program or not."""
 
     DUE_NOT_IN_FUTURE = "schedule_timer HeightNotInFuture: *", "A timer is to be due now or earlier."
@@ -245,7 +245,7 @@ class CallRefusal(RefusalCell):
 
 
 @enum.unique
-class TransactionRefusal(RefusalCell):
+class TransactionRefusal(RefusalPoint):
     """Refusals of a leader: candidates that its block cannot hold, now or ever."""
 
     LEFT_OUT_NONCE = "nonce * where * comes next", "A leader leaves out a transaction whose turn it is not."
@@ -260,7 +260,7 @@ class TransactionRefusal(RefusalCell):
 
 
 @enum.unique
-class BlockRefusal(RefusalCell):
+class BlockRefusal(RefusalPoint):
     """Refusals of blocks, by the reason in the trace."""
 
     BLOCK_HEIGHT = "height * does not follow *", "A block's height does not follow its parent's."
@@ -287,7 +287,7 @@ class BlockRefusal(RefusalCell):
     BLOCK_OF_OTHER_TIME = "time * is not of view *", "A block bears a time outside of its slot."
 
 
-def refusal_of(what: str, error: Exception) -> RuleCell | None:
+def refusal_of(what: str, error: Exception) -> CoveragePoint | None:
     """Return the cell of a refusal that execution meets; None for the reasons that scripts and orders make up."""
     if what == "include":
         return TransactionRefusal.named(str(error))

@@ -1,15 +1,15 @@
-"""The rule cells of a block beside those of its timers: calls, messages, tiers, prices and storage.
+"""The coverage points of a block beside those of its timers: calls, messages, tiers, prices and storage.
 
 What a block's results tell of is read off them (`checker.coverage`), so that executing pays nothing for it.
 """
 
 import enum
 
-from scheduler import UNPROMISED, RuleCell
+from scheduler import UNPROMISED, CoveragePoint
 
 
 @enum.unique
-class BlockRule(RuleCell):
+class BlockRule(CoveragePoint):
     """Branches of the rules of a block that are no policy's."""
 
     SCHEDULED_BY_FIRE = "C-13", "A fired handler schedules a timer."

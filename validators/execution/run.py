@@ -17,13 +17,13 @@ from scheduler import (
     Basefees,
     BlockContext,
     BlockPhase,
+    CoveragePoint,
     Escrow,
     Moment,
     PhaseResult,
     Policy,
     PolicyInBlock,
     Reach,
-    RuleCell,
     TimerScheduled,
     Watches,
     next_basefee,
@@ -127,7 +127,7 @@ class BlockRun:
         self.phases: list[PhaseEntry] = []
 
     def watch(self, reach: Reach) -> None:
-        """Have refusals noted as rule cells."""
+        """Have refusals noted as coverage points."""
         self._world.reach = reach
 
     def run(self, take_transactions: Callable[["BlockRun"], None]) -> BlockSummary:
@@ -331,8 +331,8 @@ class BlockRun:
         )
         return policy.open(block)
 
-    def reached(self) -> tuple[RuleCell, ...]:
-        """Return the rule cells that the block reached, each once."""
+    def reached(self) -> tuple[CoveragePoint, ...]:
+        """Return the coverage points that the block reached, each once."""
         return self._reached
 
     def waiting(self) -> Waiting:

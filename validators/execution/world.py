@@ -10,12 +10,12 @@ from scheduler import (
     Admission,
     AgentCall,
     CallRule,
+    CoveragePoint,
     GbaFailure,
     Moment,
     PolicyInBlock,
     Reach,
     ReservedAddress,
-    RuleCell,
     RunOutcome,
     ScheduleRequest,
     Timer,
@@ -259,7 +259,7 @@ class ChainWorld:
         self.policy.reached.append(cell_of_update(encoded))
         return TimerConfigUpdated(encoded)
 
-    def _note_schedules(self, result: CallResult, cell: RuleCell) -> None:
+    def _note_schedules(self, result: CallResult, cell: CoveragePoint) -> None:
         if any(isinstance(event, TimerScheduled) for event in result.events):
             self.policy.reached.append(cell)
 

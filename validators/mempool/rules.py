@@ -1,12 +1,12 @@
-"""The rule cells of the mempool: what it takes, what it leaves out, and what it sends again."""
+"""The coverage points of the mempool: what it takes, what it leaves out, and what it sends again."""
 
 import enum
 
-from scheduler import RuleCell
+from scheduler import CoveragePoint
 
 
 @enum.unique
-class PoolRule(RuleCell):
+class PoolRule(CoveragePoint):
     """Branches of the rules of mempool and gossip."""
 
     NONCE_SPENT = "design.md", "A transaction comes whose nonce a final block has."

@@ -1,12 +1,12 @@
-"""The rule cells of the state as one validator holds it: rewinds, upkeep, and what is derived and kept."""
+"""The coverage points of the state as one validator holds it: rewinds, upkeep, and what is derived and kept."""
 
 import enum
 
-from scheduler import RuleCell
+from scheduler import CoveragePoint
 
 
 @enum.unique
-class StateRule(RuleCell):
+class StateRule(CoveragePoint):
     """Branches of the rules of a validator's state that no other validator shares."""
 
     BRANCH_DROPPED = "design.md", "An executed block is dropped because another one is final."

@@ -2,11 +2,11 @@
 
 import enum
 
-from scheduler import RefusalCell
+from scheduler import RefusalPoint
 
 
 @enum.unique
-class DiskRefusal(RefusalCell):
+class DiskRefusal(RefusalPoint):
     """Refusals of what a disk holds."""
 
     JOURNAL_COPIES_DAMAGED = (

@@ -1,12 +1,12 @@
-"""The rule cells of a validator's disk: what a crash took, what was damaged, and how a start made up for it."""
+"""The coverage points of a validator's disk: what a crash took, what was damaged, and how a start made up for it."""
 
 import enum
 
-from scheduler import RuleCell
+from scheduler import CoveragePoint
 
 
 @enum.unique
-class DiskRule(RuleCell):
+class DiskRule(CoveragePoint):
     """Branches of the rules of storage and recovery (docs/storage.md)."""
 
     CRASH_LOST_BYTES = "storage.md", "A crash takes bytes that were not synced."

@@ -3,14 +3,14 @@
 import enum
 from typing import Final
 
-from scheduler import RefusalCell
+from scheduler import RefusalPoint
 
 _FORGED: Final = "forged-snapshots"
 """The scenario in which each is met: chance leads to one in some hundred runs, and to none of the rarest."""
 
 
 @enum.unique
-class MessageRefusal(RefusalCell):
+class MessageRefusal(RefusalPoint):
     """Refusals of bytes that are no message."""
 
     MESSAGE_OVERSIZE = "OVERSIZE", "A message is longer than one of its kind may be."
@@ -23,7 +23,7 @@ class MessageRefusal(RefusalCell):
 
 
 @enum.unique
-class GossipRefusal(RefusalCell):
+class GossipRefusal(RefusalPoint):
     """Refusals of transactions on their way."""
 
     TRANSACTION_UNSIGNED = "signature", "A transaction comes that its sender has not signed."
@@ -32,7 +32,7 @@ class GossipRefusal(RefusalCell):
 
 
 @enum.unique
-class PeerBlockRefusal(RefusalCell):
+class PeerBlockRefusal(RefusalPoint):
     """Refusals of blocks that peers send."""
 
     PEER_BLOCK_OF_OTHER_BODY = "tx_root", "A block comes with other transactions than its header's."
@@ -46,7 +46,7 @@ class PeerBlockRefusal(RefusalCell):
 
 
 @enum.unique
-class SnapshotRefusal(RefusalCell):
+class SnapshotRefusal(RefusalPoint):
     """Refusals of snapshots; each but the first two names the peer."""
 
     OFFER_UNASKED = "was not asked for", "A snapshot is offered that was not asked for."

@@ -1,12 +1,12 @@
-"""The rule cells of catching up: blocks one by one, snapshots, what is answered and what is refused."""
+"""The coverage points of catching up: blocks one by one, snapshots, what is answered and what is refused."""
 
 import enum
 
-from scheduler import RuleCell
+from scheduler import CoveragePoint
 
 
 @enum.unique
-class SyncRule(RuleCell):
+class SyncRule(CoveragePoint):
     """Branches of the rules of block exchange, snapshots and the follower."""
 
     BLOCK_REQUESTED = "design.md", "A validator asks a peer for a block."

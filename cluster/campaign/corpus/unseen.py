@@ -1,6 +1,7 @@
 """The estimate of the unseen: how much of what a campaign could reach it has not reached yet.
 
-Each run reaches some places: cells of faults, cells of rules, pairs of situations. A place in a run is an observation.
+Each run reaches some places: coverage points of faults and rules, pairs of situations. A place in a run is an
+observation.
 By Good and Turing the chance that the next observation is of a place that no run has reached is about the share of the
 observations that are of places in one run only. Numbers are whole and fractions exact: the same results give the same
 estimate, in whatever order they came.
@@ -16,10 +17,10 @@ SPAN_SEEDS: Final = 1_000
 """Seeds by which new places are counted."""
 
 
-FAULT_CELLS: Final = "fault cells"
-RULE_CELLS: Final = "rule cells"
+FAULT_POINTS: Final = "fault cells"
+COVERAGE_POINTS: Final = "coverage points"
 PAIRS: Final = "situation pairs"
-SORTS: Final = (FAULT_CELLS, RULE_CELLS, PAIRS)
+SORTS: Final = (FAULT_POINTS, COVERAGE_POINTS, PAIRS)
 """The sorts of places."""
 
 

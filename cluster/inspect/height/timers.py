@@ -8,7 +8,7 @@ import msgspec
 from checker.record.errors import on_one_line
 from cluster.inspect.execute_again import BlockExecution
 from cluster.inspect.height.rows import BlockScene
-from cluster.timers.lives import EXITS, NOT_YET, TimerLife, TimerLives
+from cluster.timers.lifecycles import EXITS, NOT_YET, TimerLife, TimerLives
 from report.block_rows import FiredRow, LeftRow, Party, TimerRows, WaitingRow
 from report.words import counted
 from scheduler import (

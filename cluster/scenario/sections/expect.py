@@ -98,17 +98,17 @@ def expect_rules(
     for name in expect.fails:
         reason = f"{name!r} is no check that can fail{did_you_mean(name, checks)}; they are {', '.join(checks)}"
         yield "expect.fails", name in checks, reason
-    names_of_cells = tuple(CELLS)
+    names_of_points = tuple(CELLS)
     for table, names, allowed in (
         ("counts", expect.counts, COUNTS),
         ("at_most", expect.at_most, COUNTS),
         ("recovery", expect.recovery, RECOVERIES),
         ("reports", expect.reports, REPORTS),
-        ("rules", expect.rules, names_of_cells),
+        ("rules", expect.rules, names_of_points),
     ):
         for name in names:
             page = f"those of `{program_name()} docs rule-coverage`"
-            listed = page if allowed is names_of_cells else ", ".join(allowed)
+            listed = page if allowed is names_of_points else ", ".join(allowed)
             reason = f"is not counted{did_you_mean(name, allowed)}; there are {listed}"
             yield f"expect.{table}.{name}", name in allowed, reason
     for table, what, there, names in (

@@ -20,12 +20,12 @@ class DrawnEngine(NamedTuple):
 
     Attributes:
         name: Its name.
-        cards: Its share, in cards of the deck that all engines make together.
-        sizes: Numbers of validators, a card a seed: one of seven costs three times what one of four does.
+        share: Its share, in values of the list from which one is given to each seed.
+        sizes: Numbers of validators, one value a seed: one of seven costs three times what one of four does.
         heights: The lowest and the highest final height that a run goes to.
         section: Draws the keys of `[consensus]` that are its own.
         messages: For each message of the draws, those of its own that do the same work.
-        proposing: Its own behaviours of a Byzantine leader, dealt beside those of every engine.
+        proposing: Its own behaviours of a Byzantine leader, given beside those of every engine.
         speaking: Its own behaviours in what a Byzantine validator says of others' blocks.
         sequences: Fault sequences about its own rules, for the first half of the disturbed time.
         later: The same for the second half.
@@ -37,7 +37,7 @@ class DrawnEngine(NamedTuple):
     """
 
     name: str
-    cards: int
+    share: int
     sizes: tuple[int, ...] = (4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 5, 7)
     heights: tuple[int, int] = (8, 12)
     section: Callable[[Draw], Plain] = lambda _draw: {}

@@ -29,7 +29,7 @@ def _draw_section(draw: Draw) -> Plain:
 
 DRAWN_HOTSTUFF: Final = DrawnEngine(
     HOTSTUFF.name,
-    cards=6,
+    share=6,
     section=_draw_section,
     messages={
         **dict.fromkeys((*VOTES, *LAST_VOTES), _VOTES),

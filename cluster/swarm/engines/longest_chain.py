@@ -40,7 +40,7 @@ def _draw_section(draw: Draw) -> Plain:
 
 DRAWN_LONGEST_CHAIN: Final = DrawnEngine(
     LONGEST_CHAIN.name,
-    cards=5,
+    share=5,
     # It counts no votes: more validators only build more branches, each of which all of them execute.
     sizes=(4, 4, 4, 4, 4, 4, 5, 6),
     # What is final at a height has a branch of several blocks on top, all of them executed.

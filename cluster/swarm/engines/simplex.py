@@ -23,7 +23,7 @@ def _draw_section(draw: Draw) -> Plain:
 
 DRAWN_SIMPLEX: Final = DrawnEngine(
     SIMPLEX.name,
-    cards=9,
+    share=9,
     section=_draw_section,
     proposing=("forge-parent",),
     sequences=SIMPLEX_SEQUENCES,

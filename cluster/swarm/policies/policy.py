@@ -18,7 +18,7 @@ class DrawnPolicy(NamedTuple):
     """A policy of drawn chains.
 
     Attributes:
-        cards: Its share, in cards of the deck that all policies make together.
+        share: Its share, in values of the list from which one is given to each seed.
         draw: Returns the keys of the chain that are its own.
         fit: Returns a drawn workload, by its name, as it can live on the chain; None where it cannot.
         timers: Values of the timers' limits, of which one is drawn in the place of the chain's.
@@ -29,7 +29,7 @@ class DrawnPolicy(NamedTuple):
         may_be_narrow: Whether timers compete for a lane, which may then have room for a few only.
     """
 
-    cards: int
+    share: int
     draw: Callable[[Draw], Plain]
     fit: Callable[[Draw, str, Plain, Plain], Plain | None]
     timers: Mapping[str, Sequence[Any]] = MappingProxyType({})

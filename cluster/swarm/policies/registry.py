@@ -5,7 +5,7 @@ from typing import Final
 
 from cluster.swarm.policies import aptos, bias_auction, fifo_free, gba_auction
 from cluster.swarm.policies.policy import DrawnPolicy
-from network.draw import Draw, Hand
+from network.draw import Draw, Stratum
 
 DRAWN_POLICIES: Final[Mapping[str, DrawnPolicy]] = {
     "gba-auction": DrawnPolicy(
@@ -38,28 +38,28 @@ DRAWN_POLICIES: Final[Mapping[str, DrawnPolicy]] = {
         1, fifo_free.draw_free, fifo_free.fit_to_free, changes=fifo_free.CHANGES, may_be_narrow=False
     ),
 }
-"""By name, in the order of the deck."""
+"""By name, in the order of the list."""
 
-DECK: Final = (
+STRATA: Final = (
     *["eip1559"] * 5,
     *("bias-auction", "aptos"),
     *["fifo"] * 2,
     *("gba-auction", "fifo-free"),
-    *(name for name, own in DRAWN_POLICIES.items() for _ in range(own.cards - 1)),
+    *(name for name, own in DRAWN_POLICIES.items() for _ in range(own.share - 1)),
 )
-"""A card a seed, like those of the engines; the places of a policy's cards decide which seeds have it."""
+"""One value a seed, like those of the engines; the places of a policy's share decide which seeds have it."""
 
 
 def draw_policy(draw: Draw) -> str:
     """Return the policy of a seed."""
-    return draw.dealt("policy", DECK)
+    return draw.stratified("policy", STRATA)
 
 
-def draw_hand(draw: Draw, policy: str, stated: str = "") -> Draw:
+def draw_stratum(draw: Draw, policy: str, stated: str = "") -> Draw:
     """Return the chance of a seed's chain and workloads, under its policy or the one that is stated.
 
-    A policy with parameters has few seeds, and hardly two rules of it meet in one of them: they are dealt.
+    A policy with parameters has few seeds, and hardly two rules of it meet in one of them: their draws are stratified.
     """
     if policy not in DRAWN_POLICIES and policy != "eip1559":
         return draw
-    return Hand(draw.seed, draw.seed) if stated else draw.hand("policy", DECK)
+    return Stratum(draw.seed, draw.seed) if stated else draw.stratum("policy", STRATA)

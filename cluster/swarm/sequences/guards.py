@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from cluster.swarm.sequences.sequence import FaultSequence, asked_alone, away, crash, drop
-from cluster.swarm.sequences.turns import IMPATIENT_RETRY_MS, joined_in_turn
+from cluster.swarm.sequences.successive import IMPATIENT_RETRY_MS, joined_in_turn
 from faults.kinds.drawing import FAULTS_FROM_MS, Plain
 from faults.kinds.simplex_messages import LEAVING, VOTES
 from network.draw import Draw

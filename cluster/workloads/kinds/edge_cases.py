@@ -13,10 +13,10 @@ from typing import Annotated, ClassVar, Final, Literal, Self
 import msgspec
 
 from cluster.scenario.fields import Milliseconds, Positive, means
-from cluster.workloads.edges.limits import LIMIT_CASES
-from cluster.workloads.edges.queue import QUEUE_CASES
-from cluster.workloads.edges.reads import READ_CASES, readers_of
-from cluster.workloads.edges.scripts import (
+from cluster.workloads.boundary.limits import LIMIT_CASES
+from cluster.workloads.boundary.queue import QUEUE_CASES
+from cluster.workloads.boundary.reads import READ_CASES, readers_of
+from cluster.workloads.boundary.scripts import (
     FORBIDDEN,
     NOBODY,
     SCRIPT_CELLS,

@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Final, Self, TypeVar
 import msgspec
 
 from cluster.scenario.fields import Million, Milliseconds, NotNegative, Positive, means
-from cluster.workloads.edges.scripts import NOBODY, Step, script_of, timer
+from cluster.workloads.boundary.scripts import NOBODY, Step, script_of, timer
 from cluster.workloads.submission import FUNDS, Client, GenesisShare, Site, TimedTransaction, Volume, WorkloadKind
 from network.draw import Draw
 from scheduler import MIN_BASEFEE

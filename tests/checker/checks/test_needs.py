@@ -128,7 +128,7 @@ def test_a_run_of_ours_without_tables_passes_all_that_is_left(monkeypatch):
     found = statuses(result.checks)
 
     assert {name for name, status in found.items() if status != "passed"} == {"application", "application-lives"}
-    assert {"oracle", "work", "spread", "calm-views", "repairs", "workloads-effective"} <= set(found)
+    assert {"oracle", "work", "spread", "undisturbed-views", "repairs", "workloads-effective"} <= set(found)
     assert "supply" in result.not_asked
 
 

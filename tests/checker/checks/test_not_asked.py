@@ -40,7 +40,7 @@ OF_NOTHING = {
 
 OF_APPLICATIONS = dict.fromkeys(("told-timers", "application", "application-lives"), "it is about outside applications")
 
-OF_SIMPLEX = dict.fromkeys(("no-double-vote", "certificates", "calm-views"), "it is about the engine simplex")
+OF_SIMPLEX = dict.fromkeys(("no-double-vote", "certificates", "undisturbed-views"), "it is about the engine simplex")
 OF_HOTSTUFF = {"quorum-certificates": "it is about the engine hotstuff"}
 OF_OTHERS = {"simplex": OF_HOTSTUFF, "hotstuff": OF_SIMPLEX, "longest-chain": OF_SIMPLEX | OF_HOTSTUFF}
 """By engine, the checks that are about other engines."""

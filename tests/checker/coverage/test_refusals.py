@@ -5,10 +5,10 @@ from functools import cache
 
 import pytest
 
-from checker.coverage.refusals import CONTRACTS, COUNTED, ROOMS_OF_REFUSALS, UNREACHED, RefusalCells
+from checker.coverage.refusals import CONTRACTS, COUNTED, ROOMS_OF_REFUSALS, UNREACHED, RefusalPoints
 from checker.record.root import PROJECT_ROOT
 from network.events import Event
-from scheduler import PayloadTooLarge, RefusalCell
+from scheduler import PayloadTooLarge, RefusalPoint
 from tests.support.refusal_sites import find_sites, raised_kinds, sites_of
 from validators.actors import Revert
 from validators.consensus.hotstuff.refusals import HotStuffRefusal
@@ -59,7 +59,7 @@ def sites():
 
 
 @cache
-def cells_of(text: str) -> list[RefusalCell]:
+def cells_of(text: str) -> list[RefusalPoint]:
     named = [room.named(front + text) for room in ROOMS_OF_REFUSALS.values() for front in ("", *FRONTS)]
     return [cell for cell in named if cell is not None]
 
@@ -87,7 +87,7 @@ def test_a_refusal_without_a_cell_of_its_own_is_in_the_source(text):
     assert text in {site.text for site in sites()}
 
 
-def has_site(cell: RefusalCell) -> bool:
+def has_site(cell: RefusalPoint) -> bool:
     """Whether the source refuses with this cell's text, or with one that counts as it."""
     if any(cell in cells_of(site.text) for site in sites()) or cell in COUNTED.values():
         return True
@@ -138,7 +138,7 @@ def test_no_other_refusal_takes_the_text_of_one(cell):
 
 def test_a_refusal_is_found_by_its_text():
     cells = []
-    reader = RefusalCells(cells.append, "simplex")
+    reader = RefusalPoints(cells.append, "simplex")
     for told in (
         MessageRefused("message", "TRAILING"),
         MessageRefused("snapshot", "of validator 2: floor: 7 in a log of 3 operations"),
@@ -164,7 +164,7 @@ def test_a_refusal_is_found_by_its_text():
 )
 def test_the_seal_of_a_block_is_refused_by_its_engine(engine, reason, cell):
     cells, refused = [], MessageRefused("block", reason)
-    RefusalCells(cells.append, engine).handlers[MessageRefused](Event(0, 0, refused), refused)
+    RefusalPoints(cells.append, engine).handlers[MessageRefused](Event(0, 0, refused), refused)
 
     assert cells == [cell]
 

@@ -7,13 +7,13 @@ import pytest
 from checker.coverage.catalogue import page
 from checker.coverage.registry import CELLS, ROOMS, promised_by
 from checker.coverage.unpromised import REASONS
-from checker.coverage.without_cell import WITHOUT_CELL
+from checker.coverage.without_point import WITHOUT_POINT
 from checker.record.root import PROJECT_ROOT
 from cluster.live.progress import LiveProgress
 from cluster.runtime.cluster import Cluster
 from cluster.scenario.load import load_scenario, scenario_paths
 from cluster.verdict.pipeline import run_pipeline
-from scheduler import SWARM, UNPROMISED, RefusalCell, lifecycle
+from scheduler import SWARM, UNPROMISED, RefusalPoint, lifecycle
 from scheduler.tally import Tally
 
 SMALL = ("run.until_height=6", 'chain.policy="eip1559"')
@@ -26,7 +26,7 @@ def test_every_cell_has_a_name_of_its_own():
 def test_every_cell_names_a_rule_or_a_page():
     docs = PROJECT_ROOT / "docs"
     rules = (docs / "rules.md").read_text(encoding="utf-8")
-    cells = [cell for cell in CELLS.values() if not isinstance(cell, RefusalCell)]
+    cells = [cell for cell in CELLS.values() if not isinstance(cell, RefusalPoint)]
     unwritten = [cell for cell in cells if f"- **{cell.code}** " not in rules]
 
     assert [cell.label for cell in unwritten if not (cell.code.endswith(".md") and (docs / cell.code).exists())] == []
@@ -36,16 +36,16 @@ def test_every_cell_names_a_rule_or_a_page():
 def test_every_rule_has_a_cell_or_a_reason_to_have_none():
     rules = (PROJECT_ROOT / "docs" / "rules.md").read_text(encoding="utf-8")
     codes = re.findall(r"^- \*\*([A-FKQX]-\d+)\*\* ", rules, re.MULTILINE)
-    with_cell = {cell.code for cell in CELLS.values() if not isinstance(cell, RefusalCell)}
+    with_cell = {cell.code for cell in CELLS.values() if not isinstance(cell, RefusalPoint)}
 
     assert len(codes) > 150
-    assert [code for code in codes if code not in with_cell and code not in WITHOUT_CELL] == []
-    assert [code for code in WITHOUT_CELL if code in with_cell or code not in codes] == []
+    assert [code for code in codes if code not in with_cell and code not in WITHOUT_POINT] == []
+    assert [code for code in WITHOUT_POINT if code in with_cell or code not in codes] == []
 
 
-@pytest.mark.parametrize("code", WITHOUT_CELL)
+@pytest.mark.parametrize("code", WITHOUT_POINT)
 def test_a_reason_for_no_cell_names_what_there_is(code):
-    reason = WITHOUT_CELL[code]
+    reason = WITHOUT_POINT[code]
 
     assert [label for label in re.findall("`([^`]+)`", reason) if label not in CELLS] == []
     for label, other in re.findall(r"`([^`]+)` \(([A-FKQX]-\d+)\)", reason):

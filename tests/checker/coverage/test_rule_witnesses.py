@@ -1,11 +1,11 @@
-"""Every rule cell has a named run, so that none is declared that nothing can reach or nothing counts.
+"""Every coverage point has a named run, so that none is declared that nothing can reach or nothing counts.
 
 `tests/test_scenarios.py` makes the runs, and asserts that each reaches its cells.
 """
 
 import pytest
 
-from scheduler import SWARM, CallRule, RuleCell
+from scheduler import SWARM, CallRule, CoveragePoint
 from tests.witnesses import choose, lacking, read_witnesses
 from validators.execution.refusals import CallRefusal
 
@@ -39,7 +39,7 @@ def test_as_few_runs_as_needed_are_chosen():
 
 
 def test_a_cell_says_who_promises_it():
-    class Rule(RuleCell):
+    class Rule(CoveragePoint):
         SWARMED = "A-1", "It happens."
         STAGED = "A-1", "It happens on a stage.", "calm"
 

@@ -3,8 +3,8 @@
 import pytest
 
 from checker.oracle.calls import SENT, RevertedError
+from checker.oracle.policies.fifo_free import CONFIG, FifoFreeOracle, FreeConfig
 from checker.oracle.records import MalformedError, write
-from checker.oracle.twins.fifo_free import CONFIG, FifoFreeTwin, FreeConfig
 from tests.support.oracle_bench import Bench, address, reported
 
 
@@ -76,4 +76,4 @@ def test_the_record_has_both_bounds():
 def test_a_record_that_is_none_is_refused(fields):
     """Genesis and governance write it."""
     with pytest.raises(MalformedError):
-        FifoFreeTwin().read_config(write(fields))
+        FifoFreeOracle().read_config(write(fields))

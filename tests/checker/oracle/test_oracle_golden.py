@@ -39,7 +39,7 @@ PLAIN = LaneConfig()._replace(min_lane_basefee=1)
 FREE_OF_LANE = {"settlement": "literal", "max_cycles_per_fire_auction_phase": 10**7}
 """A lane whose timers pay the cycle basefee alone."""
 ONE_UNIT = {"min_basefee": 1, "cycle_basefee": 1}
-NO_CELLS = {"max_cells_per_fire": 0, "lane_timer_cycles": 10**7}
+NO_POINTS = {"max_cells_per_fire": 0, "lane_timer_cycles": 10**7}
 
 
 def quote(item):
@@ -174,14 +174,14 @@ def settle(inputs):
 
 
 def solvency(inputs):
-    bench = Bench({"a": inputs["balance"]}, lane=FREE_OF_LANE, timers=NO_CELLS, **ONE_UNIT)
+    bench = Bench({"a": inputs["balance"]}, lane=FREE_OF_LANE, timers=NO_POINTS, **ONE_UNIT)
     bench.add("t", "a", 1, gas_limit=inputs["max_cost"])
     events = bench.run_block()
     return {"fires": reported(1, events) == ["t"], "event": next(iter(reported(4, events)), None)}
 
 
 def solvency_pair(inputs):
-    bench = Bench({"a": inputs["balance"]}, lane=FREE_OF_LANE, timers=NO_CELLS, **ONE_UNIT)
+    bench = Bench({"a": inputs["balance"]}, lane=FREE_OF_LANE, timers=NO_POINTS, **ONE_UNIT)
     for name in ("1", "2"):
         bench.add(name, "a", 1, gas_limit=inputs["max_cost"], uses=inputs["actual_cost"])
     events = bench.run_block()
@@ -215,7 +215,7 @@ def gc_drain(inputs):
 
 
 def gc_reclassify(inputs):
-    bench = Bench({"a": 0}, lane=FREE_OF_LANE, timers=NO_CELLS | {"gc_cycles_per_block": 0}, **ONE_UNIT)
+    bench = Bench({"a": 0}, lane=FREE_OF_LANE, timers=NO_POINTS | {"gc_cycles_per_block": 0}, **ONE_UNIT)
     bench.jump(inputs["block_balance"][0][0])
     bench.add("t", "a", bench.next_header.height, gas_limit=inputs["max_cost"], quote=Quote(10**6, 0, None))
     found = []

@@ -29,7 +29,7 @@ PAYMENTS = {
     "first_price": "first-price",
 }
 """Columns of the published auctions; the literal rule without the cap at the bid is none that a chain can have."""
-NO_CELLS = {"max_cells_per_fire": 0, "lane_timer_cycles": 10**7}
+NO_POINTS = {"max_cells_per_fire": 0, "lane_timer_cycles": 10**7}
 
 
 def lone(name):
@@ -86,7 +86,7 @@ def old_slices(inputs):
 
 
 def old_balance(inputs):
-    bench = Bench({"a": inputs["balance"]}, auction={}, timers=NO_CELLS, min_basefee=1, cycle_basefee=1)
+    bench = Bench({"a": inputs["balance"]}, auction={}, timers=NO_POINTS, min_basefee=1, cycle_basefee=1)
     bench.tell("a", 1, 0)
     bench.add("t", "a", 1, gas_limit=inputs["bid_cost"], quote=Quote(None, None, address("a")))
     events = bench.run_block()

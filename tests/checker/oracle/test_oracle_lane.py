@@ -11,10 +11,10 @@ from checker.oracle.calls import RevertedError
 from checker.oracle.contents import Quote
 from checker.oracle.gas import OutOfGasError
 from checker.oracle.lane_config import Calendar, LaneConfig, lane_config_of
+from checker.oracle.policies import configurations
 from checker.oracle.records import MalformedError, read_genesis, write
 from checker.oracle.system import _configs_of
 from checker.oracle.tiers import radix_root, tier_of
-from checker.oracle.twins import configurations
 from tests.support.oracle_bench import OWNER, PROPOSER, RICH, Bench, address, reported
 
 PLENTY = Quote(10**6, 5, None)

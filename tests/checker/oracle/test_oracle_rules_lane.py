@@ -10,9 +10,9 @@ from checker.oracle import blocks, lane, market, quotes, records, tiers
 from checker.oracle.calls import Present
 from checker.oracle.lane import CursorPhase, LanePhase
 from checker.oracle.market import Bid
+from checker.oracle.policies import eip1559
 from checker.oracle.selection import fee_of
 from checker.oracle.timers import TimerPhase
-from checker.oracle.twins import eip1559
 from scheduler import TimerConfig
 from tests.support.lane_plans import AGENT, RACERS, drain, lane_config, on_known, race, run_lane, tell
 from tests.support.racers import consult

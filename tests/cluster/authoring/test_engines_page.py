@@ -4,7 +4,7 @@ from itertools import zip_longest
 
 import pytest
 
-from cluster.authoring.engines_page import VARIANTS, EngineCell, read_page, refusal_of, write_page
+from cluster.authoring.engines_page import VARIANTS, EnginePoint, read_page, refusal_of, write_page
 from cluster.scenario.load import scenario_paths
 
 NAMES = [path.stem for path in scenario_paths()]
@@ -29,8 +29,8 @@ def is_as_loaded(cell, reason):
 def test_a_page_is_read_as_it_was_written(tmp_path):
     reason = "faults.late.kinds: hotstuff has no Notarize; it has " + "BlockVote, " * 20 + "Timeout"
     cells = {
-        "calm": [EngineCell("passed"), EngineCell("", reason)],
-        "lossy": [EngineCell("inconclusive", "too few"), EngineCell("", reason)],
+        "calm": [EnginePoint("passed"), EnginePoint("", reason)],
+        "lossy": [EnginePoint("inconclusive", "too few"), EnginePoint("", reason)],
     }
     page = tmp_path / "page.md"
     page.write_text("\n".join(write_page(cells)))

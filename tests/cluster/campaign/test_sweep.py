@@ -308,7 +308,7 @@ def test_a_sweep_leaves_what_is_unseen_in_its_file(tmp_path):
     with sqlite3.connect(tmp_path / "r.sqlite") as connection:
         rows = connection.execute("SELECT * FROM unseen ORDER BY sort").fetchall()
     connection.close()
-    assert rows == [("fault cells", 0, 0, 0), ("rule cells", 0, 0, 0), ("situation pairs", 0, 0, 0)]
+    assert rows == [("fault cells", 0, 0, 0), ("coverage points", 0, 0, 0), ("situation pairs", 0, 0, 0)]
 
 
 def test_an_empty_promised_cell_of_the_rules_makes_a_sweep_inconclusive():
@@ -321,7 +321,7 @@ def test_an_empty_promised_cell_of_the_rules_makes_a_sweep_inconclusive():
 
 
 def test_a_sweep_says_how_many_scripts_did_not_arrive():
-    """They are no cells of the rules, and no finding."""
+    """They are no coverage points of the rules, and no finding."""
     tally = SweepTally(3)
     for hits in (1, 0, 1):
         tally.add(PASSED._replace(rules=(RuleHit("script rewinding", hits), RuleHit("workload pulse", 2))))

@@ -38,7 +38,7 @@ class TestWireFormat:
         assert message((47, Fixed64(5))).hex() == "f902" + "0500000000000000"
 
 
-def test_a_trace_has_the_bytes_that_were_made_by_hand():
+def test_a_trace_has_the_bytes_that_were_made_by_stratum():
     """Nothing but the packet of one event: timestamp 2,000 ns, sequence 1, an instant on track 20."""
     instant = "4803" + "5814" + "ba010a" + b"power lost".hex()
     event = "40d00f" + "5001" + "5a" + f"{len(bytes.fromhex(instant)):02x}" + instant

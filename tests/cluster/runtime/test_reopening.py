@@ -17,7 +17,7 @@ from cluster.scenario.load import load_scenario
 from cluster.verdict.pipeline import COLD_HASH_SEED, run_pipeline
 from faults import FaultEffect
 from faults.events import Crashed, Restarted
-from faults.injection.edges import Edge
+from faults.injection.steps import Edge
 from faults.kinds.clock import ClockDrift, ClockSwing
 from network.clock import ClockSetting, MachineClock
 from network.events import events_of_type

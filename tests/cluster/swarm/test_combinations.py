@@ -4,7 +4,7 @@ import pytest
 
 from cluster.swarm.combinations import TINY_LIMITS
 from cluster.swarm.life import AGENT_CYCLES, FEED_AGENT_CYCLES
-from cluster.workloads.edges.queue import QUEUE_CASES
+from cluster.workloads.boundary.queue import QUEUE_CASES
 from tests.support.drawn import Drawn, draw_once
 
 LANE = Drawn(range(120), "chain.policy=eip1559")
@@ -125,10 +125,10 @@ def test_beggars_bid_what_they_have_or_lack_a_unit():
 @pytest.mark.soak
 def test_other_beggars_can_pay_for_cycles_and_not_for_cells():
     drawn = Drawn(range(120), "chain.policy=fifo")
-    beggars = [(each.workload["underfunded"], each.chain) for each in having(drawn, "underfunded")]
+    underfunded = [(each.workload["underfunded"], each.chain) for each in having(drawn, "underfunded")]
 
-    assert len(beggars) > 20
-    for workload, chain in beggars:
+    assert len(underfunded) > 20
+    for workload, chain in underfunded:
         assert workload.gas_limit * 800 < workload.funds
         assert workload.funds < (workload.gas_limit + chain.timers.max_cells_per_fire) * 800
 

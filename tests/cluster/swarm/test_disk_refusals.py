@@ -2,7 +2,7 @@
 
 import pytest
 
-from checker.coverage.events import DiskCells
+from checker.coverage.events import DiskPoints
 from cluster.runtime.cluster import Cluster
 from cluster.runtime.hooks import RunHooks
 from cluster.swarm.pace import sooner
@@ -62,7 +62,7 @@ def test_the_finalized_log_is_refused_until_the_faults_end():
 )
 def test_a_halt_over_a_disk_is_counted_by_what_it_refused(reason, cell):
     reached = []
-    DiskCells(reached.append).handlers[Halted](Event(0, 0, Halted("")), Halted(f"disk: {reason}"))
+    DiskPoints(reached.append).handlers[Halted](Event(0, 0, Halted("")), Halted(f"disk: {reason}"))
 
     assert [each.label for each in reached] == [cell]
 

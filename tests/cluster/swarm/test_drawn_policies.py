@@ -6,7 +6,7 @@ import pytest
 from cluster.swarm.policies.aptos import fit_to_queue
 from cluster.swarm.policies.bias_auction import BIDS, fit_to_bias
 from cluster.swarm.policies.gba_auction import fit_to_auction
-from cluster.swarm.policies.registry import DECK, DRAWN_POLICIES
+from cluster.swarm.policies.registry import DRAWN_POLICIES, STRATA
 from network.draw import Draw
 from scheduler import POLICIES
 from tests.support.drawn import Drawn, draw_once
@@ -50,7 +50,7 @@ def test_each_is_drawn_often_with_every_parameter_off_its_default(name):
     stated = [each for chain in (*chains, *more) for each in chain.policy_parameters.items()]
     changed = {key for key, value in stated if msgspec.json.encode(defaults[key]) != msgspec.json.encode(value)}
 
-    assert len(chains) == len(SEEDS) * DRAWN_POLICIES[name].cards // len(DECK)
+    assert len(chains) == len(SEEDS) * DRAWN_POLICIES[name].share // len(STRATA)
     assert changed == {*defaults} - UNCHANGED.get(name, set())
 
 

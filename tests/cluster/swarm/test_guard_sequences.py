@@ -10,7 +10,7 @@ from cluster.scenario.load import load_scenario
 from cluster.swarm.engines.longest_chain import DRAWN_LONGEST_CHAIN, LOTTERY_SLOT_MS
 from cluster.swarm.engines.simplex import DRAWN_SIMPLEX
 from cluster.swarm.fault_sequences import draw_fault_sequence
-from cluster.swarm.sequences.turns import joined_in_turn
+from cluster.swarm.sequences.successive import joined_in_turn
 from faults.kinds.registry import decode_fault
 from network.draw import Draw
 from tests.support.cluster_runs import judge_in_process
@@ -56,7 +56,7 @@ REACHED = (
     ("forger-", {"snapshot-forged", "snapshot-joined"}),
     ("notarized-and-nullified", {"two-certificates", "nullify-repeated-twice"}),
 )
-"""Sequences, each with the rule cells that it is drawn for."""
+"""Sequences, each with the coverage points that it is drawn for."""
 
 
 @pytest.mark.parametrize(("name", "cells"), rest_in_soak(REACHED, REACHED[:1]))

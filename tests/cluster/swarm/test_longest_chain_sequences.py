@@ -57,7 +57,7 @@ REACHED = (
         {"sealed-by-another", "seal-unsigned", "burial-shallow", "burial-unlinked", "conflicting-blocks"},
     ),
 )
-"""Sequences, each with the rule cells that it is drawn for."""
+"""Sequences, each with the coverage points that it is drawn for."""
 
 
 @pytest.mark.parametrize(("name", "cells"), rest_in_soak(REACHED, REACHED[:1]))

@@ -8,13 +8,13 @@ import pytest
 from cluster.runtime.cluster import Cluster
 from cluster.runtime.hooks import RunHooks
 from cluster.swarm.anchors import KINDS
-from cluster.swarm.engines.registry import DRAWN_ENGINES, draw_engine_hand
+from cluster.swarm.engines.registry import DRAWN_ENGINES, draw_engine_stratum
 from cluster.swarm.fault_sequences import draw_fault_sequence
 from cluster.swarm.faults import is_just_away
 from cluster.swarm.prefixes.registry import PREFIXES, draw_prefix, script_of
 from faults import kind_of
 from faults.anchors.anchor import Anchor
-from faults.anchors.moments import BlockFacts
+from faults.anchors.catalogue import BlockFacts
 from faults.anchors.watch import AnchorWatch
 from faults.kinds.registry import decode_fault
 from network.draw import Draw
@@ -70,8 +70,8 @@ def test_seeds_without_a_prefix_keep_the_sequence_that_they_draw():
         if draw_prefix(draw) or anchored_in(scenario):
             continue
         engine = DRAWN_ENGINES[scenario.consensus.engine]
-        hand, validators = draw_engine_hand(draw), scenario.cluster.validators
-        drawn = {} if is_just_away(draw) else draw_fault_sequence(hand, validators, engine).faults
+        stratum, validators = draw_engine_stratum(draw), scenario.cluster.validators
+        drawn = {} if is_just_away(draw) else draw_fault_sequence(stratum, validators, engine).faults
         plain = {name: decode_fault({**fault, "may_be_idle": True}) for name, fault in drawn.items()}
         # Of some a key is varied.
         assert {name: type(scenario.faults[name]) for name in plain} == {

@@ -44,7 +44,7 @@ REACHED = (
     ("lone-certification", {"certificate-requested", "certificate-served"}),
     ("no-news", {"certificate-requested-again"}),
 )
-"""Sequences, each with the rule cells that it is drawn for."""
+"""Sequences, each with the coverage points that it is drawn for."""
 
 
 @pytest.mark.parametrize(("name", "cells"), rest_in_soak(REACHED, REACHED[:1]))

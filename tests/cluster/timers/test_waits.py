@@ -8,7 +8,7 @@ import pytest
 from checker.record.streams import OldestWait
 from cluster.page.storm import CLASSES_MAX, make_storm
 from cluster.scenario.load import load_scenario
-from cluster.timers.lives import NOT_YET, TimerLives
+from cluster.timers.lifecycles import NOT_YET, TimerLives
 from cluster.timers.waits import BIDS, LEFT_OPEN, NO_TIP, TIPS, OldestWaits, class_of, name_of_class
 from scheduler.types import Quote, Timer
 from tests.support.cluster_runs import applied_blocks

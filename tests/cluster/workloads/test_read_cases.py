@@ -5,7 +5,7 @@ from functools import cache
 import pytest
 
 from cluster.scenario.load import convert_scenario
-from cluster.workloads.edges.reads import RATES
+from cluster.workloads.boundary.reads import RATES
 from cluster.workloads.planned import sites_of
 from scheduler import GbaFailed, TimerFired
 from tests.support.cluster_runs import judge

@@ -1,7 +1,7 @@
 """The watch over anchors: which events count, for whom, from when on."""
 
 from faults.anchors.anchor import Anchor
-from faults.anchors.moments import MOMENTS, BlockFacts
+from faults.anchors.catalogue import MOMENTS, BlockFacts
 from faults.anchors.watch import AnchorWatch
 from network.events import Event, EventRouter
 from validators.events import BlockFinalized, BlockUndone, Entered

@@ -14,7 +14,7 @@ from cluster.runtime.replicas import adversaries_of
 from cluster.scenario.load import load_scenario
 from cluster.scenario.messages import ScenarioError
 from cluster.swarm.byzantine import draw_byzantine
-from cluster.swarm.engines.registry import DRAWN_ENGINES, draw_engine_hand
+from cluster.swarm.engines.registry import DRAWN_ENGINES, draw_engine_stratum
 from cluster.swarm.faults import is_sound
 from faults import Byzantine
 from faults.byzantine.adversary import Outgoing
@@ -251,7 +251,7 @@ def test_the_swarm_draws_no_claim_about_our_chain(file, engine):
 
 def test_each_claim_that_is_drawn_about_an_application_is_kept():
     engine = DRAWN_ENGINES["simplex"]._replace(is_foreign=True)
-    plans = [draw_byzantine(draw_engine_hand(Draw(seed), engine.name), 4, engine) for seed in range(800)]
+    plans = [draw_byzantine(draw_engine_stratum(Draw(seed), engine.name), 4, engine) for seed in range(800)]
 
     assert all(is_sound(plan, 4, engine) for plan in plans)
     drawn = {fault["what"] for plan in plans for fault in plan.values() if fault["behaviour"] == "forge-body"}

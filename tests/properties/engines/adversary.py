@@ -112,10 +112,10 @@ class Adversary:
             if leader in self._forger.schemes:
                 parents = [digest for digest, facts in self._chain.blocks.items() if view - 5 < facts.view < view]
                 parents = parents if parents and self._draw(6) else list(self._chain.blocks)
-                parent = self._twin_of(replica, parents[self._draw(len(parents))])
+                parent = self._policy_of(replica, parents[self._draw(len(parents))])
                 self._spread(replica, self._chain.build(leader, view, parent))
 
-    def _twin_of(self, replica, digest):
+    def _policy_of(self, replica, digest):
         """Return a block, or another one of its leader and view that nobody had."""
         facts = self._chain.blocks[digest]
         if facts.proposer not in self._forger.schemes or self._draw(2):

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any, Final, NamedTuple, cast
 
-from scheduler import RuleCell, TimerTriggered, WatchRule
+from scheduler import CoveragePoint, TimerTriggered, WatchRule
 from scheduler.calendar import CalendarProfile
 from tests.properties.draws import Asked, Draw
 from validators.execution.block_tree import ApplyMode, BlockTree, Branch, Executed
@@ -67,7 +67,7 @@ class _Led:
 
     def __init__(self, mode: ApplyMode) -> None:
         self.mode = mode
-        self.cells: dict[RuleCell, int] = {}
+        self.cells: dict[CoveragePoint, int] = {}
         """The number of times that each rule is reached in a step."""
         self.database = _Counting(mode.retain_blocks)
         finalized = Branch(
@@ -92,7 +92,7 @@ class _Led:
         self.again: list[tuple[bytes, bytes]] = []
         """Blocks that are executed again, with their parents, and those that were."""
         self.found_again: list[tuple[bytes, bytes]] = []
-        self.expected: dict[RuleCell, int] = {}
+        self.expected: dict[CoveragePoint, int] = {}
 
     def path_to(self, digest: bytes) -> list[bytes]:
         """Return the blocks from above the final one up to a block."""
@@ -137,11 +137,11 @@ class _Led:
             self.stand_below(path)
             self.early = [*path]
 
-    def expect(self, cell: RuleCell) -> None:
+    def expect(self, cell: CoveragePoint) -> None:
         """Expect that a rule is reached in this step, once more."""
         self.expected[cell] = self.expected.get(cell, 0) + 1
 
-    def _note(self, cell: RuleCell) -> None:
+    def _note(self, cell: CoveragePoint) -> None:
         self.cells[cell] = self.cells.get(cell, 0) + 1
 
     def _execute_again(self, branch: Branch, parent: Branch) -> Batch:

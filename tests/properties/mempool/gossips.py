@@ -14,7 +14,7 @@ from msgspec import structs
 from nacl.signing import SigningKey
 
 from network.types import Label
-from scheduler import RuleCell
+from scheduler import CoveragePoint
 from tests.properties.draws import Asked, Draw
 from tests.properties.mempool.pools import SENDERS, ReferencePool
 from tests.properties.stub_port import COSTS, REGOSSIP_US, SAME, SentMessage, StubPort, settings_of
@@ -88,7 +88,7 @@ def _check_rounds(draw: Draw) -> Asked:
     nonces = dict.fromkeys(SENDERS, 0)
     numbers = iter(range(9_999))
     for _ in range(2):
-        plain, bare, reached = _PlainRounds(node, validators), StubPort(), list[RuleCell]()
+        plain, bare, reached = _PlainRounds(node, validators), StubPort(), list[CoveragePoint]()
         gossip = Gossip(
             *(bare.port, SAME, Mempool(nonces.__getitem__, TransactionVerifier(), reach=reached.append)),
             settings_of(node, validators),
@@ -120,9 +120,9 @@ def _check_rounds(draw: Draw) -> Asked:
         yield "rounds of others than peers are kept", sizes == [(len(plain.left), validators - 1)]
 
 
-def _compare_part(plain: _PlainRounds, bare: StubPort, reached: list[RuleCell]) -> Asked:
+def _compare_part(plain: _PlainRounds, bare: StubPort, reached: list[CoveragePoint]) -> Asked:
     expected: list[SentMessage] = []
-    cells: list[RuleCell] = []
+    cells: list[CoveragePoint] = []
     if plain.waiting and plain.others:
         part = plain.next_part()
         expected = [part]
@@ -175,7 +175,7 @@ class _Entrance:
     def __init__(self, validators: int) -> None:
         self.plain = ReferencePool({bytes(key.verify_key): 1 for key in _KEYS})
         self.bare = StubPort()
-        self.reached: list[RuleCell] = []
+        self.reached: list[CoveragePoint] = []
         self.refused: list[tuple[str, str]] = []
         self.verifier = TransactionVerifier()
         self.gossip = Gossip(
@@ -193,10 +193,10 @@ class _Entrance:
         self._works: list[tuple[int, object]] = []
         self._sent: list[SentMessage] = []
         self._refusals: list[tuple[str, str]] = []
-        self._cells: list[RuleCell] = []
+        self._cells: list[CoveragePoint] = []
         self._spent_us = 0
 
-    def _reach(self, cell: RuleCell) -> None:
+    def _reach(self, cell: CoveragePoint) -> None:
         # The list is another one in a while.
         self.reached.append(cell)
 

@@ -13,7 +13,7 @@ from typing import Final, cast
 
 from msgspec import structs
 
-from scheduler import RuleCell
+from scheduler import CoveragePoint
 from tests.properties.draws import Asked, Draw
 from validators.derived import Derived
 from validators.execution.blocks import Block, ExecuteActor, Transaction, encode_transaction
@@ -36,7 +36,7 @@ def check_pools(draw: Draw) -> Asked:
     stock = [_draw_pooled(draw) for _ in range(_STOCK)]
     bytes_max = sum(len(pooled.encoded) for pooled in stock[: 3 + draw(4)]) - draw(2)
     plain = ReferencePool({sender: draw(2) for sender in SENDERS}, bytes_max)
-    reached: list[RuleCell] = []
+    reached: list[CoveragePoint] = []
     pool = Mempool(lambda sender: plain.nonces[sender], TransactionVerifier(), bytes_max, reached.append)
     for _ in range(_STEPS):
         reached.clear()
@@ -46,7 +46,7 @@ def check_pools(draw: Draw) -> Asked:
                 yield from _compare_stale(pool, plain)
                 pool.remove_included(block)
                 plain.drop_spent()
-                expected: list[RuleCell] = []
+                expected: list[CoveragePoint] = []
             case 1:
                 plain.nonces[SENDERS[draw(len(SENDERS))]] += draw(3)
                 yield from _compare_stale(pool, plain)
@@ -90,7 +90,7 @@ class ReferencePool:
         """Return whether the giver has no room for it."""
         return self.given(pooled.giver) + len(pooled.encoded) > self._bytes_max
 
-    def cells_of(self, pooled: Pooled) -> list[RuleCell]:
+    def cells_of(self, pooled: Pooled) -> list[CoveragePoint]:
         """Return the rules that are met with a transaction, before it is taken."""
         if self.is_full(pooled):
             return []

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from report.page.campaign_rows import CampaignRows, Group, SeedCell, Table
+from report.page.campaign_rows import CampaignRows, Group, SeedPoint, Table
 from report.page.render import campaign_page, run_page
 from report.page.rows import RunDifference
 from tests.support.browser import opened
@@ -285,7 +285,7 @@ class TestPhone:
             assert page.text("#where") == "0.000005 s, height 3"
 
     def test_a_campaign_fits(self):
-        cells = tuple(SeedCell(seed, "passed", -1, "", f"seed {seed}") for seed in range(300))
+        cells = tuple(SeedPoint(seed, "passed", -1, "", f"seed {seed}") for seed in range(300))
         group = Group(
             "safety: roots " + "x" * 90, 3, 7, "headline", "", ("run_cluster.py run calm --seed 7 --runs " + "y" * 80,)
         )

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster.workloads.edges.scripts import script_of
+from cluster.workloads.boundary.scripts import script_of
 from scheduler import MAX_U63, TimerConfig
 from tests.support.chain_harness import (
     ALICE,

@@ -56,7 +56,7 @@ def test_the_verdict_names_the_checks_that_do_not_apply_to_the_engine(sequencer)
     of_another = {name: reason for name, reason in sequencer.not_asked.items() if "it is about the engine" in reason}
 
     assert of_another == {
-        **dict.fromkeys(("no-double-vote", "certificates", "calm-views"), "it is about the engine simplex"),
+        **dict.fromkeys(("no-double-vote", "certificates", "undisturbed-views"), "it is about the engine simplex"),
         "quorum-certificates": "it is about the engine hotstuff",
     }
     assert not {check.name for check in sequencer.checks} & set(of_another)

@@ -26,7 +26,7 @@ from cluster.scenario.load import load_scenario
 from faults.nearest import did_you_mean
 from report.console import print_tables
 from report.layout import output_console
-from report.page.campaign_rows import CampaignRows, Group, SeedCell, Table
+from report.page.campaign_rows import CampaignRows, Group, SeedPoint, Table
 from tools.mutation import PLUGIN
 from tools.mutation.campaign import (
     MutantSearch,
@@ -172,7 +172,9 @@ def _page_rows(rows: Sequence[MutantRow], directory: Path) -> CampaignRows:
     """Return the rows of the campaign's page: mutants as a grid, the survivors, and the matrix."""
     killed = sum(row.is_killed for row in rows)
     cells = (
-        SeedCell(place, "killed" if row.is_killed else "survived", -1 if row.is_killed else 0, "", f"{row.name}: {end}")
+        SeedPoint(
+            place, "killed" if row.is_killed else "survived", -1 if row.is_killed else 0, "", f"{row.name}: {end}"
+        )
         for place, row in enumerate(rows)
         for end in [f"killed by {row.check}" if row.is_killed else "survived"]
     )

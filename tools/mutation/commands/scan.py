@@ -25,6 +25,7 @@ from cluster.cli.options import (
 from cluster.scenario.load import scenario_paths
 from report.console import print_tables
 from tools.mutation.scan.campaign import MutationScan
+from tools.mutation.scan.mutant_runs import Trial
 from tools.mutation.scan.points import PACKAGES, MutationLibrary, ScanMutant, source_files
 from tools.mutation.scan.report import (
     OPEN,
@@ -39,7 +40,6 @@ from tools.mutation.scan.report import (
 from tools.mutation.scan.runs import SEEDS, TRIES, clean_trials
 from tools.mutation.scan.sample import ROOMS, draw_sample, mutants_at
 from tools.mutation.scan.triage import EQUIVALENTS_FILE, Triage, read_triage, stale_entries
-from tools.mutation.scan.trials import Trial
 
 SAMPLE: Final = 200
 SAMPLE_MAX: Final = 100_000

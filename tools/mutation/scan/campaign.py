@@ -21,6 +21,7 @@ from checker.record.host import make_folder
 from checker.record.plain_files import read_plain
 from checker.record.program import module_process
 from tools.mutation.scan.constants import read_sources, readers_of
+from tools.mutation.scan.mutant_runs import LOADED, LOADING, ChildTask, Trial, TrialOutcome
 from tools.mutation.scan.points import ScanMutant
 from tools.mutation.scan.probes import instrument, runs_at_import
 from tools.mutation.scan.report import (
@@ -35,7 +36,6 @@ from tools.mutation.scan.report import (
 )
 from tools.mutation.scan.runs import TRIES, limited
 from tools.mutation.scan.triage import Equivalent
-from tools.mutation.scan.trials import LOADED, LOADING, ChildTask, Trial, TrialOutcome
 
 GUARD_S: Final = 120
 GUARD_FACTOR: Final = 20

@@ -21,7 +21,7 @@ import msgspec
 
 from checker.record.root import PROJECT_ROOT
 from tools.mutation.scan.counters import Counters
-from tools.mutation.scan.trials import LOADED, LOADING, ChildTask, TrialOutcome
+from tools.mutation.scan.mutant_runs import LOADED, LOADING, ChildTask, TrialOutcome
 
 MEMORY_BYTES_MAX: Final = 4 << 30
 """The address space of a mutant, so that one that fills a list without end does not take the machine with it."""

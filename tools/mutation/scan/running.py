@@ -10,7 +10,7 @@ from cluster.live.progress import LiveProgress
 from cluster.scenario.load import decode_scenario
 from cluster.verdict.pipeline import run_pipeline
 from network.outcome import RunFailedError
-from tools.mutation.scan.trials import Trial, TrialOutcome
+from tools.mutation.scan.mutant_runs import Trial, TrialOutcome
 
 CRASH = "crash"
 """Stands for the failed check of a run that an exception ended."""

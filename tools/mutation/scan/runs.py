@@ -9,7 +9,7 @@ from cluster.authoring.small_sizes import small_settings
 from cluster.scenario.load import decode_scenario, encode_scenario, load_scenario
 from cluster.swarm.generator import draw_scenario
 from tools.mutation.campaign import TO_THE_END
-from tools.mutation.scan.trials import Trial, TrialOutcome
+from tools.mutation.scan.mutant_runs import Trial, TrialOutcome
 
 SEEDS: Final = range(40)
 

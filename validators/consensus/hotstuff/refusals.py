@@ -2,11 +2,11 @@
 
 import enum
 
-from scheduler import UNPROMISED, RefusalCell
+from scheduler import UNPROMISED, RefusalPoint
 
 
 @enum.unique
-class HotStuffRefusal(RefusalCell):
+class HotStuffRefusal(RefusalPoint):
     """Refusals of messages, and of the seals of blocks that peers send."""
 
     SIGNER_OTHER = "signer is not the sender", "A vote or timeout comes from another than its signer."

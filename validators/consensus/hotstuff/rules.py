@@ -1,12 +1,12 @@
-"""The rule cells of HotStuff: how views end, what a certificate came to, evidence, restarts."""
+"""The coverage points of HotStuff: how views end, what a certificate came to, evidence, restarts."""
 
 import enum
 
-from scheduler import RuleCell
+from scheduler import CoveragePoint
 
 
 @enum.unique
-class HotStuffRule(RuleCell):
+class HotStuffRule(CoveragePoint):
     """Branches of the rules of HotStuff."""
 
     LEFT_BY_EXPIRY = "hotstuff.md", "A view is given up because its timer expires."

@@ -2,11 +2,11 @@
 
 import enum
 
-from scheduler import RefusalCell
+from scheduler import RefusalPoint
 
 
 @enum.unique
-class LongestChainRefusal(RefusalCell):
+class LongestChainRefusal(RefusalPoint):
     """Refusals of messages and sealed blocks."""
 
     SEALED_HEADER_MALFORMED = "malformed header", "A sealed header cannot be read, or is of no slot."

@@ -1,12 +1,12 @@
-"""The rule cells of the longest chain: switches of heads, ties, slots, evidence, joining."""
+"""The coverage points of the longest chain: switches of heads, ties, slots, evidence, joining."""
 
 import enum
 
-from scheduler import RuleCell
+from scheduler import CoveragePoint
 
 
 @enum.unique
-class LongestChainRule(RuleCell):
+class LongestChainRule(CoveragePoint):
     """Branches of the rules of the longest chain."""
 
     HEAD_SWITCHED = "longest-chain.md", "A validator leaves blocks that it followed for a better branch.", "pivot-again"

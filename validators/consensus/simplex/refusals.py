@@ -2,11 +2,11 @@
 
 import enum
 
-from scheduler import RefusalCell
+from scheduler import RefusalPoint
 
 
 @enum.unique
-class SimplexRefusal(RefusalCell):
+class SimplexRefusal(RefusalPoint):
     """Refusals of messages."""
 
     VOTE_OF_ANOTHER = "signer is not the sender", "A vote comes from another validator than its signer."

@@ -1,12 +1,12 @@
-"""The rule cells of Simplex: reasons to leave a view, what certificates came to, evidence, restarts."""
+"""The coverage points of Simplex: reasons to leave a view, what certificates came to, evidence, restarts."""
 
 import enum
 
-from scheduler import RuleCell
+from scheduler import CoveragePoint
 
 
 @enum.unique
-class SimplexRule(RuleCell):
+class SimplexRule(CoveragePoint):
     """Branches of the rules of Simplex."""
 
     LEFT_BY_INACTIVITY = "simplex.md", "A view is left at once because its leader was silent for long."

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Final
 
-from checker.oracle.twins import TWINS
+from checker.oracle.policies import POLICY_ORACLES
 from checker.record.fingerprint import this_code
 from checker.results import EXIT_CODES
 from cluster.campaign.results_db import ResultsFile, SeedResult
@@ -51,9 +51,9 @@ def fill_parser(parser: Parser) -> None:
     what.add_argument("--case", type=Path, metavar="FILE", help="judge the case of a file that this command wrote")
     parser.add_argument(
         "--policy",
-        choices=tuple(TWINS),
+        choices=tuple(POLICY_ORACLES),
         metavar="POLICY",
-        help=f"of all seeds (default: each draws its own): {', '.join(TWINS)}",
+        help=f"of all seeds (default: each draws its own): {', '.join(POLICY_ORACLES)}",
     )
     add_jobs(parser)
     add_quiet(parser)

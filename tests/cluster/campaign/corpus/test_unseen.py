@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 from checker.coverage.collector import RuleHit
-from cluster.campaign.corpus.unseen import FAULT_CELLS, PAIRS, RULE_CELLS, History, Unseen
+from cluster.campaign.corpus.unseen import COVERAGE_POINTS, FAULT_POINTS, PAIRS, History, Unseen
 from cluster.campaign.results_db import SeedResult
 from cluster.campaign.sweep import SweepTally
 from faults import Cell
@@ -55,6 +55,6 @@ def test_a_sweep_estimates_each_sort_of_place():
     tally.add(PASSED._replace(cells=(crash,), rules=(RuleHit("due-next", 3),), pairs=("a b", "b a")))
     tally.add(PASSED._replace(seed=1, cells=(crash._replace(hits=2), cut)))
 
-    assert tally.unseen[FAULT_CELLS] == Unseen(reached=2, once=1, observations=3, new=(2,))
-    assert tally.unseen[RULE_CELLS] == Unseen(reached=1, once=1, observations=1, new=(1,))
+    assert tally.unseen[FAULT_POINTS] == Unseen(reached=2, once=1, observations=3, new=(2,))
+    assert tally.unseen[COVERAGE_POINTS] == Unseen(reached=1, once=1, observations=1, new=(1,))
     assert tally.unseen[PAIRS] == Unseen(reached=2, once=2, observations=2, new=(2,))

@@ -14,11 +14,11 @@ from tests.support.mutation import tool_main
 from tests.support.scan import scan_mutant
 from tools.mutation.scan import campaign
 from tools.mutation.scan.campaign import MutationScan
+from tools.mutation.scan.mutant_runs import ChildTask, Trial, TrialOutcome
 from tools.mutation.scan.points import PACKAGES
 from tools.mutation.scan.report import ScanRow, killed_share, scan_page, scan_totals, survivor_lines
 from tools.mutation.scan.runs import clean_trials
 from tools.mutation.scan.triage import Equivalent
-from tools.mutation.scan.trials import ChildTask, Trial, TrialOutcome
 
 SCENARIO = "funded-by-a-fire"
 """The quickest one that reaches all of the sample."""

@@ -127,7 +127,7 @@ def parents_of_headers_unread(find_fault: Any) -> Any:
     return find_others
 
 
-@_mutant((Application, "pace"), kills=("calm-views",), needs=(CALM,))
+@_mutant((Application, "pace"), kills=("undisturbed-views",), needs=(CALM,))
 def leader_passes_every_third_turn(pace: Any) -> Any:
     """A leader proposes nothing in one of three of its views."""
 

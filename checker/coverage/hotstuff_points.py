@@ -1,4 +1,4 @@
-"""The rule cells of HotStuff, read off the events of a run."""
+"""The coverage points of HotStuff, read off the events of a run."""
 
 from collections import deque
 from typing import Final
@@ -30,7 +30,7 @@ VIEWS_KEPT: Final = 64
 """Views given up that are remembered, of each validator."""
 
 
-class HotStuffCells:
+class HotStuffPoints:
     """Reads the cells of one run."""
 
     def __init__(self, reach: Reach) -> None:
@@ -113,6 +113,6 @@ class HotStuffCells:
         self._final.pop(event.node, None)
 
 
-def read_hotstuff_cells(reach: Reach) -> Handlers:
+def read_hotstuff_points(reach: Reach) -> Handlers:
     """Return the handlers that note the cells of a run."""
-    return HotStuffCells(reach).handlers
+    return HotStuffPoints(reach).handlers

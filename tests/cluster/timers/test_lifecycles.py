@@ -5,7 +5,7 @@ from collections import Counter
 import msgspec
 import pytest
 
-from cluster.timers.lives import TimerLives
+from cluster.timers.lifecycles import TimerLives
 from scheduler import (
     Quote,
     Timer,

@@ -1,4 +1,4 @@
-"""The twin of `aptos`: scheduled transactions after AIP-125 (docs/spec.md, "Scheduled transactions")."""
+"""The policy oracle of `aptos`: scheduled transactions after AIP-125 (docs/spec.md, "Scheduled transactions")."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
@@ -6,6 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 from checker.oracle.calls import Call, Present, RevertedError
 from checker.oracle.contents import Contents, Quote, Table, Timer
 from checker.oracle.phases import PHASES
+from checker.oracle.policies.policy import BlockStart, PolicyInBlock, PolicyOracle
 from checker.oracle.queue import Queue
 from checker.oracle.queue_phase import QueuePhase
 from checker.oracle.queue_records import (
@@ -29,7 +30,6 @@ from checker.oracle.queue_service import serve
 from checker.oracle.quotes import Terms
 from checker.oracle.records import MAX_INTEGER, MalformedError, TimerConfig, read
 from checker.oracle.timers import TimerPhase
-from checker.oracle.twins.twin import BlockStart, Twin, TwinInBlock
 
 TXN_SCHEDULED, TXN_CANCELLED = 64, 65
 """Tags of the events of calls."""
@@ -54,7 +54,7 @@ class Asked(NamedTuple):
     pass_signer: bool = True
 
 
-class AptosInBlock(TwinInBlock):
+class AptosInBlock(PolicyInBlock):
     """One block of the policy."""
 
     can_extend: ClassVar[bool] = False
@@ -205,14 +205,14 @@ class AptosInBlock(TwinInBlock):
         return serve(self.queue, call)
 
 
-class AptosTwin(Twin):
+class AptosOracle(PolicyOracle):
     """Scheduled transactions."""
 
     name: ClassVar[str] = "aptos"
     reserved: ClassVar[tuple[bytes, ...]] = (DEPOSITS,)
     timebases: ClassVar[tuple[str, ...]] = ("slot",)
 
-    def open(self, start: BlockStart) -> TwinInBlock:
+    def open(self, start: BlockStart) -> PolicyInBlock:
         """Return the policy in a block."""
         return AptosInBlock(start)
 

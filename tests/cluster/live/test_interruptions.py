@@ -2,7 +2,7 @@
 
 import pytest
 
-from cluster.live.apart import TimesApart
+from cluster.live.interruptions import TimesApart
 from cluster.scenario.load import load_scenario
 from faults.events import FaultEdge
 from network.events import Dropped, Event, EventRouter

@@ -1,6 +1,6 @@
-"""The form of a twin: a policy restated by the oracle, with the answers of CIP-5 (`fifo`) to every question.
+"""The form of a policy oracle: a policy restated by the oracle, with the answers of CIP-5 (`fifo`) to every question.
 
-A twin says what holds for all blocks of its policy, and opens each block. Tables that only this policy keeps are
+A policy oracle says what holds for all blocks of its policy, and opens each block. Tables of this policy alone are
 declared in its file as `OwnTable` and read by `contents.own(TABLE)`.
 """
 
@@ -17,7 +17,7 @@ from checker.oracle.timers import TimerPhase
 
 
 class BlockStart(NamedTuple):
-    """The start of a block as a twin sees it.
+    """The start of a block as a policy oracle sees it.
 
     Attributes:
         activated_at: The first height of the policy on this chain.
@@ -37,7 +37,7 @@ class BlockStart(NamedTuple):
     timestamp_ms: int
 
 
-class TwinInBlock(Admission):
+class PolicyInBlock(Admission):
     """A policy within one block: how timers come in, and the timer phase."""
 
     def __init__(self, start: BlockStart) -> None:
@@ -52,7 +52,7 @@ class TwinInBlock(Admission):
         return TimerPhase(self.start.contents, present, parent_now, self.start.basefees, proposer)
 
 
-class Twin:
+class PolicyOracle:
     """A policy as the oracle restates it."""
 
     name: ClassVar[str]
@@ -63,9 +63,9 @@ class Twin:
     follows: ClassVar[tuple[str, ...]] = ()
     """The policies after which it may be activated in the middle of a chain."""
 
-    def open(self, start: BlockStart) -> TwinInBlock:
+    def open(self, start: BlockStart) -> PolicyInBlock:
         """Return the policy in a block."""
-        return TwinInBlock(start)
+        return PolicyInBlock(start)
 
     def audit(self, _contents: Contents) -> str:
         """Return how the policy's own tables contradict the others, empty if they do not; under every policy."""

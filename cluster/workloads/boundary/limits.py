@@ -7,7 +7,7 @@ weights that nobody knows in advance, so all neighbours are tried.
 from collections.abc import Iterable
 from typing import Final
 
-from cluster.workloads.edges.scripts import Attempt, Bench, Case, crowd_cycles, timer
+from cluster.workloads.boundary.scripts import Attempt, Bench, Case, crowd_cycles, timer
 from scheduler.aptos_records import AptosConfig
 from validators.actors.metering import CALL_CYCLES, STORAGE_PUT_CYCLES
 

@@ -3,7 +3,7 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from faults.injection.edges import Edge, window
+from faults.injection.steps import Edge, window
 
 MS = st.integers(0, 10_000)
 """Milliseconds; runs begin at any microsecond."""

@@ -1,10 +1,10 @@
-"""Faults that are dealt and varied: no behaviour, no list and no key is left to its default by chance."""
+"""Faults of stratified draws: no behaviour, no list and no key is left to its default by chance."""
 
 import msgspec
 import pytest
 
 from cluster.swarm.byzantine import draw_byzantine
-from cluster.swarm.engines.registry import DRAWN_ENGINES, draw_engine_hand
+from cluster.swarm.engines.registry import DRAWN_ENGINES, draw_engine_stratum
 from cluster.swarm.fault_sequences import draw_fault_sequence
 from cluster.swarm.variations import VARIED
 from faults import check_plan, kind_of
@@ -26,24 +26,24 @@ ANCHORED = ("crash", "partition", "pause", "blackout")
 
 
 def seeds_of(engine, count):
-    """Return the first seeds that are dealt an engine."""
+    """Return the first seeds that get an engine."""
     return [seed for seed, drawn in enumerate(DRAWN) if drawn.consensus.engine == engine.name][:count]
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=lambda each: each.name)
 @pytest.mark.soak
 def test_forty_seeds_of_an_engine_are_dealt_each_behaviour(engine):
-    hands = [draw_engine_hand(Draw(seed)) for seed in seeds_of(engine, 40)]
-    dealt = [fault["behaviour"] for hand in hands for fault in draw_byzantine(hand, 4, engine).values()]
+    strata = [draw_engine_stratum(Draw(seed)) for seed in seeds_of(engine, 40)]
+    stratified = [fault["behaviour"] for stratum in strata for fault in draw_byzantine(stratum, 4, engine).values()]
 
-    assert {name for name in (*behaviours_of(engine.name), "amnesia") if dealt.count(name) < 1} == set()
+    assert {name for name in (*behaviours_of(engine.name), "amnesia") if stratified.count(name) < 1} == set()
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=lambda each: each.name)
 def test_at_most_a_third_of_a_cluster_is_byzantine(engine):
     for validators in (4, 7):
         for seed in range(60):
-            faults = draw_byzantine(draw_engine_hand(Draw(seed)), validators, engine)
+            faults = draw_byzantine(draw_engine_stratum(Draw(seed)), validators, engine)
             nodes = {fault["validator"] for fault in faults.values()}
 
             assert len(nodes) <= (validators - 1) // 3
@@ -56,7 +56,8 @@ def test_two_leading_behaviours_of_one_validator_take_turns():
     seen = 0
     for seed in range(60):
         every = [
-            fault["every"] for fault in list(draw_byzantine(draw_engine_hand(Draw(seed)), 4, ENGINES[0]).values())[:2]
+            fault["every"]
+            for fault in list(draw_byzantine(draw_engine_stratum(Draw(seed)), 4, ENGINES[0]).values())[:2]
         ]
         seen += every == [2, 1]
 
@@ -69,8 +70,8 @@ def soaked(engine):
 
 @pytest.mark.parametrize("engine", [ENGINES[0], *map(soaked, ENGINES[1:])], ids=lambda each: each.name)
 def test_an_engines_own_sequences_take_turns_in_its_seeds(engine):
-    hands = [draw_engine_hand(Draw(seed)) for seed in seeds_of(engine, 40)]
-    drawn = [tuple(draw_fault_sequence(hand, 4, engine).faults) for hand in hands]
+    strata = [draw_engine_stratum(Draw(seed)) for seed in seeds_of(engine, 40)]
+    drawn = [tuple(draw_fault_sequence(stratum, 4, engine).faults) for stratum in strata]
     # What a sequence is called differs with what it draws; the first of its faults does not.
     own = {next(iter(make(Draw(0), 4).faults)) for make in engine.sequences}
 

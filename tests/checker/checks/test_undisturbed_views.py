@@ -1,11 +1,11 @@
-"""Calm views: a view that is nullified in a calm stretch fails, and one that had a reason is not judged."""
+"""Undisturbed views: a view that is nullified in a calm stretch fails, and one that had a reason is not judged."""
 
 from types import SimpleNamespace
 
 import pytest
 
 from checker.checks.planned import PlannedFault, PlannedRun
-from checker.checks.rules.simplex_calm_views import CalmViews
+from checker.checks.rules.undisturbed_views import UndisturbedViews
 from faults.events import ApplicationLost, Restarted
 from network.events import Event, Sent, WorkFinished
 from network.types import SUPERVISOR
@@ -37,7 +37,7 @@ def history(*more, nullified=20):
 
 
 def judge(events, plan=PLAN, **facts):
-    check = CalmViews(make_run(plan=plan, **facts))
+    check = UndisturbedViews(make_run(plan=plan, **facts))
     show(check, *events)
     return check
 
@@ -108,7 +108,7 @@ def test_a_network_that_is_never_calm_is_not_asked(change):
 
 
 def test_blocks_that_cost_more_than_a_timeout_are_not_judged():
-    check = CalmViews(make_run(plan=PLAN))
+    check = UndisturbedViews(make_run(plan=PLAN))
     summary = SimpleNamespace(cycles_used=50_000_000, lane_cycles=0, mailbox_cycles=0, gc_cycles=0)
     check.settle(SimpleNamespace(summary=summary, changes=(), transactions=()))
     show(check, *history())
@@ -118,7 +118,7 @@ def test_blocks_that_cost_more_than_a_timeout_are_not_judged():
 
 @pytest.mark.parametrize(("decode_kib_us", "is_asked"), [(1, True), (500, False)])
 def test_messages_that_take_a_timeout_to_decode_leave_a_leader_no_room(decode_kib_us, is_asked):
-    check = CalmViews(make_run(plan=PLAN._replace(costs=Costs(decode_kib_us=decode_kib_us))))
+    check = UndisturbedViews(make_run(plan=PLAN._replace(costs=Costs(decode_kib_us=decode_kib_us))))
     show(check, *history(), second(30, Sent(1, 0, "TransactionGossip", 1 << 20, b"")))
 
     assert (not check.not_asked()) is is_asked

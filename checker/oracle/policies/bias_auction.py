@@ -1,4 +1,4 @@
-"""The twin of `bias-auction`: section 9 of CIP-5, in which a bid and a bias that grows with the wait compete."""
+"""The oracle of `bias-auction`: section 9 of CIP-5, in which a bid and a bias that grows with the wait compete."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -10,14 +10,14 @@ from checker.oracle.calls import Call, Present, RevertedError
 from checker.oracle.contents import Contents, Table
 from checker.oracle.escrow import BIDS, ESCROW
 from checker.oracle.parameters import MAX_INTEGER
+from checker.oracle.policies.policy import BlockStart, PolicyInBlock, PolicyOracle
 from checker.oracle.quotes import Fees
 from checker.oracle.records import MalformedError, read
 from checker.oracle.timers import TimerPhase
-from checker.oracle.twins.twin import BlockStart, Twin, TwinInBlock
 from checker.oracle.watches import Limits
 
 
-class BiasAuctionInBlock(TwinInBlock):
+class BiasAuctionInBlock(PolicyInBlock):
     """One block of the policy."""
 
     def __init__(self, start: BlockStart) -> None:
@@ -75,14 +75,14 @@ class BiasAuctionInBlock(TwinInBlock):
         )
 
 
-class BiasAuctionTwin(Twin):
+class BiasAuctionOracle(PolicyOracle):
     """The auction of bids and bias."""
 
     name: ClassVar[str] = "bias-auction"
     follows: ClassVar[tuple[str, ...]] = ("fifo", "fifo-free")
     reserved: ClassVar[tuple[bytes, ...]] = (ESCROW,)
 
-    def open(self, start: BlockStart) -> TwinInBlock:
+    def open(self, start: BlockStart) -> PolicyInBlock:
         """Return the policy in a block."""
         return BiasAuctionInBlock(start)
 

@@ -1,4 +1,4 @@
-"""The rule cells of Simplex, read off the events of a run."""
+"""The coverage points of Simplex, read off the events of a run."""
 
 from collections import deque
 from typing import Final
@@ -48,7 +48,7 @@ VIEWS_KEPT: Final = 64
 """Views whose certificates are compared, and views given up that are remembered, of each validator."""
 
 
-class SimplexCells:
+class SimplexPoints:
     """Reads the cells of one run."""
 
     def __init__(self, reach: Reach) -> None:

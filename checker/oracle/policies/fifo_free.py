@@ -1,4 +1,4 @@
-"""The twin of `fifo-free`: everything due fires, for nothing, and a timer never expires."""
+"""The policy oracle of `fifo-free`: everything due fires, for nothing, and a timer never expires."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final, NamedTuple
@@ -6,9 +6,9 @@ from typing import Any, ClassVar, Final, NamedTuple
 from checker.oracle.calls import SENT, Call, Present
 from checker.oracle.contents import Basefees, Contents, OwnTable, Table, Timer, plain_key
 from checker.oracle.parameters import hold, whole
+from checker.oracle.policies.policy import BlockStart, PolicyInBlock, PolicyOracle
 from checker.oracle.records import MalformedError, TimerConfig, read
 from checker.oracle.timers import TimerPhase
-from checker.oracle.twins.twin import BlockStart, Twin, TwinInBlock
 
 
 class FreeConfig(NamedTuple):
@@ -35,7 +35,7 @@ class FreePhase(TimerPhase):
         return []
 
 
-class FifoFreeInBlock(TwinInBlock):
+class FifoFreeInBlock(PolicyInBlock):
     """One block of the policy."""
 
     has_ttl: ClassVar[bool] = False
@@ -60,12 +60,12 @@ class FifoFreeInBlock(TwinInBlock):
         return FreePhase(self.start.contents, present, parent_now, Basefees(0, 0), proposer)
 
 
-class FifoFreeTwin(Twin):
+class FifoFreeOracle(PolicyOracle):
     """First in, first out, without fee and expiry."""
 
     name: ClassVar[str] = "fifo-free"
 
-    def open(self, start: BlockStart) -> TwinInBlock:
+    def open(self, start: BlockStart) -> PolicyInBlock:
         """Return the policy in a block."""
         return FifoFreeInBlock(start)
 

@@ -10,7 +10,7 @@ from typing import Final
 from cluster.swarm.life import ceiling_of, cycles_of
 from cluster.swarm.policies.registry import DRAWN_POLICIES
 from cluster.swarm.workloads import MISER_GAS_LIMIT, NARROW_GAS_LIMIT, NARROW_LANE_CYCLES, SHORT_TTL_SLOTS
-from cluster.workloads.edges.scripts import CROWD
+from cluster.workloads.boundary.scripts import CROWD
 from cluster.workloads.kinds.edge_cases import CASES
 from faults.kinds.drawing import Plain
 from network.draw import Draw
@@ -37,7 +37,7 @@ SPENT_PERCENT: Final = 30
 CROWDED_BOOK_PERCENT: Final = 20
 """Percentage of the chains with the lane, of those that admit so many timers, on which a book of bids is split."""
 
-CORNERS_PER_CHAIN: Final = 2
+CASES_PER_CHAIN: Final = 2
 """Groups of the rules' limits that are tried on a chain, in turn of those that suit its policy."""
 
 SHORT_RING: Final = 8
@@ -51,7 +51,7 @@ BAD_AGENTS: Final = (
 )
 """Agents that fail, or whose answers cannot be."""
 
-CORNERS: Final[Mapping[str, Sequence[int]]] = {
+CASES_OF_POLICY: Final[Mapping[str, Sequence[int]]] = {
     policy: tuple(number for number, case in enumerate(CASES) if case.__name__.strip("_") in names.split())
     for policy, names in {
         "eip1559": "ceilings thin fees late_income terms agents payers spending again",
@@ -160,7 +160,7 @@ def _draw_spent(draw: Draw, chain: Plain) -> Plain:
     return spent
 
 
-def draw_corners(draw: Draw, chain: Plain) -> dict[str, Plain]:
+def draw_boundary_cases(draw: Draw, chain: Plain) -> dict[str, Plain]:
     """Return some groups of transactions at the limits of rules that the policy has, by name."""
     return {
         f"policy-boundaries-{place}": {
@@ -170,33 +170,35 @@ def draw_corners(draw: Draw, chain: Plain) -> dict[str, Plain]:
             "start_ms": draw.between(f"policy-boundaries.{place}.start_ms", 300, 5_000),
             "every_ms": draw.one_of(f"policy-boundaries.{place}.every_ms", (30, 100)),
         }
-        for place, number in enumerate(_corners_of(draw, chain), 1)
+        for place, number in enumerate(_cases_of(draw, chain), 1)
     }
 
 
-def _corners_of(draw: Draw, chain: Plain) -> list[int]:
-    """Return the numbers of the groups that a chain is dealt: none comes again before all others have."""
-    dealt = draw.next_of("policy-boundaries", CORNERS.get(chain["policy"], CORNERS["fifo"]), CORNERS_PER_CHAIN)
+def _cases_of(draw: Draw, chain: Plain) -> list[int]:
+    """Return the numbers of the groups that a chain gets: none comes again before all others have."""
+    stratified = draw.next_of(
+        "policy-boundaries", CASES_OF_POLICY.get(chain["policy"], CASES_OF_POLICY["fifo"]), CASES_PER_CHAIN
+    )
     # The last of one turn may be the first of the next.
-    return list(dict.fromkeys(dealt))
+    return list(dict.fromkeys(stratified))
 
 
-def suit_corners(draw: Draw, chain: Plain) -> Plain:
-    """Return a chain on which the groups that it is dealt meet their limits."""
-    dealt = {CASES[number].__name__.strip("_") for number in _corners_of(draw, chain)}
-    if "thin" in dealt:
+def suit_boundary_cases(draw: Draw, chain: Plain) -> Plain:
+    """Return a chain on which the groups that it gets meet their limits."""
+    stratified = {CASES[number].__name__.strip("_") for number in _cases_of(draw, chain)}
+    if "thin" in stratified:
         # Prices that stand at their floors: what a fire costs is known in advance.
         floors = dict.fromkeys(("min_basefee", "cycle_basefee", "cell_basefee"), MIN_BASEFEE)
         chain = {**chain, **floors, "block_cycles": 10_000_000, "block_cells": 10_000_000}
-    if "ladder" in dealt:
+    if "ladder" in stratified:
         # A price of cycles that falls for long, above that of cells: their ratio is hardly ever whole.
         own = {**chain["policy_parameters"], "ready_limit": 100, "expiry_ms": 10_000, "expiry_blocks": 100}
         chain = {**chain, "min_basefee": 8, "cycle_basefee": 60, "cell_basefee": 8, "policy_parameters": own}
-    if "remainders" in dealt:
+    if "remainders" in stratified:
         unequal = {"weight_min": [1, 2], "weight_max": [2, 1], "max_gba_calls_per_block": 1_000}
         timers = {**chain["timers"], "max_timers_per_actor": 1_024}
         chain = {**chain, "policy_parameters": {**chain["policy_parameters"], **unequal}, "timers": timers}
-    if "again" in dealt and "calendar" in chain:
+    if "again" in stratified and "calendar" in chain:
         chain = {**chain, "calendar": {**chain["calendar"], "ring_size": SHORT_RING}}
     return chain
 
@@ -248,7 +250,7 @@ def draw_resized(draw: Draw, chain: Plain) -> dict[str, Plain]:
     return _draw_resized(draw, chain) if draw.chance("ring-resize.is_on", RESIZED_PERCENT) else {}
 
 
-CORNER_WORKLOADS: Final[Mapping[str, Suited]] = {
+BOUNDARY_WORKLOADS: Final[Mapping[str, Suited]] = {
     "cancelled-for-delay": (DISMISSED_PERCENT * 5, _dismisses, _draw_dismissed),
     "failing-agents": (ASKED_PERCENT, _asks_agents, _draw_asked),
     "sponsored-timers": (FAVOURED_PERCENT, _has_lane, _draw_favoured),

@@ -1,4 +1,4 @@
-"""The rule cells of the longest chain, read off the events of a run."""
+"""The coverage points of the longest chain, read off the events of a run."""
 
 from typing import Final
 
@@ -16,7 +16,7 @@ _OF_REPORT: Final = {
 }
 
 
-class LongestChainCells:
+class LongestChainPoints:
     """Reads the cells of one run."""
 
     def __init__(self, reach: Reach) -> None:

@@ -1,4 +1,4 @@
-"""The twin of `gba-auction`: the older CIP-1, in which an agent bids for each timer that is due."""
+"""The policy oracle of `gba-auction`: the older CIP-1, in which an agent bids for each timer that is due."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -8,15 +8,15 @@ from checker.oracle.auction_records import CONFIG, AuctionConfig, auction_config
 from checker.oracle.calls import Present
 from checker.oracle.contents import Contents, Quote, Table
 from checker.oracle.phases import PHASES
+from checker.oracle.policies.policy import BlockStart, PolicyInBlock, PolicyOracle
 from checker.oracle.quotes import Fees, Quoted
 from checker.oracle.records import MalformedError, read
 from checker.oracle.timers import TimerPhase
-from checker.oracle.twins.twin import BlockStart, Twin, TwinInBlock
 
 TIMERS_FIRST = ("promotion", "timers", "transactions", *PHASES[3:])
 
 
-class GbaAuctionInBlock(TwinInBlock):
+class GbaAuctionInBlock(PolicyInBlock):
     """One block of the policy."""
 
     default_agent: ClassVar[bytes | None] = DEFAULT_AGENT
@@ -53,13 +53,13 @@ class GbaAuctionInBlock(TwinInBlock):
         )
 
 
-class GbaAuctionTwin(Twin):
+class GbaAuctionOracle(PolicyOracle):
     """The auction of agents' bids."""
 
     name: ClassVar[str] = "gba-auction"
     follows: ClassVar[tuple[str, ...]] = ("fifo", "fifo-free", "eip1559")
 
-    def open(self, start: BlockStart) -> TwinInBlock:
+    def open(self, start: BlockStart) -> PolicyInBlock:
         """Return the policy in a block."""
         return GbaAuctionInBlock(start)
 

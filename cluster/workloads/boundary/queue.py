@@ -4,7 +4,7 @@ from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from cluster.workloads.edges.scripts import Attempt, Bench, Case, script_of, sent, timer
+from cluster.workloads.boundary.scripts import Attempt, Bench, Case, script_of, sent, timer
 from scheduler import MAX_U63
 from scheduler.aptos_keys import KEY_PARTS_BYTES
 from scheduler.aptos_records import DEPOSITS, AptosConfig

@@ -1,4 +1,4 @@
-"""Calm views: where no fault works and the network is calm, every view of a leader that is up ends in its block.
+"""Undisturbed views: where no fault works and the network is calm, every view of a leader that is up ends in its block.
 
 A view that is nullified costs a timeout and no more: the next leader proposes what the last one should have. A *calm
 stretch* lies outside the time of every fault of the plan, with a margin of two certification timeouts after it: by then
@@ -32,10 +32,10 @@ SYNCS: Final = 10
 """A view executes its block at its leader and at the others, and its votes and certificates travel and are synced."""
 
 
-class CalmViews(Check):
+class UndisturbedViews(Check):
     """No view is nullified in a stretch where no fault works, the network is calm and its leader is up."""
 
-    name = "calm-views"
+    name = "undisturbed-views"
     exit_class: ClassVar[ExitClass] = "liveness"
     engines = ("simplex",)
     sees_earlier_events = False

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
-from cluster.workloads.edges.scripts import NOBODY, Attempt, Bench, Case, Step, crowd_cycles, script_of, timer
+from cluster.workloads.boundary.scripts import NOBODY, Attempt, Bench, Case, Step, crowd_cycles, script_of, timer
 from cluster.workloads.submission import Site
 
 RATE: Final = b"rate"

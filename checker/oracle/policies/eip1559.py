@@ -1,4 +1,4 @@
-"""The twin of `eip1559`: the timer lane with a market of its own."""
+"""The policy oracle of `eip1559`: the timer lane with a market of its own."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -9,13 +9,13 @@ from checker.oracle.contents import Contents, Market, Table
 from checker.oracle.lane import CursorPhase, LanePhase
 from checker.oracle.lane_config import LaneConfig, lane_config_of, lane_key_of
 from checker.oracle.market import Lane
+from checker.oracle.policies.policy import BlockStart, PolicyInBlock, PolicyOracle
 from checker.oracle.quotes import Fees, Quoted, is_deprecated, quote_of
 from checker.oracle.records import MalformedError, TimerConfig, read
 from checker.oracle.timers import TimerPhase
-from checker.oracle.twins.twin import BlockStart, Twin, TwinInBlock
 
 
-class Eip1559InBlock(TwinInBlock):
+class Eip1559InBlock(PolicyInBlock):
     """One block in the lane; its market is read at the start, and at activation there is none yet."""
 
     def __init__(self, start: BlockStart) -> None:
@@ -57,13 +57,13 @@ def _parts(encoded: bytes) -> list[bytes]:
     return fields
 
 
-class Eip1559Twin(Twin):
+class Eip1559Oracle(PolicyOracle):
     """The timer lane."""
 
     name: ClassVar[str] = "eip1559"
     follows: ClassVar[tuple[str, ...]] = ("fifo", "fifo-free", "gba-auction", "bias-auction")
 
-    def open(self, start: BlockStart) -> TwinInBlock:
+    def open(self, start: BlockStart) -> PolicyInBlock:
         """Return the policy in a block."""
         return Eip1559InBlock(start)
 

@@ -13,7 +13,7 @@ _FORMULA: Final = "the arithmetic of a formula, without a branch"
 _READING: Final = "chooses between documents, and the chain has the one that was chosen"
 _NAMES: Final = "settles names"
 
-WITHOUT_CELL: Final[Mapping[str, str]] = {
+WITHOUT_POINT: Final[Mapping[str, str]] = {
     **dict.fromkeys(("X-1", "X-8", "A-24", "A-25", "B-11", "D-1", "D-8", "E-4", "E-8", "F-13", "K-22"), _CLAIM),
     **dict.fromkeys(("A-17", "C-1", "C-3", "C-4", "E-5", "F-1"), _DEFINITION),
     **dict.fromkeys(("A-2", "C-9", "K-8", "K-10", "K-33", "Q-5", "Q-6"), _ALWAYS),

@@ -1,8 +1,8 @@
-"""Rule cells of a block: what was reached and stayed, by every way to the block."""
+"""coverage points of a block: what was reached and stayed, by every way to the block."""
 
 import pytest
 
-from checker.coverage.blocks import BlockCells
+from checker.coverage.blocks import BlockPoints
 from scheduler import AptosRule, BiasRule, CallRule, LaneRule, PhaseRule, TimerConfig
 from scheduler.bias import bias
 from scheduler.bias_selection import Competitor, Walk, cells_of_payments
@@ -170,7 +170,7 @@ def test_an_actor_whose_fires_all_left_the_window_is_pruned():
 def test_a_limit_above_the_lanes_counts_before_its_activation(height, limit, is_counted):
     engine, cells = make_engine(make_genesis(**in_lane(height))), []
     executed = advance(engine, [do(0, 0, ["timer", 5, [], limit])])
-    BlockCells("height", cells.append, in_lane(height)["policies"]).add(executed)
+    BlockPoints("height", cells.append, in_lane(height)["policies"]).add(executed)
 
     assert (BlockRule.LIMIT_ABOVE_LANE in cells) is is_counted
 

@@ -1,4 +1,4 @@
-"""A twin in one file is all that the oracle needs of a policy: its phase, its table, its configuration, its place."""
+"""A policy oracle in one file is all that the oracle needs of a policy: phase, table, configuration, place."""
 
 from typing import NamedTuple
 
@@ -8,11 +8,11 @@ from checker.oracle import blocks as oracle_blocks
 from checker.oracle.calls import EMITTED, RevertedError
 from checker.oracle.contents import OwnTable, plain_key
 from checker.oracle.phases import PHASES
+from checker.oracle.policies import POLICY_ORACLES, PolicyInBlock, PolicyOracle
 from checker.oracle.records import PolicyEntry, write
 from checker.oracle.replay import unknown_to_the_oracle
 from checker.oracle.system import _configs_of
 from checker.oracle.timers import DEFERRED, FIRED, SUMMARY, TimerPhase
-from checker.oracle.twins import TWINS, Twin, TwinInBlock
 from scheduler import POLICIES, Carry
 from tests.support.oracle_bench import RICH, Bench, reported
 
@@ -43,7 +43,7 @@ class PairsPhase(TimerPhase):
         fired.put(None, (fired.get(None) or 0) + self.fired)
 
 
-class PairsInBlock(TwinInBlock):
+class PairsInBlock(PolicyInBlock):
     """One block of the policy."""
 
     def timer_phase(self, present, parent_now, proposer):
@@ -51,7 +51,7 @@ class PairsInBlock(TwinInBlock):
         return PairsPhase(self.start.contents, present, parent_now, self.start.basefees, proposer)
 
 
-class PairsTwin(Twin):
+class PairsOracle(PolicyOracle):
     """Timers come out two by two."""
 
     name = "pairs"
@@ -81,19 +81,19 @@ class PairsTwin(Twin):
 
 @pytest.fixture
 def bench(monkeypatch):
-    monkeypatch.setitem(TWINS, "pairs", PairsTwin())
+    monkeypatch.setitem(POLICY_ORACLES, "pairs", PairsOracle())
     made = Bench({"a": RICH}, policy="pairs")
     for number in range(3):
         made.add(f"t{number}", "a", 1)
     return made
 
 
-def test_the_phase_of_a_twin_is_the_blocks(bench):
+def test_the_phase_of_a_policy_oracle_is_the_blocks(bench):
     assert reported(1, bench.run_block()) == ["t0", "t1"]
     assert reported(1, bench.run_block()) == ["t2"]
 
 
-def test_a_table_of_a_twin_is_in_the_state(bench):
+def test_a_table_of_a_policy_oracle_is_in_the_state(bench):
     bench.run_block()
 
     assert bench.result.changes[plain_key(0x81, b"")] == write([2])
@@ -108,7 +108,7 @@ def test_a_fork_has_a_table_of_its_own(bench):
     assert (other.own(FIRES).rows[None], bench.contents.own(FIRES).rows[None]) == (2, 3)
 
 
-def test_governance_knows_the_fields_of_a_twin(bench):
+def test_governance_knows_the_fields_of_a_policy_oracle(bench):
     encoded = b"\x81\xaapairs.most\x01"
 
     assert [config for _, config in _configs_of(encoded, bench.contents)][-1] == PairsConfig(1)
@@ -118,7 +118,7 @@ def test_governance_knows_the_fields_of_a_twin(bench):
         _configs_of(encoded, Bench({"a": RICH}).contents)
 
 
-def test_a_twin_says_what_it_may_follow(bench):
+def test_a_policy_oracle_says_what_it_may_follow(bench):
     def activated_after(first):
         entries = [PolicyEntry(1, first), PolicyEntry(5, "pairs")]
         return unknown_to_the_oracle(bench.chain.genesis._replace(policies=entries))
@@ -150,22 +150,22 @@ class MergingPhase(TimerPhase):
         self.events.append([EMITTED, bytes(20), "end", b""])
 
 
-class MergingTwin(Twin):
+class MergingOracle(PolicyOracle):
     """Timers between transactions."""
 
     name = "merging"
 
     def open(self, start):
         """Return the policy in a block, with a prologue."""
-        rules = TwinInBlock(start)
+        rules = PolicyInBlock(start)
         rules.phases = lambda: ("promotion", "prologue", *PHASES[1:])
         rules.timer_phase = lambda *about: MergingPhase(start.contents, *about[:2], start.basefees, about[2])
         return rules
 
 
-def test_a_twin_may_have_a_prologue_and_fire_between_transactions(monkeypatch):
+def test_an_oracle_may_have_a_prologue_and_fire_between_transactions(monkeypatch):
     """As `aptos` does: each receipt stands where it happened, and who is collected is too late for a transaction."""
-    monkeypatch.setitem(TWINS, "merging", MergingTwin())
+    monkeypatch.setitem(POLICY_ORACLES, "merging", MergingOracle())
     monkeypatch.setattr(oracle_blocks, "is_signed", lambda _: True)
     bench = Bench({"a": RICH, "b": RICH}, policy="merging", program="script-actor")
     for number in range(3):
@@ -182,11 +182,11 @@ def test_a_twin_may_have_a_prologue_and_fire_between_transactions(monkeypatch):
     assert [name for name, _ in bench.result.phases][:4] == ["promotion", "prologue", "transactions", "timers"]
 
 
-def test_every_built_in_policy_has_a_twin():
+def test_every_built_in_policy_has_an_oracle():
     policies = {name: policy() for name, policy in POLICIES.items()}
     built_in = {
         name: tuple(other for other in policies if isinstance(policy.carry(policies[other]), Carry))
         for name, policy in policies.items()
     }
 
-    assert {twin.name: twin.follows for twin in TWINS.values()} == built_in
+    assert {policy.name: policy.follows for policy in POLICY_ORACLES.values()} == built_in

@@ -1,4 +1,4 @@
-"""The rule cells of a block in the timer lane, read off what its phase came to.
+"""The coverage points of a block in the timer lane, read off what its phase came to.
 
 Pure functions beside the rules: they decide nothing, and what they look at the phase has anyway.
 """
@@ -16,16 +16,16 @@ from scheduler.fee_market import Median, basefee_delta, next_lane_basefee
 from scheduler.lane import Lane
 from scheduler.pool import PoolRules
 from scheduler.ranking import Offer
-from scheduler.rules import LaneRule, RuleCell
+from scheduler.rules import CoveragePoint, LaneRule
 from scheduler.types import Timer
 
-_FAILURES: Final[Mapping[str, RuleCell]] = {
+_FAILURES: Final[Mapping[str, CoveragePoint]] = {
     GbaFailure.FAILED: LaneRule.AGENT_FAILED,
     GbaFailure.OVERRUN: LaneRule.AGENT_OVERRAN,
     GbaFailure.ABSURD: LaneRule.AGENT_ABSURD,
     GbaFailure.CALL_LIMIT: LaneRule.AGENT_NOT_ASKED,
 }
-_MEDIANS: Final[Mapping[Median, RuleCell]] = {
+_MEDIANS: Final[Mapping[Median, CoveragePoint]] = {
     "mean": LaneRule.MEDIAN_MEAN,
     "lower": LaneRule.MEDIAN_LOWER,
     "upper": LaneRule.MEDIAN_UPPER,
@@ -40,7 +40,7 @@ class Fire(NamedTuple):
     offer: Offer
 
 
-def cells_of_opening(lane: Lane, height: int) -> Iterator[RuleCell]:
+def cells_of_opening(lane: Lane, height: int) -> Iterator[CoveragePoint]:
     """Yield the cells of the market and the window that a block finds."""
     if height == lane.activated_at:
         is_configured = lane.config.initial_lane_basefee > 0
@@ -56,7 +56,7 @@ def cells_of_opening(lane: Lane, height: int) -> Iterator[RuleCell]:
         yield LaneRule.SUBJECT_PRUNED
 
 
-def cells_of_agents(events: Iterable[msgspec.Struct], price: int, answers: Iterable[Offer]) -> Iterator[RuleCell]:
+def cells_of_agents(events: Iterable[msgspec.Struct], price: int, answers: Iterable[Offer]) -> Iterator[CoveragePoint]:
     """Yield the cells of the agents that were asked; events of their failures are the first of a phase."""
     for event in takewhile(lambda event: isinstance(event, GbaFailed), events):
         assert isinstance(event, GbaFailed), "nothing else was taken"
@@ -67,7 +67,7 @@ def cells_of_agents(events: Iterable[msgspec.Struct], price: int, answers: Itera
 
 def cells_of_walk(
     cursor: tuple[int, int], last: tuple[int, int], *, is_spent: bool, is_whole: bool
-) -> Iterator[RuleCell]:
+) -> Iterator[CoveragePoint]:
     """Yield the cells of a walk for dead timers that began behind `cursor` and looked at `last` last."""
     if last <= cursor:
         yield LaneRule.CURSOR_WRAPPED
@@ -77,7 +77,7 @@ def cells_of_walk(
         yield LaneRule.CURSOR_STOPPED
 
 
-def cells_of_weights(weights: Weights, numerators: Collection[int]) -> Iterator[RuleCell]:
+def cells_of_weights(weights: Weights, numerators: Collection[int]) -> Iterator[CoveragePoint]:
     """Yield the cells of the weights of those that competed."""
     if weights.low in numerators and weights.low < weights.high:
         yield LaneRule.WEIGHT_LOWEST
@@ -87,7 +87,7 @@ def cells_of_weights(weights: Weights, numerators: Collection[int]) -> Iterator[
 
 def cells_of_fires(
     lane: Lane, rules: PoolRules, fires: Sequence[Fire], *, answered: Container[bytes], forced: Container[bytes]
-) -> Iterator[RuleCell]:
+) -> Iterator[CoveragePoint]:
     """Yield the cells of the timers that fired, in their order; `answered` and `forced` hold identifiers."""
     if not fires:
         return
@@ -111,7 +111,7 @@ def cells_of_fires(
     yield from _cells_of_readings(lane, sorted(fire.priority for fire in fires))
 
 
-def _cells_of_order(lane: Lane, fires: Sequence[Fire]) -> Iterator[RuleCell]:
+def _cells_of_order(lane: Lane, fires: Sequence[Fire]) -> Iterator[CoveragePoint]:
     """Yield the cells of the order in which timers fired by their priorities."""
     tie_break, is_additive = lane.config.tie_break, lane.config.weight == "additive"
     for (first, before, _), (second, after, _) in pairwise(fires):
@@ -128,7 +128,7 @@ def _cells_of_order(lane: Lane, fires: Sequence[Fire]) -> Iterator[RuleCell]:
                 yield LaneRule.TIE_BY_APPEND
 
 
-def _cells_of_readings(lane: Lane, priorities: Sequence[int]) -> Iterator[RuleCell]:
+def _cells_of_readings(lane: Lane, priorities: Sequence[int]) -> Iterator[CoveragePoint]:
     """Yield the cells of the readings under which timers fired; `priorities` ascend."""
     middle = len(priorities) // 2
     if len(priorities) % 2 == 0 and priorities[middle - 1] != priorities[middle]:
@@ -142,7 +142,7 @@ def _cells_of_readings(lane: Lane, priorities: Sequence[int]) -> Iterator[RuleCe
         yield LaneRule.PRICE_MULTIPLIED
 
 
-def cells_of_price(lane: Lane, used: int, cycles: int) -> Iterator[RuleCell]:
+def cells_of_price(lane: Lane, used: int, cycles: int) -> Iterator[CoveragePoint]:
     """Yield the cells of the step of the lane basefee after a block that used so much of the lane's cycles."""
     config, before = lane.config, lane.market.basefee
     after = next_lane_basefee(before, used, cycles, config)
