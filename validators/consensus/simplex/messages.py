@@ -122,7 +122,7 @@ class Finalization(msgspec.Struct, tag=5, array_like=True, frozen=True, forbid_u
 
 
 class CertificateRequest(msgspec.Struct, tag=6, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """Asks one peer for whatever certificate lets the sender get past `view` (docs/simplex.md, Fetching)."""
+    """Asks one peer for whatever certificate lets the sender get past `view` (docs/simplex.md, SX-24)."""
 
     traced_name: ClassVar[str] = "CertificateRequest"
     view: View
