@@ -4,7 +4,7 @@ Each timer leaves with exactly one of TimerFired, TimerExpired, TimerCancelledIn
 TimerCancelledForDelay, and TimerCancelledByGovernance of a live timer; under `aptos` TransactionCancelled, and
 TransactionFailed of what did not run, stand beside TimerFired.
 Records are msgpack arrays that begin with their tag; tags 0 to 31 and 64 to 95 belong to this module
-(docs/chain.md, events).
+(docs/events.md).
 """
 
 import enum

@@ -7,12 +7,10 @@ import pytest
 from checker.checks import CHECKS, DuplicateCheckError, with_plugins
 from cluster.scenario.load import convert_scenario
 from cluster.scenario.messages import ScenarioError
-from network.events import Event
-from tests.support.checks import finish, make_run, show
+from tests.support.checks import finish, make_run
 from tests.support.cluster_runs import judge_in_process
 from tests.support.examples import blocks_of, scenario_of
 from tests.support.plugins import install_module
-from validators.events import BlockFinalized, Booted, Entered, Halted
 
 ENTRIES = {"checks": {"finality-lag": "punctual:FinalityLag"}}
 
@@ -50,20 +48,6 @@ def test_the_example_fails_over_the_outage_of_the_page():
 
 def test_the_example_is_inconclusive_where_nothing_happened(check):
     assert finish(check(make_run())).status == "inconclusive"
-
-
-@pytest.mark.parametrize(
-    ("between", "status"),
-    [([], "failed"), ([BlockFinalized(1, 1, b"", b"")], "passed"), ([Halted("over"), Booted(1, 1, 0, b"")], "passed")],
-    ids=["nothing", "a block", "a new life"],
-)
-def test_the_example_that_asks_the_world_counts_in_one_life(module, between, status):
-    vain = module.VainViews(make_run())
-    views = [Entered(view, 0) for view in range(6)]
-    for body in (Booted(0, 1, 0, b""), *views[:5], *between, views[5]):
-        show(vain, Event(1, 0, body))
-
-    assert finish(vain).status == status
 
 
 def test_a_scenario_that_names_no_plugin_has_no_such_check():

@@ -11,7 +11,7 @@ from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import ConsensusSection
 from faults import Byzantine, PlanError, check_plan
 from tests.support.cluster_runs import judge
-from tests.support.examples import run_example
+from tests.support.sequencer import SEQUENCER, SEQUENCER_RULES
 from validators.consensus.registry import ENGINES
 
 CRASH = 'faults={down={kind="crash", validator=0, at_ms=4_500, restart_ms=6_000}}'
@@ -33,9 +33,8 @@ def test_an_unknown_engine_is_refused_with_the_allowed_names():
 @pytest.fixture
 def sequencer(monkeypatch):
     """Return the result of the page's engine, with its rules in the registry, over a crash and a restart."""
-    names = run_example("engine.md")
-    monkeypatch.setitem(ENGINES, "sequencer", names["SEQUENCER"])
-    monkeypatch.setitem(RULES, "sequencer", names["SEQUENCER_RULES"])
+    monkeypatch.setitem(ENGINES, "sequencer", SEQUENCER)
+    monkeypatch.setitem(RULES, "sequencer", SEQUENCER_RULES)
     scenario = load_scenario("calm", ("run.until_height=12", CRASH))
     scenario = msgspec.structs.replace(
         scenario, consensus=msgspec.structs.replace(scenario.consensus, engine="sequencer")
