@@ -16,7 +16,11 @@ from validators.execution.receipts import TimerReceipt
 
 
 class StormAccounting(Check):
-    """Each block's clean-up is what its budget predicts, and live timers wait for the execution lane alone."""
+    """A block's clean-up is what its budget predicts, and a live timer waits only for the execution lane.
+
+    Dead timers left = dead timers found less the removals that the GC budget allows. Each live timer that waits has
+    a reason.
+    """
 
     name = "storm-accounting"
     needs = "tables"

@@ -20,10 +20,11 @@ class _Seen(NamedTuple):
 
 
 class Agreement(Check):
-    """At most one block is final at each height, each linked to the one below, and no validator goes back.
+    """At most one block is final at each height, it stands on the final block below, and no replica goes back.
 
-    Two things may move a validator otherwise: a fault of its disk can take it back at a start, and a peer's
-    snapshot, which it reports, takes it up. Going back, or damage, that no fault of the plan explains is a failure.
+    Only two things move a replica otherwise: a fault of its disk takes it back at a start, and a peer's snapshot
+    takes it up. Going back, or damage, that no fault of the plan explains is a failure. So is a replica that halts
+    over an invariant of its own or over a final block.
     """
 
     name = "agreement"

@@ -44,10 +44,10 @@ class OutsideApplication(Check):
 
 
 class ApplicationLives(Check):
-    """No application is lost for good; with at most f lost ones the run is inconclusive.
+    """No application is lost for good; with at most f lost applications the run is inconclusive.
 
-    An application that dies, hangs or breaks the protocol is started again a second later. The second loss at the same
-    call and block is for good, and so is the third one elsewhere.
+    An application that dies, hangs or breaks the protocol is started again a second later. The second loss at the
+    same call and block is for good, and so is any third loss.
     """
 
     name = "application-lives"

@@ -46,9 +46,9 @@ class _Lead:
 
 
 class BlockTimes(Check):
-    """Each block is later than its parent, in its timestamp's slot, and not far ahead of the clocks of its voters.
+    """A block is later than its parent, in its timestamp's slot, and not too far ahead of its voters' clocks.
 
-    Of blocks up to `earlier_height` the votes are not checked: the clocks of that time are not known.
+    Votes on blocks up to `earlier_height` are not checked: the clocks of that time are not known.
     """
 
     name = "block-times"

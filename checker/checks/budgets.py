@@ -42,7 +42,12 @@ class Spent(NamedTuple):
 
 
 class Budgets(Check):
-    """No block spends more than its limits and the budgets of the two timer lanes, and its summary adds up."""
+    """No block uses more than its limits and the budgets of the two timer lanes, and its summary adds up.
+
+    Cycles of fires stay within the execution lane, removals within the GC lane, and cycles and cells of
+    transactions within the block. The configuration is that of the state before the block. A paused lane fires or
+    removes nothing.
+    """
 
     name = "budgets"
     needs = "tables"

@@ -8,7 +8,7 @@ from checker.results import CheckResult
 
 
 class EqualColdReplay(Check):
-    """A fresh process comes from genesis and the final blocks alone to the same root at every height."""
+    """A fresh process executes genesis and the final blocks, and reaches the same root at every height."""
 
     name = "cold-replay"
 

@@ -12,7 +12,11 @@ from checker.results import CheckResult, ExitClass
 
 
 class EqualConsensus(Check):
-    """Each call of a replica's consensus engine has the answer and the effects that the numbered rules give."""
+    """Each call of a replica's consensus engine has the answer and the effects that the numbered rules give.
+
+    A failure names the part that differs, such as `consensus/vote`, and its rules. A differing vote, certificate,
+    record, seal, adoption or finality is a failure of safety, any other difference of liveness.
+    """
 
     name = "consensus"
     exit_class: ClassVar[ExitClass] = "safety"

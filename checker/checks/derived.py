@@ -22,7 +22,11 @@ DIVERGED = "diverged"
 
 
 class DerivedState(Check):
-    """Derived state of honest replicas is that of its source, at the end and after reorganizations, and bounded."""
+    """State that a replica derives from a disk or a chain is what its source gives, and within a stated bound.
+
+    It is compared at the end and after each reorganization. Each part of a replica states its source and its bounds
+    in `derived()`.
+    """
 
     name = "derived"
 

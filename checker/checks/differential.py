@@ -5,7 +5,10 @@ from checker.results import CheckResult
 
 
 class EqualDifferential(Check):
-    """The validators' code executes the blocks of a differential chain as the oracle does."""
+    """The validators' code executes a differential chain, and blocks on drawn states, as the oracle does.
+
+    One seed of the swarm in four has such a chain.
+    """
 
     name = "oracle/differential"
     needs = "tables"

@@ -19,9 +19,10 @@ class _Seen(NamedTuple):
 
 
 class EqualRoots(Check):
-    """Equal blocks lead to equal state roots on every validator in every replica mode.
+    """A block has the same state root on every replica, on every way there.
 
-    At one final height equal roots mean equal blocks.
+    At one final height, equal roots mean equal blocks. The root is the root that a replica computed, even if it
+    refused the block.
     """
 
     name = "equal-roots"

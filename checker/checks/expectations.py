@@ -122,7 +122,7 @@ class LeastCounts(Check):
 
 
 class ExpectedCounts(LeastCounts):
-    """The chain shows what the scenario expects of it, counted once for each height."""
+    """The chain shows at least the counts that the scenario expects, counted once for each height."""
 
     name = "expected-counts"
     needs = "tables"
@@ -217,7 +217,7 @@ class ExpectedLimits(Check):
 
 
 class ExpectedRecovery(LeastCounts):
-    """Replicas make of their disks what the scenario expects: damage found, repairs, observers, joins."""
+    """Replicas recover from their disks as the scenario expects: damage found, repairs, observers, joins."""
 
     name = "expected-recovery"
     counts_one_process = True
@@ -249,7 +249,10 @@ class ExpectedRecovery(LeastCounts):
 
 
 class ExpectedAnswers(LeastCounts):
-    """Answers of the validators that the scenario names reach those who asked: blocks, snapshots and certificates."""
+    """Answers of the validators that the scenario names arrive at the replicas that asked for them.
+
+    Answers are blocks, snapshots and certificates.
+    """
 
     name = "expected-answers"
     sees_earlier_events = False
@@ -279,7 +282,7 @@ class ExpectedAnswers(LeastCounts):
 class ExpectedArrival(Check):
     """The run reached the moment that its scenario's script leads to.
 
-    It watches the trace itself: that a fault anchored to the moment took effect would not say so where no fault is.
+    The check reads the moment off the trace: a fault anchored to it would not show it where there is no fault.
     """
 
     name = "expected-arrival"
@@ -330,7 +333,7 @@ class ExpectedModes(LeastCounts):
 
 
 class ExpectedRules(LeastCounts):
-    """The run reaches the cells of the rule coverage that the scenario is for."""
+    """The run reaches the branches of rules that the scenario names."""
 
     name = "expected-rules"
 
@@ -342,7 +345,7 @@ class ExpectedRules(LeastCounts):
 
 
 class ModesEffective(LeastCounts):
-    """Each replica with a mode of its own that may not be idle did once what the mode is about."""
+    """Each replica with a mode of its own, unless it may be idle, did once what the mode is about."""
 
     name = "replica-modes-effective"
     counts_one_process = True
@@ -353,7 +356,7 @@ class ModesEffective(LeastCounts):
 
 
 class MutantsEffective(Check):
-    """A run whose mutants replace callables alone calls one of these in a step of its holder, or is inconclusive."""
+    """Each mutant that replaces callables was called in a step of its holder; otherwise the run is inconclusive."""
 
     name = "mutants-effective"
     exit_class: ClassVar[ExitClass] = "inconclusive"

@@ -15,9 +15,9 @@ from validators.stats import BROKEN
 
 
 class FaultsEffective(Check):
-    """Every fault that is required, or enabled and may not be idle, touched the run, and no adversary broke down.
+    """Every fault that is required, or enabled and may not be idle, had an effect; no adversary broke down.
 
-    A required one has to be enabled as well. A fault without effect makes the run inconclusive, not passed.
+    A required fault has to be enabled as well. A fault without effect makes the run inconclusive, not passed.
     """
 
     name = "faults-effective"

@@ -36,10 +36,10 @@ class _Kept(msgspec.Struct, array_like=True, frozen=True):
 
 
 class FinalDisks(Check):
-    """At the end the disk of each honest replica holds every final block above its base, and the replica serves it.
+    """At the end the disk of each replica holds every final block above its base, and the replica serves it.
 
-    A replica may lack blocks that a crash or a damaged disk has cost it if it was restarted shortly before the end, and
-    those that a fault may have destroyed after its last start: only a start reads the whole disk.
+    A replica that was restarted shortly before the end may still lack blocks. So may a replica whose disk a fault
+    may have damaged after its last start, because only a start reads the whole disk.
     """
 
     name = "final-disks"

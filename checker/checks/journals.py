@@ -215,7 +215,11 @@ class JournalAudit:
 
 
 class Journals(Check):
-    """Every journal holds the records that its engine appended, in their order, and a start reads all of them."""
+    """Every journal holds the records that its engine appended, in order and once, and a start reads all of them.
+
+    A crash may take the last records of a life. A pruned journal keeps every entry down to the retention below its
+    floor.
+    """
 
     name = "journals"
 

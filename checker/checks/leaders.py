@@ -17,13 +17,13 @@ from validators.execution.blocks import decode_block
 
 
 class Leaders(Check):
-    """A view has the leader that the rule of its engine gives it, by whatever certificate it was entered.
+    """Each view has the leader that its engine's rule gives, and the proposer of a final block leads its view.
 
-    The rule is restated in `checker/checks/rules/`, for Simplex: validator (epoch + view) mod n. Where a lottery gives
-    a slot to nobody, nobody leads it and none of its blocks is final. A validator that waits
-    for another leader than its peers do gives up views that are sound, and one that takes blocks from another leader
-    lets a wrong validator propose. A block of an honest leader, final or not, stands on one of an earlier view, and a
-    block that a validator takes for valid stands on the parent that its engine asked about.
+    `checker/checks/rules/` restates the rule; for Simplex: validator (epoch + view) mod n. Where a lottery gives a
+    slot to nobody, nobody leads the slot and none of its blocks is final. A validator that waits for another leader
+    than its peers do gives up views that are sound; a validator that takes blocks from another leader lets a wrong
+    validator propose. A block of an honest leader, final or not, stands on a block of an earlier view. A block that
+    a validator takes for valid stands on the parent that its engine asked about.
     """
 
     name = "leaders"

@@ -17,7 +17,7 @@ from validators.state.operations import DELETE, UPDATE, choose_codec
 
 
 class LiveValues(Check):
-    """At the end each validator's values in memory are those of its log on disk and of the cold replay.
+    """At the end a replica's values in memory are those of its log on disk and of the cold replay.
 
     A log that a fault of the plan has damaged is skipped; then memory is compared with the cold replay alone.
     """

@@ -29,24 +29,18 @@ class _Healing:
 
 
 class FinalityRegained(Check):
-    """After the last fault each live honest validator finalizes a new block within a stated number of views.
+    """After the last fault each live honest replica finalizes a new block within a stated number of views.
 
-    Views are counted for the whole cluster, from the greatest one that an honest validator had entered when the last
-    fault was over, to the greatest one entered when this validator finalizes a block that is new to all. Without a
-    fault the run is measured from its start. Where views are slots of the clock, those that went by while no validator
-    was up to enter them are over as well when the last fault is.
-
-    Replicas beyond the validators have no vote, and have to follow finality like the others.
-
-    A disk may cost a validator its vote (an observer) or stop it. Where a fault of the plan explains that it counts
-    towards f, and an observer has to follow finality like the others; without such a fault it is a failure.
-
-    A validator that loses its application is down until it is restarted. No plan knows of that: from then on no gap is
-    judged, and replicas without a new block are measured from the loss, and again from the restart.
-
-    `finality_gap_max_us` is given where nothing happens but that at most f validators are down for a while: then
-    finality must not wait for them, and two new blocks are never further apart than this. A validator that joins from
-    a snapshot is one more that is down, until it has joined. Other runs are not asked.
+    Views are counted for the whole cluster: from the greatest view that an honest validator had entered when the
+    last fault was over, to the greatest view entered when this replica finalizes a block that is new to all.
+    Without a fault the count begins at the start of the run. Where views are slots of the clock, slots that went by
+    while no validator was up are over as well when the last fault is. Observers have to follow finality like
+    validators. A disk may cost a validator its vote or stop it. If a fault of the plan explains that, the validator
+    counts towards f; otherwise it is a failure. A validator that loses its application is down until it is
+    restarted. From the first loss on no gap is judged, and replicas without a new block are measured from the loss,
+    and again from the restart. `finality_gap_max_us` is given if nothing happens except that at most f validators
+    are down for a while. Then two new blocks are never further apart than this time. A validator that joins from a
+    snapshot counts as down until it has joined.
     """
 
     name = "finality-regained"

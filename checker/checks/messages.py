@@ -35,7 +35,10 @@ OF_THE_TIMER_PHASE: Final = (
 
 
 class MessageDelivery(Check):
-    """Messages are delivered in the order in which they were sent, once, after the timers, within their budget."""
+    """Messages of actors are delivered in the order of sending, once, after the timers, and within their budget.
+
+    After each block the state holds exactly the messages that wait.
+    """
 
     name = "message-delivery"
     needs = "tables"

@@ -14,7 +14,11 @@ from validators.execution import Executed, Genesis
 
 
 class EqualOracle(Check):
-    """An independent execution of every executed block comes to the same receipts, writes, roots and budgets."""
+    """An independent execution of every executed block gives the same receipts, changes, roots and budgets.
+
+    The oracle names the first difference and goes no further. It is inconclusive for a policy or a program that it
+    does not know.
+    """
 
     name = NAME
     needs = "receipts"

@@ -22,9 +22,10 @@ Counts = Mapping[str, int]
 
 
 class PhaseLedger(Check):
-    """Each phase of a block accounts for all that it found: done, or left with a reason.
+    """Each phase of a block accounts for all items that it found: done, or left with a reason.
 
-    Due = fired + removed + left, promoted = left the overflow tree, found = delivered + left.
+    Due = fired + removed + left, promoted = left the overflow tree, found = delivered + left. The oracle's twin of
+    the policy names the phases that a block must have.
     """
 
     name = "phases"

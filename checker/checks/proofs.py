@@ -83,7 +83,7 @@ def _value_of(update: bytes) -> bytes:
 
 
 class Proofs(Check):
-    """At the end each validator can prove what its final header's root covers, and nothing falsified passes."""
+    """At the end a replica's proofs hold under its final header's root, and falsified proofs are refused."""
 
     name = "proofs"
     needs = "tables"

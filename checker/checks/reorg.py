@@ -49,7 +49,10 @@ class _Node:
 
 
 class Reorganizations(Check):
-    """Blocks that were rolled back or undone are not final, and there are as many of them as the scenario expects."""
+    """Blocks that were rolled back or undone are not final, and there are as many of them as the scenario expects.
+
+    Fewer than expected make the run inconclusive.
+    """
 
     name = "reorg"
     counts_one_process = True

@@ -31,7 +31,7 @@ BLOCKS: Final = "blocks"
 
 
 class Repairs(Check):
-    """Every repair of an honest replica's disk is whole there, and a start leaves whole journals.
+    """Every repair of a replica's disk is whole, and a start leaves whole journals.
 
     No damaged block is read twice in a life.
     """

@@ -46,7 +46,10 @@ class StormFigures:
 
 
 class StormDrained(Check):
-    """The expected storm of dead timers came and was drained, and live timers went on firing meanwhile."""
+    """The expected storm of dead timers came and was drained, and live timers went on firing meanwhile.
+
+    A smaller storm than expected, or dead timers left at the end, makes the run inconclusive.
+    """
 
     name = "storm"
     needs = "tables"

@@ -79,7 +79,7 @@ class StructureCheck(Check):
 
 
 class OperationLog(StructureCheck):
-    """At the end each validator's operations in memory give its final header's root and are those on its disk."""
+    """At the end a replica's operations in memory give the root of its final header, and are those on its disk."""
 
     name = "operation-log"
     summary = "operations in the memory of {} validators give the final roots and are those on disk"
@@ -116,14 +116,18 @@ class OperationLog(StructureCheck):
 
 
 class Bitmap(StructureCheck):
-    """At the end each validator's activity bitmap and grafted tree are those that its operations lead to."""
+    """At the end a replica's activity bitmap and grafted tree are those that its operations lead to."""
 
     name = "bitmap"
     summary = "chunks and grafted nodes of {} validators are those of the log"
 
 
 class Indexes(StructureCheck):
-    """At the end each validator's locations, flags, tree, heights and waiting timers are those of its operations."""
+    """At the end a replica's locations, flags, tree, heights and waiting timers are those of its operations.
+
+    Then the replica takes back every block that it can, and is compared again. With `run.audit_reorgs` it is
+    compared after each reorganization too.
+    """
 
     name = "indexes"
     summary = "flags, locations, nodes, heights and timers of {} validators are those of the log"

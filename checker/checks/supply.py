@@ -8,7 +8,7 @@ from checker.tables import ACCOUNT, BURNED_KEY, describe_key, describe_value, re
 
 
 class Supply(Check):
-    """After every block balances and burned units add up to the supply of genesis."""
+    """After every block, all balances and the burned units add up to the supply of genesis."""
 
     name = "supply"
     needs = "tables"

@@ -63,7 +63,11 @@ class TimerFigures:
 
 
 class TimerDelivery(Check):
-    """Each timer is scheduled once, fires in order and never early, and leaves by exactly one exit."""
+    """Each timer is scheduled once, fires in order and never early, and leaves by exactly one exit.
+
+    The exits are fire, expiry, insolvency and cancellation. After each block the number of timers in the state is
+    that of scheduled timers less those that left.
+    """
 
     name = "timer-delivery"
     needs = "tables"

@@ -44,9 +44,9 @@ class ToldTimerFigures(NamedTuple):
 
 
 class TimersTold(Check):
-    """Each timer that an application tells of leaves once, never early, and in the order that it states.
+    """Each timer that an application reports leaves once, never early, and in the order that it states.
 
-    No timer is forgotten, and all replicas tell the same of a block. No block removes or fires more than the
+    No timer is forgotten, and all replicas report the same for a block. No block removes or fires more than the
     application states, and a block that leaves due timers behind has used up one of the stated rates.
     """
 

@@ -25,7 +25,7 @@ OK_STATUS: Final = 0
 
 
 class WorkloadsEffective(Check):
-    """Each workload that may not be idle did something, and of a required one every transaction succeeded."""
+    """Each workload that may not be idle had an effect, and all transactions of a required workload succeeded."""
 
     name = "workloads-effective"
     exit_class: ClassVar[ExitClass] = "inconclusive"

@@ -212,7 +212,11 @@ class DurableView:
 
 
 class WriteAhead(Check):
-    """Votes, certificates and final blocks are durable at a validator before it sends or reports them."""
+    """Votes, certificates and final blocks are durable on a replica's disk before it sends or reports them.
+
+    At each of these events the check reads the bytes that a crash in this instant would leave. Votes and
+    certificates have to be in both copies of the journal.
+    """
 
     name = "write-ahead"
     sees_earlier_events = False

@@ -22,7 +22,7 @@ class _Writes(NamedTuple):
 
 
 class WriteSets(Check):
-    """All validators apply the same writes and receipts at a height, to the byte, and the header names the receipts."""
+    """All replicas make the same writes and receipts at a height, to the byte, and the receipts are the header's."""
 
     name = "write-sets"
     compares_replicas = True

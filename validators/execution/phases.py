@@ -19,7 +19,7 @@ TIERS: Final = "tiers"
 
 
 class PhaseEntry(msgspec.Struct, frozen=True, array_like=True):
-    """A phase of one block by its name, with its counts (docs/invariants.md, phases)."""
+    """A phase of one block by its name, with its counts (the check `phases` of docs/invariants.md)."""
 
     phase: str
     counts: dict[str, int]

@@ -19,7 +19,11 @@ from validators.events import Entered
 
 
 class Audit(Check):
-    """The log of the run follows from its plan: messages, power, work, clocks, disks, clients and every draw."""
+    """The log of the run follows from its plan: messages, power, work, clocks, disks, clients and every draw.
+
+    The check works out each of them from the plan alone, without the bus and the injection of faults. It leaves out
+    the parts that a plug-in's fault may reach.
+    """
 
     name = "audit"
     exit_class = "determinism"

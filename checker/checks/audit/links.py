@@ -1,7 +1,13 @@
 """The fate of a message, worked out from the conditions on its link and from its draws.
 
-The rules are those of docs/faults-at-work.md, the names of the draws those of docs/invariants.md#audit. Each draw is
-by (seed, purpose, `source->destination`, ordinal).
+The rules are those of docs/faults-at-work.md. Each draw is by (seed, purpose, `source->destination`, ordinal), and its
+purpose is one of these:
+
+- `latency`, `loss`, `reorder`: the link's own, and latencies under a condition;
+- `loss NAME`, `reorder NAME`, `corrupt NAME`, `duplicate NAME`: the rates of a condition, NAME being the fault's;
+- `burst NAME`: by the number of the stretch instead of the message;
+- `latency of copy NAME`: a copy that the condition makes;
+- `victim NAME`: the place of the message that a full queue evicts, oldest first.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -13,10 +13,9 @@ _OTHER_PARENT = "the parent is not that of the proposal"
 
 
 class QuorumCertificates(Check):
-    """Every certificate that a validator holds has a quorum of different signers, and no two are of one view.
+    """Every certificate has a quorum of different signers, and no two blocks are certified in one view.
 
-    Signatures are verified by `consensus`. Two certified blocks of one view would take f + 1
-    validators that voted twice.
+    `consensus` verifies signatures. Two certified blocks of one view would take f + 1 validators that voted twice.
     """
 
     name = "quorum-certificates"

@@ -26,9 +26,9 @@ class _Place(NamedTuple):
 class NoDoubleVote(Check):
     """No honest validator ever sends two votes that contradict each other, restarts included.
 
-    It would by notarizing or finalizing two payloads in one view, and by nullifying and finalizing one view. One that
-    has lost its journal does not know its votes: from then on any vote of it is a contradiction. Evidence held by
-    validators is against Byzantine ones only.
+    Contradictions are two notarize or two finalize votes for different payloads in one view, and nullify beside
+    finalize in one view. A validator that has lost its journal does not know its votes: any later vote is a
+    contradiction. Evidence that validators hold is against Byzantine validators only.
     """
 
     name = "no-double-vote"
@@ -97,11 +97,12 @@ class NoDoubleVote(Check):
 
 
 class Certificates(Check):
-    """Certificates have a quorum of signers that voted, contradict no other, and explain every skipped view.
+    """A certificate has a quorum of signers that voted and contradicts no other, and each skipped view is nullified.
 
-    A validator holds its own vote before it sends it, and may crash in between: its own signature is not checked.
-    Up to `earlier_height` another process saw the certificates, so that skipped views there are not checked.
-    The answer to certify follows from the block alone: no honest validator refuses one that becomes final.
+    A validator holds its own vote before it sends the vote, and may crash in between: its own signature is not
+    checked. Another process saw the certificates up to `earlier_height`, so that skipped views there are not
+    checked. The answer to certify follows from the block alone: no honest validator refuses a block that becomes
+    final.
     """
 
     name = "certificates"

@@ -32,8 +32,11 @@ SYNCS: Final = 10
 """A view executes its block at its leader and at the others, and its votes and certificates travel and are synced."""
 
 
-class UndisturbedViews(Check):
-    """No view is nullified in a stretch where no fault works, the network is calm and its leader is up."""
+class CalmViews(Check):
+    """No view is nullified while no fault is at work, the network is calm and the view's leader is up.
+
+    Two certification timeouts after a fault are left out.
+    """
 
     name = "undisturbed-views"
     exit_class: ClassVar[ExitClass] = "liveness"

@@ -53,7 +53,10 @@ class _Included(NamedTuple):
 
 
 class Inclusion(Check):
-    """A transaction that is valid and in the mempool of an honest leader is in the leader's block."""
+    """A transaction that is valid and waits in an honest leader's mempool is in the leader's block.
+
+    The check follows the transactions that waited as the leader entered its view, if the block had room for them.
+    """
 
     name = "inclusion"
     needs = "tables"

@@ -48,31 +48,39 @@ class Excuse(NamedTuple):
     Attributes:
         messages: The words that the refusal has for the message; all of them where there is none.
         prefix: The beginning of the reason, after `of validator N: ` where it has that.
-        holds: What has to be true for it, by the name of a method of `Refusals`; empty where nothing has.
-        why: The sentence of docs/invariants.md.
+        holds: The condition of the reason, by the name of a method of `Refusals`; empty without a condition.
     """
 
     messages: tuple[str, ...]
     prefix: str
     holds: str
-    why: str
 
 
 TRANSACTION: Final = "transaction"
 """The word of a refusal that clients get as well."""
 
 EXCUSES: Final = (
-    Excuse((), "recovering", "is_starting", "a validator that reads its disk takes nothing"),
-    Excuse(REQUESTS, "TooManyAnswers", "has_asked_often", "the limit of a second"),
-    Excuse(REQUESTS, "AnswerUnderWay", "has_asked_before", "one answer at a time for each peer"),
-    Excuse(("snapshot",), "was not asked for", "was_asked", "an answer may come when it is not needed any more"),
-    Excuse(("snapshot",), "piece was not asked for", "was_asked", "an answer may come when another is awaited"),
-    Excuse(("snapshot",), "unanswered", "is_unanswered", "a request or its answer may be lost, or late"),
-    Excuse(("snapshot",), "header: height", "", "the joiner may have come further meanwhile"),
-    Excuse(PURPOSES, "lies on a branch that lost", "", "a block may come when another one is final"),
-    Excuse((TRANSACTION,), "", "is_an_application", "an application decides by its own state, and at its own time"),
-    Excuse(PURPOSES, "time ", "is_clock_wrong", "a header's time is read from the leader's clock"),
-    *(Excuse(PURPOSES, f"{root}_root", "", "`equal-roots` compares roots") for root in ("state", "tx", "receipts")),
+    # A validator that reads its disk takes nothing.
+    Excuse((), "recovering", "is_starting"),
+    # More requests came in six seconds than a validator answers in one.
+    Excuse(REQUESTS, "TooManyAnswers", "has_asked_often"),
+    # A peer gets one answer at a time.
+    Excuse(REQUESTS, "AnswerUnderWay", "has_asked_before"),
+    # An answer may come when the joiner no longer needs it, or awaits another one.
+    Excuse(("snapshot",), "was not asked for", "was_asked"),
+    Excuse(("snapshot",), "piece was not asked for", "was_asked"),
+    # A request or its answer may be lost, or late.
+    Excuse(("snapshot",), "unanswered", "is_unanswered"),
+    # The joiner may have advanced meanwhile.
+    Excuse(("snapshot",), "header: height", ""),
+    # A block may come when another block is final.
+    Excuse(PURPOSES, "lies on a branch that lost", ""),
+    # An application decides by its own state, and at its own time.
+    Excuse((TRANSACTION,), "", "is_an_application"),
+    # A header's time is read from the leader's clock.
+    Excuse(PURPOSES, "time ", "is_clock_wrong"),
+    # `equal-roots` compares roots.
+    *(Excuse(PURPOSES, f"{root}_root", "") for root in ("state", "tx", "receipts")),
 )
 """The reasons for a refusal that blame no sender."""
 
@@ -85,7 +93,11 @@ _Link = tuple[NodeId, NodeId]
 
 
 class Refusals(Check):
-    """No honest validator refuses what an honest one sent undamaged, but for the reasons that blame no validator."""
+    """No honest replica refuses an undamaged message of an honest replica, except for reasons that blame no sender.
+
+    Such reasons are a receiver that reads its disk, a limit of answers, an answer that is no longer awaited, a
+    branch that lost, and a wrong clock.
+    """
 
     name = "refusals"
     exit_class: ClassVar[ExitClass] = "liveness"

@@ -72,7 +72,7 @@ class _Fetches:
 
 
 class Requests(Check):
-    """A replica that fell behind seeks a snapshot in time, asks no peer without end, and asks each peer in turn."""
+    """A replica that is behind asks for a snapshot in time, asks no peer without end, and asks each peer in turn."""
 
     name = "requests"
     exit_class: ClassVar[ExitClass] = "liveness"

@@ -42,7 +42,11 @@ class _Given(NamedTuple):
 
 
 class MempoolSpread(Check):
-    """A transaction that a client or an honest peer gives an honest validator waits there, and goes to all others."""
+    """A transaction that a client or honest peer gives to an honest validator waits there and goes to all peers.
+
+    At each gossip timer the right part of the mempool leaves, for the right peer. Replicas that the plan pauses or
+    slows are left out.
+    """
 
     name = "spread"
     exit_class: ClassVar[ExitClass] = "liveness"

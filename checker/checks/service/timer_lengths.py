@@ -16,7 +16,7 @@ from network.events import Event, Handlers, TimerElapsed
 
 
 class TimerLengths(Check):
-    """Every timer of an honest replica, beside its engine's, was set to the time of the settings."""
+    """Every timer of a replica, beside those of its engine, is set to the time of the settings."""
 
     name = "timer-lengths"
     exit_class: ClassVar[ExitClass] = "liveness"

@@ -36,7 +36,10 @@ class _Bound(NamedTuple):
 
 
 class Traffic(Check):
-    """An honest replica sends no more messages than its views, its peers' messages and its timers account for."""
+    """A replica sends no more messages than its views, its starts, its peers' messages and its timers account for.
+
+    A failure states the formula of the bound.
+    """
 
     name = "traffic"
     exit_class: ClassVar[ExitClass] = "liveness"

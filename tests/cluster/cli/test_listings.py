@@ -92,7 +92,7 @@ def test_one_check_is_listed_with_all_there_is_to_say(capsys):
     first, notes = listed(capsys, "checks", "agreement").splitlines()
 
     assert first.startswith("agreement (safety): At most one block is final at each height")
-    assert notes.startswith("Two things may move a validator otherwise")
+    assert notes.startswith("Only two things move a replica otherwise")
     assert listed(capsys, "checks", "quorum-certificates").startswith("quorum-certificates (safety, hotstuff): ")
 
 

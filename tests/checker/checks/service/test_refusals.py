@@ -3,16 +3,13 @@
 import pytest
 
 from checker.checks.planned import PlannedFault, PlannedRun
-from checker.checks.service.refusals import EXCUSES, Refusals
-from checker.record.root import PROJECT_ROOT
+from checker.checks.service.refusals import Refusals
 from faults.events import ClockSet, Crashed, TransactionSubmitted
 from network.events import Delivered, Event, Sent, TimerElapsed
 from network.types import SUPERVISOR
 from tests.support.checks import make_run, show
 from validators.costs import Costs
 from validators.events import Booted, MessageRefused
-
-DOCUMENT = PROJECT_ROOT / "docs" / "invariants.md"
 
 PLAN = PlannedRun(costs=Costs(answers_per_second=2))
 
@@ -170,8 +167,3 @@ def test_a_paused_validator_may_handle_what_came_long_ago():
 
     assert judge(*damaged, *whole, refuse("Notarize", "invalid signature"), plan=plan).status == "passed"
     assert judge(*whole, refuse("Notarize", "invalid signature"), plan=plan).status == "failed"
-
-
-@pytest.mark.parametrize("excuse", EXCUSES)
-def test_every_excuse_stands_in_the_table_of_the_documents(excuse):
-    assert f"| {excuse.why} |" in DOCUMENT.read_text()
