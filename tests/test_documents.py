@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 
+from checker.record.program import VERSION
 from checker.record.root import PROJECT_ROOT
 from cluster.authoring.policies_page import page as policies_page
 from cluster.scenario.load import scenario_files
@@ -75,3 +76,9 @@ def test_every_scenario_stands_by_policy_as_it_loads():
     written = (PROJECT_ROOT / "docs" / "scenarios-by-policy.md").read_text(encoding="utf-8")
 
     assert written.splitlines() == list(policies_page())
+
+
+def test_the_changelog_begins_with_this_version():
+    changes = (PROJECT_ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+    assert re.search(r"^## (.+)$", changes, re.MULTILINE).group(1) == VERSION

@@ -108,7 +108,7 @@ def test_a_line_that_is_a_second_old_is_written_before_the_next(log):
 
 def test_the_page_has_the_legend_of_the_log():
     page = (PROJECT_ROOT / "docs" / "live.md").read_text(encoding="utf-8")
-    rows = dict(re.findall(r"^\| `(.)` \| (.+) \|$", page, re.MULTILINE))
+    rows = dict(re.findall(r"^- `(.)`: (.+)$", page, re.MULTILINE))
 
     assert {symbol: said for symbol, said in rows.items() if symbol not in ".-"} == LEGEND
 
