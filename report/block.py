@@ -9,6 +9,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from network.words import counted
 from report.block_rows import (
     BlockLine,
     BlockRow,
@@ -24,7 +25,6 @@ from report.block_rows import (
     TransactionRow,
     WaitingRow,
 )
-from report.words import counted
 
 COLUMNS: Final = 80
 

@@ -1,7 +1,7 @@
 """The progress of campaigns, and the tables of a sweep: its failures by signature, and its coverage."""
 
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Self, TypeAlias
 
 from rich.console import Group, RenderableType
@@ -10,14 +10,14 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from report.layout import VisibleConsole, natural_width
+from report.layout import VisibleConsole
 from report.visible import visible
+from report.words import result_of
 
 DRAW_SECONDS = 0.2
 PLAIN_LINE_SECONDS = 2.0
 GROUPS_SHOWN = 12
 SEEDS_SHOWN = 4
-RAREST_SHOWN = 6
 
 Groups: TypeAlias = Mapping[str, Sequence[tuple[int, int]]]
 """Milliseconds and number of the seeds of each signature, the quickest first."""
@@ -126,7 +126,7 @@ class SweepProgress(CampaignProgress):
 
     def _show_counts(self, counts: SweepCounts, groups: Groups) -> None:
         rate = seeds_per_hour(counts.done - counts.resumed, self.seconds)
-        verdicts = ", ".join(f"{count:,} {verdict}" for verdict, count in counts.verdicts.items())
+        verdicts = ", ".join(f"{count:,} {result_of(verdict)}" for verdict, count in counts.verdicts.items())
         if self._live is None:
             line = f"{self.seconds:8.1f}{counts.done:>10,}{counts.total:>10,}{rate:>10,}  {verdicts}  {self._symbols}"
             self.say(line.rstrip())
@@ -168,71 +168,6 @@ def group_table(groups: Groups) -> Table:
     if len(ranked) > GROUPS_SHOWN:
         table.add_row("", f"and {len(ranked) - GROUPS_SHOWN} more signatures", "")
     return table
-
-
-def coverage_table(
-    runs: Mapping[tuple[str, ...], int],
-    empty: Collection[tuple[str, ...]],
-    phases: Iterable[str],
-    roles: Sequence[str],
-    *,
-    width: int,
-) -> Table:
-    """Return in how many runs each kind of fault hit each role in each phase; a promised cell that is empty stands out.
-
-    `runs` and `empty` are by kind, phase and role; a phase that nothing reached or promised has no column. Where
-    the columns of all phases need more than `width`, each row names its phases instead.
-    """
-    places = [*runs, *empty]
-    shown = [phase for phase in phases if any(place[1] == phase for place in places)]
-    rows = {
-        (kind, role): [_cell(runs.get(place), is_empty=place in empty) for place in ((kind, it, role) for it in shown)]
-        for kind in sorted(dict.fromkeys(place[0] for place in places))
-        for role in roles
-        if any(place[0] == kind and place[2] == role for place in places)
-    }
-    columns = {"fault": [kind for kind, _ in rows], "role": [role for _, role in rows]}
-    columns |= {phase.replace("-", " "): [cells[at].plain for cells in rows.values()] for at, phase in enumerate(shown)}
-    is_wide = natural_width(columns) <= width
-    table = Table(title="runs in which a fault hit a validator, by its phase and role", title_justify="left")
-    table.add_column("fault", no_wrap=True)
-    table.add_column("role", no_wrap=True)
-    for phase in shown if is_wide else ():
-        table.add_column(phase.replace("-", " "), justify="right")
-    if not is_wide:
-        table.add_column("runs by phase", overflow="fold")
-    for (kind, role), cells in rows.items():
-        table.add_row(kind, role, *(cells if is_wide else [_named_cells(shown, cells)]))
-    return table
-
-
-def rules_table(rooms: Mapping[str, Sequence[str]], runs: Mapping[str, int], empty: Collection[str]) -> Table:
-    """Return how many coverage points of the rules were reached, room by room, with the rarest and the empty by name.
-
-    `runs` says in how many runs a cell was reached; `empty` are the promised cells that none reached.
-    """
-    table = Table(title="coverage points of the rules, and the runs that reached them", title_justify="left")
-    table.add_column("rules of", no_wrap=True)
-    table.add_column("reached", justify="right", no_wrap=True)
-    table.add_column("in the fewest runs", overflow="fold")
-    table.add_column("never", overflow="fold")
-    for room, labels in rooms.items():
-        found = sorted((label for label in labels if label in runs), key=lambda label: runs[label])
-        rarest = ", ".join(f"{label} {runs[label]:,}" for label in found[:RAREST_SHOWN])
-        # Promised cells stand out; the others are promised by somebody else, or the sweep promises nothing.
-        never = [Text(label, style="bold red" if label in empty else "") for label in labels if label not in runs]
-        table.add_row(room, f"{len(found)} of {len(labels)}", rarest, Text(", ").join(never))
-    return table
-
-
-def _cell(runs: int | None, *, is_empty: bool) -> Text:
-    return Text("none!", style="bold red") if is_empty else Text("" if runs is None else f"{runs:,}")
-
-
-def _named_cells(phases: Sequence[str], cells: Sequence[Text]) -> Text:
-    """Return a row's cells in words, without those that are blank."""
-    named = [Text.assemble(f"{phase} ", cell) for phase, cell in zip(phases, cells, strict=True) if cell.plain]
-    return Text(", ").join(named)
 
 
 class ShrinkProgress(CampaignProgress):

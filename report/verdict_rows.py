@@ -30,3 +30,10 @@ class CheckRow(NamedTuple):
     name: str
     status: str
     summary: str
+
+
+class StoryLine(NamedTuple):
+    """One line of a run's story: the thing it is about, and a sentence without a full stop."""
+
+    label: str
+    text: str

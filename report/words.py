@@ -1,11 +1,40 @@
 """Words beside numbers, and names with what is said of them."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+RESULTS: Final[Mapping[str, tuple[str, str]]] = {
+    "safety": ("failed: safety", "Safety violated"),
+    "liveness": ("failed: liveness", "No progress"),
+    "determinism": ("failed: determinism", "The test bed was not deterministic"),
+    "environment": ("failed: environment", "The machine refused something that the run needs"),
+    "usage": ("failed: bad input", "The input could not be run"),
+}
+"""The result and the first words of its sentence, by the name of a verdict; other verdicts are their own result."""
+
+_LONG_NAME: Final = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{28,}\b")
 
 
-def counted(count: int, unit: str) -> str:
-    """Return a number with its unit, which is a plural: of one thing, a single word loses its last letter."""
-    return f"1 {unit.removesuffix('s')}" if count == 1 and " " not in unit else f"{count:,} {unit}"
+def result_of(verdict: str) -> str:
+    """Return a verdict as a result: `failed: safety` and not `safety`."""
+    return RESULTS.get(verdict, (verdict, ""))[0]
+
+
+def sentence_of(verdict: str, headline: str) -> str:
+    """Return a verdict with its headline, as the last sentence of a result."""
+    result, said = RESULTS.get(verdict, (verdict, ""))
+    return f"{result}. {said}: {headline}" if said else f"{result}: {headline}"
+
+
+def join_words(words: Sequence[str]) -> str:
+    """Return words with a comma between all but the last two, which an "and" joins."""
+    return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else "".join(words)
+
+
+def short_names(text: str) -> str:
+    """Return a text in which each name of 40 or more hexadecimal digits is cut to 12."""
+    return _LONG_NAME.sub(r"\1", text)
 
 
 def reasons_in_words(not_asked: Mapping[str, str]) -> list[str]:

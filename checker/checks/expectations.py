@@ -89,7 +89,7 @@ RECOVERIES: Final = ("damaged", "repaired", "observers", "snapshots_joined", "sn
 """Names of `[expect.recovery]`; "in a storm" means from a state in which dead timers wait."""
 
 
-NOT_EXPECTED: Final = "the scenario does not expect it"
+NOT_EXPECTED: Final = "the scenario expects none"
 
 Compared: TypeAlias = tuple[Mapping[str, int], Mapping[str, int]]
 """The least that is expected, and the counts of the run."""

@@ -15,6 +15,7 @@ from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.checks.mirror import SettledBlock
 from checker.results import CheckResult
+from network.words import counted
 from scheduler import (
     DeferralReason,
     DeferredSummary,
@@ -67,7 +68,7 @@ class StormDrained(Check):
 
     def not_asked(self) -> str:
         """Return a reason where the scenario expects no storm."""
-        return "" if self.run.expect.storm is not None else "the scenario does not expect it"
+        return "" if self.run.expect.storm is not None else "the scenario expects none"
 
     def settle(self, block: SettledBlock) -> None:
         """Count a block's dead timers and its fires."""
@@ -133,9 +134,9 @@ class StormDrained(Check):
         if figures.blocks_without_fire:
             tally.fail(f"no live timer fired in {figures.blocks_without_fire} of {figures.drain_blocks} drain blocks")
         return tally.result(
-            f"{figures.dead_timers:,} dead timers of {figures.actors} actors from height {figures.first_height} on, "
-            f"drained in {figures.drain_blocks} blocks; {figures.fired_in_drain:,} live timers fired, "
-            "some in each block whose lane was open",
+            f"{figures.dead_timers:,} dead timers of {counted(figures.actors, 'actors')} from height "
+            f"{figures.first_height} on were drained in {counted(figures.drain_blocks, 'blocks')}; "
+            f"{counted(figures.fired_in_drain, 'live timers')} fired meanwhile, some in each block with an open lane",
             dead_timers=figures.dead_timers,
             actors=figures.actors,
             first_height=figures.first_height,

@@ -17,6 +17,7 @@ from checker.checks.mirror import SettledBlock
 from checker.results import CheckResult
 from checker.tables import TIMER, read_fields
 from network.types import MILLISECOND_US
+from network.words import counted
 from scheduler.events import (
     FailureCode,
     TimerCancelled,
@@ -142,10 +143,17 @@ class TimerDelivery(Check):
             self._fail(timer_id, "is in the last state, but its events say that it has left")
         figures = self.figures()
         not_due = len(self._pending) - figures.waiting
+        counts = {
+            "fired": figures.fired,
+            "expired": figures.expired,
+            "insolvent": figures.insolvent,
+            "cancelled": figures.cancelled_after_due + figures.removed_early,
+            "due and waiting": figures.waiting,
+            "not due yet": not_due,
+        }
+        found = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count or what == "fired")
         return self.tally.result(
-            f"{figures.scheduled:,} timers scheduled, {figures.due:,} due: {figures.fired:,} fired, "
-            f"{figures.expired:,} expired, {figures.insolvent:,} insolvent, {figures.cancelled_after_due:,} cancelled, "
-            f"{figures.waiting:,} waiting; {figures.removed_early:,} left before that, {not_due:,} not due yet",
+            f"{counted(figures.scheduled, 'timers')} scheduled: {found}",
             scheduled=figures.scheduled,
             due=figures.due,
             fired=figures.fired,

@@ -33,7 +33,7 @@ from cluster.scenario.defaults import TABLES, without_defaults
 from cluster.scenario.fields import NAME_CHARACTERS_MAX
 from cluster.scenario.load import convert_scenario, decode_scenario, encode_scenario
 from cluster.scenario.model import RunSection, Scenario
-from report.words import counted
+from network.words import counted
 
 _Name = TypeVar("_Name")
 

@@ -39,30 +39,27 @@ _RECORDS: Final = "cluster.cli.commands.records"
 
 COMMANDS: Final = {
     "run": (_RUNS, "run a scenario"),
-    "replay": (_RECORDS, "run a recorded run again"),
-    "sweep": (_CAMPAIGNS, "run a scenario for many seeds; go on where a killed sweep stopped"),
-    "differential": (_CAMPAIGNS, "compare execution with the oracle on drawn chains and states, or repeat a case"),
-    "shrink": (_CAMPAIGNS, "make a run that went wrong smaller, as long as it goes wrong in the same way"),
-    "explain": (_RECORDS, "say why a recorded run went wrong: where, in which group, by which write, from what cause"),
-    "show": (_RECORDS, "show what a block of a recorded run did: transactions, timers, charges, events"),
-    "diff": (_RECORDS, "say where two recorded runs differ first, or one and the nearest that passes"),
-    "faults": (_RUNS, "list the kinds of faults with their parameters"),
-    "workloads": (_RUNS, "list the kinds of workloads with their parameters"),
-    "checks": (_RUNS, "list the checks with what each demands of a run"),
-    "check": (_RUNS, "say in plain words what a scenario's faults do and what it costs; refuse an invalid plan"),
-    "scenarios": (_RUNS, "list the scenarios, show one resolved, print the schema of scenario files"),
-    "docs": (_RUNS, "list the pages of the documents, or print one"),
+    "sweep": (_CAMPAIGNS, "run a scenario for many seeds; a killed sweep goes on where it stopped"),
+    "explain": (_RECORDS, "say why a run failed: height, replicas, key, timer, cause"),
+    "shrink": (_CAMPAIGNS, "find a smaller scenario that fails in the same way"),
+    "replay": (_RECORDS, "run a recorded run again, event for event"),
+    "show": (_RECORDS, "show a block of a run: transactions, timers, charges, events"),
+    "scenarios": (_RUNS, "list the scenarios, or show one with every default"),
     "new": (_RUNS, "write a commented scenario file to begin with"),
-    "application": (_RUNS, "check somebody else's state machine by a fixed script of calls, or write a first one"),
-    "completion": (_RUNS, "print a script that lets a shell complete commands, options and scenarios"),
-    "reorgs": (
-        _RUNS,
-        "abandon branches of many depths without a network, and compare the state at the end of every road",
-    ),
-    "export": (_RECORDS, "write a recorded run for Perfetto, ShiViz or notebooks"),
+    "check": (_RUNS, "say what the faults of a scenario do, and what it costs"),
+    "application": (_RUNS, "check your own state machine call by call, or write a first one"),
+    "diff": (_RECORDS, "say where two runs differ first"),
+    "differential": (_CAMPAIGNS, "compare execution with the oracle, without a network"),
+    "reorgs": (_RUNS, "abandon branches of many depths, and compare the states"),
+    "faults": (_RUNS, "list the kinds of faults, or the parameters of one"),
+    "workloads": (_RUNS, "list the kinds of workloads, or the parameters of one"),
+    "checks": (_RUNS, "list the checks, or what one demands of a run"),
+    "export": (_RECORDS, "write a run for Perfetto, ShiViz or notebooks"),
     "serve": (_RECORDS, "show the pages of runs in a browser, on this machine only"),
-    "prove": (_RECORDS, "write a proof file for a key of a recorded run's state"),
+    "prove": (_RECORDS, "write a proof file for a key of a run's state"),
     "verify": (_RECORDS, "check a proof file"),
+    "docs": (_RUNS, "list the pages of the documents, or print one"),
+    "completion": (_RUNS, "print a script for the shell's completion"),
 }
 """Every command with the package of its module, which has its name, and its line in the help, in the help's order.
 
@@ -79,36 +76,19 @@ _BAD_PATHS: Final = (errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDI
 """Errors of the file system for a path that cannot be meant, whatever the machine."""
 
 _EPILOG: Final = """examples:
-  run_cluster.py                                     run the default scenario, outage-storm
-  run_cluster.py run lossy --seed 7                  run another one with another seed
-  run_cluster.py run outage-storm --set faults.split.enabled=false
-  run_cluster.py run calm --check-determinism        run it twice and compare event by event
-  run_cluster.py replay runs/calm-0                  run a recorded run again
-  run_cluster.py check certified-split               say in plain words what its faults do
-  run_cluster.py faults clog                         what a kind of fault does, and its parameters
-  run_cluster.py workloads storm                     what a kind of workload does, and its parameters
-  run_cluster.py checks agreement                    what a check demands of a run
-  run_cluster.py docs tutorial                       a page of the documents; without a name, all of them
-  run_cluster.py sweep lossy --seeds 0..99           run it for many seeds, and group what goes wrong
-  run_cluster.py sweep --swarm --seeds 0..999        another mixture of faults and workloads for each seed
-  run_cluster.py differential --seeds 0..199         execution and oracle on drawn chains and states
-  run_cluster.py run broken-refund                   a run that fails on purpose: all run a known bug
-  run_cluster.py shrink runs/broken-refund-0         the smallest scenario that goes wrong in the same way
-  run_cluster.py explain runs/broken-refund-0        why it went wrong: place, sides, key, timer, write, cause
-  run_cluster.py show runs/calm-0 12                 what a block did: transactions, timers, charges, events
-  run_cluster.py diff runs/calm-0 runs/calm-1        where two recorded runs part
-  run_cluster.py export runs/calm-0 perfetto         runs/calm-0.pftrace, to be opened in Perfetto
-  run_cluster.py reorgs --depths 1..8 --policy all   abandon branches of many depths, compare every road's state
-  run_cluster.py run calm --faults heavy --seed 3    any scenario under drawn faults
-  run_cluster.py scenarios                           list what can be run
-  run_cluster.py scenarios show lossy                a scenario with every default written out
-  run_cluster.py new my-outage                       a commented scenario file to begin with
-  run_cluster.py application check 'node ledger.mjs' every call of the protocol against your own state machine
-  run_cluster.py prove runs/calm-0 12 burned --out burned.json
-  run_cluster.py verify burned.json --run runs/calm-0
+  {program}                                run the default scenario
+  {program} run lossy --seed 7             run another scenario and seed
+  {program} sweep --swarm --seeds 0..99    a drawn scenario for each seed
+  {program} run broken-refund              a run that fails: a known bug
+  {program} explain runs/broken-refund-0   why it failed
+  {program} show runs/broken-refund-0 3    what its block 3 did
+  {program} shrink runs/broken-refund-0    a smaller plan that fails alike
+  {program} new my-outage                  a scenario of your own
+  {program} COMMAND --help                 the options of a command
 
-exit codes: 0 passed, or failed as expected; 1 safety, 2 bad input, 3 inconclusive, 4 liveness, 5 not deterministic,
-6 environment, 130 interrupted"""
+exit codes: 0 passed, or failed as expected; 1 failed: safety; 2 bad input;
+3 inconclusive; 4 failed: liveness; 5 failed: determinism; 6 environment;
+130 interrupted"""
 
 
 class _Version(argparse.Action):
@@ -228,13 +208,13 @@ def _parser(typed: Sequence[str]) -> Parser:
     used = load_command(typed)
     parser = Parser(
         prog=program_name(),
-        description="Run validators under faults and prove that timers leave them with one state root.",
-        epilog=_EPILOG,
+        description="Run validators under faults, and prove that all of them keep one state.",
+        epilog=_EPILOG.format(program=program_name()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="say which version and which code this is")
     parser.set_defaults(when_interrupted="nothing unfinished is left behind")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", parser_class=Parser)
     for name, (_, summary) in COMMANDS.items():
         parser_of_command = commands.add_parser(name, help=summary)
         if used is not None and name == _name_of(typed):

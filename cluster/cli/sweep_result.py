@@ -1,53 +1,120 @@
 """A sweep's result in words and as plain data: the verdict, what its seeds reached, and what that says of others."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from checker.coverage.registry import CELLS
-from checker.record.fingerprint import this_code
+from checker.record.fingerprint import show_fingerprint, this_code
 from cluster.campaign.coverage import FAULT_PLACE, RULE_PLACE
 from cluster.campaign.sweep import SweepTally
-from report.campaign import seeds_per_hour
-from report.words import counted
+from network.words import counted
+from report.campaign import GROUPS_SHOWN, SEEDS_SHOWN, seeds_per_hour
+from report.ending import Ending
+from report.verdict_rows import StoryLine
+from report.words import join_words, result_of
 
 CONFIDENCE_SEEDS: Final = 3
 """Rule of three: no failure in n seeds means a rate below 3/n with 95 % confidence."""
 
+MISSING_SHOWN: Final = 3
+"""Promised points that no run reached, by name."""
+
 
 def verdict_line(tally: SweepTally) -> str:
     """Return the verdict with the number of seeds that have each."""
-    verdicts = ", ".join(f"{count:,} {verdict}" for verdict, count in tally.verdicts.items())
-    return f"{tally.verdict}: {counted(tally.done, 'seeds')}: {verdicts}"
+    return f"{result_of(tally.verdict)}: {counted(tally.done, 'seeds')}: {verdicts_of(tally.verdicts)}"
 
 
-def reach_lines(tally: SweepTally) -> list[str]:
-    """Return what was reached of what is promised, idle workloads, lost scripts, and what more seeds would reach."""
-    lines, coverage = [], tally.coverage
-    if tally.verdict == "passed" and tally.done > CONFIDENCE_SEEDS:
-        lines.append(
-            f"no failure in {tally.done:,} seeds: fewer than {CONFIDENCE_SEEDS} in {tally.done:,} fail, "
-            "with 95 % confidence"
-        )
-    if coverage.promised:
-        reached = len(coverage.promised) - len(coverage.empty)
-        lines.append(f"coverage: {reached} of {len(coverage.promised)} promised cells reached")
-        lines += [f"never reached: {kind} on a {role} while {phase}" for kind, phase, role in coverage.empty]
-    lines += _idle_lines("workloads without effect", tally.workloads)
-    lines += _idle_lines("scripts that did not arrive", tally.scripts)
-    if tally.rules.promised:
-        reached = len(tally.rules.promised) - len(tally.rules.empty)
-        lines.append(f"rules: {reached} of {len(tally.rules.promised)} promised cells reached")
-        empty = [CELLS[label] for (label,) in tally.rules.empty]
-        lines += [f"never reached: {cell.label} ({cell.code}): {cell.sentence}" for cell in empty]
-        lines += [f"never had an effect: workload {name}, in {tally.workloads[name][0]:,} runs" for name in tally.idle]
-    lines += [f"unseen {sort}: {unseen.describe()}" for sort, unseen in tally.unseen.items() if unseen.observations]
-    return lines
+def verdicts_of(verdicts: Mapping[str, int]) -> str:
+    """Return the number of seeds by result."""
+    return ", ".join(f"{count:,} {result_of(verdict)}" for verdict, count in verdicts.items())
 
 
-def _idle_lines(what: str, counts: Mapping[str, tuple[int, int]]) -> list[str]:
-    idle = [f"{name} {lacking:,} of {runs:,}" for name, (runs, lacking) in sorted(counts.items()) if lacking]
-    return [f"{what}, in runs: {', '.join(idle)}"] if idle else []
+def sweep_ending(tally: SweepTally, name: str, seconds: float, places: Sequence[tuple[str, str]]) -> Ending:
+    """Return the end of a sweep: its seeds, what went wrong by group, and counts of what was not reached."""
+    fresh = tally.done - tally.resumed
+    rate = f"{counted(fresh, 'seeds')} judged in {seconds:.1f} s ({seeds_per_hour(fresh, seconds):,} an hour)"
+    there = f", {tally.resumed:,} judged before" if tally.resumed else ""
+    story = [StoryLine("seeds", rate + there)]
+    story += [
+        StoryLine("judged again", f"{counted(count, 'seeds')} that {show_fingerprint(fingerprint)} had judged")
+        for fingerprint, count in tally.outdated.items()
+    ]
+    return Ending(
+        title=f"sweep of {name}",
+        story=[*story, *_group_lines(tally), *reach_lines(tally)],
+        families=(),
+        not_asked={},
+        sentence=f"{verdict_line(tally)}{_why(tally)}",
+        places=places,
+    )
+
+
+def _why(tally: SweepTally) -> str:
+    """Return what makes a sweep inconclusive whose seeds passed, or what a sweep that passed shows."""
+    if tally.verdict == "inconclusive" and (missing := len(_missing(tally)) + len(tally.idle)):
+        return f"; {counted(missing, 'promises')} not kept"
+    if tally.verdict != "passed" or tally.done <= CONFIDENCE_SEEDS:
+        return ""
+    return f"; with 95 % confidence fewer than {CONFIDENCE_SEEDS} seeds in {tally.done:,} fail"
+
+
+def _group_lines(tally: SweepTally) -> Iterator[StoryLine]:
+    """Yield what went wrong, the most frequent signature first; the quickest seeds stand for each."""
+    ranked = sorted(tally.quickest.items(), key=lambda item: -len(item[1]))
+    for signature, seeds in ranked[:GROUPS_SHOWN]:
+        shown = ", ".join(str(seed) for _, seed in seeds[:SEEDS_SHOWN])
+        yield StoryLine("went wrong", f"{counted(len(seeds), 'seeds')} ({shown}): {_in_words(signature)}")
+    if len(ranked) > GROUPS_SHOWN:
+        yield StoryLine("went wrong", f"{counted(len(ranked) - GROUPS_SHOWN, 'more groups')}, on the page")
+
+
+def _in_words(signature: str) -> str:
+    """Return a signature with its result in front: `failed: safety` and not `safety`."""
+    verdict, colon, rest = signature.partition(":")
+    return f"{result_of(verdict)}{colon}{rest}"
+
+
+def reach_lines(tally: SweepTally) -> Iterator[StoryLine]:
+    """Yield how much of what is promised was reached, idle workloads and scripts, and what more seeds would reach.
+
+    Where nothing is promised, the points of the rules that no run reached are counted.
+    """
+    parts = [
+        f"{len(table.promised) - len(table.empty)} of {len(table.promised)} promised points of {what}"
+        for what, table in (("faults", tally.coverage), ("rules", tally.rules))
+        if table.promised
+    ]
+    if not tally.rules.promised and tally.rules.reached:
+        parts.append(f"{len(tally.rules.reached)} of {len(CELLS)} points of rules")
+    if parts:
+        yield StoryLine("reached", f"{join_words(parts)}; the page lists the rest")
+    if missing := _missing(tally):
+        more = len(missing) - MISSING_SHOWN
+        rest = f" and {counted(more, 'more points')}, on the page" if more > 0 else ""
+        yield StoryLine("not reached", f"{'; '.join(missing[:MISSING_SHOWN])}{rest}")
+    if tally.idle:
+        yield StoryLine("idle", f"workloads that had no effect in any run: {', '.join(tally.idle)}")
+    idle = [f"{counted(times, 'times')} {what}" for what, times in _idle_times(tally) if times]
+    if idle:
+        yield StoryLine("idle", join_words(idle))
+    fresh = [(sort, unseen) for sort, unseen in tally.unseen.items() if unseen.observations]
+    if fresh:
+        shares = ", ".join(f"{unseen.once:,} of {unseen.observations:,} {sort}" for sort, unseen in fresh)
+        yield StoryLine("unseen", f"estimate of new observations (Good-Turing): {shares}")
+
+
+def _missing(tally: SweepTally) -> list[str]:
+    """Return the promised points that no run reached, each in words."""
+    faults = [f"{kind} on a {role} while {phase}" for kind, phase, role in tally.coverage.empty]
+    rules = [CELLS[label] for (label,) in tally.rules.empty]
+    return [*faults, *(f"{each.label} ({each.code}): {each.sentence.rstrip('.')}" for each in rules)]
+
+
+def _idle_times(tally: SweepTally) -> Iterator[tuple[str, int]]:
+    yield "a workload had no effect", sum(lacking for _, lacking in tally.workloads.values())
+    yield "a script did not arrive", sum(lacking for _, lacking in tally.scripts.values())
 
 
 def _idle_as_json(counts: Mapping[str, tuple[int, int]]) -> dict[str, object]:

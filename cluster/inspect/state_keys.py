@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from report.words import counted
+from network.words import counted
 from scheduler import MAX_U63
 from validators.execution.schema import (
     BURNED,

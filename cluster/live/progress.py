@@ -134,10 +134,15 @@ class LiveProgress:
         self._spent[part] = time.perf_counter() - started
 
     @property
+    def seconds(self) -> float:
+        """Real seconds so far."""
+        return time.perf_counter() - self._started
+
+    @property
     def times(self) -> str:
         """Real time so far, and what each timed part took of it."""
         parts = [f", {part} {seconds:.1f} s of it" for part, seconds in self._spent.items()]
-        return f"took {time.perf_counter() - self._started:.1f} s{''.join(parts)}"
+        return f"took {self.seconds:.1f} s{''.join(parts)}"
 
     def note(self, message: str) -> None:
         """Say what goes on besides the run itself."""

@@ -19,7 +19,7 @@ from cluster.outside.conversation import PAYLOAD_BYTES_MAX, Conversation, Invali
 from cluster.outside.home import ApplicationHome
 from cluster.outside.life import ApplicationLife
 from cluster.outside.process import ApplicationLostError
-from report.words import counted
+from network.words import counted
 from scheduler import Reach
 from validators.derived import Derived, DerivedSize
 from validators.execution import (

@@ -12,8 +12,9 @@ from cluster.campaign.results_db import SeedResult
 from cluster.campaign.sweep import SweepTally
 from cluster.page.index import find_page
 from faults import PHASES, ROLES
+from network.words import counted
 from report.page.campaign_rows import CampaignRows, Group, SeedPoint, Table
-from report.words import counted
+from report.words import result_of
 
 CELLS_MAX: Final = 10_000
 """The most seeds of a grid."""
@@ -47,7 +48,7 @@ def sweep_rows(
     places = {signature: place for place, (signature, _) in enumerate(groups)}
     shown = results if len(results) <= CELLS_MAX else [each for each in results if each.exit_code][:CELLS_MAX]
     note = "" if len(shown) == len(results) else f"Of {len(results):,} seeds those that did not pass are in the grid."
-    verdicts = ", ".join(f"{count:,} {verdict}" for verdict, count in tally.verdicts.items())
+    verdicts = ", ".join(f"{count:,} {result_of(verdict)}" for verdict, count in tally.verdicts.items())
     return CampaignRows(
         title=title,
         verdict=tally.verdict,
@@ -120,10 +121,25 @@ def _tables(tally: SweepTally) -> tuple[Table, ...]:
             for (label,), reached in sorted(tally.rules.reached.items())
         ]
         rows += [(label, "0", "0") for (label,) in tally.rules.empty]
-        tables.append(Table("Cells of the rules, and the runs that reached them", ("cell", "runs", "hits"), rows))
+        tables.append(
+            Table("Coverage points of the rules, and the runs that reached them", ("point", "runs", "hits"), rows)
+        )
         untried = [(cell.label, cell.code, cell.sentence) for cell in untried_rules(tally.rules)]
-        heads = ("cell", "rule", "what did not happen")
+        heads = ("point", "rule", "what did not happen")
         tables.append(Table("Rules that no run reached: nothing is said of them", heads, untried))
+    idle = [
+        (what, name, f"{lacking:,}", f"{runs:,}")
+        for what, counts in (("workload", tally.workloads), ("script", tally.scripts))
+        for name, (runs, lacking) in sorted(counts.items())
+        if lacking
+    ]
+    if idle:
+        tables.append(
+            Table("Workloads without effect, and scripts that did not arrive", ("", "name", "idle runs", "runs"), idle)
+        )
+    unseen = [(sort, each.describe()) for sort, each in tally.unseen.items() if each.observations]
+    if unseen:
+        tables.append(Table("Estimate of what more seeds would reach (Good-Turing)", ("", "estimate"), unseen))
     return tuple(tables)
 
 

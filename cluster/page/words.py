@@ -14,8 +14,9 @@ from checker.results import EXPECTED, EXPECTED_FAILURES, UNFINISHED, CheckResult
 from cluster.scenario.model import Scenario
 from faults import PHASES, ROLES, kind_of
 from faults.quorums import consequence, joint_consequences
+from network.words import counted
 from report.page.rows import CheckLine, CoverageGrid, FaultRow, Promise, VerdictPane
-from report.words import counted, reasons_in_words
+from report.words import reasons_in_words
 
 MEANINGS: Final[Mapping[str, str]] = {
     "passed": "every check compared something and found nothing wrong",

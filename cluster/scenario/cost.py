@@ -20,7 +20,7 @@ from faults import Fault, all_over_ms
 from faults.kinds.wording import join
 from faults.quorums import Spell, spells_of
 from network.topology import MILLION
-from report.words import counted
+from network.words import counted
 from validators.consensus.registry import ENGINES
 
 SECONDS_WARNED: Final = 600

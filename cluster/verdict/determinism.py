@@ -32,8 +32,8 @@ from cluster.runtime.cluster import Cluster
 from cluster.scenario.load import decode_scenario, encode_scenario
 from cluster.scenario.model import Scenario
 from cluster.verdict.result import PipelineResult
+from network.words import counted
 from report.visible import guard_standard_error
-from report.words import counted
 
 REPEAT_HASH_SEED: Final = 4_021
 REPEAT_SHUFFLE: Final = 77

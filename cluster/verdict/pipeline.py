@@ -49,7 +49,7 @@ from network.collector import rare_collections
 from network.events import Event
 from network.interrupts import came_of_interrupt, interrupts_noted
 from network.plugin_errors import take_notes
-from report.words import counted
+from network.words import counted
 from validators.execution import Executed
 from validators.settings import ValidatorFactory
 

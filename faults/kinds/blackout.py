@@ -24,7 +24,7 @@ class Blackout(Outage, tag="blackout", kw_only=True, frozen=True):
     ``regions`` of ``[network]`` stand for those who are there. Without ``validators`` and ``regions`` all are hit.
     """
 
-    counts: ClassVar[str] = "validators that are back"
+    counts: ClassVar[str] = "validators restarted"
     cells: ClassVar[Cells] = (*VERIFYING, ("voted", "leader"))
     reaches: ClassVar[tuple[Part, ...]] = ("power",)
 

@@ -9,7 +9,7 @@ from faults.kinds.fields import Range
 def seconds(milliseconds: int) -> str:
     """Return a time in seconds."""
     whole, rest = divmod(milliseconds, 1_000)
-    return f"{whole}.{rest:03} s" if rest else f"{whole} s"
+    return f"{whole}.{rest:03}".rstrip("0").rstrip(".") + " s"
 
 
 def share(ppm: int) -> str:

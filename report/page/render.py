@@ -21,6 +21,7 @@ from markupsafe import Markup
 from report.page.campaign_rows import CampaignRows, IndexRow
 from report.page.pack import pack
 from report.page.rows import RunDifference, RunRows
+from report.words import result_of
 
 _HERE: Final = Path(str(files("report.page")))
 ASSETS: Final = _HERE / "assets"
@@ -63,6 +64,7 @@ def _environment() -> jinja2.Environment:
     )
     # A name of a file need not be UTF-8, and its address has its bytes.
     environment.filters["urlencode"] = lambda name: quote(name.encode(errors="surrogateescape"))
+    environment.filters["result"] = result_of
     return environment
 
 

@@ -1,13 +1,12 @@
 """Tables and progress in a narrow terminal, and on a pipe."""
 
-import re
 from typing import ClassVar
 
 import pytest
 from rich.console import Console
 
 from report import campaign as live
-from report.campaign import SweepCounts, SweepProgress, coverage_table
+from report.campaign import SweepCounts, SweepProgress
 from report.console import validator_table
 from report.layout import fitting_columns, natural_width
 from report.verdict_rows import ValidatorRow
@@ -70,16 +69,6 @@ class TestEightyColumns:
 
     def test_a_note_without_a_column_stands_below_the_table(self):
         assert "1: joined from a snapshot at height 30" in drawn(validator_table([ROW], 80), 80)
-
-    def test_the_coverage_names_its_phases_where_columns_do_not_fit(self):
-        phases = [f"phase-{number}-of-many" for number in range(9)]
-        runs = {("crash", phase, "leader"): 7 for phase in phases[:3]}
-
-        shown = drawn(coverage_table(runs, [("crash", phases[4], "leader")], phases, ["leader"], width=80), 80)
-
-        assert "…" not in shown
-        assert "phase-0-of-many 7, phase-1-of-many 7" in re.sub(r"\s*│\n│[ │]*", " ", shown)
-        assert "none!" in shown
 
     def test_the_matrix_of_mutants_keeps_the_checks_that_killed_them(self):
         row = MutantRow("refund-rounded-down", "", "execution", "execution", "all", True, "oracle", 2, 1.5, None, False)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from report.words import counted
+from network.words import counted
 
 
 @pytest.mark.parametrize(

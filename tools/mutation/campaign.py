@@ -27,7 +27,7 @@ from cluster.campaign.tasks import Task, TaskRunner, run_task
 from cluster.scenario.load import decode_scenario, encode_scenario
 from cluster.scenario.model import Scenario
 from cluster.swarm.generator import draw_scenario
-from report.words import counted
+from network.words import counted
 from tools.mutation.catalogue import plugins_of
 
 HOLDERS: Final = 4

@@ -17,9 +17,9 @@ SPAN_SEEDS: Final = 1_000
 """Seeds by which new places are counted."""
 
 
-FAULT_POINTS: Final = "fault cells"
-COVERAGE_POINTS: Final = "coverage points"
-PAIRS: Final = "situation pairs"
+FAULT_POINTS: Final = "points of faults"
+COVERAGE_POINTS: Final = "points of rules"
+PAIRS: Final = "pairs of situations"
 SORTS: Final = (FAULT_POINTS, COVERAGE_POINTS, PAIRS)
 """The sorts of places."""
 

@@ -9,8 +9,8 @@ from checker.record.errors import on_one_line
 from cluster.inspect.execute_again import BlockExecution
 from cluster.inspect.height.rows import BlockScene
 from cluster.timers.lifecycles import EXITS, NOT_YET, TimerLife, TimerLives
+from network.words import counted
 from report.block_rows import FiredRow, LeftRow, Party, TimerRows, WaitingRow
-from report.words import counted
 from scheduler import (
     POLICIES,
     DeferredSummary,

@@ -14,7 +14,7 @@ from cluster.outside.conversation import FEATURES, InvalidPayload, KeptBlock
 from cluster.outside.frames import Value
 from cluster.outside.life import ApplicationLife, Exchange
 from cluster.outside.process import ApplicationLostError, Launch
-from report.words import counted
+from network.words import counted
 
 TRANSACTIONS: Final = 48
 CHANCE: Final = bytes(range(32))

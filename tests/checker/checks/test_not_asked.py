@@ -9,7 +9,7 @@ from checker.results import judge_expected
 from tests.support.checks import make_run
 from tests.support.cluster_runs import result_of
 
-UNEXPECTED = "the scenario does not expect it"
+UNEXPECTED = "the scenario expects none"
 
 OF_NOTHING = {
     "budgets": "no block used anything",
@@ -104,4 +104,4 @@ def test_the_reasons_are_in_the_verdict():
 def test_an_expected_failure_of_it_says_why_there_is_none():
     judged = judge_expected([], ["storm"], {"storm": UNEXPECTED})
 
-    assert judged.summary == "expected to fail: storm was not asked: the scenario does not expect it"
+    assert judged.summary == "expected to fail: storm was not asked: the scenario expects none"

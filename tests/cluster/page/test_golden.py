@@ -28,7 +28,7 @@ ANSWERS = {
         ("From 8 s to 11 s all links between {0, 1} and {2, 3} are cut. ", "no block for 3 s. | 8.000 to 11.000 s"),
         (
             "at 80 s they restart",
-            "Nobody is left: no block for 66 s. | 14.000 to 80.000 s | 4 validators that are back",
+            "Nobody is left: no block for 66 s. | 14.000 to 80.000 s | 4 validators restarted",
         ),
         *[NOTHING_DIFFERS] * 5,
         "repeat with\nrun_cluster.py run outage-storm",

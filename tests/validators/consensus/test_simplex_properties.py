@@ -124,7 +124,7 @@ def test_honest_validators_agree_and_go_on_whatever_is_lost_or_cut_off(script, v
 @given(SCRIPTS)
 @examples(60)
 def test_one_equivocating_validator_of_four_breaks_nothing(script):
-    """PolicyOracles under one identity, which propose and vote in two ways, neither split nor stop the others."""
+    """Twins under one identity, which propose and vote in two ways, neither split nor stop the others."""
     world = World(4, twins=True)
     run_script(world, script)
     world.heal(views=6)

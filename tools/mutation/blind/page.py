@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from report.words import counted
+from network.words import counted
 from tools.mutation.blind.catalogue import AREAS
 from tools.mutation.blind.rows import SEEDS, Row, read_rows
 

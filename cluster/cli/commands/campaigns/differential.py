@@ -29,10 +29,10 @@ from cluster.differential.case_files import read_case
 from cluster.differential.tasks import SHRINK, judge_case, run_differential
 from cluster.page.campaign import sweep_rows
 from cluster.page.index import write_campaign
+from network.words import counted
 from report.campaign import SweepProgress, group_table, seeds_per_hour
 from report.console import print_tables
 from report.page.campaign_rows import CampaignRows
-from report.words import counted
 
 SUBJECT: Final = "differential 1"
 """Begins the subject of a results file; another number says that seeds have other draws."""

@@ -34,8 +34,8 @@ from cluster.scenario.load import encode_scenario
 from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import Scenario
 from cluster.verdict.replay import recorded_scenario
+from network.words import counted
 from report.campaign import ShrinkProgress
-from report.words import counted
 
 LIMIT_MAX: Final = 100_000
 

@@ -7,9 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from rich.table import Table
-
-from checker.coverage.registry import ROOMS
 from checker.record.fingerprint import show_fingerprint, this_code
 from checker.record.places import refuse_other_file
 from checker.record.plugins import code_with
@@ -21,7 +18,6 @@ from cluster.campaign.coverage import (
     Promises,
     promise_of,
     rules_promised_by,
-    untried_lines,
 )
 from cluster.campaign.dask_workers import DaskWorkers
 from cluster.campaign.results_db import ResultsFile, SeedResult
@@ -50,19 +46,19 @@ from cluster.cli.options import (
     read_shrunk_plan,
     run_command,
 )
-from cluster.cli.sweep_result import reach_lines, sweep_as_json, verdict_line
+from cluster.cli.sweep_result import sweep_as_json, sweep_ending, verdict_line
 from cluster.cli.sweep_subject import drawn_by, scenario_of, subject_of
 from cluster.page.campaign import sweep_rows
 from cluster.page.index import write_campaign
 from cluster.swarm.engines.simplex import DRAWN_SIMPLEX
 from cluster.swarm.generator import drawn_kinds
-from faults import PHASES, ROLES, kind_of
+from faults import kind_of
 from network.draw import SWARM
-from report.campaign import SweepProgress, coverage_table, group_table, rules_table, seeds_per_hour
-from report.console import print_tables
+from network.words import counted
+from report.campaign import SweepProgress
+from report.ending import ending_lines
 from report.layout import output_console
 from report.page.campaign_rows import CampaignRows
-from report.words import counted
 
 CORPUS: Final = RUNS / "corpus"
 """The corpus of `--corpus` without a folder."""
@@ -191,7 +187,7 @@ def _print_result(
     elif options.quiet:
         print_lines([verdict_line(tally), *_repeat_lines(tally, options)])
     else:
-        _print(tally, options, path, seconds)
+        _print(tally, options, place)
 
 
 def _write_files(tally: SweepTally, options: argparse.Namespace, place: tuple[str, Path], results: ResultsFile) -> None:
@@ -297,29 +293,10 @@ def _promise_of_faults(options: argparse.Namespace) -> tuple[Place, ...]:
     return promise_of(kinds, scenario.consensus.engine)
 
 
-def _print(tally: SweepTally, options: argparse.Namespace, path: Path, seconds: float) -> None:
-    tables = [group_table(tally.quickest)] if tally.quickest and not options.quiet else []
-    coverage = tally.coverage
-    if coverage.reached or coverage.promised:
-        runs = {place: reached.runs for place, reached in coverage.reached.items()}
-        tables.append(coverage_table(runs, coverage.empty, PHASES, ROLES, width=output_console().width))
-    # What a scenario was never meant to reach says nothing of it, and would hide the verdict; the page has the cells.
-    if tally.rules.reached and options.swarm:
-        tables.append(_table_of_rules(tally))
-    print_tables(tables)
-    fresh = tally.done - tally.resumed
-    untried = [] if options.swarm else untried_lines(tally.rules)
-    lines = [verdict_line(tally), *untried, *reach_lines(tally)]
-    lines.append(
-        f"{counted(fresh, 'seeds')} in {seconds:.1f} s, {seeds_per_hour(fresh, seconds):,} seeds/h; "
-        f"{tally.resumed:,} were there"
-    )
-    lines += [
-        f"judged again: {count:,} seeds that {show_fingerprint(fingerprint)} had judged"
-        for fingerprint, count in tally.outdated.items()
-    ]
-    lines += [str(this_code()), f"results {path}", *_repeat_lines(tally, options)]
-    print_lines(lines)
+def _print(tally: SweepTally, options: argparse.Namespace, place: tuple[str, Path, float]) -> None:
+    name, path, seconds = place
+    ending = sweep_ending(tally, name, seconds, [("made by", str(this_code())), ("results", str(path))])
+    print_lines([*ending_lines(ending, output_console().width), *_repeat_lines(tally, options)])
 
 
 def _repeat_lines(tally: SweepTally, options: argparse.Namespace) -> list[str]:
@@ -332,12 +309,6 @@ def _repeat_lines(tally: SweepTally, options: argparse.Namespace) -> list[str]:
 
 def _commands_over(result: SeedResult) -> list[str]:
     return [command_line([name, result.directory]) for name in ("explain", "shrink") if result.directory]
-
-
-def _table_of_rules(tally: SweepTally) -> Table:
-    rooms = {room: [cell.label for cell in cells] for room, cells in ROOMS.items()}
-    runs = {label: reached.runs for (label,), reached in tally.rules.reached.items()}
-    return rules_table(rooms, runs, [label for (label,) in tally.rules.empty])
 
 
 def _examples(tally: SweepTally) -> list[SeedResult]:

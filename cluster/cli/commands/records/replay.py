@@ -20,7 +20,7 @@ from cluster.cli.options import (
 )
 from cluster.live.progress import LiveProgress
 from cluster.verdict.replay import recorded_calls, recorded_scenario, replay_record
-from report.words import counted
+from network.words import counted
 
 
 def fill_parser(parser: Parser) -> None:

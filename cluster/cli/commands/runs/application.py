@@ -17,7 +17,7 @@ from cluster.outside.new import APPLICATIONS, LANGUAGES, write_application
 from cluster.outside.process import CALL_TIMEOUT_MS, launch_of
 from cluster.scenario.messages import ScenarioError
 from cluster.scenario.toml_file import BYTES_MAX, parse_toml
-from report.words import counted
+from network.words import counted
 
 EXIT_SAFETY: Final = 1
 SHOWN_MAX: Final = 400

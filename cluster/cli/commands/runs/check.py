@@ -13,7 +13,7 @@ from cluster.scenario.model import Scenario
 from cluster.verdict.facts import why_no_view_ends
 from faults import kind_of
 from faults.quorums import consequence, joint_consequences
-from report.words import counted
+from network.words import counted
 
 
 @dataclass(frozen=True, slots=True)

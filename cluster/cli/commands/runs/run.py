@@ -1,11 +1,12 @@
 """The command `run`: a scenario or a drawn one, once, judged and recorded."""
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from checker.checks.reports import describe_evidence
-from checker.families import by_family, without_answer
+from checker.families import FAMILY_OF, FamilyResult, by_family, without_answer
+from checker.record.final_blocks import FinalBlock
 from checker.record.fingerprint import this_code
 from checker.record.manifest import REPORT
 from checker.record.program import program_name
@@ -37,8 +38,10 @@ from cluster.scenario.load import load_scenario, refuse_application_of_swarm, re
 from cluster.scenario.model import Scenario
 from cluster.verdict.pipeline import run_pipeline
 from cluster.verdict.result import PipelineResult
+from cluster.verdict.story import story_of
 from network.draw import SWARM
 from report.verdict_rows import CheckRow
+from report.words import sentence_of
 
 
 def fill_parser(parser: Parser) -> None:
@@ -125,35 +128,80 @@ def _repeat_command(options: argparse.Namespace) -> str:
     )
 
 
-def _rows_of(result: PipelineResult, shown: str) -> tuple[list[CheckRow], Mapping[str, str]]:
-    """Return the rows of the families, or of all their parts, and why others have none."""
-    if shown == PARTS:
-        return [CheckRow(check.name, check.status, check.summary) for check in result.checks], result.not_asked
-    families = by_family(result.checks)
-    rows = [CheckRow(family.name, family.status, family.summary) for family in families]
-    return rows, without_answer(result.not_asked, families)
-
-
 def print_result(result: PipelineResult, command: str, progress: LiveProgress, options: argparse.Namespace) -> None:
     """Print a verdict with everything that it rests on; where it is quiet, its sentence and what repeats it."""
     if options.json:
         print_json(result.as_json(command))
         return
-    lines = [f"{result.verdict}: {result.headline}"]
-    if not options.quiet:
-        # `--json`, `--quiet` and the library draw nothing, and loading rich takes as long as a short run.
-        from report.console import check_table, print_tables, validator_table  # noqa: PLC0415
-        from report.layout import output_console  # noqa: PLC0415
+    if options.quiet:
+        print_lines([sentence_of(result.verdict, result.headline), *_follow_up(result, command)])
+        return
+    # `--json`, `--quiet` and the library draw nothing, and loading rich takes as long as a short run.
+    from report.layout import output_console  # noqa: PLC0415
 
-        validators = validator_table(result.validators, output_console().width)
-        print_tables([validators, check_table(*_rows_of(result, options.checks))])
-        lines = [*describe_evidence(result.evidence), *lines]
-        lines += [f"application {result.application}"] if result.application else []
-        lines += [f"digest {result.digest.hex()}", *result.made_by, progress.times]
-        if result.directory:
-            page = result.directory / REPORT
-            lines += [*[f"page {page}"] * page.exists(), f"run directory {result.directory}"]
-    lines += [f"repeat with: {command}"] if result.exit_code else []
+    width = output_console().width
+    if options.checks == PARTS:
+        _print_parts(result, progress, width)
+    print_lines(result_lines(result, command, width, progress.seconds))
+
+
+def result_lines(result: PipelineResult, command: str, width: int, seconds: float) -> list[str]:
+    """Return the result of a run that took so many real seconds, for a console of this width."""
+    from report.ending import Ending, ending_lines  # noqa: PLC0415 - as above
+
+    families = by_family(result.checks)
+    ending = Ending(
+        title=f"{result.scenario.name} seed {result.seed}, {seconds:.1f} s of real time",
+        story=story_of(result),
+        families=[CheckRow(family.name, family.status, family.summary) for family in families],
+        not_asked=_not_asked(result, families),
+        sentence=sentence_of(result.verdict, result.headline),
+        places=_places(result),
+    )
+    return [*ending_lines(ending, width), *_follow_up(result, command), *_next(result)]
+
+
+def _not_asked(result: PipelineResult, families: Sequence[FamilyResult]) -> dict[str, str]:
+    """Return the families without a result and why, without those that a failure kept from being judged."""
+    unjudged = [FAMILY_OF.get(check, check) for check in result.not_judged]
+    found = without_answer(result.not_asked, families)
+    return {name: reason for name, reason in found.items() if name not in unjudged}
+
+
+def _print_parts(result: PipelineResult, progress: LiveProgress, width: int) -> None:
+    """Print all validators and all parts of the families, and what else the record has."""
+    from report.console import check_table, print_tables, validator_table  # noqa: PLC0415 - as above
+
+    rows = [CheckRow(check.name, check.status, check.summary) for check in result.checks]
+    print_tables([validator_table(result.validators, width), check_table(rows, result.not_asked)])
+    application = [f"application {result.application}"] * bool(result.application)
+    print_lines([*describe_evidence(result.evidence), *application, *result.made_by, progress.times])
+
+
+def _places(result: PipelineResult) -> list[tuple[str, str]]:
+    """Return the digest, and where page and record are."""
+    places = [("digest", result.digest.hex())]
+    if result.directory:
+        page = result.directory / REPORT
+        places += [*[("page", str(page))] * page.exists(), ("record", str(result.directory))]
+    return places
+
+
+def _follow_up(result: PipelineResult, command: str) -> list[str]:
+    """Return the commands that repeat and explain a run that went wrong."""
+    lines = [f"repeat with: {command}"] * bool(result.exit_code)
     if result.decisive is not None and result.directory:
         lines.append(f"explain with: {command_line(['explain', str(result.directory)])}")
-    print_lines(lines)
+    return lines
+
+
+def _next(result: PipelineResult) -> list[str]:
+    """Return the command that shows the block that the most timers left, of a run that passed."""
+    if result.decisive is not None or not result.directory or not result.chain or result.application:
+        return []
+    height = max(result.chain, key=_timers_of).height
+    return [f"look into a block with: {command_line(['show', str(result.directory), str(height)])}"]
+
+
+def _timers_of(block: FinalBlock) -> int:
+    return block.summary.fired + block.summary.expired + block.summary.insolvent

@@ -1,0 +1,24 @@
+"""What a console of 80 columns shows of runs, sweeps and the help: each is a text that is held."""
+
+import pytest
+
+from report.ending import LINES_MAX
+from tests.support.golden_console import FOLDER, TEXTS, WIDTH
+
+COMMANDS_BELOW = ("repeat with: ", "explain with: ", "look into a block with: ")
+"""Beginnings of the lines that follow a result; a path or a command is never folded."""
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_console_shows_what_is_held(name):
+    """Else look at the difference, and run: python -m tests.support.golden_console."""
+    assert TEXTS[name]() == (FOLDER / f"{name}.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.txt")), ids=lambda path: path.stem)
+def test_a_held_text_is_short_and_narrow(path):
+    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith(COMMANDS_BELOW)]
+
+    assert path.stem in TEXTS
+    assert [line for line in lines if len(line) > WIDTH] == []
+    assert len(lines) <= LINES_MAX or path.stem == "help"
