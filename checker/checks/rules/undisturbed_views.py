@@ -32,7 +32,7 @@ SYNCS: Final = 10
 """A view executes its block at its leader and at the others, and its votes and certificates travel and are synced."""
 
 
-class CalmViews(Check):
+class UndisturbedViews(Check):
     """No view is nullified while no fault is at work, the network is calm and the view's leader is up.
 
     Two certification timeouts after a fault are left out.
