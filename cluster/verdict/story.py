@@ -33,10 +33,12 @@ COMPARED: Final = {
 """The checks whose comparisons the story counts, with the objects that they compare."""
 
 
-def story_of(result: "PipelineResult") -> list[StoryLine]:
-    """Return what happened in a run, thing by thing."""
+def story_of(result: "PipelineResult", real_s: float) -> list[StoryLine]:
+    """Return what happened in a run that took so many real seconds, thing by thing."""
+    tenths = int(result.figures["virtual_us"]) // 100_000
     return [
         StoryLine("chain", _chain(result)),
+        StoryLine("time", f"{tenths // 10:,}.{tenths % 10} s of virtual time, {real_s:.1f} s of real time"),
         *_faults(result),
         *_storm(result.checks),
         *_timers(result.checks),
@@ -46,18 +48,16 @@ def story_of(result: "PipelineResult") -> list[StoryLine]:
 
 
 def _chain(result: "PipelineResult") -> str:
-    """Return the blocks that became final, the views that it took, and the virtual time."""
-    scenario, figures = result.scenario, result.figures
+    """Return the blocks that became final, and the views that they took."""
+    scenario = result.scenario
     validators = counted(scenario.cluster.validators, "validators")
     observers = f" and {counted(len(scenario.observers), 'observers')}" if scenario.observers else ""
     blocks, rounds = counted(len(result.chain), "blocks"), ""
     if result.chain and isinstance(header := result.chain[-1].block.header, Header):
         unit = "views" if scenario.finality_depth is None else "slots"
         rounds = f" in {counted(header.view, unit)}"
-    tenths = int(figures["virtual_us"]) // 100_000
-    time = f"{tenths // 10:,}.{tenths % 10} s of virtual time"
     rules = f"{scenario.consensus.engine}, {result.application or scenario.chain.policy}"
-    return f"{validators}{observers} ({rules}) finalized {blocks}{rounds}, {time}"
+    return f"{validators}{observers} ({rules}) finalized {blocks}{rounds}"
 
 
 def _faults(result: "PipelineResult") -> Iterator[StoryLine]:

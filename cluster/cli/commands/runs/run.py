@@ -151,8 +151,8 @@ def result_lines(result: PipelineResult, command: str, width: int, seconds: floa
 
     families = by_family(result.checks)
     ending = Ending(
-        title=f"{result.scenario.name} seed {result.seed}, {seconds:.1f} s of real time",
-        story=story_of(result),
+        title=f"{result.scenario.name} seed {result.seed}",
+        story=story_of(result, seconds),
         families=[CheckRow(family.name, family.status, family.summary) for family in families],
         not_asked=_not_asked(result, families),
         sentence=sentence_of(result.verdict, result.headline),
