@@ -37,6 +37,8 @@ wheel: .venv/.dev ## build the wheel in dist/; nothing is fetched for it
 	$(BIN)/python -m hatchling build -t wheel
 
 site: .venv/.docs ## make the site of the documents in site/; a link that leads nowhere ends it
+	$(BIN)/python -m checker.coverage.catalogue > docs/rule-coverage.md
+	$(BIN)/python -m cluster.authoring.policies_page > docs/scenarios-by-policy.md
 	$(BIN)/sphinx-build -q -W --keep-going -d site/.doctrees -c docs . site
 	@echo "site/README.html"
 

@@ -1,29 +1,13 @@
 """The cost of judging: online checks, reading back, end checks and the oracle, as shares of all that a run takes.
 
-The whole pipeline runs as for a person who waits, without its page. All is processor time. A share is of the run with
-its checks, without the cold replay, which has a process of its own and stands beside it.
+The whole pipeline runs without its page. All is processor time. A share is of the run with its checks; the cold
+replay has a process of its own and stands beside it.
 
-Profiles of calm, of outage-storm and of seeds of the swarm name the parts. Online: the write-ahead check reads
-journals and logs as they become durable (5 %), of which 1 to 2.5 % verifies each signature in journals once and 1.6 %
-reads the new records of both copies; settled blocks 3 to 5 %; the rest is some 1,200 calls a block, five or six for an
-event, of which the audit of messages takes 1 %, the counting of refusals 0.7 %, and no other check as much. The oracle
-executes each block again in plain Python, once beside four validators (5 to 8 %), no function of it more than a
-twentieth of that. Reading back is the state rebuilt from its log, twice for each log: of 90 in eight seeds 41 were
-rebuilt before for another replica, 17 had been pruned elsewhere, and 19 were the beginning of a log that was, which
-could be had from its rebuilding at the price of more code.
+The largest parts: the oracle executes each block again (5 to 8 %); the write-ahead check reads journals and logs as
+they become durable (5 %); settled blocks take 3 to 5 %; reading back rebuilds the state of each log twice. No check
+is sampled or left out for this figure.
 
-Done since `be7d8c9`: equal logs share a rebuilt store; a journal's record is decoded once for its two copies and
-framed never; dead timers of a storm that the clean-up does not reach cost the oracle no call each; keys are hashed
-once. The oracle of a storm takes 20 % less, and ten seeds of the swarm 8 %. Since `0c05653`: what became durable is
-read in one go, a journal that was begun anew once and not three times, equal proofs are verified once, and those who
-look at messages are called for the labels that they are after; 3 % of a judged run. No check is sampled or left out
-for the sake of this figure. The largest part left in a storm is the oracle: it would have to execute a block in less
-than half of the time that a validator takes. Looked at since and left: a look-up of handlers by the type of an event
-instead of its kind (80 ns of an event that is heeded, 0.2 % of a run).
-
-Counting is what a run spends on the cells of its rules: the functions that name and count them, as a profile has them,
-which makes small functions look slower than they are; and the cells that are noted in passing, each hit as often as
-there are replicas, at the price of an append.
+Counting is the time in the functions that name and count rule cells, by a profile, and the noting of each hit.
 """
 
 import cProfile

@@ -1,7 +1,7 @@
 """Engines: views or slots a second of processor time, in a calm chain of four validators.
 
-A view of Simplex and HotStuff is a block; a slot of the longest chain has one where its leader is up. All else of the
-chain is the same, so that what differs is the engine, its messages and its signatures.
+A view of Simplex and HotStuff is a block; a slot of the longest chain has a block where its leader is up. Engine,
+messages and signatures differ; the rest of the chain is the same.
 """
 
 import time

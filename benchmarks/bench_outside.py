@@ -2,9 +2,9 @@
 
     python -m benchmarks.bench_outside
 
-A round trip is a request whose answer is as long, to a Python process and to node, where the machine has it; seconds on
-the clock, since two processes take turns. A start ends with the answer to `hello`. The block has 100 timers that fire;
-its cost is processor time of the test bed and the application together, beside that of the same engine in process.
+A round trip is a request with an answer of the same length, to a Python process and to node if the machine has it, in
+seconds on the clock. A start ends with the answer to `hello`. The block has 100 timers that fire; its cost is
+processor time of test bed and application together, beside the same engine in process.
 """
 
 import shutil

@@ -2,25 +2,11 @@
 
     python -m benchmarks.bench_peers [--python PATH]
 
-Every measurement is a process of its own; they take turns, so that a slow moment of the machine does not fall on one
-of them alone. simloop, seedloop and simloom need Python 3.12 and stand in requirements/peers.txt with simpy: those that
-the named interpreter can import are measured, the others are named as missing.
+Each measurement is a process of its own, and simulators take turns. requirements/peers.txt has the peers; simloop,
+seedloop and simloom need Python 3.12. A peer that the interpreter cannot import is named as missing.
 
-What is compared is not the same work. Stampede sends copies of bytes with checksums, records every event and hashes the
-log; seedloop, simloop and simloom hand references over and record events as objects; simpy records nothing.
-
-What a message costs here: two records in the log, two draws of chance, one entry and one removal in the queue of
-instants, one turn of the kernel, one call of the receiver. A turn that has one event, as nearly all with jitter, takes
-no lists; records are encoded some hundred at a time; draws are made for eight messages at once. At 4 validators a
-fifth of the turns belong to timers that were set anew and find nothing to do.
-
-Counted at 64 validators, steps of the interpreter a message (CPython 3.11): 654, where there were 812 at `1c0bc6d`.
-The bus sends in 81 and delivers in 62, kernel and queue take 180, the mailbox 100, the log 28, chance 90, the toy
-itself 70. simpy's callbacks have no log, no checksums, no mailbox and no keyed chance. Done since `1c0bc6d`, with
-equal digests: one list for all chains of the log, sorted by node at the end of a turn, instead of one each; the bus
-appends to it by itself; turns of several mailboxes need no lanes; calls of a turn have no keywords. Tried and left: a
-calendar of milliseconds instead of the heap of instants (a tenth less at 4,000 messages on their way, nearly twice
-the price at 12), and a mailbox that notes in one flag whether its handler may be called (nothing).
+The work differs. Stampede copies bytes with checksums, records every event and hashes the log. seedloop, simloop and
+simloom hand references over and record events as objects. simpy records nothing.
 """
 
 import argparse

@@ -2,25 +2,12 @@
 
     python -m benchmarks.bench_processes [HEIGHT HEIGHT]
 
-The start is processor time of the whole process, least of several; `first event` ends it where `run calm` writes its
-first. Memory is the peak of a process that runs the calm scenario to a height, without its checks; 1,000 and 10,000
-blocks show whether it grows with the run. Disks and log keep 256 KiB a file in memory; what still grows is the index of
-the block file, the lengths of syncs, and memos until they are full.
+The start is processor time of the whole process, least of several, with bytecode kept; compiling all modules takes as
+long again. `first event` ends where `run calm` writes its first event.
 
-With checks it is the peak at the end of the run, before anything is judged, and the peak of the whole judged run. The
-final blocks that the oracle reads at the end go to a temporary file beyond 256 of them. What still grows beside them:
-the recorded calls of judged engines stay until the end; the end reads the log of the state back from each disk, once
-for all replicas that agree; and the oracle keeps its own log of operations, which its audits hash from the first one
-on. Memos fill in these blocks as well.
-
-The start is one with its bytecode kept, as every start has it but the first after a change: to compile our modules
-takes as long as all else, and where the environment forbids to keep bytecode every start does so. Figures about 0.95 s
-until `1c0bc6d` were of such an environment; the same start takes 0.46 s with its bytecode. Of that 0.06 s is
-networkx, 0.05 s trio, 0.03 s the fingerprint of the code, and most of the rest the modules of our own with their typed
-records: checks 0.13 s, consensus and faults 0.06 s each. What a run needs only at its end, or not at all, is loaded
-there: the oracle, the mutants, pages and explanations, the swarm's draws, the repetition; they were 120 modules of
-1,290 and an eighth of the time. The figure is that of the command, which loads its modules with the garbage collector
-off.
+Memory is the peak of a process that runs the calm scenario to a height without checks. With checks it is the peak
+before judging and of the whole judged run. The index of the block file, lengths of syncs, and with checks the
+recorded calls of judged engines and the oracle's log grow with the run.
 """
 
 import os

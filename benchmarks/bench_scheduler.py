@@ -2,9 +2,9 @@
 
     python -m benchmarks.bench_scheduler [--full]
 
-`--full` measures ten times as many timers besides, in many minutes.
+`--full` also measures ten times as many timers, in many minutes.
 
-The classes are those that the chain runs. Times are the processor's, so that a busy machine does not count.
+The classes are the chain's own. All is processor time.
 """
 
 import gc

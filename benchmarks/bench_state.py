@@ -1,25 +1,15 @@
 """Time per update and delete of the state, roots included, beside the bare hash calls of the same commits.
 
-Each block is a batch that is opened, written, merkleized, asked for its canonical root and applied. The hash calls are
-recorded while the same block runs on the same database again: every preimage, floor raise and grafted paths included.
-They are then hashed by themselves, in the same process and in turns with the blocks. The ratio of the two times is what
-the design sets a target for. Of several rounds the fastest counts, on both sides: other work on the machine can
-only make a round slower. A figure that misses its target says so.
+Each block is a batch: opened, written, merkleized, asked for its canonical root and applied. Its hash calls are
+recorded and then hashed by themselves, in the same process and in turns with the blocks. The least of several rounds
+counts.
 
-A profile of blocks of 10,000 among 300,000 keys: 70 % merkleizes, of which 32 parts of a hundred grow the tree and 27
-write into the draft; 9 % applies. Of blocks of 100: 46 % is the grafted tree, whose paths above the touched chunks
-are hashed one level after the other, and 35 % merkleizes. Among more keys each update touches a chunk and a path of
-its own, which is why the ratio grows there and only for small blocks: the hashes of the paths are counted on both
-sides, the look-ups of their nodes, in dicts larger than any cache of the processor, on ours alone.
-
-Of rewinding ten blocks of 1,000 among a million keys two thirds put 20,000 locations back into the index, half a
-microsecond each, which waits for memory; an eighth finds the chunks that are to be made again, an eighth sets flags,
-the rest cuts log and tree. Tried: whole lists into the index at once and not by way of a dict (16.0 to 14.8 ms, taken);
-key by key (two fifths more).
+Merkleizing takes most of a large block. Among many keys small blocks look up nodes in dicts larger than the
+processor's caches, which the bare hashes do not. Two thirds of a rewind put locations back into the index.
 
     python -m benchmarks.bench_state [--trie-keys 1000000]
 
-HexaryTrie takes 300 us for each key, so that it is built with 10,000 keys unless the option asks for more.
+HexaryTrie takes 300 us for each key, so it is built with 10,000 keys unless the option asks for more.
 """
 
 import argparse

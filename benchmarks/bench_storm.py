@@ -2,24 +2,15 @@
 
     python -m benchmarks.bench_storm [TIMERS ...]
 
-Each storm is a process of its own, and runs where as much memory is free as the one before says that it needs; of one
-that is left out stands what it would need. The whole takes eight minutes, the one of 1,000,000 six of them.
+Each storm is a process of its own, and runs where enough memory is free; otherwise the line says what it would need.
+The storm of 1,000,000 takes six minutes.
 
-Beside it stand two floors. The state's own cost: the same writes of the same blocks, on a database of their own with
-both roots, once for each validator. And the bare hash calls: one leaf and one inner node for each operation that the
-drain appends to the log, with nothing around them. All is the process's own time; the machine may be shared.
+There are two floors. The state's own cost: the same writes of the same blocks on a database of their own, once for
+each validator. Bare hash calls: one leaf and one inner node for each operation that the drain appends. All is
+processor time.
 
-A profile of a drain, without what the benchmark adds: three quarters execute the blocks, the leader's own included,
-of which 28 parts of a hundred take the timers and their bucket entries away one by one and another 28 merkleize,
-which is the state's own work; a tenth lets go of decoded records of keys that are gone; a sixth finalizes. Done
-before `1c0bc6d`: the state says whether it has a key without reading its value, short values are read at once,
-collections of garbage are rare. What is left beyond the state's own cost is what a timer's end consists of: its
-record and its entry read and decoded, its deposit settled, its event and its receipt.
-
-Memory at its peak, traced at 12,000 timers: 15 KB a timer for all four validators, and no part is large. A fifth is
-decoded records that execution keeps beside their bytes, an eighth the rows of the trees, an eighth operations, a tenth
-what logs were read into at the restart, 7 % timers and their keys. 6 GiB for a million are 6.4 KB a timer: that would
-take records that are kept as bytes alone, at the price of decoding each again.
+Three quarters of a drain execute the blocks. Memory is some 15 KB a timer for four validators, spread over decoded
+records, trees and operations.
 """
 
 import hashlib

@@ -1,16 +1,10 @@
 """The cost of a swarm: seeds an hour on two worker processes, the time of a seed, and the digest's share of a run.
 
-The digest's share is measured, not derived: the same run with its log and without one, in turns, the best of each. Both
-show their events to the same observers; they differ in encoding and hashing. The checksum of a payload is an event's
-value and so in both: about 1 us a broadcast. Time is the process's own.
+The same run with its log and without a log, in turns, measures the digest's share; the least of each counts. All is
+processor time.
 
-A profile of eight seeds: a third executes blocks, by all validators, of which a sixth makes operations and tree; 28 %
-judges (see there); 3 % is consensus, 3 % signatures, 2 % keccak-256; the rest is spread over some hundred functions,
-none of which takes 2 %. Seeds of the longest chain, a fifth of all, take a third of the time: their validators execute
-each branch, and those that apply early write or execute blocks again as a branch returns, a seventh of such a seed.
-Until `4a3a937` every finality there walked all blocks above it from each of them: a seventh more. Until `29c22f8` an
-executed block, its policy and its world were a ring of references that only the garbage collector freed: 4 to 7 % of
-any seed. What is left of the collector, 1 to 3 %, frees the cluster of the seed before.
+Of a seed a third executes blocks and 28 % judges. Seeds of the longest chain take longest, because their validators
+execute every branch.
 """
 
 import gc

@@ -1,7 +1,7 @@
 """The tutorial's bug: how long its sweep, its explanation and its shrinking take, on all cores that there are.
 
-The clone of docs/tutorial.md is a copy of this one with the broken line of the page, and with bytecode as after
-`make run`; the commands are those of the page. Aim: all of them together within a minute on two cores.
+A copy of this clone has the broken line of docs/tutorial.md, and runs the commands of the page with bytecode kept.
+Aim: a minute on two cores for all of them.
 """
 
 import compileall

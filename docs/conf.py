@@ -9,7 +9,7 @@ PAGES = {
     "The chain": ("chain", "spec", "programs", "state", "storage"),
     "Agreement": ("simplex", "hotstuff", "longest-chain", "byzantine"),
     "The design": ("design", "glossary", "dependencies", "performance", "comparison", "not-verified"),
-    "Findings": ("findings", "scenario-notes", "faults-at-work", "fault-catalogues", "rule-coverage", "mutation-scan"),
+    "Findings": ("findings", "faults-at-work", "fault-catalogues", "rule-coverage", "mutation-scan"),
 }
 """The pages of `docs` under the headings of the menu; a test holds that none is missing."""
 

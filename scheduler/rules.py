@@ -2,7 +2,7 @@
 
 A cell says that a rule took this branch and that its effect stayed: what a refused or reverted call did counts for
 nothing. `Admission`, `PhaseResult` and `PolicyInBlock` report the cells that were reached as plain data. Nothing reads
-them in a run: they are in no state, no receipt, no trace and no digest. docs/rule-coverage.md lists all cells.
+them in a run: they are in no state, no receipt, no trace and no digest. The page `rule-coverage` lists all cells.
 
 Rejected: counting lines or branches of the code. A refactoring would change them, and most say nothing of the rules.
 """

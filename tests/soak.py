@@ -24,7 +24,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from checker.record.root import PROJECT_ROOT
-from cluster.authoring.engines_page import VARIANTS, read_page, settings_for
+from cluster.authoring.engines_page import VARIANTS, refusal_of, settings_for
 from cluster.authoring.policies_page import PROMISES, verdicts
 from cluster.cli.commands.runs.reorgs import parse_policies
 from cluster.reorgs.table import ARROW
@@ -93,11 +93,10 @@ def plan_of(part: str, seeds: Sequence[int]) -> Iterator[Planned]:
 
 
 def _plan_engines() -> Iterator[Planned]:
-    for name, cells in read_page().items():
-        for variant, cell in zip(VARIANTS, cells, strict=True):
-            if cell.verdict:
-                # A verdict that is not written down has to be a good one.
-                yield Planned(name, 0, settings_for(name, variant), cell.verdict.replace("runs", ""))
+    for name in (path.stem for path in scenario_paths()):
+        for variant in VARIANTS:
+            if not refusal_of(name, variant):
+                yield Planned(name, 0, settings_for(name, variant))
 
 
 def run_one(planned: Planned) -> Finished:

@@ -1,4 +1,4 @@
-"""The page of all coverage points, written from their declarations: `python -m checker.coverage.catalogue`."""
+"""The page of all rule cells, made of their declarations: as a program it prints the page."""
 
 import sys
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ _HEAD: Final = """\
 # Rule coverage
 
 Every branch of a rule that a run can reach, and which runs reach it.
-`python -m checker.coverage.catalogue > docs/rule-coverage.md` writes this page from the declarations; do not edit it.
+`stampede docs rule-coverage` prints this page from the declarations in the code; `make site` has it too.
 
 A run may pass because nothing of what it drew took effect. So each branch of a rule is a *cell*, and each run notes
 which cells it reached. Only effects that stayed count: what a refused or reverted call did is dropped with it, a block
@@ -50,7 +50,7 @@ Unit tests reach them. Each line has the text, and why no run of the programs an
 
 
 def page() -> Iterator[str]:
-    """Yield the lines of docs/rule-coverage.md."""
+    """Yield the lines of the page `rule-coverage`."""
     yield from _HEAD.splitlines()
     yield from ("", f"There are {len(CELLS)} cells.")
     for room, cells in ROOMS.items():

@@ -1,11 +1,17 @@
-"""The pages of the documents, which the wheel has too: their names, texts and first sentences."""
+"""The pages of the documents, which the wheel has too: their names, texts and first sentences.
+
+Pages that the code gives in a second are in no file: `docs` and `make site` make them.
+"""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from checker.coverage.catalogue import page as coverage_page
 from checker.record.root import PROJECT_ROOT
+from cluster.authoring.policies_page import page as policies_page
 
 DOCUMENTS: Final = PROJECT_ROOT / "docs"
 
@@ -15,20 +21,46 @@ _BESIDE: Final = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")
 _COPIED: Final = ("ci/stampede.yml",)
 """Files of the documents that are no pages; a reader copies them."""
 
+MADE: Final[Mapping[str, Callable[[], Iterator[str]]]] = {
+    "rule-coverage": coverage_page,
+    "scenarios-by-policy": policies_page,
+}
+"""Pages that the code makes, by their names: the lines of each."""
+
 _LINK: Final = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 _FIRST: Final = re.compile(r"# [^\n]+\n\n(.+?\.)(?=\s)", re.DOTALL)
 """The first sentence below the heading of a page."""
 
+_FIRST_LINES: Final = 6
+"""Lines of a page that hold its heading and its first sentence."""
+
 _HEADING: Final = re.compile(r"^### (.+)$")
-_LISTED: Final = re.compile(r"^- \[`([\w/-]+)`\]")
+_LISTED: Final = re.compile(r"^- `([\w/-]+)`: ")
 
 
 def page_paths() -> dict[str, Path]:
     """Return the files of the pages by their names: the path under `docs` without its ending."""
     found = {path.relative_to(DOCUMENTS).with_suffix("").as_posix(): path for path in DOCUMENTS.rglob("*.md")}
+    # `make site` has written them.
+    found = {name: path for name, path in found.items() if name not in MADE}
     found |= {name: DOCUMENTS / name for name in _COPIED}
     found |= {Path(name).stem: PROJECT_ROOT / name for name in _BESIDE}
     return dict(sorted(found.items()))
+
+
+def page_text(name: str) -> str:
+    """Return the text of a page, by its name."""
+    if name in MADE:
+        return "".join(f"{line}\n" for line in MADE[name]())
+    return page_paths()[name].read_text(encoding="utf-8")
+
+
+def page_sentences() -> dict[str, str]:
+    """Return the first sentence of each page, by name."""
+    texts = {name: path.read_text(encoding="utf-8") for name, path in page_paths().items()}
+    # The first lines alone: the rest of a page that the code makes takes a second.
+    texts |= {name: "\n".join(islice(lines(), _FIRST_LINES)) for name, lines in MADE.items()}
+    return {name: sentence_of(text) for name, text in sorted(texts.items())}
 
 
 def page_name(typed: str) -> str:

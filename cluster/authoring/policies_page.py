@@ -1,4 +1,4 @@
-"""The shipped scenarios under each policy: as a program it prints docs/scenarios-by-policy.md.
+"""The shipped scenarios under each policy: as a program it prints the page `scenarios-by-policy`.
 
 Each scenario is loaded with `chain.policy` set to each policy. What is refused has one of few reasons; what loads runs,
 but a scenario may promise something that only its own policy does, and is then inconclusive by a named check.
@@ -87,7 +87,7 @@ _HEAD: Final = """\
 # Scenarios by policy
 
 Which shipped scenarios run under which policy, and why the others do not.
-`python -m cluster.authoring.policies_page > docs/scenarios-by-policy.md` writes this page by loading; do not edit it.
+`stampede docs scenarios-by-policy` prints this page by loading each scenario; `make site` has it too.
 
 Every kind of workload has a meaning under every policy, so a shipped scenario runs under another one by `--set
 chain.policy=NAME`, unless something in it belongs to another policy. **own** is the scenario's policy; **runs** says it
@@ -136,7 +136,7 @@ def verdicts() -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def page() -> Iterator[str]:
-    """Yield the lines of docs/scenarios-by-policy.md."""
+    """Yield the lines of the page `scenarios-by-policy`."""
     yield from _HEAD.splitlines()
     yield ""
     yield from (f"- **{letter}**: {reason}." for letter, (_, reason) in REASONS.items())

@@ -7,11 +7,13 @@ be there only where a scenario is read to be run: a record needs none.
 import shlex
 from collections.abc import Sequence
 from copy import deepcopy
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
+from checker.record.plain_files import read_plain
 from checker.record.plugins import canonical_names
 from checker.record.program import program_name
 from checker.record.root import PROJECT_ROOT
@@ -21,7 +23,7 @@ from cluster.scenario.model import ENGINE_FORMS, Scenario, scenario_type, stated
 from cluster.scenario.plugins import PluginError, load_plugins
 from cluster.scenario.rules import check_scenario, unused_times
 from cluster.scenario.sections.chain import ChainSection, parameters_section
-from cluster.scenario.toml_file import UnreadableError, parse_toml, read_toml
+from cluster.scenario.toml_file import BYTES_MAX, UnreadableError, parse_toml, read_toml
 from cluster.workloads.opaque import Lines
 from faults import PlanError, resolve_validators
 from faults.nearest import did_you_mean
@@ -74,6 +76,12 @@ def load_scenario(reference: str, settings: Sequence[str] = (), application: str
     # Once more: a setting may state an old value.
     scenario = convert_scenario(with_new_names(raw, report_once), str(path))
     return _with_launch(_with_files(scenario, path), str(path) if application is None else APPLICATION_OPTION)
+
+
+def head_comment(reference: str) -> str:
+    """Return the comment at the head of a scenario file, which says what is seen; empty where there is none."""
+    lines = read_plain(_find(reference), BYTES_MAX).decode().splitlines()
+    return "".join(f"{line}\n" for line in takewhile(lambda line: line.startswith("#"), lines))
 
 
 def refuse_unnamed_application(scenario: Scenario) -> None:

@@ -24,12 +24,12 @@ class Anchor(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     after: Annotated[
         str | None,
         means(
-            "Another moment, of any validator: occurrences count from its first.",
+            "Another moment, of any validator: occurrences count from the first occurrence of that moment.",
             left_out="none, they count from `from_ms` on",
         ),
     ] = None
     from_ms: Annotated[Milliseconds, means("When occurrences begin to count, in the time of the run.")] = 0
-    by_ms: Annotated[Milliseconds, means("When it is no longer awaited, in the time of the run.")]
+    by_ms: Annotated[Milliseconds, means("Until when the run waits for the moment, in the time of the run.")]
 
     def check(self, place: str, replicas: int) -> Iterator[Requirement]:
         """Yield the rules of an anchor: key, whether it is kept, what is allowed."""

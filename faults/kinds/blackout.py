@@ -21,7 +21,7 @@ from network.types import MILLISECOND_US
 class Blackout(Outage, tag="blackout", kw_only=True, frozen=True):
     """Cut the power of validators in one instant; they come back at one later time, or ``restart_every_ms`` apart.
 
-    ``regions`` of ``[network]`` stand for those who are there. Without ``validators`` and ``regions`` all are hit.
+    ``regions`` of ``[network]`` stand for the validators there. Without ``validators`` and ``regions`` all are hit.
     """
 
     counts: ClassVar[str] = "validators restarted"
@@ -34,7 +34,7 @@ class Blackout(Outage, tag="blackout", kw_only=True, frozen=True):
     ] = ()
     regions: Annotated[
         tuple[Region, ...],
-        means("And all whom `network.regions` puts there; the resolved scenario names them instead."),
+        means("Also all validators that `network.regions` puts there; the resolved scenario names these validators."),
     ] = ()
     at_ms: Annotated[Milliseconds, means("When they stop.")]
     restart_ms: Annotated[Milliseconds, means("When they restart, or the first of them does.")]

@@ -16,13 +16,11 @@ from network.topology import MILLION
 class Byzantine(Windowed, tag="byzantine", kw_only=True, frozen=True):
     """One validator tampers with its messages, with its true key, at each `every`-th occasion; no check covers it.
 
-    At most f validators may be Byzantine, unless one of their faults says `above_f`: then the checks have to find what
-    comes of it.
+    At most f validators may be Byzantine, unless one of their faults has `above_f`: then the checks have to find the
+    violation.
     """
 
-    counts: ClassVar[str] = (
-        "messages that left forged or changed, were added, or were kept back, for each receiver; for `amnesia` restarts"
-    )
+    counts: ClassVar[str] = "messages forged, changed, added or withheld, for each receiver; for `amnesia` restarts"
     cells: ClassVar[Cells] = VERIFYING
     family: ClassVar[Family] = "validator"
     reaches: ClassVar[tuple[Part, ...]] = ("power", "disks")
@@ -32,12 +30,12 @@ class Byzantine(Windowed, tag="byzantine", kw_only=True, frozen=True):
         Validator, means("The Byzantine validator; several faults may give one validator several behaviours.")
     ]
     behaviour: Annotated[BehaviourName, means("The behaviour (docs/byzantine.md).")]
-    every: Annotated[Positive, means("At each occasion, or once in this many.")] = 1
+    every: Annotated[Positive, means("The validator acts once in this many occasions.")] = 1
     what: Annotated[str, means("The form of the behaviour.")] = ""
     kinds: Annotated[
         tuple[str, ...], means("With `withhold`, the kinds of messages; left out: votes and certificates.")
     ] = ()
-    to: Annotated[tuple[Validator, ...], means("With `withhold`, the deprived; left out: all.")] = ()
+    to: Annotated[tuple[Validator, ...], means("With `withhold`, the receivers that get none; left out: all.")] = ()
     every_ms: Annotated[Positive, means("With `amnesia`, the time between two restarts.")] = 3_000
     above_f: Annotated[bool, means("Allows more than f Byzantine validators in the plan.")] = False
 

@@ -106,7 +106,7 @@ class _WallFault(ClockFault, kw_only=True, frozen=True):
 
 
 class ClockOffset(_WallFault, tag="clock-offset", kw_only=True, frozen=True):
-    """Set the wall clocks of validators ahead, or back with a negative offset; at the end they are set right."""
+    """Set the wall clocks of validators ahead, or back with a negative offset; at the end the clocks are set right."""
 
     counts: ClassVar[str] = "readings of the wall clock and alarms wrong by a millisecond"
 
@@ -167,7 +167,7 @@ class ClockDrift(_PaceFault, tag="clock-drift", kw_only=True, frozen=True):
 
 
 class ClockSwing(_PaceFault, tag="clock-swing", kw_only=True, frozen=True):
-    """A drift that turns round: fast for half of each period and slow for the other half, or slow first."""
+    """A drift that changes direction: fast for half of each period and slow for the other half, or slow first."""
 
     counts: ClassVar[str] = (
         "readings of the wall clock and alarms wrong by a millisecond, and timers that lasted longer or shorter"
@@ -175,7 +175,9 @@ class ClockSwing(_PaceFault, tag="clock-swing", kw_only=True, frozen=True):
 
     ppm: Annotated[
         _Swing,
-        means("How much faster the clocks run first, or slower when below zero; then as much the other way."),
+        means(
+            "How much faster the clocks run first, or slower when below zero; in the second half as much the other way."
+        ),
     ]
     period_ms: Annotated[
         Annotated[int, msgspec.Meta(ge=100)],
@@ -217,7 +219,7 @@ class ClockSwing(_PaceFault, tag="clock-swing", kw_only=True, frozen=True):
 
 
 class ClockStrobe(_WallFault, tag="clock-strobe", kw_only=True, frozen=True):
-    """The wall clocks of validators jump to and fro: by the offset for half of each period, and right for the rest."""
+    """The wall clocks of validators are ahead by the offset for half of each period, and right for the other half."""
 
     counts: ClassVar[str] = "readings of the wall clock and alarms wrong by a millisecond"
 

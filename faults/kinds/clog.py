@@ -33,7 +33,7 @@ class Clog(Windowed, tag="clog", kw_only=True, frozen=True):
     validators: Annotated[tuple[Validator, ...], means("All links of these validators are clogged.")] = ()
     way: Annotated[
         Literal["in", "out", "both"],
-        means("The direction of those links: into the validators, out of them, or both."),
+        means("The direction of these links: into the validators, out of the validators, or both."),
     ] = "both"
     between: Annotated[
         tuple[Link, ...],
@@ -42,7 +42,7 @@ class Clog(Windowed, tag="clog", kw_only=True, frozen=True):
     channels: Annotated[tuple[Channel, ...], means("The messages that pile up; left out: all.")] = ()
     release_gap_ms: Annotated[
         Milliseconds,
-        means("The time between two released messages of one receiver: a clog that drains slowly."),
+        means("The time between two released messages of one receiver, for a clog that drains slowly."),
     ] = 0
 
     def links(self, nodes: int) -> tuple[Link, ...]:

@@ -29,8 +29,8 @@ _PLACES: Final[Mapping[Boundary, str]] = {
 class CrashAtBoundary(Windowed, tag="crash-at-boundary", kw_only=True, frozen=True):
     """Crash one validator at a boundary of its write-ahead order: at one occurrence, or at each ``every``-th.
 
-    ``after-send`` is when the first message of a vote's broadcast has left and the others have not. Those in ``also``
-    lose their power in the same instant, wherever they are.
+    At ``after-send`` the first message of a vote's broadcast has left and the others have not. Validators in ``also``
+    lose their power in the same instant.
     """
 
     counts: ClassVar[str] = "restarts"
@@ -40,20 +40,20 @@ class CrashAtBoundary(Windowed, tag="crash-at-boundary", kw_only=True, frozen=Tr
 
     validator: Annotated[
         Validator,
-        means("The validator that loses power, in the midst of a step: nothing of it that follows happens."),
+        means("The validator that loses power in the middle of a step: the rest of the step does not happen."),
     ]
     also: Annotated[
         tuple[Validator, ...],
-        means("Others that lose power in the same instant, whatever they are doing."),
+        means("Further validators that lose power in the same instant."),
     ] = ()
     boundary: Annotated[
         Boundary,
         means(
             "`before-append` and `after-append` lie around the write of a record to the vote journal, "
-            "`after-sync` where a sync has ended and nothing has been done on it, `after-send` where the "
+            "`after-sync` is after a sync and before anything that follows from it, `after-send` where the "
             "first message of a vote's broadcast has left and the others have not, `mid-prune` where one "
-            "copy of the vote journal is written anew and the other is not; `before-call` and `after-call` lie "
-            "around each call of an application, whose answer is thrown away."
+            "copy of the vote journal is rewritten and the other is not; `before-call` and `after-call` lie "
+            "around each call of an application, whose answer is lost."
         ),
     ]
     start_ms: Annotated[Milliseconds, means("When it may happen first.")]
@@ -62,7 +62,7 @@ class CrashAtBoundary(Windowed, tag="crash-at-boundary", kw_only=True, frozen=Tr
         Positive,
         means("The crossing of the boundary at which it happens, counted from `start_ms`."),
     ] = 1
-    every: Annotated[NotNegative, means("Instead of `occurrence`: once in this many crossings.")] = 0
+    every: Annotated[NotNegative, means("In place of `occurrence`: once in this many crossings.")] = 0
     restart_after_ms: Annotated[Positive, means("How long the validators are off each time.")]
 
     def span(self) -> tuple[int, int]:

@@ -22,7 +22,9 @@ class Cut(Windowed, tag="cut", kw_only=True, frozen=True):
     family: ClassVar[Family] = "network"
     reaches: ClassVar[tuple[Part, ...]] = ("links",)
 
-    links: Annotated[tuple[Link, ...], means("Pairs `[from, to]`; the way back stays whole unless it is named too.")]
+    links: Annotated[
+        tuple[Link, ...], means("Pairs `[from, to]`; the direction back is cut only if the pairs name it.")
+    ]
     in_flight: Annotated[
         InFlight,
         means("`lost`: messages that are on their way at the start are lost too."),

@@ -123,7 +123,7 @@ class MisdirectedWrites(_Damage, tag="misdirected-write", kw_only=True, frozen=T
 
 
 class IoErrorFault(DiskFault, tag="io-error", kw_only=True, frozen=True):
-    """Reads, writes and syncs of one validator fail; at the end it is restarted if it stopped over that."""
+    """Reads, writes and syncs of one validator fail; a validator that stopped over a failure restarts at the end."""
 
     counts: ClassVar[str] = "failures"
     cells: ClassVar[Cells] = ()
@@ -156,14 +156,14 @@ class IoErrorFault(DiskFault, tag="io-error", kw_only=True, frozen=True):
 
 
 class DiskFull(DiskFault, tag="disk-full", kw_only=True, frozen=True):
-    """One validator's disk takes ``spare_bytes`` more and no byte beyond; at the end it is restarted if it stopped."""
+    """One validator's disk takes ``spare_bytes`` more; a validator that stopped restarts at the end."""
 
     counts: ClassVar[str] = "appends that did not fit"
     cells: ClassVar[Cells] = (("verifying", "voter"),)
     reaches: ClassVar[tuple[Part, ...]] = ("power", "disks")
     restarts_halted: ClassVar[bool] = True
 
-    spare_bytes: Annotated[NotNegative, means("The bytes that fit in beyond those at the start.")] = 0
+    spare_bytes: Annotated[NotNegative, means("The bytes that fit in on top of the bytes at the start.")] = 0
 
     def describe(self) -> str:
         room = f"{self.spare_bytes} more bytes" if self.spare_bytes else "nothing more"
@@ -208,9 +208,9 @@ class SlowDisk(DiskFault, tag="slow-disk", kw_only=True, frozen=True):
 
 
 class TornWrites(Windowed, tag="torn-writes", kw_only=True, frozen=True):
-    """Crashes of these validators leave part of what was not synced: a prefix, or a random subset of sectors."""
+    """Crashes of these validators leave a part of the unsynced writes: a prefix, or a random subset of sectors."""
 
-    counts: ClassVar[str] = "files of which a part was left"
+    counts: ClassVar[str] = "files with a part left"
     cells: ClassVar[Cells] = (("verifying", "voter"), ("certifying", "voter"))
     family: ClassVar[Family] = "disk"
     reaches: ClassVar[tuple[Part, ...]] = ("disks",)

@@ -25,7 +25,7 @@ class Flapping(Windowed, tag="flapping", kw_only=True, frozen=True):
 
     groups: Annotated[tuple[tuple[Validator, ...], ...], means("Lists of validators, as in `partition`.")]
     cut_ms: Annotated[Positive, means("How long the links are cut each time.")]
-    open_ms: Annotated[Positive, means("How long they are whole in between.")]
+    open_ms: Annotated[Positive, means("How long the links are whole in between.")]
 
     def check(self, plan: Plan) -> Iterator[Requirement]:
         yield distinct("groups", self.targets())

@@ -26,9 +26,9 @@ class IsolateLeader(Windowed, tag="isolate-leader", kw_only=True, frozen=True):
 
     cut_ms: Annotated[
         Milliseconds,
-        means("How long the leaders are cut off each time; with `open_ms` or not at all."),
+        means("How long the leader is cut off each time; only together with `open_ms`."),
     ] = 0
-    open_ms: Annotated[Milliseconds, means("How long they are not in between.")] = 0
+    open_ms: Annotated[Milliseconds, means("How long no leader is cut off in between.")] = 0
 
     def check(self, plan: Plan) -> Iterator[Requirement]:
         yield both_or_neither("open_ms", cut_ms=self.cut_ms, open_ms=self.open_ms)

@@ -33,10 +33,11 @@ from validators.messages import Channel, kinds_of, touches_consensus
 
 
 class Links(Windowed, tag="links", kw_only=True, frozen=True):
-    """Make links worse: latency, loss, reordering, copies, damage, a rate, a queue. Without ``between`` all are hit.
+    """Make links worse: latency, loss, reordering, copies, damage, a rate, a queue.
 
-    ``channels`` are the messages that are hit. In ``burst_ppm`` of a million stretches of ``burst_ms`` all are lost. A
-    direction of a link carries ``bytes_per_second``; of more than ``queue_max`` messages under way one is thrown out.
+    Without ``between`` the fault hits all links. It hits the messages of ``channels``. In ``burst_ppm`` of a million
+    periods of ``burst_ms`` all messages are lost. A direction of a link carries ``bytes_per_second``, and drops a
+    message when more than ``queue_max`` are under way.
     """
 
     counts: ClassVar[str] = "messages changed, doubled or lost"
@@ -50,10 +51,12 @@ class Links(Windowed, tag="links", kw_only=True, frozen=True):
         Positive | None,
         means("Replaces the link's latency by a normal one with this mean.", left_out="the link keeps its own"),
     ] = None
-    jitter_ms: Annotated[Milliseconds, means("The deviation of that latency.")] = 0
+    jitter_ms: Annotated[Milliseconds, means("The standard deviation of `latency_ms`.")] = 0
     loss_ppm: Annotated[PartsPerMillion, means("Messages that are lost.")] = 0
-    reorder_ppm: Annotated[PartsPerMillion, means("Messages that are held back, so that later ones overtake them.")] = 0
-    reorder_extra_ms: Annotated[Milliseconds, means("How long they are held back.")] = 0
+    reorder_ppm: Annotated[
+        PartsPerMillion, means("Messages that are held back, so that later messages overtake them.")
+    ] = 0
+    reorder_extra_ms: Annotated[Milliseconds, means("How long such messages are held back.")] = 0
     duplicate_ppm: Annotated[
         PartsPerMillion,
         means("Messages that arrive twice; the copy has a latency of its own."),
@@ -64,19 +67,19 @@ class Links(Windowed, tag="links", kw_only=True, frozen=True):
     ] = 0
     burst_ppm: Annotated[
         PartsPerMillion,
-        means("Stretches of time in which a direction of a link loses everything; each direction has its own."),
+        means("Periods in which a direction of a link loses all messages; each direction has its own periods."),
     ] = 0
-    burst_ms: Annotated[Milliseconds, means("The length of such a stretch.")] = 0
+    burst_ms: Annotated[Milliseconds, means("The length of such a period.")] = 0
     bytes_per_second: Annotated[
         NotNegative,
         means(
-            "The rate of a direction of a link: a message occupies it for its bytes over the rate, and "
-            "the next one waits."
+            "The rate of a direction of a link: a message occupies the direction for its bytes over the "
+            "rate, and the next message waits."
         ),
     ] = 0
     queue_max: Annotated[
         NotNegative,
-        means("Messages that may be under way in a direction; beyond that a drawn one of them is thrown out."),
+        means("Messages that may be under way in a direction; beyond that a drawn message is dropped."),
     ] = 0
     channels: Annotated[tuple[Channel, ...], means("The messages that are hit; left out: all.")] = ()
 

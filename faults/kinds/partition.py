@@ -19,7 +19,7 @@ from network.types import MILLISECOND_US
 class Partition(Windowed, tag="partition", kw_only=True, frozen=True):
     """Cut, jam or slow every link between different groups; a validator in no group is a group of its own.
 
-    ``one_way``: only from earlier groups to later ones, in the order in which they are named.
+    ``one_way``: only from earlier groups to later groups, in the order of `groups`.
     """
 
     counts: ClassVar[str] = "messages lost, held or delayed"
@@ -30,15 +30,14 @@ class Partition(Windowed, tag="partition", kw_only=True, frozen=True):
     groups: Annotated[
         tuple[tuple[Validator, ...], ...],
         means(
-            "Lists of validators, at least two, each validator once; a validator in no group, and an "
-            "observer, is alone."
+            "Lists of validators, at least two, each validator once; a validator in no group, or an observer, is alone."
         ),
     ]
     manner: Annotated[
         Literal["cut", "held", "delayed"],
         means(
-            "`cut`: messages are lost; `held`: they wait, and arrive in their order at the end; "
-            "`delayed`: they arrive `delay_ms` later."
+            "`cut`: messages are lost; `held`: messages wait, and arrive in their order at the end; "
+            "`delayed`: messages arrive `delay_ms` later."
         ),
     ] = "cut"
     one_way: Annotated[bool, means("Only from earlier groups to later ones.")] = False
@@ -50,8 +49,8 @@ class Partition(Windowed, tag="partition", kw_only=True, frozen=True):
     in_flight: Annotated[
         InFlight,
         means(
-            "With `cut`, `lost` is a connection that is reset: messages that are on their way at the "
-            "start, or held, are lost too."
+            "With `cut`, `lost` resets the connection: messages that are on their way or held at the "
+            "start are lost too."
         ),
     ] = "arrives"
 

@@ -15,9 +15,9 @@ from network.draw import Draw
 
 
 class Pause(Windowed, tag="pause", kw_only=True, frozen=True):
-    """Hold back all events of a validator and of those in ``also``, until it is resumed; clocks go on.
+    """Hold back all events of a validator, and of the validators in ``also``, until the end; clocks go on.
 
-    With ``pause_ms`` and ``run_ms`` it stands still for so long, runs for so long, and again: a throttled processor.
+    With ``pause_ms`` and ``run_ms`` the validator stands still and runs by turns: a throttled processor.
     """
 
     counts: ClassVar[str] = (
@@ -28,9 +28,11 @@ class Pause(Windowed, tag="pause", kw_only=True, frozen=True):
     reaches: ClassVar[tuple[Part, ...]] = ("pace",)
 
     validator: Annotated[Validator, means("The validator that stands still.")]
-    also: Annotated[tuple[Validator, ...], means("Others that stand still with it.")] = ()
-    pause_ms: Annotated[Milliseconds, means("How long they stand still each time; with `run_ms` or not at all.")] = 0
-    run_ms: Annotated[Milliseconds, means("How long they run in between.")] = 0
+    also: Annotated[tuple[Validator, ...], means("Further validators that stand still.")] = ()
+    pause_ms: Annotated[
+        Milliseconds, means("How long the validators stand still each time; only together with `run_ms`.")
+    ] = 0
+    run_ms: Annotated[Milliseconds, means("How long the validators run in between.")] = 0
 
     def occupies(self) -> Occupied | None:
         return Occupied("power", "paused")

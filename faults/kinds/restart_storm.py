@@ -25,8 +25,8 @@ class StormOutage(NamedTuple):
 class RestartStorm(Windowed, tag="restart-storm", kw_only=True, frozen=True):
     """Cut the power of one validator after the other, again and again; without ``validators`` all are hit.
 
-    Between two cuts lies a drawn time within ``every_ms``, and a validator is off for a drawn time within ``down_ms``;
-    a validator that is still off is passed over. They are hit in turn, or with ``is_drawn`` in a drawn order.
+    The time between two cuts is drawn within ``every_ms``, and the time off within ``down_ms``. The fault skips a
+    validator that is still off. Validators are hit in turn, or with ``is_drawn`` in a drawn order.
     """
 
     counts: ClassVar[str] = "restarts"
@@ -43,9 +43,9 @@ class RestartStorm(Windowed, tag="restart-storm", kw_only=True, frozen=True):
     every_ms: Annotated[tuple[Positive, Positive], means("`[least, most]` between two cuts; the time is drawn.")]
     down_ms: Annotated[
         tuple[Positive, Positive],
-        means("`[least, most]` for which a validator is off; a validator that is off still is passed over."),
+        means("`[least, most]` for which a validator is off; the fault skips a validator that is still off."),
     ]
-    is_drawn: Annotated[bool, means("In a drawn order instead of in turn.")] = False
+    is_drawn: Annotated[bool, means("Whether the order is drawn; otherwise validators are hit in turn.")] = False
 
     def span(self) -> tuple[int, int]:
         return self.start_ms, self.stop_ms + self.down_ms[1]

@@ -23,11 +23,11 @@ from validators.messages import KINDS_WITHOUT_VIEW
 
 
 class Rule(Windowed, tag="rule", kw_only=True, frozen=True):
-    """Drop, hold, delay or replay single messages, by kind, view, height, sender and receiver; left out admits all.
+    """Drop, hold, delay or replay single messages, by kind, view, height, sender and receiver; left-out keys match all.
 
-    Held messages are released at ``release_ms``, or else when the rule stops; those to ``first_to`` at ``first_ms``
-    already. ``release_gap_ms`` lies between two released messages of one receiver. What is replayed arrives as always,
-    and once more at the release.
+    Held messages are released at ``release_ms``, or else when the rule stops; messages to ``first_to`` at
+    ``first_ms``. ``release_gap_ms`` lies between two released messages of one receiver. A replayed message arrives as
+    always, and once more at the release.
     """
 
     counts: ClassVar[str] = "messages dropped, held, delayed or recorded"
@@ -39,14 +39,14 @@ class Rule(Windowed, tag="rule", kw_only=True, frozen=True):
         RuleAction,
         means("The fate of a message that matches: `replay` lets it arrive as always, and once more at the release."),
     ]
-    start_ms: Annotated[Milliseconds, means("When messages are matched first.")] = 0
-    stop_ms: Annotated[Milliseconds, means("When messages are matched last.")]
+    start_ms: Annotated[Milliseconds, means("From when on messages are matched.")] = 0
+    stop_ms: Annotated[Milliseconds, means("Until when messages are matched.")]
     kinds: Annotated[tuple[str, ...], means("Kinds of messages, such as `Notarize` or `BlockRelay`.")] = ()
     views: Annotated[
         tuple[Range, ...],
         means(
             "Ranges `[first, last]` of views; a response has the view of its certificate, an answer with "
-            "blocks that of the newest one, a snapshot that of its block."
+            "blocks the view of its newest block, a snapshot the view of its block."
         ),
     ] = ()
     heights: Annotated[
@@ -58,10 +58,10 @@ class Rule(Windowed, tag="rule", kw_only=True, frozen=True):
     ] = ()
     senders: Annotated[tuple[Validator, ...], means("The senders.")] = msgspec.field(default=(), name="from")
     receivers: Annotated[tuple[Validator, ...], means("The receivers.")] = msgspec.field(default=(), name="to")
-    delay_ms: Annotated[Milliseconds, means("With `delay`, the time beyond that of the link alone.")] = 0
+    delay_ms: Annotated[Milliseconds, means("With `delay`, the time on top of the link's latency.")] = 0
     release_ms: Annotated[
         Milliseconds | None,
-        means("With `hold` and `replay`, when messages are let go, at `stop_ms` or later.", left_out="at `stop_ms`"),
+        means("With `hold` and `replay`, when messages are released, at `stop_ms` or later.", left_out="at `stop_ms`"),
     ] = None
     release_gap_ms: Annotated[
         Milliseconds,
@@ -72,9 +72,14 @@ class Rule(Windowed, tag="rule", kw_only=True, frozen=True):
     ] = 0
     first_to: Annotated[
         tuple[Validator, ...],
-        means("With `hold` and `replay`, receivers whose messages are let go earlier, and for whom no more are held."),
+        means(
+            "With `hold` and `replay`, receivers whose messages are released earlier; the rule then holds no "
+            "more messages for them."
+        ),
     ] = ()
-    first_ms: Annotated[Milliseconds | None, means("When that is.", left_out="with `release_ms`")] = None
+    first_ms: Annotated[
+        Milliseconds | None, means("When messages to `first_to` are released.", left_out="with `release_ms`")
+    ] = None
 
     @property
     def is_releasing(self) -> bool:

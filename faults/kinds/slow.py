@@ -16,12 +16,12 @@ from network.draw import Draw
 class Slow(Windowed, tag="slow", kw_only=True, frozen=True):
     """All work of one validator (executing, verifying, syncing) takes ``factor`` times as long."""
 
-    counts: ClassVar[str] = "pieces of work that took longer; work that had begun before takes its time"
+    counts: ClassVar[str] = "pieces of work that took longer; work that began earlier keeps its time"
     cells: ClassVar[Cells] = VOTING
     family: ClassVar[Family] = "machine"
     reaches: ClassVar[tuple[Part, ...]] = ("pace",)
 
-    validator: Annotated[Validator, means("The validator that is slow, over restarts as well.")]
+    validator: Annotated[Validator, means("The validator that is slow, also after restarts.")]
     factor: Annotated[Factor, means("How many times as long its work takes.")]
 
     def occupies(self) -> Occupied | None:

@@ -37,10 +37,10 @@ class ClogWindow(NamedTuple):
 class SwizzleClog(Windowed, tag="swizzle-clog", kw_only=True, frozen=True):
     """Clog validators one by one at drawn times of the first half; unclog them in another order in the second.
 
-    Without ``validators`` half of all are drawn. ``pairs`` links between two drawn validators are clogged as well.
+    Without ``validators`` the seed draws half of all. It draws ``pairs`` links between two validators to clog as well.
     """
 
-    counts: ClassVar[str] = "messages held; one that passes from one clog to another counts twice"
+    counts: ClassVar[str] = "messages held; a message that passes from a clog to another counts twice"
     family: ClassVar[Family] = "network"
     reaches: ClassVar[tuple[Part, ...]] = ("links",)
 
@@ -48,7 +48,7 @@ class SwizzleClog(Windowed, tag="swizzle-clog", kw_only=True, frozen=True):
         tuple[Validator, ...],
         means("The validators that clog; left out: half of all are drawn."),
     ] = ()
-    pairs: Annotated[NotNegative, means("The number of drawn links between two validators that clog besides.")] = 0
+    pairs: Annotated[NotNegative, means("The number of further drawn links between two validators that clog.")] = 0
     channels: Annotated[tuple[Channel, ...], means("The messages that pile up; left out: all.")] = ()
     release_gap_ms: Annotated[Milliseconds, means("The time between two released messages of one receiver.")] = 0
 

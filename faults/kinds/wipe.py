@@ -20,7 +20,7 @@ class Wipe(Outage, tag="wipe", kw_only=True, frozen=True):
     touches_disk: ClassVar[bool] = True
     destroys_synced: ClassVar[bool] = True
 
-    validator: Annotated[Validator, means("The validator; it may never vote again in this epoch.")]
+    validator: Annotated[Validator, means("The validator; it never votes again.")]
     restart_ms: Annotated[Milliseconds, means("When it starts on an empty disk.")]
 
     def describe(self) -> str:

@@ -98,7 +98,7 @@ def test_the_command_gives_the_same_as_data(capsys):
         "unit": "",
         "default": '"both"',
         "is_required": False,
-        "meaning": "The direction of those links: into the validators, out of them, or both.",
+        "meaning": "The direction of these links: into the validators, out of the validators, or both.",
         "left_out": "",
     }
 

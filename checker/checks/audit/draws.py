@@ -42,7 +42,7 @@ def share_of(word: int, bound: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class AuditedLatency:
-    """A latency by its kind and parameters (docs/scenarios.md); none is shorter than a microsecond."""
+    """A latency by its kind and parameters (docs/reference.md); none is shorter than a microsecond."""
 
     kind: str
     mean_us: int

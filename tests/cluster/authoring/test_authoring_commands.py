@@ -40,7 +40,9 @@ def test_new_refuses_in_one_line(tmp_path, capsys, name, reason):
 def test_a_scenario_is_shown_with_every_default_and_can_be_read_back(capsys):
     assert main(["scenarios", "show", "lossy", "--set", "run.until_height=7"]) == 0
 
-    shown = tomllib.loads(capsys.readouterr().out)
+    printed = capsys.readouterr().out
+    shown = tomllib.loads(printed)
+    assert printed.startswith("# Links of 200 ms with 150 ms of jitter lose half of all messages")
     assert (shown["run"]["until_height"], shown["network"]["reorder_ppm"]) == (7, 0)
     assert convert_scenario(shown, "shown") == load_scenario("lossy", ("run.until_height=7",))
 

@@ -1,45 +1,50 @@
-"""The page of scenarios by engine: it has every scenario, and the reasons that the loader gives."""
-
-from itertools import zip_longest
+"""The page of scenarios by engine is as the scenarios load; the table of verdicts is a file that a program writes."""
 
 import pytest
 
-from cluster.authoring.engines_page import VARIANTS, EnginePoint, read_page, refusal_of, write_page
+from checker.record.root import PROJECT_ROOT
+from cluster.authoring import engines_page
+from cluster.authoring.engines_page import VARIANTS, EngineCell, main, page, table
 from cluster.scenario.load import scenario_paths
 
-NAMES = [path.stem for path in scenario_paths()]
+WORDS_MAX = 800
 
 
-@pytest.mark.parametrize("variant", range(len(VARIANTS)), ids=[variant.name for variant in VARIANTS])
-def test_the_page_has_the_reasons_of_the_loader(variant):
-    """A row that is missing or not up to date: run `python -m cluster.authoring.engines_page SCENARIO`."""
-    page = read_page()
-    wrong = [
-        name
-        for name, cells in zip_longest(NAMES, map(page.get, NAMES))
-        if cells is None or not is_as_loaded(cells[variant], refusal_of(name, VARIANTS[variant]))
-    ]
-    assert wrong == []
+@pytest.fixture(scope="module")
+def made():
+    return list(page())
 
 
-def is_as_loaded(cell, reason):
-    return cell.reason == " ".join(reason.split()) if reason else cell.verdict != ""
+def test_the_page_is_as_the_scenarios_load(made):
+    """`python -m cluster.authoring.engines_page > docs/scenarios-by-engine.md` writes it."""
+    written = (PROJECT_ROOT / "docs" / "scenarios-by-engine.md").read_text(encoding="utf-8")
+
+    assert written.splitlines() == made
+    assert len(written.split()) <= WORDS_MAX
 
 
-def test_a_page_is_read_as_it_was_written(tmp_path):
-    reason = "faults.late.kinds: hotstuff has no Notarize; it has " + "BlockVote, " * 20 + "Timeout"
-    cells = {
-        "calm": [EnginePoint("passed"), EnginePoint("", reason)],
-        "lossy": [EnginePoint("inconclusive", "too few"), EnginePoint("", reason)],
-    }
-    page = tmp_path / "page.md"
-    page.write_text("\n".join(write_page(cells)))
+def test_each_engine_loads_or_refuses_every_scenario(made):
+    counts = [line.split(" | ")[1:] for line in made if line.startswith(("| simplex", "| hotstuff", "| longest"))]
 
-    assert read_page(page) == cells
+    assert len(counts) == len(VARIANTS)
+    assert {sum(int(each.strip("| ")) for each in row) for row in counts} == {len(scenario_paths())}
 
 
-def test_no_engine_with_quorums_fails_a_scenario():
-    """A scenario may show less on another engine than it promises; what it does show is right on all of them."""
-    sound = {"passed", "failed as expected", "inconclusive", "runs", ""}
-    wrong = [(name, cell) for name, cells in read_page().items() for cell in cells[:3] if cell.verdict not in sound]
-    assert wrong == []
+def test_the_table_has_each_verdict_and_reason():
+    lines = list(
+        table({"calm": [EngineCell("passed"), EngineCell("", "no votes")], "lossy": [EngineCell("", "no votes")]})
+    )
+
+    assert "| `calm` | passed | (1) |" in lines
+    assert "| `lossy` | (1) |" in lines
+    assert lines[-1] == "- 1: no votes"
+
+
+def test_names_run_those_alone_and_write_the_table(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(engines_page, "measure", lambda names, jobs: {name: [EngineCell("passed")] for name in names})
+
+    assert main(["calm", "--out", str(tmp_path / "dist")]) == 0
+    assert "| `calm` | passed |" in (tmp_path / "dist" / "scenarios-by-engine.md").read_text()
+    with pytest.raises(SystemExit):
+        main(["calm"])
+    assert "names of scenarios need --out" in capsys.readouterr().err

@@ -37,13 +37,17 @@ def test_json_is_one_object_and_nothing_else(recorded):
     assert directory.name == "calm-0"
 
 
-def test_a_run_prints_its_tables_and_verdict(tmp_path):
-    """A person sees validators, checks, verdict, digest and where the record is."""
-    done = run_command("run", "calm", *SMALL, "--runs", str(tmp_path))
+def test_a_run_prints_its_story_and_verdict(tmp_path):
+    """A person sees replicas, families, verdict, digest and where the record is; all parts where they are asked for."""
+    plain, parts = (
+        run_command("run", "calm", *SMALL, "--runs", str(tmp_path), *more).stdout for more in ((), ("--checks", "all"))
+    )
 
-    assert done.returncode == 0, done.stderr
-    for expected in ("validators", "state root", "checks", "cold-replay", "passed:", "digest", "run directory"):
-        assert expected in done.stdout
+    for expected in ("4 validators", "with root", "passed  ", "passed: ", "digest", "record"):
+        assert expected in plain
+        assert expected in parts
+    for expected in ("rolled back", "cold-replay", "took "):
+        assert (expected in plain, expected in parts) == (False, True)
 
 
 def test_a_run_that_is_not_passed_prints_the_command_that_repeats_it(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 
 from checker.checks import BESIDE_A_RUN, CHECKS
 from checker.record.root import PROJECT_ROOT
-from cluster.authoring.pages import page_paths, scenario_groups, sentence_of
+from cluster.authoring.pages import MADE, page_paths, scenario_groups, sentence_of
 from cluster.cli.listing import WIDTH, name_lines
 from cluster.cli.main import main
 from cluster.scenario.load import scenario_files
@@ -34,10 +34,11 @@ def refused(capsys, *arguments):
 
 
 def test_scenarios_stand_under_what_they_show(capsys):
-    lines = listed(capsys, "scenarios").splitlines()
+    *lines, _, hint = listed(capsys, "scenarios").splitlines()
     headings = [line.rstrip(":") for line in lines if line and not line.startswith(" ")]
     names = [line.split()[0] for line in lines if line.startswith("  ") and not line.startswith("   ")]
 
+    assert hint == "what is seen in one: run_cluster.py scenarios show NAME"
     assert headings == list(scenario_groups())
     assert sorted(names) == sorted(scenario_files())
     assert max(map(len, lines)) <= WIDTH == 80
@@ -117,7 +118,7 @@ def test_a_plug_in_that_is_not_there_is_one_line(capsys):
 def test_every_page_has_a_name_and_a_sentence(capsys):
     found = {each["name"]: each["sentence"] for each in answered(capsys, "docs")["pages"]}
 
-    assert list(found) == list(page_paths())
+    assert list(found) == sorted([*page_paths(), *MADE])
     assert [name for name, sentence in found.items() if not 20 < len(sentence) < 200 or sentence[-1] != "."] == []
     assert [name for name, sentence in found.items() if "python -m" in sentence or "](" in sentence] == []
     assert max(map(len, listed(capsys, "docs").splitlines())) <= WIDTH
@@ -130,6 +131,13 @@ def test_a_page_is_printed_as_it_is(capsys, typed):
 
     assert listed(capsys, "docs", typed) == text
     assert answered(capsys, "docs", typed) == {"name": "tutorial", "text": text}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_page_that_the_code_makes_is_printed(capsys, name):
+    """Also where the site has left a file of it, which may be of an older code."""
+    assert listed(capsys, "docs", name).splitlines() == list(MADE[name]())
+    assert name not in page_paths()
 
 
 def test_the_workflow_is_printed_to_be_copied(capsys):

@@ -32,6 +32,7 @@ from tools.mutation.scan.report import (
     ScanProgress,
     ScanRow,
     killed_share,
+    scan_lists,
     scan_page,
     scan_tables,
     scan_totals,
@@ -85,6 +86,7 @@ def fill_parser(parser: Parser) -> None:
     parser.add_argument("--runs", type=parse_runs, default=RUNS, help="where results go (default runs)")
     parser.add_argument("--equivalents", type=Path, default=EQUIVALENTS_FILE, metavar="FILE", help="what is left out")
     parser.add_argument("--out", type=parse_result_file, metavar="FILE", help="write the results as a page in Markdown")
+    parser.add_argument("--tables", type=Path, metavar="DIR", help="write the mutants that no check killed there")
     kept = "finished mutants are kept under --runs, and the same command goes on with the others"
     parser.set_defaults(when_interrupted=kept)
 
@@ -107,6 +109,9 @@ def run_scan(options: argparse.Namespace) -> int:
         print_lines([*survivor_lines(scanned.rows), *totals, str(this_code()), f"results {scanned.directory}"])
     if options.out:
         write_own(options.out, _page(scanned, options).encode(), PAGE)
+    if options.tables:
+        options.tables.mkdir(parents=True, exist_ok=True)
+        (options.tables / "mutation-scan.md").write_text(scan_lists(scanned.rows), encoding="utf-8")
     if any(row.status == OPEN for row in scanned.rows):
         return EXIT_INCONCLUSIVE
     promised = [row for row in scanned.rows if row.file.split("/")[0] in PROMISED_ROOMS]

@@ -184,8 +184,15 @@ def scan_page(rows: Sequence[ScanRow], *, command: str, runs: str, code: str) ->
         code=code,
         totals="\n".join(f"- {line}" for line in scan_totals(rows)),
         rooms=_markdown("room", _groups(rows, _room)),
-        operators=_markdown("operator", _groups(rows, _family)),
         checks="".join(f"| `{check}` | {count} |\n" for check, count in ranked),
+        survived="".join(f"- {_head_of(row)}\n" for row in _in_order(rows, SURVIVED)[:SURVIVORS_SHOWN]) or "None.\n",
+    )
+
+
+def scan_lists(rows: Sequence[ScanRow]) -> str:
+    """Return the mutants that no check killed with their lines, and the counts by operator: a file of a release."""
+    return _LISTS.format(
+        operators=_markdown("operator", _groups(rows, _family)),
         survived=_listed(rows, SURVIVED),
         left=_listed(rows, OPEN),
         never=_listed(rows, NEVER_DIFFERED),
@@ -198,15 +205,22 @@ def _markdown(title: str, groups: Iterator[tuple[str, ...]]) -> str:
     return head + "".join(f"| {' | '.join(cells)} |\n" for cells in groups)
 
 
+def _in_order(rows: Sequence[ScanRow], status: str) -> list[ScanRow]:
+    ordered = sorted(rows, key=lambda row: (row.file, row.line, row.operator, row.occurrence))
+    return [row for row in ordered if row.status == status]
+
+
 def _listed(rows: Sequence[ScanRow], status: str) -> str:
     """Return the mutants of one status, each with its line before and after."""
-    parts = []
-    for row in sorted(rows, key=lambda row: (row.file, row.line, row.operator, row.occurrence)):
-        if row.status == status:
-            runs = _describe_runs(row)
-            head = f"`{row.place}` {row.function or 'module'}, {row.operator}{runs}"
-            parts.append(f"{head}\n\n```diff\n- {row.before}\n+ {row.after}\n```\n")
+    parts = [
+        f"{_head_of(row)}{_describe_runs(row)}\n\n```diff\n- {row.before}\n+ {row.after}\n```\n"
+        for row in _in_order(rows, status)
+    ]
     return "\n".join(parts) or "None.\n"
+
+
+def _head_of(row: ScanRow) -> str:
+    return f"`{row.place}` {row.function or 'module'}, {row.operator}"
 
 
 def _describe_runs(row: ScanRow) -> str:
@@ -215,47 +229,54 @@ def _describe_runs(row: ScanRow) -> str:
     return f"; reached in {row.reached} runs" if row.reached else ""
 
 
+SURVIVORS_SHOWN: Final = 30
+"""Survivors that the page names; the lists have all."""
+
 _PAGE: Final = """# Mutation scan
 
-Changes of the code that nobody chose, and those that no check notices.
+Changes of the code that nobody chose: how many the checks of runs notice.
 This page is written by `{command}`; a change by hand is lost.
 
-The mutants of the catalogue were written by hand, and the checks have learnt them by heart. Those of a scan
-were not: the operators of a mutation library change one place of one source each (a comparison, a number, a condition,
-a loop, an exception), and a keyed sample of all such places is tried. Each mutant stands in every validator at once, in
-the replay and in the test bed alike, as a mistake of the code would. It is run in {runs}, and in
-no unit test. It is killed by the first check that fails and does not fail without it, by a crash, or by a time-out of
-several times the clean run's steps or processor time.
+The operators of a mutation library change one place of one source (a comparison, a number, a condition, a loop, an
+exception). A keyed sample of all places is tried. Every validator, the replay and the test bed have the mutant, as they
+would have a mistake of the code. The scan runs it in {runs}; it runs no unit test. The first check that fails, and
+passes without the mutant, kills it. So does a crash, or a time-out of several times the clean run's steps or processor
+time. Clean runs with probes first find the runs that can show a mutant.
 
-Clean runs with probes say first which runs can show a mutant at all, so that only those are made:
-
-- *survived*: it made a difference where it stands in at least one run, and no check failed in any that was tried; where
-  some of these have another digest, validators behaved differently and nobody asked why;
-- *never differed*: its line ran, and what it changes had the value of the original each time;
-- *unreached*: its line never ran;
+- *survived*: the changed expression had another value in a run, and no check failed in any run that was tried;
+- *never differed*: the line ran, and the changed expression had the original value each time;
+- *unreached*: the line never ran;
+- *open*: no result yet; counts as not killed;
 - *equivalent*: no run can show it, for the reason in
   [mutation-scan-equivalents.toml](mutation-scan-equivalents.toml);
-- *not loadable*: its module cannot be imported; it counts for nothing.
+- *not loadable*: the module cannot be imported.
 
-The killed share leaves out the last two; what has no result yet (*open*) counts as not killed. Code that is not there
-for runs (it refuses bad input, or words something for a person) is named in the same file and not drawn. What is killed
-in `faults` and `network` is killed by the checks of the run alone: a fault that does less than it says is the business
-of the test bed's own audit.
+The killed share leaves out the last two. The same file names code that refuses bad input or words a message; the scan
+does not draw it. Checks of the run alone kill mutants of `faults` and `network`.
 
 {totals}
 - {code}
 
+`--tables dist` also writes `dist/mutation-scan.md`, a file of a release: counts by operator, and each mutant that no
+check killed with its lines before and after.
+
 ## By room
 
 {rooms}
-## By operator
-
-{operators}
 ## By check
 
 | killed by | mutants |
 |---|--:|
 {checks}
+## Survived
+
+{survived}"""
+
+_LISTS: Final = """# Mutants of a scan
+
+## By operator
+
+{operators}
 ## Survived
 
 {survived}

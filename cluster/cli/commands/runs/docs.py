@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from cluster.authoring.pages import page_name, page_paths, sentence_of
+from cluster.authoring.pages import page_name, page_sentences, page_text
 from cluster.cli.listing import name_lines, named
 from cluster.cli.options import Parser, describe_command, print_json, print_lines
 
@@ -22,16 +22,16 @@ def fill_parser(parser: Parser) -> None:
 
 def print_page(options: argparse.Namespace) -> int:
     """Print a page or the list of all, and return 0; raises UnknownNameError."""
-    pages = page_paths()
+    sentences = page_sentences()
     if options.name is None:
-        rows = [(name, sentence_of(path.read_text(encoding="utf-8"))) for name, path in pages.items()]
         if options.json:
-            print_json({"pages": [{"name": name, "sentence": sentence} for name, sentence in rows]})
+            print_json({"pages": [{"name": name, "sentence": sentence} for name, sentence in sentences.items()]})
         else:
-            print_lines([*name_lines(rows)])
+            print_lines([*name_lines(sentences.items())])
         return 0
     name = page_name(options.name)
-    text = named(name, pages, "docs").read_text(encoding="utf-8")
+    named(name, sentences, "docs")
+    text = page_text(name)
     if options.json:
         print_json({"name": name, "text": text})
     else:

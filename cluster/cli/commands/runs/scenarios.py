@@ -8,6 +8,7 @@ from typing import Any
 
 import tomli_w
 
+from checker.record.program import program_name
 from cluster.authoring.pages import scenario_groups
 from cluster.authoring.schema import scenario_schema
 from cluster.cli.listing import name_lines
@@ -20,7 +21,7 @@ from cluster.cli.options import (
     print_json,
     print_lines,
 )
-from cluster.scenario.load import encode_scenario, load_scenario, scenario_files
+from cluster.scenario.load import encode_scenario, head_comment, load_scenario, scenario_files
 from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import Scenario
 
@@ -28,7 +29,13 @@ from cluster.scenario.model import Scenario
 def fill_parser(parser: Parser) -> None:
     """Say what the command takes."""
     describe_command(parser, list_scenarios, example="scenarios show lossy")
-    parser.add_argument("what", metavar="show", nargs="?", choices=["show"], help="show one with every default")
+    parser.add_argument(
+        "what",
+        metavar="show",
+        nargs="?",
+        choices=["show"],
+        help="show one: its comment, and every key with its default",
+    )
     parser.add_argument("name", metavar="NAME", nargs="?", help="its name, or a path to a .toml file")
     add_settings(parser)
     parser.add_argument("--schema", action="store_true", help="print the JSON schema of scenario files, for editors")
@@ -54,7 +61,7 @@ def list_scenarios(options: argparse.Namespace) -> int:
             heading = group
         mark = " (default)" if name == DEFAULT_SCENARIO else ""
         lines += name_lines([(f"  {name}", f"{found[name].title}{mark}")])
-    print_lines(lines)
+    print_lines([*lines, "", f"what is seen in one: {program_name()} scenarios show NAME"])
     return 0
 
 
@@ -69,21 +76,27 @@ def _plain(name: str, scenario: Scenario, group: str) -> dict[str, Any]:
     return {
         "name": name,
         "title": scenario.title,
+        "comment": _without_marks(head_comment(name)),
         "group": group,
         "faults": list(scenario.faults),
         "requires": list(scenario.requires),
     }
 
 
+def _without_marks(comment: str) -> str:
+    """Return the text of a comment in one line."""
+    return " ".join(line.removeprefix("#").strip() for line in comment.splitlines())
+
+
 def _show(options: argparse.Namespace) -> int:
-    """Print a scenario with every default written out."""
+    """Print the comment of a scenario, and the scenario with every default written out."""
     if options.name is None:
         raise ScenarioError("scenarios show", "needs the name of a scenario, such as lossy")
     encoded = encode_scenario(load_scenario(options.name, options.settings))
     if options.json:
         print_encoded_json(encoded)
     else:
-        text = tomli_w.dumps(_without_none(json.loads(encoded)))
+        text = head_comment(options.name) + tomli_w.dumps(_without_none(json.loads(encoded)))
         # The codes of the stream are not TOML's.
         sys.stdout.write("".join(it if it.isprintable() or it == "\n" else f"\\U{ord(it):08x}" for it in text))
     return 0

@@ -12,7 +12,7 @@ from checker.record.root import PROJECT_ROOT
 from tools.mutation.blind.catalogue import BUGS, Bug, Edit, EditError, put_in
 from tools.mutation.blind.copies import copy_with, make_base
 from tools.mutation.blind.measure import first_failure
-from tools.mutation.blind.page import page
+from tools.mutation.blind.page import main, page
 from tools.mutation.blind.rows import Row, read_rows
 
 WORDS_MAX = 800
@@ -26,6 +26,13 @@ def test_the_page_is_made_of_the_rows():
 
     assert written.splitlines() == list(page(list(ROWS.values())))
     assert len(written.split()) <= WORDS_MAX
+
+
+def test_the_table_has_each_bug(tmp_path):
+    main(["--out", str(tmp_path / "dist")])
+    lines = (tmp_path / "dist" / "mutants.md").read_text().splitlines()
+
+    assert [line.split("`")[1] for line in lines[4:]] == list(ROWS)
 
 
 @pytest.mark.parametrize("bug", BUGS.values(), ids=lambda bug: bug.name)

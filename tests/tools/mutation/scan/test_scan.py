@@ -16,7 +16,7 @@ from tools.mutation.scan import campaign
 from tools.mutation.scan.campaign import MutationScan
 from tools.mutation.scan.mutant_runs import ChildTask, Trial, TrialOutcome
 from tools.mutation.scan.points import PACKAGES
-from tools.mutation.scan.report import ScanRow, killed_share, scan_page, scan_totals, survivor_lines
+from tools.mutation.scan.report import ScanRow, killed_share, scan_lists, scan_page, scan_totals, survivor_lines
 from tools.mutation.scan.runs import clean_trials
 from tools.mutation.scan.triage import Equivalent
 
@@ -189,12 +189,13 @@ class TestPage:
             "  if not a | b:",
         ]
 
-    def test_it_lists_survivors_with_their_lines(self):
+    def test_the_page_names_survivors_and_the_lists_have_their_lines(self):
         page = scan_page(self.ROWS, command="python -m tools.mutation scan", runs="seed 0", code="code x")
 
         assert "| scheduler | 6 | 3 | 1 | 0 | 1 | 0 | 1 | 0 | 60 % |" in page
         assert "| `oracle` | 3 |" in page
-        survived = page.partition("## Survived")[2].partition("## Never")[0]
+        assert page.endswith("## Survived\n\n- `scheduler/a.py:7` f, AddNot\n")
+        survived = scan_lists(self.ROWS).partition("## Survived")[2].partition("## Never")[0]
         assert "`scheduler/a.py:7` f, AddNot; differs in 3 runs, of 3 that were tried 2 have another digest" in survived
         assert "```diff\n- if a | b:\n+ if not a | b:\n```" in survived
 
@@ -203,8 +204,7 @@ class TestPage:
 
         assert killed_share(rows) == 30
         assert "5 of them have no result yet and count as not killed" in list(scan_totals(rows))[1]
-        page = scan_page(rows, command="python -m tools.mutation scan", runs="seed 0", code="code x")
-        assert page.partition("## Without a result")[2].count("- x = 1") == 5
+        assert scan_lists(rows).partition("## Without a result")[2].count("- x = 1") == 5
 
 
 class TestCommand:
