@@ -39,6 +39,24 @@ class KeyReport(msgspec.Struct, frozen=True, kw_only=True):
     values: list[str]
 
 
+class OrderRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A place in the order of a block's steps, and the step that each side has there."""
+
+    place: int
+    values: list[str]
+
+
+class Stall(msgspec.Struct, frozen=True, kw_only=True):
+    """A replica for which finality stopped: its last final height, since when, its view, and what it waits for."""
+
+    validator: int
+    height: int
+    since_us: int
+    view: int
+    leader: int
+    waits_for: str
+
+
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """The report, as plain data.
 
@@ -46,7 +64,10 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     lines of the others. `height` to `handler` say where states part and by which write; they are empty where states
     do not, and `seen` has the check's own evidence instead. `origin` names the write without its values, and `told`
     has what each side says of it. `views` are the last views of a run that got stuck.
-    `chain` is the chain of events in lines. `no_cause` says why there is no cause.
+    `chain` is the chain of events in lines. `no_cause` says why there is no cause. `orders` are the steps of both
+    sides around the first place at which their order differs. `stalls` are the replicas for which finality stopped,
+    of all `replicas`, in a run that ended at `end_us`; `left_over` says how views ended meanwhile. `family` is that of
+    the check; `is_foreign` says that the states are an application's own.
     """
 
     check: str
@@ -75,6 +96,13 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     views: list[str] = []
     chain: list[str] = []
     notes: list[str] = []
+    orders: list[OrderRow] = []
+    stalls: list[Stall] = []
+    replicas: int = 0
+    end_us: int = 0
+    left_over: str = ""
+    family: str = ""
+    is_foreign: bool = False
 
 
 class Findings(NamedTuple):

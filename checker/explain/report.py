@@ -13,11 +13,13 @@ from checker.explain.evidence import last_views
 from checker.explain.executions import ExecutionGroup
 from checker.explain.explanation import Explanation, Findings, KeyReport, SideReport
 from checker.explain.formatting import name_key, show_entry, show_fields, show_root, show_written
+from checker.explain.orders import orders_of
 from checker.explain.origins import Origin
 from checker.explain.reading import digest_in, events_of
 from checker.explain.same_states import explain_same_states
+from checker.explain.stalls import find_stalls
 from checker.explain.writes import origin_of
-from checker.families import title_of
+from checker.families import FAMILY_OF, title_of
 from checker.record.errors import on_one_line
 from checker.results import PLUGINS, Evidence
 from checker.tables import FEE_MARKET_KEY
@@ -67,13 +69,28 @@ def _of_checks(findings: Findings) -> Explanation:
     key = digest_in(evidence.get("key"))
     notes = [f"{evidence['key']} is {name_key(key)}"] if key else []
     also = [on_one_line(f"{title_of(check)}: {check.summary}") for check in others]
-    return Explanation(
+    explanation = Explanation(
         check=on_one_line(first.name),
         summary=on_one_line(first.summary),
         evidence=evidence,
         also=also,
         notes=notes,
         views=last_views(findings.events(), findings.view_word) if first.exit_class == "liveness" else [],
+        family=FAMILY_OF.get(first.name, first.name),
+        is_foreign=not findings.has_tables,
+    )
+    return _with_stalls(explanation, findings) if explanation.family == "liveness" else explanation
+
+
+def _with_stalls(explanation: Explanation, findings: Findings) -> Explanation:
+    """Add the replicas for which finality stopped, where the check is about one of them, or about the whole run."""
+    found = find_stalls(findings.events(), findings.view_word)
+    named = explanation.evidence.get("validator")
+    stalls = [stall for stall in found.stalls if named in (None, stall.validator)]
+    if not stalls:
+        return explanation
+    return msgspec.structs.replace(
+        explanation, stalls=found.stalls, replicas=found.replicas, end_us=found.end_us, left_over=found.left_over
     )
 
 
@@ -117,9 +134,11 @@ def _with_divergence(explanation: Explanation, findings: Findings, divergence: D
     is_from_the_past = has_past and _is_right_when_cold(findings, divergence)
     header = divergence.header
     timer = divergence.timer(timer_id) if timer_id else None
+    cause = cause_of(divergence, is_from_the_past=is_from_the_past)
     return msgspec.structs.replace(
         explanation,
-        cause=cause_of(divergence, is_from_the_past=is_from_the_past),
+        cause=cause,
+        orders=orders_of(divergence) if cause == "order" else [],
         height=header.height,
         view=header.view if header.height else None,
         block=divergence.digest.hex(),

@@ -18,6 +18,8 @@ from checker.explain.formatting import name_key
 from checker.explain.reading import digest_in
 from checker.record.errors import on_one_line
 from checker.results import CheckResult, Evidence
+from network.events import events_of_type
+from validators.events import BlockExecuted
 
 _OF_MEMORY: Final[Mapping[str, Cause]] = {
     "live-values": "clean-up",
@@ -46,6 +48,8 @@ def explain_same_states(explanation: Explanation, findings: Findings) -> Explana
         notes=[*explanation.notes, _SAME] if findings.has_tables else explanation.notes,
         no_cause=explanation.no_cause if findings.has_tables else _FOREIGN,
     )
+    if not findings.has_tables:
+        explanation = _with_roots(explanation, findings)
     failed = [check for check in findings.checks if check.status == "failed"]
     for refused in findings.executions.refused_logs if failed else ():
         height = findings.executions.sound_height_of(refused.operations)
@@ -58,6 +62,22 @@ def explain_same_states(explanation: Explanation, findings: Findings) -> Explana
     others = _OF_OTHERS if findings.has_tables else {}
     causes = [others[check.name] for check in failed if check.name in others]
     return msgspec.structs.replace(explanation, cause=next(iter(causes), None))
+
+
+def _with_roots(explanation: Explanation, findings: Findings) -> Explanation:
+    """Add who came to which root of the block that a check names, where replicas came to several."""
+    digest, height = digest_in(explanation.evidence.get("block")), explanation.evidence.get("height")
+    nodes: dict[bytes, dict[int, None]] = {}
+    for event, executed in events_of_type(findings.events() if digest else (), BlockExecuted):
+        if executed.digest == digest and not any(event.node in known for known in nodes.values()):
+            nodes.setdefault(executed.root, {})[event.node] = None
+    if len(nodes) < 2 or not isinstance(height, int):
+        return explanation
+    ranked = sorted(nodes.items(), key=lambda each: -len(each[1]))
+    sides = [
+        SideReport(who=name_validators(known), validators=sorted(known), root=root.hex()) for root, known in ranked
+    ]
+    return msgspec.structs.replace(explanation, height=height, block=digest.hex(), sides=sides)
 
 
 def _subject_of(evidence: Mapping[str, Evidence]) -> Iterator[str]:

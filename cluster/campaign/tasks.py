@@ -18,6 +18,7 @@ from checker.record.plugins import code_with, error_of_plugin
 from checker.record.request_process import ProcessGoneError
 from checker.results import EXIT_CODES, CheckResult, deciding_check, verdict_of
 from cluster.campaign.results_db import SCRIPT, WORKLOAD, SeedResult
+from cluster.inspect.witness import ExecutionWitness
 from cluster.live.progress import LiveProgress
 from cluster.scenario.load import decode_scenario
 from cluster.verdict.determinism import RepeatWorker
@@ -144,6 +145,7 @@ def _judge(task: Task) -> PipelineResult:
             progress=progress,
             extra=_repeat if task.is_thorough else None,
             replay=None if task.is_thorough else _replay,
+            explains=ExecutionWitness(),
             keeps=lambda checked: (checked.exit_code == 0) is task.keeps_passed,
         )
 

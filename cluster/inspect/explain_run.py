@@ -1,45 +1,27 @@
 """Observes every execution of a run, and explains what went wrong in it; see checker.explain."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 
-from checker.explain import (
-    COUNTED,
-    Divergence,
-    Executions,
-    Explanation,
-    Findings,
-    Outcome,
-    RefusedLog,
-    SideReport,
-    as_changes,
-    explain,
-)
 from checker.explain.evidence import last_calls
+from checker.explain.explanation import Explanation, SideReport
 from checker.record.run_directory import RecordReader
 from checker.record.streams import Difference, first_difference, iterate_events
 from checker.results import CheckResult
-from cluster.inspect.execute_again import execute_alone, reason_of
+from cluster.inspect.witness import ExecutionWitness
 from cluster.runtime.cluster import Cluster
 from cluster.runtime.hooks import RunHooks, of_own_engine
 from cluster.scenario.model import Scenario
 from cluster.verdict.executions import watch_executions
 from cluster.verdict.replay import recorded_scenario
 from cluster.verdict.watchdog import Watchdog
-from faults import byzantine_validators
 from network.collector import rare_collections
 from network.events import events_of_type
-from validators.consensus.registry import ENGINES
 from validators.events import BlockExecuted
-from validators.execution import Block, BrokenOff, Executed, ExecutionLayer, Genesis, LayerTables, Transaction
-from validators.execution.blocks import header_digest
-from validators.restored import EMPTY_LOG, RestoredLog
-from validators.settings import ValidatorFactory, make_engine
+from validators.settings import ValidatorFactory
 
 CONSENSUS: Final = "consensus"
 """The check whose failures are explained by the recorded calls of an engine."""
@@ -158,125 +140,3 @@ def explain_run(
     with Watchdog(lambda: cluster.steps, f"{scenario.name} seed {seed}"):
         log = bytes(cluster.run().trace.log)
     return Explained(witness.explain(checks, log), log)
-
-
-class ExecutionWitness:
-    """Notes every execution of a run, of genesis too, and every log of which no state was made; see RunWitness."""
-
-    def __init__(self) -> None:
-        self._executions = Executions()
-
-    def attach(self, cluster: Cluster) -> None:
-        """Note how the engines of a cluster that has not run yet begin."""
-        self._cluster = cluster
-        self._own = dict(cluster.factories)
-        blank = make_engine(cluster.genesis, lambda _transaction: False)
-        self._genesis, self._digest = Block(blank.finalized, ()), blank.genesis_digest
-        # The execution of a Byzantine validator proves nothing about the code.
-        byzantine = byzantine_validators(cluster.scenario.faults)
-        self.honest = tuple(node for node in self._own if node not in byzantine)
-        cluster.factories = {**self._own, **{node: self.opening(node, self._own[node]) for node in self.honest}}
-
-    def applied(self, node: int, executed: Executed) -> None:
-        """Note that a block is final for a replica."""
-        if node in self.honest:
-            self._executions.add_final(node, executed.header.height, executed.digest)
-
-    def explain(self, checks: Sequence[CheckResult], log: bytes) -> Explanation:
-        """Explain the failures of the checks of the run that is over, which has this log."""
-        cluster, scenario = self._cluster, self._cluster.scenario
-        findings = Findings(
-            executions=self._executions,
-            genesis=msgspec.msgpack.encode(cluster.genesis),
-            timebase=cluster.genesis.timebase,
-            checks=checks,
-            events=lambda: iterate_events(log),
-            replay=lambda node, divergence: _replay(cluster, self._own[node], divergence),
-            expected=scenario.expect.fails,
-            view_word=ENGINES[scenario.consensus.engine].view_word,
-            has_tables=scenario.application is None,
-        )
-        return explain(findings)
-
-    def opening(self, node: int, factory: ValidatorFactory) -> ValidatorFactory:
-        """Return a validator's factory whose engines are noted as they begin: from genesis, or from a log."""
-
-        def make(
-            genesis: Genesis, verify_transaction: Callable[[Transaction], bool], log: RestoredLog = EMPTY_LOG
-        ) -> ExecutionLayer:
-            is_new = not log.base and not log.entries
-            try:
-                layer = factory.layer(genesis, verify_transaction, log)
-            except Exception as error:
-                if is_new:
-                    self._add_genesis(node, Outcome((), b"", (), {}, (), broken=reason_of(error)))
-                elif not log.base:
-                    refused = RefusedLog(node, tuple(log.operations()), reason_of(error))
-                    self._executions.refused_logs.append(refused)
-                raise
-            if is_new and layer.tables is not None:
-                self._add_genesis(node, _genesis_of(layer.tables))
-            return layer
-
-        return replace(factory, layer=make)
-
-    def _add_genesis(self, node: int, outcome: Outcome) -> None:
-        self._executions.add(node, self._digest, self._genesis, outcome)
-
-    def executed(self, node: int, executed: Executed) -> None:
-        """Note an execution."""
-        block = executed.block
-        self._executions.add(node, header_digest(block.header), block, _outcome_of(executed))
-
-    def broken_off(self, node: int, broken: BrokenOff) -> None:
-        """Note an execution that broke off."""
-        outcome = _outcome_broken(broken, self._executions.keys())
-        self._executions.add(node, header_digest(broken.block.header), broken.block, outcome)
-
-
-def _genesis_of(tables: LayerTables) -> Outcome:
-    database = tables.database
-    return Outcome((), database.canonical_root, (), dict(database.items()), database.operations())
-
-
-def _outcome_broken(broken: BrokenOff, keys: Iterable[bytes]) -> Outcome:
-    """Return the outcome of an execution that broke off, with the state that it began from as it reads it."""
-    begun: dict[bytes, bytes] | None = None
-    if broken.read is not None:
-        begun = {}
-        for key in dict.fromkeys(keys):
-            value = broken.read(key)
-            if value is not None:
-                begun[key] = value
-    transactions, error = broken.block.transactions, broken.error
-    return Outcome(transactions, b"", broken.receipts, broken.changes, (), broken=reason_of(error), begun=begun)
-
-
-def _outcome_of(executed: Executed) -> Outcome:
-    transactions = executed.block.transactions
-    counts = {name: getattr(executed.summary, name) for name in COUNTED}
-    return Outcome(
-        transactions,
-        executed.header.state_root,
-        executed.receipts,
-        executed.changes,
-        executed.operations,
-        counts,
-        tuple((entry.phase, entry.counts) for entry in executed.phases),
-    )
-
-
-def _replay(cluster: Cluster, factory: ValidatorFactory, divergence: Divergence) -> Outcome | None:
-    """Execute the blocks up to one by a validator's own code in an engine that has nothing behind it."""
-    found: list[Outcome] = []
-    # The code in question may break anywhere; what it came to before counts.
-    with suppress(Exception):
-        execute_alone(
-            factory,
-            cluster.genesis,
-            [past.block for past in divergence.past if past.block.header.height],
-            divergence.block,
-            executed=lambda executed: found.append(_outcome_of(executed)),
-            broken_off=lambda broken: found.append(_outcome_broken(broken, divergence.before)),
-        )
-    return as_changes(found[0], divergence.before) if found else None

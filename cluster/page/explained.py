@@ -3,24 +3,18 @@
 Without an explanation it is what the checks say, and names the command that finds the rest.
 """
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-from checker.explain import Explanation
-from checker.explain.explanation import KeyReport
+from checker.explain.differences import VALUE_CHARACTERS_MAX, compare, differing_fields, in_words, shorten
+from checker.explain.explanation import Explanation, KeyReport
 from checker.families import title_of
 from checker.record.errors import on_one_line
 from checker.results import CheckResult, deciding_check
 from report.page.rows import Finding, KeyRow
 
-VALUE_CHARACTERS_MAX: Final = 600
-"""The longest value of a key; the JSON object of `explain` has the whole one."""
-
 LINES_MAX: Final = 400
 """The most lines of a chain of events."""
-
-_FIELD: Final = re.compile(r"(?:^|(?<= ))([a-z_][a-z0-9_]*)=")
 
 
 def finding_of_checks(checks: Sequence[CheckResult], expected: Sequence[str]) -> Finding | None:
@@ -63,45 +57,46 @@ def finding_of(explanation: Explanation, headline: str) -> Finding:
         source="the run was repeated, and every execution of every block was looked at",
         height=explanation.height,
         block=explanation.block,
-        sides=tuple((who, on_one_line(says)) for who, says in sides),
-        timer=explanation.timer,
-        timer_record=on_one_line(explanation.timer_record),
+        sides=tuple((who, _plain(says)) for who, says in sides),
+        timer=shorten(explanation.timer),
+        timer_record=_plain(explanation.timer_record),
         keys=tuple(_key_row(key) for key in explanation.keys),
         keys_differing=explanation.keys_differing,
-        write=on_one_line(explanation.write),
-        handler=on_one_line(handler),
+        write=_plain(explanation.write),
+        handler=_plain(handler),
         cause=explanation.cause or explanation.no_cause,
-        notes=tuple(on_one_line(note) for note in (*(f"also {line}" for line in explanation.also), *explanation.notes)),
-        lines=tuple(line.rstrip() for line in (*explanation.seen, *explanation.views, *explanation.chain)[:LINES_MAX]),
+        notes=tuple(map(_plain, (*(f"also {line}" for line in explanation.also), *explanation.notes))),
+        lines=tuple(in_words(line).rstrip() for line in _evidence_of(explanation)[:LINES_MAX]),
     )
+
+
+def _plain(text: str) -> str:
+    """Return a text on one line, with short names and its fields in words."""
+    return in_words(on_one_line(text))
+
+
+def _evidence_of(explanation: Explanation) -> list[str]:
+    orders = [f"place {row.place}: {', not '.join(reversed(row.values))}" for row in explanation.orders]
+    stalls = [
+        f"replica {each.validator}, final up to height {each.height}: {each.waits_for}" for each in explanation.stalls
+    ]
+    return [*orders, *stalls, *explanation.seen, *explanation.views, *explanation.chain]
 
 
 def _key_row(key: KeyReport) -> KeyRow:
     values = (key.before, *key.values)
     return KeyRow(
-        name=on_one_line(key.name),
-        fields=tuple(differing_fields(values)),
-        values=tuple(on_one_line(value)[:VALUE_CHARACTERS_MAX] for value in values),
+        name=_plain(key.name),
+        fields=tuple(_field_row(name, cells) for name, cells in differing_fields(values)),
+        values=tuple(_plain(value)[:VALUE_CHARACTERS_MAX] for value in values),
     )
 
 
-def differing_fields(values: Sequence[str]) -> list[tuple[str, Sequence[str]]]:
-    """Return the fields in which the sides differ, each with its value before and on each side.
-
-    A value that is no list of fields is one field of its own.
-    """
-    read = [_fields_of(value) for value in values]
-    if not all(read[1:]):
-        return [("value", tuple(on_one_line(value)[:VALUE_CHARACTERS_MAX] for value in values))]
-    names = dict.fromkeys(name for fields in read for name in fields)
-    rows = ((name, tuple(fields.get(name, "") for fields in read)) for name in names)
-    return [(name, cells) for name, cells in rows if len(set(cells[1:])) > 1]
-
-
-def _fields_of(value: str) -> Mapping[str, str]:
-    places = list(_FIELD.finditer(value))
-    ends = [*(place.start() for place in places[1:]), len(value)] if places else []
-    return {
-        place.group(1): on_one_line(value[place.end() : end])[:VALUE_CHARACTERS_MAX]
-        for place, end in zip(places, ends, strict=True)
-    }
+def _field_row(name: str, cells: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """Return a field with its values in words, and how far each is from that of the first side."""
+    before, right, *others = cells
+    figures = [compare(name, right, each) if each != right else "" for each in others]
+    said = [
+        f"{_plain(each)} ({figure})" if figure else _plain(each) for each, figure in zip(others, figures, strict=True)
+    ]
+    return name, (_plain(before), _plain(right), *said)

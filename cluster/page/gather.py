@@ -5,7 +5,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from checker.explain import Explanation
+from checker.explain.explanation import Explanation
 from checker.record.run_directory import (
     SUMMARIES,
     WAITS,

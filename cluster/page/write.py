@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from checker.explain import Explanation
+from checker.explain.explanation import Explanation
 from checker.record.errors import ReportedError, on_one_line
 from checker.record.places import OwnFile, write_own
 from checker.results import CheckResult

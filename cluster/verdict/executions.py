@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
+from checker.results import CheckResult
 from cluster.runtime.cluster import Cluster
 from validators.execution import BrokenOff, Executed, ExecutionLayer, Genesis, Transaction
 from validators.restored import EMPTY_LOG, RestoredLog
@@ -22,6 +23,14 @@ class RunWitness(ExecutionObserver, Protocol):
 
     def attach(self, cluster: Cluster) -> None: ...  # noqa: D102
     def applied(self, node: int, executed: Executed) -> None: ...  # noqa: D102
+
+
+class AnsweringWitness(RunWitness, Protocol):
+    """A witness that can say, in two sentences, why the run went wrong."""
+
+    def answer(  # noqa: D102
+        self, decisive: CheckResult | None, checks: Sequence[CheckResult], log: bytes
+    ) -> tuple[str, ...]: ...
 
 
 def watch_executions(cluster: Cluster, nodes: Iterable[int], *observers: ExecutionObserver) -> None:

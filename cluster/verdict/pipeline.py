@@ -23,12 +23,7 @@ from checker.record.manifest import REOPENED, REPORT
 from checker.record.places import scratch_directory
 from checker.record.plugins import PluginError, error_of_plugin
 from checker.record.run_directory import BRANCHES, ENGINE_CALLS, RecordWriter
-from checker.results import (
-    PLUGINS,
-    UNFINISHED,
-    CheckResult,
-    judge_expected,
-)
+from checker.results import PLUGINS, UNFINISHED, CheckResult, judge_expected
 from cluster.live.progress import LiveProgress
 from cluster.outside.hosting.calls import APPLICATION_CALLS, CallRecord
 from cluster.outside.hosting.run import applications_of
@@ -38,7 +33,7 @@ from cluster.runtime.failures import AT_FAILURE, BY_PLUGIN
 from cluster.runtime.hooks import AppliedResult, RunHooks
 from cluster.scenario.load import encode_scenario
 from cluster.scenario.model import Scenario
-from cluster.verdict.executions import RunWitness, watch_executions
+from cluster.verdict.executions import AnsweringWitness, RunWitness, watch_executions
 from cluster.verdict.facts import derived_of, read_back_of
 from cluster.verdict.figures import figures_of, recoveries_of, replica_modes_of, row_of, work_of
 from cluster.verdict.monitor import Monitor, make_monitor
@@ -72,13 +67,15 @@ def run_pipeline(
     data: DataDirectory | None = None,
     has_page: bool = True,
     witnesses: Sequence[RunWitness] = (),
+    explains: AnsweringWitness | None = None,
     calls: CallRecord | None = None,
 ) -> PipelineResult:
     """Run a scenario and check the run; `runs` is where the run directory goes, None writes none that stays.
 
     `keeps` says whether a run is worth its directory, `has_page` whether that has a page. `data` gives the validators
     real disks. `extra` adds a check before the record is written; `command` repeats the run; `replay` makes the cold
-    replay, in a fresh process unless it is given. `witnesses` see every execution beside the checks.
+    replay, in a fresh process unless it is given. `witnesses` see every execution beside the checks; `explains` is one
+    more, which says why a run went wrong.
 
     Raises:
         network.outcome.RunFailedError: The test bed itself broke.
@@ -91,7 +88,9 @@ def run_pipeline(
     path, is_resumed = (None, False) if data is None else (data.path, data.start_us > 0)
     with applications_of(scenario, seed, path, calls, is_resumed=is_resumed) as applications:
         cluster = Cluster(scenario, seed, factories=factories or {}, data=data, applications=applications)
-        steps = _steps_of(cluster, progress, replay=replay or run_cold_replay, extra=extra, witnesses=witnesses)
+        seen_by = (*witnesses, explains) if explains is not None else witnesses
+        steps = _steps_of(cluster, progress, replay=replay or run_cold_replay, extra=extra, witnesses=seen_by)
+        steps = replace(steps, explains=explains)
         name = _name_of(scenario, seed, data)
         if runs is None:
             with scratch_directory(name) as scratch, RecordWriter(scratch / name, scenario.plugins) as writer:
@@ -204,6 +203,7 @@ class _Steps:
     progress: LiveProgress
     replay: ColdReplayer
     repeat: Callable[[PipelineResult], CheckResult] | None
+    explains: AnsweringWitness | None = None
 
     def run_into(self, writer: RecordWriter) -> ClusterRun:
         """Run, and write what the run was."""
@@ -259,6 +259,9 @@ class _Steps:
         if self.repeat is not None:
             self.progress.note("repeating the run in another process")
             result = result.with_check(self.repeat(result))
+        if self.explains is not None:
+            self.progress.note("explaining")
+            result = replace(result, answer=self.explains.answer(result.decisive, result.checks, result.log))
         return result
 
     def _outcome_of(self, run: ClusterRun, checks: Iterable[CheckResult], writer: RecordWriter) -> PipelineResult:

@@ -66,6 +66,8 @@ class PipelineResult:
     not_asked: Mapping[str, str] = field(default_factory=dict)
     not_judged: tuple[str, ...] = ()
     """Checks that could not say anything because a failure ended the run early."""
+    answer: tuple[str, ...] = ()
+    """Why it went wrong, in two sentences, where a witness of the run could say."""
     branches: str = ""
     """The SHA-256 of the executed blocks as the record has them."""
 
@@ -103,6 +105,8 @@ class PipelineResult:
         unjudged = self._unjudged
         if self.verdict == "inconclusive" and not self.chain and (reason := why_no_view_ends(self.scenario)):
             return reason
+        if self.answer:
+            return " ".join(self.answer) + self._stop
         if self.decisive is not None:
             return f"{title_of(self.decisive)}: {self.decisive.summary}{self._stop}{unjudged}"
         height = max((row.finalized_height for row in self.validators), default=0)
@@ -147,6 +151,7 @@ class PipelineResult:
             "verdict": self.verdict,
             "exit_code": self.exit_code,
             "headline": self.headline,
+            "answer": list(self.answer),
             "digest": self.digest.hex(),
             "code": code_with(self.scenario.plugins)._asdict(),
             "plugins": [msgspec.to_builtins(code) for code in plugin_codes(self.scenario.plugins)],

@@ -4,10 +4,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+from checker.explain.answer import answer_of
 from checker.record.root import PROJECT_ROOT
 from checker.record.run_directory import RecordReader
 from cluster.inspect.explain_run import explain_record
-from cluster.inspect.headline import headline_of
 from cluster.page.write import page_of
 from cluster.scenario.load import decode_scenario
 from tests.support.cluster_runs import result_of
@@ -57,7 +57,7 @@ def page_for(name):
 
 def _explained(reader, scenario, place):
     explanation, _ = explain_record(reader)
-    return explanation, headline_of(explanation, scenario, f"smallest plan by: run_cluster.py shrink {place}")
+    return explanation, " ".join(answer_of(explanation))
 
 
 def words_of(page):

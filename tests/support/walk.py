@@ -33,7 +33,7 @@ class Step(NamedTuple):
 
 BROKEN = (
     Step("sweep calm --seeds 0..1 --set run.until_height=4 --runs runs/tutorial", 1, "burned is # by the oracle"),
-    Step("explain runs/tutorial/calm-0", 0, "the oracle against replicas 0, 1, 2, 3"),
+    Step("explain runs/tutorial/calm-0", 0, "on replicas 0, 1, 2, 3 than by the oracle"),
     Step("shrink runs/tutorial/calm-0 --limit 8", 0, "written to runs/tutorial/calm-0-shrunk.toml"),
 )
 MENDED = (
@@ -49,7 +49,7 @@ STEPS = (
     Step("check certified-split", 0, "plan ok: 4 faults"),
     Step("run lossy --seed 7", 0, "passed: ", LONG),
     Step("run broken-refund", 0, "failed as expected: ", LONG),
-    Step("explain runs/broken-refund-0", 0, "cause execution", LONG),
+    Step("explain runs/broken-refund-0", 0, "cause: execution", LONG),
     Step("show runs/broken-refund-0 3", 0, "height 3", LONG),
     Step("shrink runs/broken-refund-0", 0, "written to runs/broken-refund-0-shrunk.toml", LONG),
     Step("run calm", 0, "passed: "),

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from checker.explain import Explanation
+from checker.explain.explanation import Explanation
 from checker.mutants import Mutant
 from checker.record.places import scratch_directory
 from checker.record.run_directory import RecordReader

@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from checker.explain import Executions, Outcome
 from checker.explain.cause import cause_of
 from checker.explain.divergence import Divergence
-from checker.explain.executions import ExecutionGroup
+from checker.explain.executions import ExecutionGroup, Executions, Outcome
 from checker.mutants.mutant import Swaps
 from checker.results import CheckResult
 from cluster.cli.main import main

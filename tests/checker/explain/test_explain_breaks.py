@@ -2,9 +2,8 @@
 
 import pytest
 
-from checker.explain import Executions, Outcome, as_changes
 from checker.explain.divergence import AgreedBlock, Divergence
-from checker.explain.executions import ExecutionGroup
+from checker.explain.executions import ExecutionGroup, Executions, Outcome, as_changes
 from checker.explain.origins import origin_in_input, origin_of_break
 from checker.results import CheckResult
 from cluster.inspect.explain_run import explain_run

@@ -444,7 +444,7 @@ def test_a_run_loads_what_its_end_needs_at_its_end(tmp_path):
     later = (
         "checker.oracle.replay",
         "checker.mutants",
-        "checker.explain",
+        "checker.explain.report",
         "cluster.page.write",
         "cluster.swarm.generator",
     )

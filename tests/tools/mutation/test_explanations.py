@@ -5,8 +5,7 @@ import re
 import msgspec
 import pytest
 
-from checker.explain import Explanation, SideReport
-from checker.explain.explanation import KeyReport
+from checker.explain.explanation import Explanation, KeyReport, SideReport
 from cluster.campaign.tasks import Task
 from cluster.scenario.load import encode_scenario, load_scenario
 from tests.frozen import read_frozen

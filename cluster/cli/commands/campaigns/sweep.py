@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from checker.record.errors import on_one_line
 from checker.record.fingerprint import show_fingerprint, this_code
 from checker.record.places import refuse_other_file
 from checker.record.plugins import code_with
@@ -302,6 +303,7 @@ def _print(tally: SweepTally, options: argparse.Namespace, place: tuple[str, Pat
 def _repeat_lines(tally: SweepTally, options: argparse.Namespace) -> list[str]:
     lines = []
     for result in _examples(tally):
+        lines.append(f"seed {result.seed}: {on_one_line(result.headline)}")
         lines.append(f"repeat seed {result.seed}: {repeat_of(options, result)}")
         lines += [f"go on with: {command}" for command in _commands_over(result)]
     return lines

@@ -1,13 +1,16 @@
 """The command `explain`: why a recorded run went wrong."""
 
 import argparse
-from collections.abc import Iterator, Sequence
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from checker.explain import Explanation
+from checker.explain.answer import answer_of, name_side
+from checker.explain.differences import compare, differing_fields, in_words, shorten
+from checker.explain.explanation import Explanation, KeyReport, Stall
 from checker.record.errors import on_one_line
 from checker.record.manifest import REPORT
 from checker.record.run_directory import RecordReader
@@ -24,9 +27,10 @@ from cluster.cli.options import (
     run_command,
     shrunk_plan_of,
 )
-from cluster.inspect.explain_run import REPEATS_MAX, ExecutionWitness, Repetition, explain_record
-from cluster.inspect.headline import headline_of
+from cluster.inspect.explain_run import REPEATS_MAX, Repetition, explain_record
+from cluster.inspect.witness import ExecutionWitness
 from cluster.live.progress import LiveProgress
+from cluster.live.replicas import mode_of
 from cluster.page.write import page_of, write_page
 from cluster.scenario.model import Scenario
 from cluster.verdict.replay import (
@@ -38,6 +42,7 @@ from cluster.verdict.replay import (
     unfinished_line,
 )
 from cluster.verdict.result import PipelineResult
+from report.visible import visible
 
 INDENT: Final = "  "
 
@@ -73,40 +78,54 @@ def run_explain(options: argparse.Namespace) -> int:
     explanation, difference = explain_record(reader, checks, Repetition(witness, bytes(result.log)))
     confirmed = _confirm(reader, replay, checks, difference)
     verdict = verdict_of(checks, result.scenario.expect.fails).name
-    headline = f"{verdict}: {headline_of(explanation, result.scenario, plan_of(reader))}"
+    answer = answer_of(explanation)
+    headline = f"{verdict}: {' '.join(answer)}"
     if options.json:
-        answer = {
+        document = {
             "scenario": manifest.scenario,
             "seed": manifest.seed,
             "verdict": verdict,
             "headline": headline,
+            "answer": answer,
             "repeat": command,
             "replay": confirmed.summary,
             "difference": None if difference is None else msgspec.to_builtins(difference),
             **msgspec.to_builtins(explanation),
         }
-        print_json(answer)
+        print_json(document)
     else:
-        lines = [
-            headline,
-            f"{explanation.check}: {explanation.summary}",
-            f"seed {manifest.seed}, repeat with: {command}",
-            f"beside the nearest seed that passes: {command_line(['diff', str(options.directory)])}",
-            *_unconfirmed(reader, confirmed, difference),
-            *lines_of(explanation),
-        ]
-        print_lines(lines)
+        lines = [*_unconfirmed(reader, confirmed, difference), *lines_of(explanation, result.scenario)]
+        print_lines([*_folded([f"{verdict}:", *answer, "", *lines]), *_next_lines(reader, command)])
     page = _write_page(reader, result.scenario, checks, (explanation, headline))
     print_lines([] if options.json else page)
     return verdict_of([confirmed]).exit_code
 
 
-def plan_of(reader: RecordReader) -> str:
-    """Return the smallest plan that `shrink` has left beside a record, with its command, or the command for it."""
+def _folded(lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines of the report that are no wider than standard output, those that go on indented."""
+    from report.layout import output_console  # noqa: PLC0415 - `--json` draws nothing
+
+    width = output_console().width
+    for line in map(visible, lines):
+        indent = " " * (len(line) - len(line.lstrip()) + 2 * len(INDENT))
+        yield from textwrap.wrap(line, width, subsequent_indent=indent, break_on_hyphens=False) or [""]
+
+
+def _next_lines(reader: RecordReader, command: str) -> list[str]:
+    """Return what to type next, a command on a line of its own, so that it can be copied."""
     smallest = shrunk_plan_of(reader.path, reader.path.parent)
     if smallest.exists():
-        return f"plan {smallest}: {run_command(str(smallest), reader.manifest.seed, runs=reader.path.parent)}"
-    return f"smallest plan by: {command_line(['shrink', str(reader.path)])}"
+        plan = run_command(str(smallest), reader.manifest.seed, runs=reader.path.parent)
+        shrink = [f"run the smallest plan, {smallest}:", f"{INDENT}{plan}"]
+    else:
+        shrink = ["find the smallest plan:", f"{INDENT}{command_line(['shrink', str(reader.path)])}"]
+    return [
+        f"repeat with (seed {reader.manifest.seed}):",
+        f"{INDENT}{command}",
+        *shrink,
+        "compare with the nearest seed that passes:",
+        f"{INDENT}{command_line(['diff', str(reader.path)])}",
+    ]
 
 
 def _write_page(
@@ -194,49 +213,98 @@ def _unrepeated(reader: RecordReader, difference: Difference) -> list[str]:
     ]
 
 
-def lines_of(explanation: Explanation) -> Iterator[str]:
-    """Yield the report in the order of docs/explain.md."""
-    yield from (f"also: {line}" for line in explanation.also)
-    yield from _lines_under(f"what {explanation.check} saw:", explanation.seen)
-    yield from _lines_of_place(explanation)
-    yield from _lines_of_keys(explanation)
-    if explanation.write:
-        yield f"written by: {explanation.write}"
-    if explanation.actor:
-        yield f"{INDENT}handler {explanation.handler or 'unknown'} of actor {explanation.actor}"
-    if explanation.transaction:
-        yield f"{INDENT}transaction {explanation.transaction}"
+def lines_of(explanation: Explanation, scenario: Scenario | None = None) -> Iterator[str]:
+    """Yield the evidence in the order of docs/explain.md; the scenario knows the replicas' modes."""
     yield f"cause: {explanation.cause or explanation.no_cause}"
-    yield from (f"note: {note}" for note in explanation.notes)
+    yield f"decided by {explanation.check}: {shorten(explanation.summary)}"
+    yield from (f"also failed: {shorten(line)}" for line in explanation.also)
+    yield from _lines_of_place(explanation, scenario)
+    yield from _lines_of_orders(explanation)
+    yield from _lines_of_keys(explanation)
+    yield from _lines_of_write(explanation)
+    yield from (f"note: {in_words(note)}" for note in explanation.notes)
+    yield from _lines_under("stalled replicas:", list(map(_describe_stall, explanation.stalls)))
+    yield from _lines_under(f"evidence of {explanation.check}:", explanation.seen)
     yield from _lines_under("the last views:", explanation.views)
     yield from _lines_under("how it came to that:", explanation.chain)
 
 
 def _lines_under(title: str, lines: Sequence[str]) -> Iterator[str]:
     yield from [title] * bool(lines)
-    yield from (f"{INDENT}{line}" for line in lines)
+    yield from (f"{INDENT}{in_words(line)}" for line in lines)
 
 
-def _lines_of_place(explanation: Explanation) -> Iterator[str]:
+def _describe_stall(stall: Stall) -> str:
+    return (
+        f"replica {stall.validator}: last final height {stall.height} at {stall.since_us / 1_000_000:,.3f} s; "
+        f"{stall.waits_for}"
+    )
+
+
+def _lines_of_place(explanation: Explanation, scenario: Scenario | None) -> Iterator[str]:
     if explanation.height is not None:
-        block = f", block {explanation.block}" if explanation.block else ""
-        leader = "" if explanation.leader is None else f", view {explanation.view}, by validator {explanation.leader}"
+        block = f", block {shorten(explanation.block)}" if explanation.block else ""
+        leader = "" if explanation.leader is None else f", view {explanation.view}, leader {explanation.leader}"
         yield f"first difference: height {explanation.height}{leader}{block}"
     for side in explanation.sides:
         block = f"block {side.block} " if side.block else ""
-        yield f"{INDENT}{side.who}: {block}{f'root {side.root}' if side.root else side.says}"
-    if explanation.timer:
-        yield f"timer {explanation.timer}"
-        yield f"{INDENT}{explanation.timer_record or 'neither in the state before the block nor written by it'}"
+        modes = "" if scenario is None else _modes_of(side.validators, scenario)
+        said = f"root {side.root}" if side.root else in_words(side.says)
+        yield f"{INDENT}{side.who}{modes}: {shorten(f'{block}{said}')}"
+
+
+def _modes_of(validators: Sequence[int], scenario: Scenario) -> str:
+    modes = ", ".join(dict.fromkeys(mode_of(scenario, node) for node in sorted(validators)))
+    return f" ({modes})" if modes else ""
+
+
+def _lines_of_orders(explanation: Explanation) -> Iterator[str]:
+    """Yield the two orders side by side."""
+    if not explanation.orders:
+        return
+    names = [name_side(side) for side in explanation.sides[:2]]
+    rows = [(str(row.place), *map(shorten, row.values)) for row in explanation.orders]
+    width = max(len(each) for row in [("", *names), *rows] for each in row[1:])
+    yield "the two orders (an arrow marks each place that differs):"
+    yield f"{INDENT}  place  {names[0]:<{width}}  {names[1]}"
+    for place, right, wrong in rows:
+        yield f"{INDENT}{'> ' if right != wrong else '  '}{place:>5}  {right:<{width}}  {wrong}"
 
 
 def _lines_of_keys(explanation: Explanation) -> Iterator[str]:
     if explanation.keys:
         yield f"keys that differ: {explanation.keys_differing:,}"
     for key in explanation.keys:
-        yield f"{INDENT}{key.name}"
-        yield f"{2 * INDENT}before: {key.before}"
-        for side, value in zip(explanation.sides, key.values, strict=True):
-            yield f"{2 * INDENT}{side.who}: {value}"
+        yield f"{INDENT}{shorten(key.name)}"
+        yield from _lines_of_key(explanation, key)
     if explanation.keys_differing > len(explanation.keys):
         yield f"{INDENT}... {explanation.keys_differing - len(explanation.keys):,} more"
+
+
+def _lines_of_key(explanation: Explanation, key: KeyReport) -> Iterator[str]:
+    """Yield the fields of a key that differ, with each side's value, and how far it is from the first side's."""
+    for name, (before, *values) in differing_fields((key.before, *key.values)):
+        yield f"{2 * INDENT}{name.replace('_', ' ')} before: {in_words(before)}"
+        for side, value in zip(explanation.sides, values, strict=True):
+            figure = compare(name, values[0], value)
+            by = f" ({figure})" if figure and value != values[0] else ""
+            yield f"{2 * INDENT}{side.who}: {in_words(value)}{by}"
+
+
+def _lines_of_write(explanation: Explanation) -> Iterator[str]:
+    """Yield the step that made the difference, what each side says of it, and its timer."""
+    if explanation.write:
+        is_same = len(dict.fromkeys(explanation.told)) < 2
+        yield f"made by: {in_words(explanation.write if is_same else explanation.origin)}"
+        if not is_same:
+            place = "" if explanation.receipt is None else f"receipt {explanation.receipt}: "
+            for side, told in zip(explanation.sides, explanation.told, strict=False):
+                yield f"{INDENT}{side.who}: {place}{in_words(told)}"
+    if explanation.actor:
+        yield f"{INDENT}handler {explanation.handler or 'unknown'} of actor {shorten(explanation.actor)}"
+    if explanation.transaction:
+        yield f"{INDENT}transaction {shorten(explanation.transaction)}"
+    if explanation.timer:
+        yield f"timer {shorten(explanation.timer)}:"
+        record = explanation.timer_record or "neither in the state before the block nor written by it"
+        yield f"{INDENT}{in_words(record)}"

@@ -31,6 +31,7 @@ from cluster.cli.options import (
     print_notes,
     run_command,
 )
+from cluster.inspect.witness import ExecutionWitness
 from cluster.live.progress import LiveProgress
 from cluster.runtime.data_directory import DataDirectory, open_data_directory
 from cluster.scenario.cost import cost_warnings, estimate_cost
@@ -101,6 +102,7 @@ def _run_on(data: DataDirectory | None, scenario: Scenario, options: argparse.Na
             extra=_repeating() if options.check_determinism else None,
             command=_repeat_command(options),
             data=data,
+            explains=ExecutionWitness(),
         )
     print_result(result, _repeat_command(options), progress, options)
     from cluster.page.index import write_index  # noqa: PLC0415 - the run need not wait for it
