@@ -23,6 +23,10 @@ FAILURES_SHOWN: Final = 3
 """Failed or inconclusive families with a line of their own; the others are named together."""
 
 
+SENTENCE_LINES: Final = 4
+"""Lines of the verdict: an explanation has two sentences of at most 120 characters."""
+
+
 class Row(NamedTuple):
     """A labelled text of an ending; of two rows the one with the greater weight is left out first."""
 
@@ -60,7 +64,7 @@ def ending_lines(ending: Ending, width: int) -> list[str]:
         *[Row("not asked", "; ".join(reasons_in_words(ending.not_asked)), 1)] * bool(ending.not_asked),
     ]
     tail = [
-        *_wrapped("", ending.sentence, width, 3),
+        *_wrapped("", ending.sentence, width, SENTENCE_LINES),
         *(f"{label:<{LABEL_COLUMNS}}{visible(text)}" for label, text in ending.places),
     ]
     shown = _fitted(rows, LINES_MAX - 1 - len(tail), width)
