@@ -103,7 +103,7 @@ class CallsInBlock(PolicyInBlock):
         return entry
 
     def admit(self, request: ScheduleRequest) -> Admission:
-        """Check an entry that is to come in; nothing is written (docs/spec.md, calls of the queue).
+        """Check an entry that is to come in; nothing is written (docs/scheduled-transactions.md, calls of the queue).
 
         Raises:
             Rejected: The first check that fails.

@@ -1,6 +1,6 @@
 """The rules of scheduled transactions as functions of values: checks with their codes, expiry, prices, the epilogue.
 
-docs/spec.md, scheduled transactions, has each in its place.
+docs/scheduled-transactions.md has each in its place.
 """
 
 from collections.abc import Sequence

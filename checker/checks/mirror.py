@@ -25,8 +25,9 @@ HAS_LANE_BUDGET: Final[Mapping[str, bool]] = {
     "bias-auction": True,
     "aptos": False,
 }
-"""Whether the lane bounds the fires of a block, by policy, as docs/spec.md has it: what a policy says of itself may be
-the mistake. One of another package is believed.
+"""Whether the lane bounds the fires of a block, by policy, as the pages of the policies in docs state it.
+
+A policy's own statement may be the mistake; that of another package's policy is believed.
 """
 
 

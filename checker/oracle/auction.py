@@ -1,4 +1,4 @@
-"""The timer phase of a block of the policy `gba-auction` (docs/spec.md, "The phase of the auction")."""
+"""The timer phase of a block of the policy `gba-auction` (docs/gba-auction.md, "The phase of the auction")."""
 
 from dataclasses import dataclass, field
 from fractions import Fraction

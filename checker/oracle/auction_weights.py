@@ -1,4 +1,4 @@
-"""Weights of the GBA auction: how an epoch is scored, how a weight decays, what it gives (docs/spec.md)."""
+"""Weights of the GBA auction: how an epoch is scored, how a weight decays, what it gives (docs/gba-auction.md)."""
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction

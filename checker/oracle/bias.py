@@ -1,4 +1,4 @@
-"""The timer phase of a block of the policy `bias-auction` (docs/spec.md, "The phase of the bias auction")."""
+"""The timer phase of a block of the policy `bias-auction` (docs/bias-auction.md, "The phase of the bias auction")."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,7 @@
-"""Scheduled transactions in one block (docs/spec.md, "A block of the queue"): prologue, turns, charges, report."""
+"""Scheduled transactions in one block: prologue, turns, charges, report.
+
+The rules are in docs/scheduled-transactions.md, "A block of the queue".
+"""
 
 from dataclasses import dataclass, field
 from itertools import islice

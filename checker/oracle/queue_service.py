@@ -1,4 +1,4 @@
-"""The service of the queue: its status, its shutdown in batches, and authorization numbers (docs/spec.md)."""
+"""The service of the queue: status, shutdown in batches, authorization numbers (docs/scheduled-transactions.md)."""
 
 from collections.abc import Mapping
 from itertools import islice

@@ -1,4 +1,4 @@
-"""State-triggered timers: the watches of keys, and the queue of hits (docs/spec.md, "State-triggered timers").
+"""State-triggered timers: the watches of keys, and the queue of hits (docs/bias-auction.md, "State-triggered timers").
 
 Tables are as docs/state.md has them, "Watches".
 """

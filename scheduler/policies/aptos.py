@@ -2,7 +2,7 @@
 
 Its rules by file: aptos_records.py parameters, profiles and tables, aptos_keys.py bytes, hashes and order,
 aptos_rules.py checks, expiry and prices, ready_queue.py the range index, aptos_calls.py what calls do to the queue.
-docs/spec.md, scheduled transactions, says every reading.
+docs/scheduled-transactions.md says every reading.
 
 Invariants: the deposit account holds what every entry with a body has put down, and within a block also what has run
 and not paid; each entry leaves by one exit, its deposit returned but for the fee of a run; a block walks no more of the
@@ -110,7 +110,7 @@ class AptosInBlock(CallsInBlock):
         self._marked: dict[int, tuple[bytes, ...]] = {}
 
     def run(self, phase: BlockPhase) -> PhaseResult:
-        """Run the prologue, or charge what ran and count who waits (docs/spec.md, a block of the queue)."""
+        """Run the prologue, or charge what ran and count who waits (docs/scheduled-transactions.md)."""
         if phase is BlockPhase.TIMERS:
             tally = Tally.of(self, FREE)
             self._charge(tally)

@@ -1,7 +1,7 @@
 """The policy `bias-auction`: bids in escrow and a bias that grows with the wait compete per cycle (CIP-5, section 9).
 
 Its rules by file: bias_records.py parameters and tables, bias.py the bias, bias_waits.py waits, bias_selection.py the
-walk and payments, bias_loop.py lambda, escrow.py bids. docs/spec.md says every reading.
+walk and payments, bias_loop.py lambda, escrow.py bids. docs/bias-auction.md says every reading.
 
 Invariants: every winner is charged before the first one runs, so that no handler decides who can pay; a bid is in
 escrow from the call to the exit, and a fire pays at most its bid; a timer that was left out waits, whatever the reason.
@@ -159,7 +159,7 @@ class BiasAuctionInBlock(PolicyInBlock):
         self._held_bids[timer.timer_id] = self.escrow.withdraw(timer)
 
     def run(self, phase: BlockPhase) -> PhaseResult:
-        """Run the timer phase (docs/spec.md, the phase of the bias auction)."""
+        """Run the timer phase (docs/bias-auction.md, the phase of the bias auction)."""
         assert phase is BlockPhase.TIMERS, phase
         tally, books = Tally.of(self), open_books(self.state, self.own, self.block.activated_at)
         state = self._phase = self._open_phase()

@@ -1,7 +1,7 @@
 """The policy `gba-auction`: agents bid for timers as they fall due, and weights share out the budget (the older CIP-1).
 
 Its rules by file: gba_records.py parameters and tables, gba_asking.py who is asked, gba_weights.py epochs and weights,
-gba_selection.py tips, order, slices and room. docs/spec.md says every reading.
+gba_selection.py tips, order, slices and room. docs/gba-auction.md says every reading.
 
 Invariants: agents are asked and balances read before anything changes; a timer that cannot pay, or whose agent fails,
 waits and is never destroyed for it; only what was asked in this block can fire in it, so that a block's work follows
@@ -157,7 +157,7 @@ class GbaAuctionInBlock(PolicyInBlock):
             self.reached.append(AuctionRule.CANCELLED_BEHIND_PHASE)
 
     def run(self, phase: BlockPhase) -> PhaseResult:
-        """Run the timer phase (docs/spec.md, the phase of the auction)."""
+        """Run the timer phase (docs/gba-auction.md, the phase of the auction)."""
         assert phase is BlockPhase.TIMERS, phase
         block, tally = self.block, Tally.of(self)
         weights = AuctionWeights.open(self.state, self.own, now=block.moment.now, epoch_length=block.epoch_length)

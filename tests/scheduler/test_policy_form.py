@@ -6,10 +6,10 @@ from itertools import permutations
 import pytest
 
 from checker.record.root import PROJECT_ROOT
-from scheduler import POLICIES, BlockPhase, Carry, Policy
+from scheduler import POLICIES, BlockPhase, Carry, Policy, Refusal
 from scheduler.policies import problem_of
 
-ROW = re.compile(r"^\| `([a-z0-9-]+)` \| `([a-z0-9-]+)` \| (allowed|refused): (.+) \|$", re.MULTILINE)
+ROW = re.compile(r"^\| (`[a-z0-9-`, ]+) \| `([a-z0-9-]+)` \| (.+) \|$", re.MULTILINE)
 
 
 class Sound(Policy):
@@ -51,11 +51,10 @@ def test_a_class_that_is_no_policy_is_told_why(changes, told):
 
 def test_the_table_of_activations_is_what_the_policies_say():
     page = (PROJECT_ROOT / "docs" / "spec.md").read_text(encoding="utf-8")
-    stated = {(before, after): (verdict, reason) for before, after, verdict, reason in ROW.findall(page)}
+    rows = ROW.findall(page)
+    stated = {(before.strip("`"), after): how for befores, after, how in rows for before in befores.split(", ")}
     pairs = permutations(POLICIES, 2)
     carried = {(before, after): POLICIES[after]().carry(POLICIES[before]()) for before, after in pairs}
 
-    assert stated == {
-        pair: ("allowed", carry.how) if isinstance(carry, Carry) else ("refused", carry.reason)
-        for pair, carry in carried.items()
-    }
+    assert all(isinstance(carry, Carry | Refusal) for carry in carried.values())
+    assert stated == {pair: carry.how for pair, carry in carried.items() if isinstance(carry, Carry)}

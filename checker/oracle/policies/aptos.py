@@ -1,4 +1,4 @@
-"""The policy oracle of `aptos`: scheduled transactions after AIP-125 (docs/spec.md, "Scheduled transactions")."""
+"""The twin of `aptos`: scheduled transactions after AIP-125 (docs/scheduled-transactions.md)."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple

@@ -105,7 +105,7 @@ class Govern(Action, tag="govern", kw_only=True, frozen=True):
 
 
 class ControlService(Action, tag="service", kw_only=True, frozen=True):
-    """Tell the service of scheduled transactions `action`, `count` times (docs/spec.md, the service)."""
+    """Tell the service of scheduled transactions `action`, `count` times (docs/scheduled-transactions.md)."""
 
     action: Annotated[
         Literal["pause", "unpause", "start_shutdown", "continue_shutdown", "re_initialize"], means("The instruction.")

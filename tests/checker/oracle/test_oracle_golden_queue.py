@@ -28,7 +28,8 @@ CASES = {
     for case in json.loads((PROJECT_ROOT / "tests" / "vectors" / "scheduler.json").read_text())["cases"]
     if case["system"] == "F"
 }
-CODES = dict(re.findall(r"`(E[A-Z_]+)` (?:\| |\()?(\d+)", (PROJECT_ROOT / "docs" / "spec.md").read_text()))
+QUEUE_PAGE = PROJECT_ROOT / "docs" / "scheduled-transactions.md"
+CODES = dict(re.findall(r"`(E[A-Z_]+)`\s(?:\| |\()?(\d+)", QUEUE_PAGE.read_text(encoding="utf-8")))
 """The codes of errors, as the document has them."""
 STATUSES = ("Active", "Paused", "ShutdownInProgress", "ShutdownComplete")
 GAS, PRICE = 1_000, 200

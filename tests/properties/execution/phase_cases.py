@@ -2,7 +2,7 @@
 
 In a run a payer rarely has just what a fire of the plain policy costs, and a lane rarely has room for one timer behind
 several that do not fit. Here balances and limits lie next to each other, and lists are sorted out by the steps of
-docs/spec.md.
+docs/bias-auction.md and docs/chain.md.
 """
 
 from collections.abc import Sequence
@@ -103,7 +103,7 @@ def _check_walk(draw: Draw) -> Asked:
 
 
 def _payment(winner: Competitor, runner_up: Competitor | None, rule: PaymentRule, reserve: int) -> int:
-    """Return what a winner pays (docs/spec.md, step 7)."""
+    """Return what a winner pays (docs/bias-auction.md, step 6)."""
     if rule == "first-price":
         return winner.bid
     asked = 0
