@@ -16,6 +16,12 @@ SECTION = re.compile(r"\bsections? \d")
 COMMENT_LINES_MAX = 6
 LINKED = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
+WORD = re.compile(r"\S*\w\S*")
+
+RESULTS_OF_CAMPAIGNS = ("mutants.md", "mutation-scan.md", "scenarios-by-engine.md")
+GENERATED = ("reference.md", "events.md", "commands.md", "faults.md", "performance.md", *RESULTS_OF_CAMPAIGNS)
+"""Pages that a command prints."""
+
 
 def tracked(*suffixes):
     """Return the tracked files with one of the suffixes."""
@@ -68,3 +74,19 @@ def test_every_scenario_is_listed_and_says_what_is_seen():
     assert sorted(listed) == sorted(scenario_files())
     assert [name for name, comment in comments.items() if not comment.startswith("# ")] == []
     assert [name for name, comment in comments.items() if comment.count("\n") > COMMENT_LINES_MAX] == []
+
+
+def test_documents_written_by_hand_stay_short():
+    """All together 60,000 words, a page 5,000; a table's lines and a list's dashes are no words."""
+    pages = [path for path in tracked(".md") if path.parent.name in {PROJECT_ROOT.name, "docs", "extend"}]
+    words = {
+        path.relative_to(PROJECT_ROOT): len(WORD.findall(path.read_text(encoding="utf-8")))
+        for path in pages
+        if path.name not in GENERATED
+    }
+
+    assert len(words) > 30
+    assert {page: count for page, count in words.items() if count > 5_000} == {}
+    assert sum(words.values()) <= 60_000
+    for page in RESULTS_OF_CAMPAIGNS:
+        assert len(WORD.findall((PROJECT_ROOT / "docs" / page).read_text(encoding="utf-8"))) <= 800
