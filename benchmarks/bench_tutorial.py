@@ -36,7 +36,7 @@ CODE: Final = (*LAYERS, "scenarios", "stampede_testbed")
 
 SECONDS_MAX: Final = 60
 EXITS: Final = {"sweep": 1, "explain": 0, "shrink": 0}
-SAID: Final = {"sweep": "2 seeds: 2 safety", "explain": "cause execution", "shrink": "written to"}
+SAID: Final = {"sweep": "2 failed: safety", "explain": "cause: execution", "shrink": "written to"}
 """Words by which a command shows that it found the bug, and not another reason to end in this way."""
 
 

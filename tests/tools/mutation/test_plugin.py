@@ -98,7 +98,7 @@ def test_the_tool_runs_explains_and_replays_a_record_that_names_it(tmp_path):
 
     assert done.returncode == 1, done.stderr
     assert "-m tools.mutation run calm" in done.stdout
-    assert "cause execution" in explained.stdout, explained.stderr
+    assert "cause: execution" in explained.stdout, explained.stderr
     checks = {check["name"]: check["status"] for check in json.loads(replayed.stdout)["checks"]}
     assert checks["replay"] == "passed"
     assert (without.returncode, without.stderr.count("\n")) == (2, 1)
