@@ -101,7 +101,7 @@ def measure(browser: Any, page: Path) -> tuple[float, float, float]:  # noqa: AN
     for key in _KEYS:
         tab.keyboard.press(key)
         tab.evaluate(_DRAWN)
-    lanes = tab.locator("[data-pane=lanes] canvas").first
+    lanes = tab.locator("[data-pane=replicas] canvas").first
     lanes.scroll_into_view_if_needed()
     box = lanes.bounding_box()
     for step in range(_SCRUBS):

@@ -36,7 +36,9 @@ class Supply(Check):
         if self._total != self._supply:
             # Reported once: from here on the sum is compared with its value now, so that a later leak shows as well.
             self.tally.fail(
-                f"height {block.height}: balances and burned units add up to {self._total:,} after {before_block:,}",
+                f"height {block.height}: {abs(before_block - self._total):,} units "
+                f"{'are missing' if self._total < before_block else 'too many'}: balances and burned units add up to "
+                f"{self._total:,} after {before_block:,}",
                 height=block.height,
                 expected=self._supply,
                 found=self._total,

@@ -20,7 +20,7 @@ from checker.results import CheckResult
 from cluster.live.interruptions import TimesApart
 from cluster.page.events import Collector, read_log
 from cluster.page.explained import finding_of, finding_of_checks
-from cluster.page.matrix import ExecutionMarks, Who, make_matrix
+from cluster.page.matrix import ExecutionMarks, HeightFacts, Who, make_matrix
 from cluster.page.storm import make_storm
 from cluster.page.tree import Blocks, ReorgArcs, make_tree
 from cluster.page.words import is_explicable, make_checks, make_coverage, make_faults, make_verdict
@@ -29,6 +29,7 @@ from cluster.scenario.shape import tag_of
 from network.events import Handlers
 from report.page.rows import Finding, RunRows, StormRows, Timeline
 from validators.consensus.registry import ENGINES
+from validators.execution import BlockSummary
 from validators.execution.blocks import Header
 
 REPLICA_COLUMNS: Final = (
@@ -60,29 +61,27 @@ def gather(
     Raises:
         DamagedRecordError: A file of the directory cannot be read.
     """
-    chain = [(record.digest, record.root, block.header) for record, block in read_final_blocks(directory)]
-    headers = [header for _, _, header in chain]
+    final = read_final_blocks(directory)
+    chain = [(record.digest, record.root, block.header, len(block.transactions)) for record, block in final]
+    headers = [header for _, _, header, _ in chain]
+    summaries = _summaries(directory, len(headers))
     blocks = Blocks(record for _, record in read_branches(directory))
     executions, arcs, collector = ExecutionMarks(), ReorgArcs(blocks.numbers), _collector(document, scenario, blocks)
     timeline = _timeline(directory, scenario, collector, executions.handlers, arcs.handlers)
-    matrix = make_matrix(
-        [(digest, root) for digest, root, _ in chain],
-        read_roots(directory),
-        executions,
-        replicas=_replicas(document, scenario),
-        checks=checks,
-    )
+    pairs, who = [(digest, root) for digest, root, _, _ in chain], _replicas(document, scenario)
+    facts = _facts([(header.proposer, count) for *_, header, count in chain], summaries)
+    roots = read_roots(directory)
     return RunRows(
         title=scenario.title,
         scenario=scenario.name,
         seed=int(document.get("seed", 0)),
         verdict=make_verdict(document, checks, scenario, commands=commands if is_explicable(checks) else {}),
         faults=make_faults(document, scenario, collector.windows),
-        matrix=matrix,
+        matrix=make_matrix(pairs, roots, executions, replicas=who, checks=checks, facts=facts),
         finding=_finding(checks, scenario, explanation),
         timeline=timeline,
-        tree=make_tree(blocks, [digest for digest, _, _ in chain], arcs.arcs()),
-        storm=_storm(directory, headers, scenario),
+        tree=make_tree(blocks, [digest for digest, _ in pairs], arcs.arcs()),
+        storm=_storm(directory, headers, summaries, scenario),
         checks=make_checks(checks),
         coverage=make_coverage(document),
         replicas=_table(document),
@@ -111,10 +110,22 @@ def _collector(document: Mapping[str, Any], scenario: Scenario, blocks: Blocks) 
     return Collector(scenario.replicas, end_us, sent, blocks.numbers, view_word=word)
 
 
-def _storm(directory: Path, headers: Sequence[Header], scenario: Scenario) -> StormRows | None:
-    if not (directory / SUMMARIES).exists():
+def _summaries(directory: Path, blocks: int) -> list[BlockSummary]:
+    return list(read_summaries(directory))[:blocks] if (directory / SUMMARIES).exists() else []
+
+
+def _facts(blocks: Sequence[tuple[int, int]], summaries: Sequence[BlockSummary]) -> list[HeightFacts]:
+    """Return the facts of final blocks, given with their proposers and numbers of transactions."""
+    left = [each.fired + each.expired + each.insolvent + each.cancelled for each in summaries]
+    left += [0] * (len(blocks) - len(left))
+    return [HeightFacts(proposer, count, timers) for (proposer, count), timers in zip(blocks, left, strict=True)]
+
+
+def _storm(
+    directory: Path, headers: Sequence[Header], summaries: Sequence[BlockSummary], scenario: Scenario
+) -> StormRows | None:
+    if not summaries:
         return None
-    summaries = list(read_summaries(directory))[: len(headers)]
     waits = [record.oldest for record in read_waits(directory)] if (directory / WAITS).exists() else []
     return make_storm(summaries, [header.timestamp_ms for header in headers], scenario, waits[: len(summaries)])
 

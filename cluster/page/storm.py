@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
 from typing import Final
 
 from checker.record.streams import OldestWait
@@ -60,7 +61,9 @@ def make_storm(
     )
     budgets = {"lane": config.lane_timer_cycles, "gc": config.gc_cycles_per_block, "removals": budget}
     series, unit = _waits_of(waits, groups), "block" if scenario.chain.timebase == "height" else "slot"
-    return StormRows(Columns(columns, note), budgets, prediction, series, _waited(series, unit), f"{unit}s")
+    return StormRows(
+        Columns(columns, note), budgets, prediction, series, _waited(series, unit), f"{unit}s", _equal(summaries)
+    )
 
 
 def _waits_of(waits: Sequence[Sequence[OldestWait]], groups: Sequence[range]) -> "dict[str, array[int]]":
@@ -74,6 +77,17 @@ def _waits_of(waits: Sequence[Sequence[OldestWait]], groups: Sequence[range]) ->
         name_of_class(number): array("i", (max(by_class[number][index] for index in group) for group in groups))
         for number in kept
     }
+
+
+def _equal(summaries: Sequence[BlockSummary]) -> tuple[str, ...]:
+    """Return a sentence for each two prices whose curves cover each other, in the whole run."""
+    said = []
+    for first, second in combinations(LAST, 2):
+        if all(getattr(each, first) == getattr(each, second) for each in summaries):
+            said.append(
+                f"{first.replace('_', ' ')} and {second.replace('_', ' ')} are equal in every block.".capitalize()
+            )
+    return tuple(said)
 
 
 def _waited(series: "Mapping[str, array[int]]", unit: str) -> str:

@@ -75,14 +75,14 @@ def make_tree(blocks: Blocks, final: Sequence[bytes], arcs: Sequence[Arc]) -> Tr
     for digest in final:
         if digest in blocks.numbers:
             is_final[blocks.numbers[digest]] = True
-    lanes = _lanes(blocks, parents, is_final)
+    rows = _rows(blocks, parents, is_final)
     kept, note = _kept(blocks, parents, is_final)
     columns: dict[str, array[int]] = {
         "number": array("I", kept),
         "height": array("I", (blocks.headers[number].height for number in kept)),
         "view": array("I", (blocks.headers[number].view for number in kept)),
         "proposer": array("B", (blocks.headers[number].proposer for number in kept)),
-        "lane": array("B", (lanes[number] for number in kept)),
+        "row": array("B", (rows[number] for number in kept)),
         "parent": array("I", (parents[number] for number in kept)),
         "final": array("B", (is_final[number] for number in kept)),
     }
@@ -92,12 +92,12 @@ def make_tree(blocks: Blocks, final: Sequence[bytes], arcs: Sequence[Arc]) -> Tr
         digests=tuple(digest.hex()[:DIGITS] for digest in blocks.digests),
         refusals=blocks.refusals,
         arcs=tuple(arc for arc in arcs if arc.block in shown)[:BLOCKS_MAX],
-        lanes=max(lanes, default=0) + 1,
+        rows=max(rows, default=0) + 1,
     )
 
 
-def _lanes(blocks: Blocks, parents: Sequence[int], is_final: Sequence[bool]) -> list[int]:
-    lanes = [0] * len(parents)
+def _rows(blocks: Blocks, parents: Sequence[int], is_final: Sequence[bool]) -> list[int]:
+    rows = [0] * len(parents)
     last_height: dict[int, int] = {}
     continued: dict[int, bool] = {}
     order = sorted(
@@ -106,15 +106,15 @@ def _lanes(blocks: Blocks, parents: Sequence[int], is_final: Sequence[bool]) -> 
     for number in order:
         parent, height = parents[number], blocks.headers[number].height
         if is_final[number]:
-            lane = 0
+            row = 0
         elif parent != NO_BLOCK and not is_final[parent] and parent not in continued:
-            lane = lanes[parent]
+            row = rows[parent]
         else:
-            lane = next(lane for lane in range(1, 256) if last_height.get(lane, -2) < height - 1 or lane == 255)
+            row = next(row for row in range(1, 256) if last_height.get(row, -2) < height - 1 or row == 255)
         continued[parent] = True
-        lanes[number] = lane
-        last_height[lane] = max(height, last_height.get(lane, -2))
-    return lanes
+        rows[number] = row
+        last_height[row] = max(height, last_height.get(row, -2))
+    return rows
 
 
 def _kept(blocks: Blocks, parents: Sequence[int], is_final: Sequence[bool]) -> tuple[list[int], str]:

@@ -8,14 +8,14 @@ from typing import Any, Final
 
 import msgspec
 
-from checker.families import by_family
+from checker.families import FAMILIES, by_family
 from checker.record.errors import on_one_line
 from checker.results import EXPECTED, EXPECTED_FAILURES, UNFINISHED, CheckResult, Evidence
 from cluster.scenario.model import Scenario
-from faults import PHASES, ROLES, kind_of
+from faults import PHASES, ROLES, Fault, kind_of
 from faults.quorums import consequence, joint_consequences
 from network.words import counted
-from report.page.rows import CheckLine, CoverageGrid, FaultRow, Promise, VerdictPane
+from report.page.rows import CheckLine, CoverageGrid, FamilyLine, FaultRow, Promise, VerdictPane
 from report.words import reasons_in_words
 
 MEANINGS: Final[Mapping[str, str]] = {
@@ -92,6 +92,7 @@ def make_verdict(
         name=name,
         meaning=MEANINGS.get(name, ""),
         headline=on_one_line(str(document.get("headline", ""))),
+        story=tuple(_story(document, checks, scenario)),
         facts=tuple((key, on_one_line(value)) for key, value in facts),
         commands=tuple((key, value) for key, value in typed.items() if value),
         unchecked=tuple(_unchecked(document, checks, scenario)),
@@ -111,25 +112,40 @@ def make_faults(
         count = figures.get(f"fault_{name}")
         effect = "it never began" if count is None else counted(count, type(fault).counts or "times")
         sentence = f"{fault.sentence()} {consequence(fault, scenario.electorate)}".rstrip()
-        rows.append(FaultRow(name, kind_of(fault), sentence, effect, fault.targets(), tuple(windows.get(name, ()))))
+        at_work, sides = tuple(windows.get(name, ())), _sides(fault, scenario.replicas)
+        rows.append(FaultRow(name, kind_of(fault), sentence, effect, fault.targets(), at_work, sides))
     return tuple(rows)
 
 
-def make_checks(checks: Sequence[CheckResult]) -> tuple[CheckLine, ...]:
-    """Return each check as a row, by families."""
+def _sides(fault: Fault, replicas: int) -> tuple[tuple[int, ...], ...]:
+    """Return the groups that a fault parts, with each replica that it does not name as a group of its own."""
+    groups: tuple[tuple[int, ...], ...] = tuple(getattr(fault, "groups", ()))
+    named = {node for group in groups for node in group}
+    alone = tuple((node,) for node in range(replicas) if node not in named)
+    return (*groups, *alone) if groups else ()
+
+
+def make_checks(checks: Sequence[CheckResult]) -> tuple[FamilyLine, ...]:
+    """Return the families of checks, each with its parts."""
+    questions = {family.name: family.question for family in FAMILIES}
     return tuple(
-        CheckLine(
-            f"{family.name}: {family.status}",
-            check.name,
-            check.status,
-            on_one_line(check.summary),
-            check.compared,
+        FamilyLine(
+            family.name,
+            questions.get(family.name, "The question of a plug-in."),
+            family.status,
+            on_one_line(family.summary),
             tuple(
-                (name, f"{value:,}" if isinstance(value, int) else on_one_line(value)) for name, value in check.evidence
+                CheckLine(
+                    check.name,
+                    check.status,
+                    on_one_line(check.summary),
+                    check.compared,
+                    tuple((name, _shown(value)) for name, value in check.evidence),
+                )
+                for check in family.parts
             ),
         )
         for family in by_family(checks)
-        for check in family.parts
     )
 
 
@@ -143,6 +159,20 @@ def make_coverage(document: Mapping[str, Any]) -> CoverageGrid:
     kinds = dict.fromkeys(kind for kind, _, _ in hits)
     rows = tuple((kind, tuple(hits.get((kind, *column), 0) for column in columns)) for kind in kinds)
     return CoverageGrid(tuple(f"{phase}, {role}" for phase, role in columns), rows)
+
+
+def _story(document: Mapping[str, Any], checks: Sequence[CheckResult], scenario: Scenario) -> Iterator[str]:
+    """Yield the course of the run in short sentences: blocks, faults, storm."""
+    figures = _figures(document)
+    seconds = int(figures.get("virtual_us", 0)) / 1e6
+    made = f"{counted(int(figures.get('blocks', 0)), 'blocks')} final in {seconds:,.1f} s of virtual time"
+    yield f"{made}; {counted(scenario.cluster.validators, 'validators')}, engine {scenario.consensus.engine}."
+    for name, fault in scenario.faults.items():
+        if fault.enabled and figures.get(f"fault_{name}"):
+            yield f"Fault {name}: {fault.sentence()}"
+    storm = next((check for check in checks if check.name == "storm" and check.status == "passed"), None)
+    if storm is not None:
+        yield f"Storm: {on_one_line(storm.summary)}."
 
 
 def _shown(value: Evidence) -> str:

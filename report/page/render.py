@@ -35,7 +35,8 @@ SCRIPTS: Final = (
     "state.js",
     "paint.js",
     "matrix.js",
-    "lanes.js",
+    "overview.js",
+    "replicas.js",
     "tree.js",
     "storm.js",
     "list.js",
@@ -122,22 +123,30 @@ def _packed(run: RunRows) -> Markup:
         "heights": matrix.heights,
         "perTile": matrix.heights_per_tile,
         "divergence": (run.finding and run.finding.height) or matrix.first_divergence,
-        "roots": [root[:12] for root in matrix.groups],
+        "roots": matrix.names,
+        "hasOracle": matrix.has_oracle,
         "kinds": line.kinds,
         "titles": line.titles,
         "lives": line.lives,
         "apart": line.apart,
-        "faults": [[fault.name, fault.sentence, list(fault.targets), list(fault.windows)] for fault in run.faults],
+        "faults": [
+            [fault.name, fault.sentence, list(fault.targets), list(fault.windows), list(fault.sides)]
+            for fault in run.faults
+        ],
         "digests": tree.digests,
         "refusals": {str(number): reason for number, reason in tree.refusals.items()},
         "arcs": tree.arcs,
-        "treeLanes": tree.lanes,
+        "treeRows": tree.rows,
         "budgets": storm.budgets if storm else None,
         "waits": list(storm.waits) if storm else [],
         "waitUnit": storm.wait_unit if storm else "",
     }
     arrays: dict[str, array[int] | array[float]] = {"density": line.density}
     arrays["cells"] = array("B", b"".join(row.cells for row in matrix.rows))
+    arrays["cell_root"] = array("I", (root for row in matrix.rows for root in row.roots))
+    arrays["cell_ms"] = array("I", (at_ms for row in matrix.rows for at_ms in row.times))
+    arrays |= {"fact_proposer": matrix.proposers, "fact_transactions": matrix.transactions}
+    arrays["fact_timers"] = matrix.timers
     arrays |= {f"mark_{name}": values for name, values in line.marks.arrays.items()}
     arrays |= {f"message_{name}": values for name, values in line.messages.arrays.items()}
     arrays |= {f"block_{name}": values for name, values in tree.columns.arrays.items()}

@@ -25,7 +25,10 @@ class Promise(NamedTuple):
 
 
 class FaultRow(NamedTuple):
-    """One fault of the plan: its sentence, what it came to, the replicas that it names, when it was at work."""
+    """One fault of the plan: its sentence, its effect, the replicas that it names, when it was at work.
+
+    `sides` are the groups of replicas between which it cuts links.
+    """
 
     name: str
     kind: str
@@ -33,12 +36,12 @@ class FaultRow(NamedTuple):
     effect: str
     targets: Sequence[int]
     windows: Sequence[tuple[int, int]]
+    sides: Sequence[Sequence[int]] = ()
 
 
 class CheckLine(NamedTuple):
-    """One check: its family, its result, its summary, the number of comparisons and its named values."""
+    """One check: its result, its summary, the number of comparisons and its named values."""
 
-    family: str
     name: str
     status: str
     summary: str
@@ -46,24 +49,48 @@ class CheckLine(NamedTuple):
     evidence: Sequence[tuple[str, str]]
 
 
+class FamilyLine(NamedTuple):
+    """A family of checks: the question that it answers, its result, its summary and its checks."""
+
+    name: str
+    question: str
+    status: str
+    summary: str
+    parts: Sequence[CheckLine]
+
+
 class ReplicaRow(NamedTuple):
-    """A row of the root matrix: a replica or a judge, the mode in which it comes to its state, and its build."""
+    """A row of the root matrix: a replica or a judge, the mode in which it comes to its state, and its build.
+
+    `roots` are places in the names of the matrix; `times` are the virtual milliseconds at which the block was final
+    there, NO_BLOCK where it never was.
+    """
 
     name: str
     short: str
     mode: str
     build: str
     cells: bytes
+    roots: "array[int]"
+    times: "array[int]"
 
 
 class Matrix(NamedTuple):
-    """Heights against replicas, `heights_per_tile` heights a cell; `cluster.page.matrix` says what its bits mean."""
+    """Heights against replicas, `heights_per_tile` heights a cell; `cluster.page.matrix` says what its bits mean.
+
+    `names` are the roots; `proposers`, `transactions` and `timers` are facts of the final blocks, a number a cell.
+    `has_oracle` says whether cells are compared with the oracle, else with the chain.
+    """
 
     rows: Sequence[ReplicaRow]
     heights: int
     heights_per_tile: int
     first_divergence: int | None
-    groups: Sequence[str]
+    names: Sequence[str]
+    proposers: "array[int]"
+    transactions: "array[int]"
+    timers: "array[int]"
+    has_oracle: bool
     note: str
 
 
@@ -92,14 +119,14 @@ class Tree(NamedTuple):
     digests: Sequence[str]
     refusals: Mapping[int, str]
     arcs: Sequence[Arc]
-    lanes: int
+    rows: int
 
 
 class StormRows(NamedTuple):
     """Figures block by block: those of `columns`, the budgets, and how the predicted drain was made.
 
     `waits` has the oldest wait of each class of tip as a column under its name, NO_WAIT where no timer of it was due;
-    `waited` says of each class the longest one, in words.
+    `waited` says of each class the longest one, in words; `equal` names the prices that are equal in every block.
     """
 
     columns: Columns
@@ -108,6 +135,7 @@ class StormRows(NamedTuple):
     waits: "Mapping[str, array[int]]" = MappingProxyType({})
     waited: str = ""
     wait_unit: str = "slots"
+    equal: Sequence[str] = ()
 
 
 class KeyRow(NamedTuple):
@@ -142,11 +170,12 @@ class Finding(NamedTuple):
 
 
 class VerdictPane(NamedTuple):
-    """The first pane: the sentence, what it means, how to repeat it, and what it does not show."""
+    """The verdict: its sentence, its meaning, the course of the run, how to repeat it, and what it does not show."""
 
     name: str
     meaning: str
     headline: str
+    story: Sequence[str]
     facts: Sequence[tuple[str, str]]
     commands: Sequence[tuple[str, str]]
     unchecked: Sequence[str]
@@ -186,7 +215,7 @@ class RunRows(NamedTuple):
     timeline: Timeline
     tree: Tree
     storm: StormRows | None
-    checks: Sequence[CheckLine]
+    checks: Sequence[FamilyLine]
     coverage: CoverageGrid
     replicas: Sequence[Sequence[str]]
     view_word: str = "view"

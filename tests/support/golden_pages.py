@@ -1,4 +1,4 @@
-"""The words of four pages: verdict and why, held as text; `python -m tests.support.golden_pages` writes them."""
+"""The words of four pages: verdict, why and plan, held as text; `python -m tests.support.golden_pages` writes them."""
 
 import sys
 import tempfile
@@ -62,7 +62,7 @@ def _explained(reader, scenario, place):
 
 def words_of(page):
     """Return the words of the panes that are held."""
-    lines = text_of(page, "verdict", "why").splitlines(keepends=True)
+    lines = text_of(page, "verdict", "why", "plan").splitlines(keepends=True)
     return "".join(line for line in lines if not line.startswith(VOLATILE))
 
 

@@ -9,6 +9,7 @@ from report.page.rows import (
     CheckLine,
     Columns,
     CoverageGrid,
+    FamilyLine,
     FaultRow,
     Finding,
     KeyRow,
@@ -106,7 +107,7 @@ def made_rows(name="made", *, heights=4, events=6, replicas=2, text="hello"):
             height=("I", [1 + n for n in numbers]),
             view=("I", [1 + n for n in numbers]),
             proposer=("B", [0] * heights),
-            lane=("B", [0] * (heights - 1) + [1]),
+            row=("B", [0] * (heights - 1) + [1]),
             parent=("I", [0xFFFFFFFF, *range(heights - 1)]),
             final=("B", [1] * (heights - 1) + [0]),
         ),
@@ -127,7 +128,17 @@ def made_rows(name="made", *, heights=4, events=6, replicas=2, text="hello"):
         f"no tip: {text}",
     )
     cells = bytes([1] * heights), bytes([1, 1, 2, *[1] * (heights - 3)])
-    rows = [ReplicaRow(f"validator {n}", str(n), text, text, cells[n % 2]) for n in range(replicas)]
+    roots = array("I", [1] * heights), array("I", [1, 1, 2, *[1] * (heights - 3)])
+    times = array("I", (1_000 * (1 + n) for n in numbers))
+    rows = [
+        ReplicaRow(f"validator {n}", str(n), text, text, cells[n % 2], roots[n % 2], times) for n in range(replicas)
+    ]
+    matrix = Matrix(
+        *(rows, heights, 1, 3, ["", "ab" * 6, "cd" * 6]),
+        *(array("B", [0] * heights), array("I", numbers), array("I", numbers)),
+        has_oracle=True,
+        note="",
+    )
     finding = Finding(
         f"supply: {text}",
         text,
@@ -149,10 +160,17 @@ def made_rows(name="made", *, heights=4, events=6, replicas=2, text="hello"):
         scenario=name,
         seed=7,
         verdict=VerdictPane(
-            "safety", text, text, (("digest", text),), (("repeat", text),), (text,), (Promise(text, "1", "0", "no"),)
+            "safety",
+            text,
+            text,
+            (text,),
+            (("digest", text),),
+            (("repeat", text),),
+            (text,),
+            (Promise(text, "1", "0", "no"),),
         ),
         faults=(FaultRow(text, "partition", text, "3 messages", (0,), ((2_000_000, 4_000_000),)),),
-        matrix=Matrix(rows, heights, 1, 3, ["ab" * 32] * heights, ""),
+        matrix=matrix,
         finding=finding,
         timeline=Timeline(
             kinds=("finalized", "vote"),
@@ -165,7 +183,7 @@ def made_rows(name="made", *, heights=4, events=6, replicas=2, text="hello"):
         ),
         tree=tree,
         storm=storm,
-        checks=(CheckLine(text, text, "failed", text, 1_234, ((text, text),)),),
+        checks=(FamilyLine(text, text, "failed", text, (CheckLine(text, "failed", text, 1_234, ((text, text),)),)),),
         coverage=CoverageGrid(("voted, voter",), (("partition", (3,)),)),
         replicas=((text,) * 12,) * replicas,
     )

@@ -24,6 +24,82 @@ class Run {
     this.kindOf = new Map(this.kinds.map((kind, number) => [kind, number]));
     this.timeOf = this.firstTimes();
     this.cache = new Map();
+    this.columns = this.rows.length ? this.cells.length / this.rows.length : 0;
+    this.firstFinal = this.firstFinals();
+    this.finalTimes = Array.from(this.cell_ms.filter((at) => at !== NONE), (at) => at * 1000);
+    this.stormTimes = Array.from(this.storm_height || [], (height, i) => {
+      const at = this.firstFinal[this.columnOf(height)];
+      return Number.isFinite(at) ? at : this.storm_time_ms[i] * 1000;
+    });
+    this.stormMost = this.storm_height ? [Math.max(0, ...this.storm_waiting_dead), Math.max(0, ...this.storm_fired)].map((most) => most.toLocaleString('en')) : [];
+  }
+
+  // Times apart of replicas that no partition puts on a side: those on a side have its shade.
+  get alone() {
+    return this.apart.filter(([, since, until]) => !this.faults.some(([, , , windows, sides]) => sides.length && windows.some(([start, stop]) => since >= start && until <= stop)));
+  }
+
+  get axis() { return this.axisMade || (this.axisMade = new Axis(this)); }
+
+  heightOf(column) { return column * this.perTile + 1; }
+
+  columnOf(height) { return Math.floor((height - 1) / this.perTile); }
+
+  // The virtual time at which the first replica held the block of each column as final.
+  firstFinals() {
+    return Array.from({ length: this.columns }, (_, column) => {
+      let first = Infinity;
+      for (let row = 0; row < this.replicas; row++) {
+        const at = this.cell_ms[row * this.columns + column];
+        if (at !== NONE && at * 1000 < first) first = at * 1000;
+      }
+      return first;
+    });
+  }
+
+  // What a root is compared with.
+  get reference() { return this.hasOracle ? 'the oracle' : 'the chain'; }
+
+  groupLegend() {
+    const present = new Set(Array.from(this.cells, (value) => value & 7));
+    const others = [2, 3, 4, 5, 6].filter((group) => present.has(group));
+    return [
+      ['c-g1', this.hasOracle ? 'root agrees with the oracle' : 'root of the chain (no oracle judged the run)'],
+      ...others.map((group, i) => ['c-g' + group + ' crossed', `root or block differs from ${this.reference}${i ? ', root ' + (i + 1) : ''}`]),
+      ...(present.has(7) ? [['c-g7', 'not compared: the oracle stopped at a difference']] : []),
+    ];
+  }
+
+  rootOf(column) {
+    const row = this.rows.findIndex((_, each) => (this.cells[each * this.columns + column] & 7) === 1 && this.cell_root[each * this.columns + column]);
+    const found = row < 0 ? Array.from({ length: this.rows.length }, (_, each) => this.cell_root[each * this.columns + column]).find(Boolean) : this.cell_root[row * this.columns + column];
+    return this.roots[found || 0];
+  }
+
+  cellText(at) {
+    const value = this.cells[at], group = value & 7, root = this.roots[this.cell_root[at]];
+    const parts = [group === 0 ? (value & 8 ? 'executed a block that was not final' : 'nothing known') : group === 1 ? 'agrees with ' + this.reference : group === 7 ? 'not compared with the oracle' : 'differs from ' + this.reference];
+    if (root && group) parts.unshift('root ' + root);
+    else if (group) parts[0] = at >= this.replicas * this.columns ? 'a root of its own, which is not the chain\'s' + (group === 7 ? '; not compared with the oracle' : '') : parts[0];
+    if (group && value & 8) parts.push('executed, not final there');
+    if (value & 16) parts.push('rolled back an executed block');
+    if (value & 32) parts.push('rewound a block');
+    if (value & 64) parts.push('executed again');
+    return parts.join(', ');
+  }
+
+  // A block in words: of one row, or of all.
+  blockText(column, row) {
+    const last = this.heightOf(column) + this.perTile - 1, counted = (count, one) => `${count.toLocaleString('en')} ${one}${count === 1 ? '' : 's'}`;
+    const parts = [this.perTile > 1 ? `heights ${this.heightOf(column)} to ${last}` : `height ${this.heightOf(column)}`];
+    parts.push(row === null || row === undefined ? 'root ' + (this.rootOf(column) || 'unknown') : this.cellText(row * this.columns + column));
+    if (column < this.fact_proposer.length) {
+      if (this.perTile === 1) parts.push('proposer ' + this.fact_proposer[column]);
+      parts.push(counted(this.fact_transactions[column], 'transaction'), counted(this.fact_timers[column], 'timer') + ' fired or removed');
+    }
+    const at = row === null || row === undefined ? this.firstFinal[column] : this.cell_ms[row * this.columns + column] * 1000;
+    if (Number.isFinite(at) && at < NONE * 1000) parts.push('final at ' + (at / 1e6).toFixed(3) + ' s');
+    return parts.join(', ');
   }
 
   // The virtual time at which some replica first finalized (or executed) each height.
@@ -63,7 +139,7 @@ class Run {
     return text;
   }
 
-  // The heights at which, by the words of pane 3, something happened to what a name stands for.
+  // The heights at which, by the words of the drill-down, something happened to what a name stands for.
   heightsAbout(name) {
     if (this.aboutName === name) return this.about;
     this.aboutName = name;

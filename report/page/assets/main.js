@@ -9,8 +9,9 @@ async function begin() {
   const panes = [];
   for (const run of runs) {
     for (const root of document.querySelectorAll(`.run[data-run="${run.index}"]`)) {
+      if (root.querySelector('[data-pane=overview]')) panes.push(overviewPane(run, root));
       if (root.querySelector('[data-pane=matrix]')) panes.push(matrixPane(run, root));
-      if (root.querySelector('[data-pane=lanes]')) panes.push(lanesPane(run, root), listPane(run, root));
+      if (root.querySelector('[data-pane=replicas]')) panes.push(replicasPane(run, root), listPane(run, root));
       if (root.querySelector('[data-pane=tree]')) panes.push(treePane(run, root));
       if (root.querySelector('[data-pane=storm]')) panes.push(stormPane(run, root));
     }
@@ -97,6 +98,7 @@ function showLines() {
   const hide = (selector, text) => { for (const each of document.querySelectorAll(selector)) each.classList.toggle('gone', text !== '' && !each.textContent.toLowerCase().includes(text)); };
   hide('ol.chain li', q);
   hide('.keyval, tr.check', named());
+  if (named()) for (const details of document.querySelectorAll('#checks details')) details.open = true;
 }
 
 function listenToKeys(current) {

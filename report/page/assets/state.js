@@ -54,7 +54,7 @@ function decode(hash) {
 
 function isFiltered() { return state.from !== null || state.to !== null || state.node !== null || state.kind || state.q; }
 
-// Six or more digits name a timer, a block or a transaction; the log does not have timers, words of panes 3 and 7 do.
+// Six or more digits name a timer, a block or a transaction; the log does not have timers, the words of the drill-down and of checks do.
 function named() { return /^[0-9a-f]{6,64}$/i.test(state.q) ? state.q.toLowerCase() : ''; }
 
 // The events that the filter leaves, by their numbers; computed once a filter.

@@ -13,12 +13,12 @@ function treePane(run, root) {
   // Asked once a picture: the browser may lay the page out for each answer.
   let left = 0;
   const X = (place) => (run.block_height[place] - least + 1) * WIDE - left;
-  const Y = (place) => TOP + run.block_lane[place] * DEEP;
+  const Y = (place) => TOP + run.block_row[place] * DEEP;
 
   function draw() {
     const width = box.clientWidth, about = run.heightsAbout(named());
     left = box.scrollLeft;
-    const high = TOP + run.treeLanes * DEEP + 6;
+    const high = TOP + run.treeRows * DEEP + 6;
     const pen = sized(canvas, width, high);
     const is_seen = (place) => X(place) > -40 && X(place) < width + 40;
     pen.lineWidth = 1.5;
@@ -26,7 +26,7 @@ function treePane(run, root) {
       if (!is_seen(place)) continue;
       const parent = run.place.get(run.block_parent[place]);
       if (parent === undefined) continue;
-      pen.strokeStyle = run.block_final[place] ? colours.g1 : colours.g2;
+      pen.strokeStyle = run.block_final[place] ? colours.g1 : colours.g7;
       pen.beginPath(); pen.moveTo(X(parent), Y(parent)); pen.lineTo(X(place), Y(place)); pen.stroke();
     }
     const drawn = new Map();
@@ -40,7 +40,7 @@ function treePane(run, root) {
       const to = (low - least) * WIDE - left;
       // A deep one is wider than the window: it is drawn as long as any part of it is there.
       if (X(place) < -40 || to > width + 40) continue;
-      pen.strokeStyle = what === 'undone' ? colours.g3 : colours.bad; pen.setLineDash([3, 3]);
+      pen.strokeStyle = what === 'undone' ? colours.g3 : colours.fg; pen.setLineDash([3, 3]);
       pen.beginPath(); pen.moveTo(X(place), Y(place) - 7); pen.bezierCurveTo(X(place), 14, to, 14, to, TOP - 8); pen.stroke(); pen.setLineDash([]);
       const text = `${what} by ${times}, depth ${depth}`;
       const at = Math.max(2, Math.min(X(place) + 8, width - pen.measureText(text).width - 6));
@@ -52,13 +52,13 @@ function treePane(run, root) {
       const height = run.block_height[place], is_refused = run.refusals[run.block_number[place]];
       pen.beginPath(); pen.arc(X(place), Y(place), 5, 0, 7);
       pen.fillStyle = run.block_final[place] ? colours.g1 : colours.bg; pen.fill();
-      pen.strokeStyle = is_refused ? colours.bad : run.block_final[place] ? colours.g1 : colours.g2; pen.lineWidth = 2; pen.stroke();
+      pen.strokeStyle = is_refused ? colours.bad : run.block_final[place] ? colours.g1 : colours.g7; pen.lineWidth = 2; pen.stroke();
       if (about.has(height)) { pen.strokeStyle = colours.fg; pen.beginPath(); pen.arc(X(place), Y(place), 8, 0, 7); pen.stroke(); }
       if (height === state.h) { pen.strokeStyle = colours.sel; pen.beginPath(); pen.arc(X(place), Y(place), 9, 0, 7); pen.stroke(); }
     }
     // Words last and on a ground of their own, so that no arc and no branch runs through them.
     for (let place = 0; place < run.block_number.length; place++) {
-      if (is_seen(place) && run.block_lane[place] === 0 && run.block_height[place] % 10 === 0) worded(pen, String(run.block_height[place]), X(place), TOP + 14, colours.dim, 'center');
+      if (is_seen(place) && run.block_row[place] === 0 && run.block_height[place] % 10 === 0) worded(pen, String(run.block_height[place]), X(place), TOP + 14, colours.dim, 'center');
     }
     for (const { at, line, text } of labels) if (line < 3) worded(pen, text, at, 8 + 11 * line, colours.fg, 'left');
     const now = state.t === null ? null : run.heightAt(state.t);

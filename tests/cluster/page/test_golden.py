@@ -21,7 +21,7 @@ QUESTIONS = (
     "why",
     "how to repeat it",
 )
-"""The eight questions of docs/page.md."""
+"""Questions that a stranger asks of a run which went wrong."""
 
 ANSWERS = {
     "outage-storm": (

@@ -1,6 +1,7 @@
 """The page in a real browser: it asks nothing, draws every pane, and can be walked through by keyboard alone."""
 
 import json
+from array import array
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from tests.support.pages import made_rows
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
 SHOWN = "(selector) => [...document.querySelectorAll(selector)].filter((each) => each.offsetParent).length"
 PAINTED = "() => document.querySelector('[data-pane=tree] canvas').toDataURL()"
-LANES = "() => document.querySelector('[data-pane=lanes] canvas').toDataURL()"
+EVENTS = "() => document.querySelector('[data-pane=replicas] canvas').toDataURL()"
 IN_SIGHT = """() => {
   const list = document.querySelector('[data-pane=list]'), box = list.getBoundingClientRect();
   return [...list.querySelectorAll('tr[data-event]')].filter((row) => {
@@ -23,8 +24,9 @@ IN_SIGHT = """() => {
   }).map((row) => Number(row.cells[0].textContent));
 }"""
 CANVASES = (
+    "[data-pane=overview] canvas",
     "[data-pane=matrix] canvas",
-    "[data-pane=lanes] canvas",
+    "[data-pane=replicas] canvas",
     "[data-pane=tree] canvas",
     "[data-pane=storm] canvas",
 )
@@ -61,7 +63,41 @@ def test_one_cursor_moves_in_all_panes(page):
     page.press("[")
 
     cursors = page.run("() => [...document.querySelectorAll('[data-cursor]')].map((each) => each.dataset.cursor)")
-    assert cursors == ["2", "3000000", "2", "3000000"]
+    assert cursors == ["3000000", "2", "3000000", "2", "3000000"]
+
+
+def test_a_long_time_without_a_block_is_folded_with_its_length(content):
+    made = made_rows(heights=20)
+    late = array("I", (1_000 * (1 + n + 200 * (n > 9)) for n in range(20)))
+    rows = [row._replace(times=late) for row in made.matrix.rows]
+    line = made.timeline._replace(end_us=230_000_000)
+    long = made._replace(matrix=made.matrix._replace(rows=rows), timeline=line, faults=(), tree=made.tree)
+    with opened(content) as short, opened(run_page([long])) as page:
+        folds = [each.run("() => document.querySelector('[data-folds]').dataset.folds") for each in (short, page)]
+        folded = "folded time: nothing is final" in page.text("[data-legend=overview]")
+
+    assert (folds, folded) == (["", "201 s"], True)
+
+
+def test_a_block_is_told_in_words_beneath_both_pictures(page):
+    page.press("[")
+
+    said = "height 2, root abababababab, proposer 0, 1 transaction, 1 timer fired or removed, final at 2.000 s"
+    assert [page.text("[data-readout]"), page.text("[data-cell]")] == [said, said]
+
+
+def test_sides_of_a_partition_have_names_and_shades_of_their_own():
+    rows = made_rows()
+    (fault,) = rows.faults
+    seen = []
+    for sides in ((), ((0,), (1,))):
+        with opened(run_page([rows._replace(faults=(fault._replace(sides=sides),))])) as page:
+            legend = page.text("[data-legend=overview]")
+            seen.append([page.pixel("[data-pane=overview] canvas", 400, y) for y in (39, 65)])
+
+    assert ("side A of hello: 0" in legend, "side B of hello: 1" in legend) == (True, True)
+    assert len({*seen[0]}) == 1
+    assert len({*seen[1]} - {*seen[0]}) == 2
 
 
 def test_the_filter_leaves_exactly_what_it_names(page):
@@ -77,13 +113,15 @@ def test_the_filter_leaves_exactly_what_it_names(page):
 
 
 def test_a_name_leaves_what_says_it_in_every_pane_of_words():
-    """The log has no timers: the lines of pane 3 say at which heights something happened to one."""
+    """The log has no timers: the lines of the drill-down say at which heights something happened to one."""
     rows = made_rows()
     lines = ("height 2, receipt 0: TimerScheduled timer_id=" + "cd" * 32, "  height 1: another")
     finding = rows.finding._replace(
         lines=lines, keys=(*rows.finding.keys, rows.finding.keys[0]._replace(name="cdcdcdcd"))
     )
-    checks = (*rows.checks, rows.checks[0]._replace(summary="timer cdcdcdcd fired twice"))
+    (family,) = rows.checks
+    parts = (*family.parts, family.parts[0]._replace(summary="timer cdcdcdcd fired twice"))
+    checks = (family._replace(parts=parts),)
     with opened(run_page([rows._replace(finding=finding, checks=checks)])) as page:
         before = page.run(PAINTED)
         page.press("/", *"cdcdcd", "Escape")
@@ -110,27 +148,27 @@ def test_a_chain_of_slots_has_slots_in_its_list_and_its_tables():
 @pytest.mark.parametrize(
     "chosen", ["h=1&t=1000000", "t=2000000&e=2", "t=2000000&w=1000000-4000000", "t=2000000&node=1"]
 )
-def test_the_lanes_follow_all_that_is_chosen(content, chosen):
+def test_the_events_follow_all_that_is_chosen(content, chosen):
     """The part that does not follow the cursor is painted once, and anew with another window or filter."""
     with opened(content, address="#t=2000000") as page:
-        before = page.run(LANES)
+        before = page.run(EVENTS)
         page.run("(address) => { location.hash = address; }", chosen)
         page.drawn()
 
-        assert page.run(LANES) != before
+        assert page.run(EVENTS) != before
 
 
-def test_times_apart_are_drawn_in_the_lane_of_their_replica(content):
+def test_times_apart_are_drawn_in_the_row_of_their_replica(content):
     rows = made_rows()
     apart = rows._replace(timeline=rows.timeline._replace(apart=((0, 6_000_000, 9_000_000, "cut off"),)))
     seen = []
     for page_content in (content, run_page([apart])):
         with opened(page_content) as page:
-            seen.append([page.pixel("[data-pane=lanes] canvas", 1_000, y) for y in (50, 90)])
+            seen.append([page.pixel("[data-pane=replicas] canvas", 1_000, y) for y in (50, 90)])
 
-    (without, other_lane), (within, other_lane_too) = seen
+    (without, other_row), (within, other_row_too) = seen
     assert within != without
-    assert other_lane == other_lane_too
+    assert other_row == other_row_too
 
 
 def test_the_list_shows_the_event_at_the_cursor():
@@ -145,7 +183,7 @@ def test_the_list_shows_the_event_at_the_cursor():
 
 
 def test_the_address_has_the_cursor_once_it_rests(page):
-    page.tab.locator("[data-pane=lanes] canvas").hover(position={"x": 300, "y": 40})
+    page.tab.locator("[data-pane=overview] canvas").hover(position={"x": 300, "y": 40})
     page.drawn()
     moving = page.run("() => location.hash")
     page.tab.wait_for_timeout(250)
@@ -226,7 +264,7 @@ def test_hostile_names_run_nothing(page):
 
 def test_without_scripts_the_verdict_is_there_and_no_dead_control(content):
     with opened(content, has_scripts=False) as page:
-        assert page.tab.is_visible("text=What was promised, and what happened")
+        assert page.tab.is_visible("text=Plan: what was promised, and what happened")
         assert not page.tab.is_visible("#f-text")
         assert not page.tab.is_visible("[data-zoom=in]")
 
@@ -236,7 +274,7 @@ def test_light_and_dark_are_two_schemes_in_text_and_pictures(content):
     for scheme in ("light", "dark"):
         with opened(content, scheme=scheme) as page:
             text = page.run("() => getComputedStyle(document.body).backgroundColor")
-            seen.append((text, page.pixel("[data-pane=matrix] canvas", 8, 30)))
+            seen.append((text, page.pixel("[data-pane=matrix] canvas", 8, 84)))
 
     assert seen[0][0] != seen[1][0]
     assert seen[0][1] != seen[1][1]
@@ -244,12 +282,12 @@ def test_light_and_dark_are_two_schemes_in_text_and_pictures(content):
 
 def test_paper_is_light_in_text_and_pictures(content):
     with opened(content) as light, opened(content, scheme="dark") as dark:
-        before = dark.pixel("[data-pane=matrix] canvas", 8, 30)
+        before = dark.pixel("[data-pane=matrix] canvas", 8, 84)
         dark.tab.emulate_media(media="print")
         dark.drawn()
 
-        on_paper = dark.pixel("[data-pane=matrix] canvas", 8, 30)
-        assert on_paper == light.pixel("[data-pane=matrix] canvas", 8, 30) != before
+        on_paper = dark.pixel("[data-pane=matrix] canvas", 8, 84)
+        assert on_paper == light.pixel("[data-pane=matrix] canvas", 8, 84) != before
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -40,14 +40,14 @@ def test_a_hostile_name_adds_no_tag_and_is_shown_as_it_is(page):
     hostile = run_page([made_rows(HOSTILE, text=HOSTILE)])
 
     assert tags_of(hostile) == tags_of(page)
-    assert re.sub(r"\s+", " ", HOSTILE) in text_of(hostile, "verdict")
+    assert re.sub(r"\s+", " ", HOSTILE) in text_of(hostile, "plan")
 
 
 def test_the_verdict_is_readable_without_scripts(page):
     text = text_of(page, "verdict")
 
-    assert "safety hello" in text
-    assert "hello | 1 | 0 | no" in text
+    assert "failed: safety supply: hello" in text
+    assert "hello | 1 | 0 | no" in text_of(page, "plan")
 
 
 def test_the_drill_down_goes_from_the_height_to_the_cause(page):
@@ -74,10 +74,15 @@ def test_the_same_rows_are_the_same_bytes(page):
 
 def test_the_checks_are_words_with_their_results_replicas_and_coverage(page):
     assert text_of(page, "checks") == (
-        "7 Checks and coverage\n"
-        "check | result | what it looked at | comparisons\n"
+        "Checks\n"
+        "family | result | the question, and what was compared\n"
+        "hello | failed | hello hello every check\n"
+        "check | result | what it compared | comparisons\n"
         "hello\n"
         "hello | failed | hello | 1,234\n"
+    )
+    assert text_of(page, "end") == (
+        "Replicas at the end, and coverage\n"
         "Replicas at the end\n"
         "replica | status | height | finalized | executed | rolled back | undone | "
         "fired | expired | insolvent | waiting | note\n"

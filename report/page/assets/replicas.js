@@ -1,11 +1,11 @@
-// Replicas over virtual time, the faults above them in rows of their own.
-function lanesPane(run, root) {
-  const box = root.querySelector('[data-pane=lanes]');
+// Events of replicas over virtual time, the faults above them in rows of their own.
+function replicasPane(run, root) {
+  const box = root.querySelector('[data-pane=replicas]');
   const canvas = box.querySelector('canvas');
-  // Many replicas have lower lanes, so that the picture of 64 is no longer than two screens.
-  const LEFT = 52, LANE = run.replicas > 16 ? 24 : 40, BAND = 18, AXIS = 22, MESSAGES = 900;
+  // Many replicas have lower rows, so that the picture of 64 is no longer than two screens.
+  const LEFT = 52, ROW = run.replicas > 16 ? 24 : 40, BAND = 18, AXIS = 22, MESSAGES = 900;
   const STYLE = { enter: ['dim', 4], vote: ['f3', 11], certificate: ['f2', 17], executed: ['f4', 24], finalized: ['fired', 31], boot: ['good', 36], restart: ['good', 36] };
-  const deep = (kind) => (STYLE[kind] || ['', 35])[1] * LANE / 40;
+  const deep = (kind) => (STYLE[kind] || ['', 35])[1] * ROW / 40;
   let bands = [], top = 0, drag = null, wide = 0;
   const kept = {};
 
@@ -13,38 +13,17 @@ function lanesPane(run, root) {
   const width = () => wide;
   const x = (t, [from, to]) => LEFT + (width() - LEFT - 8) * (t - from) / (to - from);
   const time = (px, [from, to]) => from + (to - from) * Math.min(1, Math.max(0, (px - LEFT) / (width() - LEFT - 8)));
-  const laneY = (node) => top + node * LANE;
-
-  // Each band gets the first row in which neither it nor its label meets another one: labels never overprint.
-  function pack(pen, win) {
-    const rows = [];
-    bands = [];
-    run.faults.forEach(([name, sentence, targets, windows], fault) => {
-      let isNamed = false;
-      for (const [start, stop] of windows) {
-        if (stop < win[0] || start > win[1]) continue;
-        const from = Math.max(LEFT, x(start, win)), to = Math.max(from + 2, Math.min(width() - 8, x(stop, win)));
-        const label = isNamed ? '' : name;
-        const wide = label ? pen.measureText(label).width + 8 : 0;
-        const left = label && to - from < wide && from + wide > width() ? Math.max(LEFT, to - wide) : from;
-        const right = Math.max(to, left + wide);
-        let row = rows.findIndex((taken) => taken.every(([a, b]) => right < a || left > b));
-        if (row < 0) row = rows.push([]) - 1;
-        rows[row].push([left, right]);
-        bands.push({ fault, from, to, left, row, label, sentence, targets });
-        isNamed = true;
-      }
-    });
-    top = rows.length * BAND + 6;
-  }
+  const rowY = (node) => top + node * ROW;
 
   function draw() {
     wide = box.clientWidth;
     const win = windowOf(run);
     const probe = canvas.getContext('2d');
-    probe.font = '11px system-ui, sans-serif';
-    pack(probe, win);
-    const high = top + run.replicas * LANE + AXIS;
+    probe.font = FONT;
+    const packed = packBands(probe, run, (t) => x(t, win), LEFT, width() - 8);
+    bands = packed.bands;
+    top = packed.rows * BAND + 6;
+    const high = top + run.replicas * ROW + AXIS;
     const pen = sized(canvas, wide, high);
     filtered(run);
     backed(canvas, pen, kept, [win, run.filterKey, colours.bg].join(), (under) => still(under, win, high));
@@ -64,7 +43,7 @@ function lanesPane(run, root) {
       pen.fillStyle = faultColour(band.fault);
       pen.globalAlpha = .35; pen.fillRect(band.from, band.row * BAND + 2, band.to - band.from, BAND - 4);
       pen.globalAlpha = .06;
-      for (const node of band.targets.length ? band.targets : Array.from({ length: run.replicas }, (_, n) => n)) pen.fillRect(band.from, laneY(node), band.to - band.from, LANE - 2);
+      for (const node of band.targets.length ? band.targets : Array.from({ length: run.replicas }, (_, n) => n)) pen.fillRect(band.from, rowY(node), band.to - band.from, ROW - 2);
       pen.globalAlpha = 1;
       pen.fillStyle = colours.fg;
       pen.fillText(band.label, band.left + 4, band.row * BAND + BAND / 2);
@@ -79,7 +58,7 @@ function lanesPane(run, root) {
     let most = 1;
     for (const count of run.density) if (count > most) most = count;
     for (let node = 0; node < run.replicas; node++) {
-      pen.fillStyle = colours.card; pen.fillRect(LEFT, laneY(node), width() - LEFT - 8, LANE - 2);
+      pen.fillStyle = colours.card; pen.fillRect(LEFT, rowY(node), width() - LEFT - 8, ROW - 2);
       pen.fillStyle = colours.g1;
       for (let column = 0; column < columns; column++) {
         const count = run.density[node * columns + column];
@@ -87,23 +66,24 @@ function lanesPane(run, root) {
         const from = x(run.end * column / columns, win), to = x(run.end * (column + 1) / columns, win);
         if (to < LEFT || from > width() - 8) continue;
         pen.globalAlpha = .05 + .2 * count / most;
-        pen.fillRect(Math.max(LEFT, from), laneY(node), Math.min(to, width() - 8) - Math.max(LEFT, from), LANE - 2);
+        pen.fillRect(Math.max(LEFT, from), rowY(node), Math.min(to, width() - 8) - Math.max(LEFT, from), ROW - 2);
       }
       pen.globalAlpha = 1;
       pen.fillStyle = colours.fg;
-      pen.fillText(run.rows[node][0].replace('validator ', 'val. ').replace('observer ', '').slice(0, 9), 2, laneY(node) + LANE / 2 - 1);
+      pen.fillText(run.rows[node][0].replace('validator ', 'val. ').replace('observer ', '').slice(0, 9), 2, rowY(node) + ROW / 2 - 1);
     }
-    for (const [node, since, until, word] of run.apart) {
+    const sided = run.faults.flatMap(([, , , windows, sides]) => windows.flatMap(([since, until]) => sides.flatMap((nodes, side) => nodes.map((node) => [node, since, until, sideName(side), colours[SIDES[side % 4]]]))));
+    for (const [node, since, until, word, colour] of [...sided, ...run.alone]) {
       const from = Math.max(LEFT, x(since, win)), to = Math.min(width() - 8, x(until, win));
       if (to <= from) continue;
-      pen.fillStyle = colours.down; pen.globalAlpha = .4; pen.fillRect(from, laneY(node) + 2, to - from, LANE - 6); pen.globalAlpha = 1;
-      if (to - from > pen.measureText(word).width + 8) { pen.fillStyle = colours.fg; pen.fillText(word, from + 4, laneY(node) + LANE / 2 - 1); }
+      pen.fillStyle = colour || colours.apart; pen.fillRect(from, rowY(node) + 2, to - from, ROW - 6);
+      if (to - from > pen.measureText(word).width + 8) { pen.fillStyle = colours.fg; pen.fillText(word, from + 4, rowY(node) + ROW / 2 - 1); }
     }
     for (const [machine, since, until] of run.lives) {
       const from = Math.max(LEFT, x(since, win)), to = Math.min(width() - 8, x(until, win));
       if (to <= from) continue;
-      pen.fillStyle = colours.down; pen.fillRect(from, laneY(machine) + 2, to - from, LANE - 6);
-      if (to - from > 40) { pen.fillStyle = colours.bg; pen.fillText('down', from + 6, laneY(machine) + LANE / 2 - 1); }
+      pen.fillStyle = colours.off; pen.fillRect(from, rowY(machine) + 2, to - from, ROW - 6);
+      if (to - from > 40) { pen.fillStyle = colours.fg; pen.fillText('down', from + 6, rowY(machine) + ROW / 2 - 1); }
     }
   }
 
@@ -135,8 +115,8 @@ function lanesPane(run, root) {
         if (x(t, win) - last[at] < 1) continue;
         last[at] = x(t, win);
       }
-      if (STYLE[kind]) pen.fillRect(x(t, win) - size / 2, laneY(node) + y - size / 2, size, size);
-      else { pen.beginPath(); pen.moveTo(x(t, win), laneY(node) + LANE - 10); pen.lineTo(x(t, win) - 4, laneY(node) + LANE - 2); pen.lineTo(x(t, win) + 4, laneY(node) + LANE - 2); pen.fill(); }
+      if (STYLE[kind]) pen.fillRect(x(t, win) - size / 2, rowY(node) + y - size / 2, size, size);
+      else { pen.beginPath(); pen.moveTo(x(t, win), rowY(node) + ROW - 10); pen.lineTo(x(t, win) - 4, rowY(node) + ROW - 2); pen.lineTo(x(t, win) + 4, rowY(node) + ROW - 2); pen.fill(); }
     }
   }
 
@@ -145,7 +125,7 @@ function lanesPane(run, root) {
     if (i !== null && state.run === run.index && i < run.count && run.mark_node[i] < run.replicas) {
       const y = deep(run.kinds[run.mark_kind[i]]);
       pen.strokeStyle = colours.sel; pen.lineWidth = 2;
-      pen.beginPath(); pen.arc(x(run.mark_at[i], win), laneY(run.mark_node[i]) + y, 6, 0, 7); pen.stroke();
+      pen.beginPath(); pen.arc(x(run.mark_at[i], win), rowY(run.mark_node[i]) + y, 6, 0, 7); pen.stroke();
     }
   }
 
@@ -156,7 +136,7 @@ function lanesPane(run, root) {
       if (end >= win[0] && run.message_at[i] <= win[1]) shown.push(i);
       if (shown.length > MESSAGES) return;
     }
-    const mid = (node) => laneY(node) + LANE / 2 - 1;
+    const mid = (node) => rowY(node) + ROW / 2 - 1;
     for (const i of shown) {
       const [from, to] = [run.message_from[i], run.message_to[i]];
       if (from >= run.replicas || to >= run.replicas || (state.node !== null && state.node !== from && state.node !== to)) continue;
@@ -165,7 +145,7 @@ function lanesPane(run, root) {
       pen.lineWidth = is_lost ? 1.5 : .6;
       pen.beginPath(); pen.moveTo(x0, mid(from));
       if (run.message_arrives[i] < 0) {
-        const y = mid(from) + Math.sign(to - from) * LANE * .35;
+        const y = mid(from) + Math.sign(to - from) * ROW * .35;
         pen.lineTo(x0 + 6, y); pen.moveTo(x0 + 3, y - 3); pen.lineTo(x0 + 9, y + 3); pen.moveTo(x0 + 9, y - 3); pen.lineTo(x0 + 3, y + 3);
       } else pen.lineTo(x(run.message_arrives[i], win), mid(to));
       pen.stroke();
@@ -173,13 +153,13 @@ function lanesPane(run, root) {
   }
 
   function nearest(px, py, win) {
-    const node = Math.floor((py - top) / LANE);
+    const node = Math.floor((py - top) / ROW);
     const passes = passing(run);
     let best = null, distance = 10;
     for (let i = 0; i < run.count; i++) {
       if (run.mark_node[i] !== node || !passes[i]) continue;
       const dx = Math.abs(x(run.mark_at[i], win) - px);
-      const dy = Math.abs(deep(run.kinds[run.mark_kind[i]]) - (py - laneY(node)));
+      const dy = Math.abs(deep(run.kinds[run.mark_kind[i]]) - (py - rowY(node)));
       if (dx + dy / 4 < distance) { distance = dx + dy / 4; best = i; }
     }
     return best;
