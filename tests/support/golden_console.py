@@ -5,6 +5,7 @@ import io
 import os
 import re
 import sys
+import tempfile
 from pathlib import Path
 from unittest.mock import patch
 
@@ -13,11 +14,9 @@ from checker.record.root import PROJECT_ROOT
 from cluster.campaign.coverage import CoverageTable
 from cluster.campaign.results_db import SeedResult
 from cluster.campaign.sweep import SweepTally
-from cluster.cli.commands.runs.run import result_lines
 from cluster.cli.main import main
 from cluster.cli.sweep_result import sweep_ending
 from report.ending import ending_lines
-from tests.support.cluster_runs import result_of
 from tests.support.golden_pages import RUNS, SMALL_STORM
 
 FOLDER = PROJECT_ROOT / "tests" / "cluster" / "cli" / "golden"
@@ -31,6 +30,10 @@ RESULTS = {
 }
 """By the name of the text: the scenario and what is changed in it."""
 
+EXPLAINED = ("broken-refund", "one-validator-parts", "no-progress")
+
+_COMMAND = re.compile(r"\S+ (\S+\.py|-m \S+|\S*/__main__\.py) (?=(run|replay|explain|shrink|diff|show) )")
+_REAL_TIME = re.compile(r"[0-9.]+ s of real time")
 _DIGEST = re.compile(r"^(digest +)[0-9a-f]{64}$", re.MULTILINE)
 
 PASSED = SeedResult(1, 0, "passed", "", "all is well", "ab", 900)
@@ -39,10 +42,21 @@ STUCK = SeedResult(9, 4, "liveness", "liveness: liveness/finality-regained: no f
 
 
 def result_text(name):
-    """Return the result of a run, without its digest, which other code may change."""
+    """Return what `run` prints at its end."""
+    with tempfile.TemporaryDirectory() as folder:
+        return _run(name, folder)
+
+
+def _run(name, folder):
     scenario, settings = RESULTS[name]
-    result = result_of(scenario, *settings)
-    return _DIGEST.sub(r"\1<digest>", _joined(result_lines(result, f"run_cluster.py run {scenario}", WIDTH, 1.5)))
+    said = printed("run", scenario, *(f"--set={setting}" for setting in settings), "--runs", folder)
+    return _masked(said, folder)
+
+
+def _masked(said, folder):
+    """Return a text without what differs from machine to machine, from time to time and from code to code."""
+    said = _COMMAND.sub("run_cluster.py ", said.replace(folder, "runs"))
+    return _REAL_TIME.sub("1.5 s of real time", _DIGEST.sub(r"\1<digest>", said))
 
 
 def sweep_text(*seeds, promised=()):
@@ -54,15 +68,24 @@ def sweep_text(*seeds, promised=()):
     return _joined(ending_lines(sweep_ending(tally, "swarm", 60.0, places), WIDTH))
 
 
-def help_text():
-    """Return the help of the program."""
+def explain_text(name):
+    """Return the explanation of a run."""
+    with tempfile.TemporaryDirectory() as folder:
+        _run(name, folder)
+        (directory,) = (path.parent for path in Path(folder).glob("*/verdict.json"))
+        return _masked(printed("explain", str(directory)), folder)
+
+
+def printed(*arguments):
+    """Return what a command prints on a console of this width."""
     said = io.StringIO()
     with (
         patch.dict(os.environ, {"COLUMNS": str(WIDTH)}),
         contextlib.redirect_stdout(said),
+        contextlib.redirect_stderr(io.StringIO()),
         contextlib.suppress(SystemExit),
     ):
-        main(["--help"])
+        main(arguments)
     return said.getvalue()
 
 
@@ -80,7 +103,8 @@ TEXTS = {
     "sweep-passed": lambda: sweep_text(*_seeds(*[PASSED] * 20)),
     "sweep-failed": lambda: sweep_text(*_seeds(*[PASSED] * 5, VOTES, VOTES, STUCK)),
     "sweep-unreached": lambda: sweep_text(*_seeds(PASSED), promised=(("due-next",), ("expired",))),
-    "help": help_text,
+    **{f"explain-{name}": (lambda name=name: explain_text(name)) for name in EXPLAINED},
+    "help": lambda: printed("--help"),
 }
 """By name, the function that makes each text."""
 

@@ -5,8 +5,11 @@ import pytest
 from report.ending import LINES_MAX
 from tests.support.golden_console import FOLDER, TEXTS, WIDTH
 
-COMMANDS_BELOW = ("repeat with: ", "explain with: ", "look into a block with: ")
+COMMANDS_BELOW = ("repeat with: ", "explain with: ", "look into a block with: ", "  run_cluster.py ")
 """Beginnings of the lines that follow a result; a path or a command is never folded."""
+
+LONG = ("explain", "help")
+"""Texts that are longer than one screen."""
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -21,4 +24,4 @@ def test_a_held_text_is_short_and_narrow(path):
 
     assert path.stem in TEXTS
     assert [line for line in lines if len(line) > WIDTH] == []
-    assert len(lines) <= LINES_MAX or path.stem == "help"
+    assert len(lines) <= LINES_MAX or path.stem.startswith(LONG)

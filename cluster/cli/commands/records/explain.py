@@ -43,6 +43,7 @@ from cluster.verdict.replay import (
 )
 from cluster.verdict.result import PipelineResult
 from report.visible import visible
+from report.words import result_of
 
 INDENT: Final = "  "
 
@@ -95,7 +96,7 @@ def run_explain(options: argparse.Namespace) -> int:
         print_json(document)
     else:
         lines = [*_unconfirmed(reader, confirmed, difference), *lines_of(explanation, result.scenario)]
-        print_lines([*_folded([f"{verdict}:", *answer, "", *lines]), *_next_lines(reader, command)])
+        print_lines([*_folded([f"{result_of(verdict)}:", *answer, "", *lines]), *_next_lines(reader, command)])
     page = _write_page(reader, result.scenario, checks, (explanation, headline))
     print_lines([] if options.json else page)
     return verdict_of([confirmed]).exit_code
@@ -179,7 +180,7 @@ def _print_passed(reader: RecordReader, result: PipelineResult, command: str, *,
         name = on_one_line(manifest.scenario)
         print_lines([f"passed: nothing went wrong in {name} with seed {manifest.seed}: {replay.summary}"])
     else:
-        print_lines([f"{result.verdict}: {on_one_line(replay.summary)}"])
+        print_lines([f"{result_of(result.verdict)}: {on_one_line(replay.summary)}"])
     return result.exit_code
 
 
