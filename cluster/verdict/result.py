@@ -106,7 +106,7 @@ class PipelineResult:
         if self.verdict == "inconclusive" and not self.chain and (reason := why_no_view_ends(self.scenario)):
             return reason
         if self.answer:
-            return " ".join(self.answer) + self._stop
+            return " ".join([*self.answer, *[f"{self._stop[2:].capitalize()}."] * bool(self._stop)])
         if self.decisive is not None:
             return f"{title_of(self.decisive)}: {self.decisive.summary}{self._stop}{unjudged}"
         height = max((row.finalized_height for row in self.validators), default=0)
