@@ -1,13 +1,13 @@
-"""Fault plans as data, their injection into a run, and what they say in plain words.
+"""Fault plans as data, their injection into a run, and their descriptions in plain words.
 
-`kinds` holds one class a kind of fault, `plan` the rules across faults, `injection` what applies them to links and
-machines, `byzantine` adversaries, `coverage` the phases in which validators are hit. Nothing in here judges a run, and
-nothing outside knows a kind by its type.
+`kinds` holds a class for each kind of fault, `plan` the rules across faults, `injection` their effects on links and
+machines, `byzantine` adversaries, `coverage` the phases in which validators are hit. This package judges no run, and
+no other package knows a kind by its type.
 """
 
 from faults.byzantine import Adversary, ByzantinePort
 from faults.coverage.engine_phases import ROLES
-from faults.coverage.points import Cell, Coverage
+from faults.coverage.points import Coverage, FaultPoint
 from faults.coverage.registry import PHASES
 from faults.injection.context import Touched
 from faults.injection.injector import FaultEffect, Injector
@@ -25,10 +25,10 @@ __all__ = [
     "Adversary",
     "Byzantine",
     "ByzantinePort",
-    "Cell",
     "Coverage",
     "Fault",
     "FaultEffect",
+    "FaultPoint",
     "Injector",
     "PlanError",
     "Power",

@@ -1,7 +1,6 @@
-"""The fault catalogue read off itself: each kind with its parameters, from the structs and their docstrings.
+"""The fault catalogue: each kind with its parameters and their ranges, read from the structs and their docstrings.
 
-Nothing is written down twice: every kind is in the list, with the ranges that a scenario file is held to. As a program
-it prints docs/faults.md.
+As a program it prints docs/faults.md.
 """
 
 import sys
@@ -21,7 +20,7 @@ SHARED: Final = ("enabled", "may_be_idle", "anchor")
 
 
 class FaultEntry(KindEntry, frozen=True, kw_only=True):
-    """One kind of fault, with its family and what it counts."""
+    """A kind of fault, with its family and the unit of its count."""
 
     family: str
     counts: str
@@ -53,8 +52,8 @@ _PAGE_HEAD: Final = """\
 
 Every kind of fault with its keys.
 `python -m faults.catalogue > docs/faults.md` writes this page from the kinds themselves; do not edit it.
-[faults-at-work.md](faults-at-work.md) says what all of them have in common, [fault-catalogues.md](fault-catalogues.md)
-which faults of other systems they stand for, and [extend/fault.md](extend/fault.md) how to write one.
+[faults-at-work.md](faults-at-work.md) describes their common behaviour, [fault-catalogues.md](fault-catalogues.md)
+the corresponding faults of other systems, and [extend/fault.md](extend/fault.md) how to write a kind of fault.
 
 Every kind also takes `enabled` (default true) and `may_be_idle` (default false). *Count* is the figure `fault_NAME` of
 a run: with 0 the fault took no effect.

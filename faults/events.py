@@ -1,6 +1,6 @@
 """The supervisor's events: faults and their end, machines, clients; and the tampering of adversaries.
 
-The cluster writes those of machines and clients. They stand here, below it, because faults and checks read them.
+The cluster writes the events of machines and clients. They are in this lower room because faults and checks read them.
 """
 
 from typing import ClassVar

@@ -1,7 +1,7 @@
-"""A registry of kinds: those that are built in, and those that plug-ins have added, each known by the tag of its class.
+"""A registry of kinds, built in or added by plug-ins, each known by the tag of its class.
 
-A plug-in's kind decodes in scenarios that name the plug-in and in no others. The swarm draws built-in kinds only, so
-that an installed package never changes a seed. Workloads, in a room above, have the same registry.
+A plug-in's kind decodes only in scenarios that name the plug-in. The swarm draws built-in kinds only, so that an
+installed package never changes a seed. Workloads, in a room above, use the same registry.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -20,19 +20,19 @@ def kind_of(entry: msgspec.Struct | type[msgspec.Struct]) -> str:
 
 
 def is_kind(found: object, base: type[_Kind]) -> TypeGuard[type[_Kind]]:
-    """Whether an object is a class with the name of a kind; without one msgspec gives it that of the class."""
+    """Whether an object is a class with its own tag; without a tag msgspec uses the name of the class."""
     return isinstance(found, type) and issubclass(found, base) and kind_of(found) not in {"", found.__name__}
 
 
 class KindRegistry(Generic[_Kind]):
-    """The kinds of one sort of entry in a scenario.
+    """The kinds of entries in a table of a scenario.
 
     Args:
-        word: The sort, in messages.
-        base: The class that every kind is derived from.
-        needed: The methods that a kind has to write itself.
+        word: The name of the table's entries in messages.
+        base: The base class of every kind.
+        needed: The methods that a kind has to define.
         built_in: The kinds that every scenario knows.
-        problem_of: Returns what is wrong with what a kind declares, or an empty string.
+        problem_of: Returns the error in a kind's declarations, or an empty string.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class KindRegistry(Generic[_Kind]):
             self.add(kind, plugin="the test bed")
 
     def add(self, kind: type[_Kind], *, plugin: str) -> None:
-        """Add a plug-in's kind; raises ValueError if its name is taken, or it could not be put to work."""
+        """Add a plug-in's kind; raises ValueError if its name is taken, or it is incomplete."""
         word, base = self._word, self._base
         if not is_kind(kind, base):
             raise ValueError(f"{kind!r} is no kind of {word}: it must be a subclass of {base.__name__} with a tag")
@@ -69,7 +69,7 @@ class KindRegistry(Generic[_Kind]):
         self._known[name] = known
 
     def kinds(self, plugins: Collection[str] = ()) -> tuple[type[_Kind], ...]:
-        """Return the built-in kinds, and those that these plug-ins have added."""
+        """Return the built-in kinds, and the kinds that these plug-ins have added."""
         return (*self.built_in, *(kind for _, (plugin, kind) in sorted(self._known.items()) if plugin in plugins))
 
     def union(self, plugins: Collection[str] = ()) -> Any:  # noqa: ANN401 - a union that is made at run time

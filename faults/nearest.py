@@ -1,13 +1,13 @@
-"""The allowed name that is most like a misspelt one: a list of all of them may be long."""
+"""The allowed name that is most like a misspelt name, because a list of all names may be long."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return a hint at the known name nearest to another one, to stand right after that; nothing where none is near.
+    """Return a hint at the nearest known name, to stand after a misspelt name; empty if no known name is near.
 
-    Nor for a known name: rules make their messages before they are broken, and looking for the nearest takes long.
+    The hint is empty for a known name: rules make their messages even if they hold, and the search takes long.
     """
     by_small_letters = {each.lower(): each for each in known}
     if by_small_letters.get(name.lower()) == name:

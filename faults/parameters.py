@@ -1,6 +1,6 @@
-"""The keys of a section of a scenario file, read off its struct: what each takes, its default, and its sentence.
+"""The keys of a section of a scenario file, read from its struct: type, default and sentence of each key.
 
-Nothing is written down twice: pages and commands list every key with the ranges that a scenario file is held to.
+So pages and commands list every key with the ranges that a scenario file is checked against.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -29,10 +29,10 @@ _EMPTY: Final = '""'
 
 
 class Parameter(msgspec.Struct, frozen=True):
-    """One key of a section: what it takes, in which unit, what it is when it is left out, and what it means.
+    """A key of a section: its type, unit, default and meaning.
 
-    ``default`` is as a scenario file would write it, and empty for a key that must be given. ``left_out`` says in words
-    what holds without the key where there is nothing to write.
+    ``default`` is written as in a scenario file, and empty for a required key. ``left_out`` describes the meaning of a
+    missing key whose default cannot be written.
     """
 
     name: str
@@ -44,11 +44,11 @@ class Parameter(msgspec.Struct, frozen=True):
     left_out: str = ""
 
     def line(self) -> str:
-        """Return what the key takes and its default, for a terminal."""
+        """Return the type and default of the key, for a terminal."""
         return f"{self.name}: {self._takes()}; {self._given(self.default)}"
 
     def markdown(self, more: str = "") -> str:
-        """Return the key as an entry of a page, with other defaults beside its own."""
+        """Return the key as an entry of a page, with further defaults after its own."""
         return f"- `{self.name}`, {self._takes()}; {self._given(f'`{self.default}`')}{more}. {self.meaning}".rstrip()
 
     def _takes(self) -> str:
@@ -61,7 +61,7 @@ class Parameter(msgspec.Struct, frozen=True):
 
 
 class KindEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One kind: what it does in one line, its notes, its parameters, and the kinds of the tables in a list of it.
+    """A kind: a line for its effect, its notes, its parameters, and the kinds of the tables in its lists.
 
     ``key`` is the key that names the kind in a table.
     """
@@ -98,7 +98,7 @@ def _entry_of(kind: type[msgspec.Struct], key: str, shared: Collection[str] = ()
 
 
 def lines_of(entries: Iterable[KindEntry]) -> Iterator[str]:
-    """Yield the list for a person: one line a kind, and one for each of its parameters."""
+    """Yield the list for a person: a line for each kind, and a line for each of its parameters."""
     for entry in entries:
         yield f"{entry.heading}: {entry.summary}"
         yield from (f"    {parameter.line()}" for parameter in entry.parameters)
@@ -109,16 +109,16 @@ def lines_of(entries: Iterable[KindEntry]) -> Iterator[str]:
 
 
 def parameters_of(section: type[msgspec.Struct]) -> Iterator[Parameter]:
-    """Yield the keys of a section that are no sections themselves."""
+    """Yield the keys of a section, without nested sections."""
     for field in _fields_of(section):
         if not _is_section(field.type):
             yield _parameter_of(section, field)
 
 
 def parts_of(section: type[msgspec.Struct]) -> list[tuple[str, type[msgspec.Struct]]]:
-    """Return the kinds of the tables in the lists of a section and where a text may stand, with their keys.
+    """Return the kinds of the tables in the lists of a section, or in place of a text, with their keys.
 
-    Those within them follow. Tables may stand within each other: each kind comes once.
+    Kinds of tables within these tables follow. Tables may be nested; each kind occurs once.
     """
     found: list[tuple[str, type[msgspec.Struct]]] = []
     _add_parts(section, found)
@@ -158,7 +158,7 @@ def _parameter_of(section: type[msgspec.Struct], field: inspect.Field) -> Parame
 
 
 def _note_of(section: type[msgspec.Struct], name: str) -> msgspec.Meta:
-    """Return the note of a key, that of the section it is derived from where it only has another default."""
+    """Return the note of a key; a key that only changes an inherited default has the note of the base section."""
     for base in section.__mro__:
         for note in getattr(get_annotations(base).get(name), "__metadata__", ()):
             if isinstance(note, msgspec.Meta) and note.description:
@@ -167,7 +167,7 @@ def _note_of(section: type[msgspec.Struct], name: str) -> msgspec.Meta:
 
 
 def written(value: object) -> str:
-    """Return a value as a scenario file has it."""
+    """Return a value as written in a scenario file."""
     return msgspec.json.encode(value).decode()
 
 
@@ -199,12 +199,12 @@ def _is_section(described: inspect.Type) -> bool:
 
 
 def _takes(described: inspect.Type) -> str:
-    """Return what a value must be, in a few words."""
+    """Return a phrase for the allowed values."""
     match described:
         case inspect.Metadata():
             return str((described.extra_json_schema or {}).get("title", "")) or _takes(described.type)
         case inspect.AnyType():
-            return "what the keys of the scenario take"
+            return "the values of the scenario's keys"
         case inspect.BoolType() | inspect.StrType() | inspect.StructType() | inspect.IntType():
             return _bounds_of(described)
         case inspect.LiteralType():

@@ -1,7 +1,7 @@
 """Rules across the faults of a plan: an invalid plan is refused before anything runs.
 
-Every refusal names the place in the scenario, the rule, and what is allowed. The rules about one fault are its kind's
-(`Fault.check`).
+Every refusal names the place in the scenario, the rule, and the allowed values. The rules about a single fault belong
+to its kind (`Fault.check`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from validators.consensus.quorum import faults_of
 
 
 class PlanError(Exception):
-    """An invalid fault. ``place`` is the key in the scenario, such as ``faults.split.groups``."""
+    """An invalid fault. ``place`` is the key in the scenario, for example ``faults.split.groups``."""
 
     def __init__(self, place: str, reason: str) -> None:
         super().__init__(f"{place}: {reason}")
@@ -29,9 +29,9 @@ def check_plan(
 ) -> None:
     """Refuse an invalid plan; raises PlanError naming the key.
 
-    Observers are numbered after the validators. They may be named like them, and have no copy that anybody relies on.
-    `engine` names the consensus engine, whose adversaries the plan may have; with `is_foreign` they are before an
-    application of somebody else, and know nothing of its rules.
+    Observers are numbered after the validators. Faults may name them like validators, but no quorum relies on their
+    copies of the data. `engine` names the consensus engine, whose adversaries the plan may have. With `is_foreign` the
+    application is outside the project, and adversaries do not know its rules.
     """
     plan = Plan(faults, validators, observers, engine, is_foreign)
     for name, fault in faults.items():
@@ -61,8 +61,8 @@ def _check_span(place: str, fault: Fault) -> None:
 
 
 def _check_machines(enabled: Mapping[str, Fault], nodes: int) -> None:
-    """Refuse two faults at a time that have the same part of a machine: its power, its pace, its disk, its clocks."""
-    # A swarm asks for each of ten plans that it draws for a seed.
+    """Refuse two faults that use the same part of a machine at a time: its power, its pace, its disk, its clocks."""
+    # Fast, because the swarm checks each of ten plans that it draws for a seed.
     occupying = [
         (name, fault, occupied, fault.targets() or range(nodes))
         for name, fault in enabled.items()
@@ -82,9 +82,9 @@ def _check_machines(enabled: Mapping[str, Fault], nodes: int) -> None:
 
 
 def _check_last_good_copy(enabled: Mapping[str, Fault], validators: int) -> None:
-    """Synced data may be destroyed at f validators over the whole plan: the others hold a quorum of good copies.
+    """Refuse a plan that may destroy synced data at more than f validators: a quorum must hold good copies.
 
-    A Byzantine validator may hold nothing good at all, so that it counts as well.
+    A Byzantine validator may hold no good copy, so that it counts as well.
     """
     allowed = faults_of(validators)
     if any(fault.exceeds_f() for fault in enabled.values()):
@@ -109,15 +109,16 @@ def byzantine_validators(faults: Mapping[str, Fault]) -> tuple[int, ...]:
 
 
 Placed: TypeAlias = tuple[Fault, tuple[int, int]]
-"""A fault with the time of the run in which it can be at work."""
+"""A fault with the time of the run in which it can be active."""
 
 
 def all_over_ms(
     faults: Mapping[str, Fault], validators: int, origins_ms: Mapping[str, int | None] = MappingProxyType({})
 ) -> int:
-    """Return from when on nothing of a plan is at work, nor what clocks that were ahead left in the chain's time.
+    """Return the time at which all faults of a plan are over, and the chain's time is no longer ahead.
 
-    ``origins_ms`` has when anchors came, None for one that never will; of every other the latest time is taken.
+    ``origins_ms`` has the times of anchors, None for an anchor that never comes; for other anchors the latest possible
+    time counts.
     """
     placed = [
         (fault, _moved(fault, origins_ms[name]) if name in origins_ms else fault.bounds())
@@ -135,12 +136,12 @@ def _moved(fault: Fault, origin_ms: int | None) -> tuple[int, int]:
 
 
 def true_again_ms(clocks: Sequence[Placed], validators: int, byzantine: int = 0) -> int:
-    """Return the virtual time from which correct validators may be expected to notarize again; 0 without a fault.
+    """Return the virtual time from which correct validators notarize again at the latest; 0 without a clock fault.
 
-    Where the clocks of a quorum were ahead, the chain is ahead of true time afterwards. A header's timestamp is
-    notarized only where a quorum has it behind its clocks, by `max_skew_ms` at most; of that quorum the Byzantine may
-    vote for anything. So the chain's time is never ahead of what that many clocks have shown, and when true time has
-    come there, those that are right notarize again. A bound from above, not a forecast.
+    If the clocks of a quorum were ahead, the chain is ahead of true time afterwards. A quorum notarizes a header only
+    if its timestamp is at most `max_skew_ms` ahead of their clocks; Byzantine members may vote for any timestamp. So
+    the chain's time is never ahead of the readings of that many clocks. When true time reaches it, validators with
+    right clocks notarize again.
     """
     needed = max(validators - faults_of(validators) - byzantine, 1)
     edges_ms = sorted({edge_ms for _, bounds in clocks for edge_ms in bounds})
@@ -149,7 +150,7 @@ def true_again_ms(clocks: Sequence[Placed], validators: int, byzantine: int = 0)
         leads_ms = [0] * validators
         for fault, bounds in clocks:
             if bounds[0] <= start_ms < bounds[1]:
-                # An observer's clock, numbered after theirs, has no say.
+                # The clock of an observer, numbered after the validators, does not count.
                 for node in (node for node in fault.targets() if node < validators):
                     leads_ms[node] = max(leads_ms[node], fault.lead_ms())
         again_ms = max(again_ms, stop_ms + sorted(leads_ms, reverse=True)[needed - 1])
@@ -157,7 +158,7 @@ def true_again_ms(clocks: Sequence[Placed], validators: int, byzantine: int = 0)
 
 
 def resolve_validators(faults: Mapping[str, Fault], regions: Sequence[Region], validators: int) -> dict[str, Fault]:
-    """Return a plan that names validators by number where it named regions or none; ``regions`` has each one's.
+    """Return a plan that names validators by number in place of regions; ``regions`` has the region of each validator.
 
     Raises:
         PlanError: No validator is in a region that the plan names.

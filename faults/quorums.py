@@ -1,8 +1,8 @@
-"""Quorums that the faults of a plan leave, read off the plan alone: who is off, and whom each validator hears.
+"""The quorums that the faults of a plan leave, computed from the plan alone.
 
-Votes are not passed on: in a time in which no validator hears a quorum, itself included, no block becomes final. Drawn
-outages, Byzantine validators, damaged disks and anchors leave open who is lost, or when: then the worst case is told.
-Longer latencies and lost shares of messages are not told.
+Votes are not relayed: while no validator hears a quorum, itself included, no block becomes final. Drawn outages,
+Byzantine validators, damaged disks and anchors leave open which validators are lost, or when: then the worst case
+counts. Longer latencies and lost shares of messages are ignored.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ _UNKNOWN: Final = "whether blocks come in that time shows in the run alone"
 
 
 class Electorate(NamedTuple):
-    """The replicas of a plan, the first of which vote, and the votes of a quorum; None where the engine has slots."""
+    """The replicas of a plan, the first of which vote, and the size of a quorum; None if the engine has slots."""
 
     validators: int
     replicas: int
@@ -28,16 +28,16 @@ class Electorate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Spell:
-    """A time of a plan in which its losses stay the same, in milliseconds.
+    """A window of a plan with constant losses, in milliseconds.
 
     Attributes:
         start_ms: Its beginning.
         stop_ms: Its end.
-        heard: By validator that is on, whom it hears, itself included.
-        off: The validators that are off, stand still, or have no vote.
-        of_leader: Whether the leader of the moment is cut off.
-        is_sure: Whether nothing of it waits for the run to show it.
-        share_ppm: The part of the time in which it is so, of losses that come and go.
+        heard: The validators that each running validator hears, itself included.
+        off: The validators that are off, paused, or without a vote.
+        of_leader: Whether the current leader is cut off.
+        is_sure: Whether the plan alone determines the losses.
+        share_ppm: The share of the time in which periodic losses are present.
     """
 
     start_ms: int
@@ -50,46 +50,46 @@ class Spell:
 
     @property
     def most(self) -> int:
-        """The most votes that can come together at one validator."""
+        """The largest number of votes that can reach a single validator."""
         return max(map(len, self.heard.values()), default=0)
 
     @property
     def agreeing(self) -> int:
-        """The most validators that hear one of them and are heard by it, itself included."""
+        """The largest number of validators that a validator hears and is heard by, itself included."""
         pairs = ((node, [each for each in heard if node in self.heard[each]]) for node, heard in self.heard.items())
         return max((len(mutual) for _, mutual in pairs), default=0)
 
     @property
     def lasts_ms(self) -> int:
-        """The time in which it is so."""
+        """The time in milliseconds in which the losses are present."""
         return (self.stop_ms - self.start_ms) * self.share_ppm // _WHOLE_PPM
 
     def moved(self, by_ms: int) -> Self:
-        """Return the same so much later."""
+        """Return the same losses, later by this time."""
         return replace(self, start_ms=self.start_ms + by_ms, stop_ms=self.stop_ms + by_ms)
 
     def is_felt(self, validators: int) -> bool:
-        """Return whether a validator lacks something; what observers lack is no quorum's business."""
+        """Return whether a validator is affected; losses of observers alone affect no quorum."""
         return self.of_leader or any(len(heard) < validators for heard in self.heard.values()) or not self.heard
 
     def is_dark(self, quorum: int | None) -> bool:
-        """Return whether no block can become final, or none be made where the engine has no quorums."""
+        """Return whether no block can become final, or, without quorums, be made."""
         return not self.heard or (quorum is not None and (self.most < quorum or self.of_leader))
 
     def sides(self) -> tuple[tuple[int, ...], ...]:
-        """Return the groups whose members hear each other and nobody else; nothing where it is not that simple."""
+        """Return the groups whose members hear exactly each other; empty if there are no such groups."""
         sides = tuple(dict.fromkeys(self.heard.values()))
         return sides if sum(map(len, sides)) == len(self.heard) else ()
 
 
 def spells_of(faults: Iterable[Fault], electorate: Electorate) -> Iterator[Spell]:
-    """Yield the times in which faults are sure to take validators or links away, by the faults' own times."""
+    """Yield the windows in which faults surely take validators or links away, by the faults' own times."""
     losses = [loss for fault in faults for loss in fault.losses(electorate.replicas) if loss.is_sure]
     return _spells(losses, electorate.validators)
 
 
 def _spells(losses: Sequence[Loss], validators: int) -> Iterator[Spell]:
-    """Yield the times in which the same losses are there, ascending."""
+    """Yield the windows of constant losses, ascending."""
     edges = sorted({edge for loss in losses for edge in loss[:2]})
     for start_ms, stop_ms in pairwise(edges):
         present = [loss for loss in losses if loss.start_ms <= start_ms < loss.stop_ms]
@@ -108,7 +108,7 @@ def _spell(start_ms: int, stop_ms: int, present: Sequence[Loss], validators: int
 
 
 def joint_consequences(faults: Iterable[Fault], electorate: Electorate) -> Iterator[str]:
-    """Yield a sentence for each time without a block that only several faults together make."""
+    """Yield a sentence for each window without a block that needs several faults together."""
     alone: list[Spell] = []
     together: list[Loss] = []
     for fault in (each for each in faults if each.enabled):
@@ -125,7 +125,7 @@ def joint_consequences(faults: Iterable[Fault], electorate: Electorate) -> Itera
 
 
 def consequence(fault: Fault, electorate: Electorate) -> str:
-    """Return what a fault by itself does to quorums as one sentence; nothing where it takes nothing away."""
+    """Return a sentence for the effect of a fault by itself on quorums; empty if it has no losses."""
     losses = tuple(fault.losses(electorate.replicas))
     spells = list(_spells(losses, electorate.validators))
     if not any(spell.is_felt(electorate.validators) for spell in spells):
@@ -140,7 +140,7 @@ def consequence(fault: Fault, electorate: Electorate) -> str:
 
 
 def _in_the_run(loss: Loss, fault: Fault) -> Loss:
-    """Return a loss by the time of the run; nobody knows when an anchor comes, or whether all is lost at a moment."""
+    """Return a loss by the time of the run; a loss with an anchor or gaps is not sure."""
     start_ms, stop_ms = loss[:2]
     if fault.anchor is not None:
         start_ms, stop_ms = fault.anchor.bounds(start_ms, stop_ms)
@@ -149,7 +149,7 @@ def _in_the_run(loss: Loss, fault: Fault) -> Loss:
 
 
 def _merged(spells: Iterable[Spell]) -> Iterator[Spell]:
-    """Yield the times that follow upon each other as one, which is the worst of them."""
+    """Yield adjoining windows merged into one, with the losses of the worst."""
     last: Spell | None = None
     for spell in spells:
         if last is None or (last.stop_ms, last.is_sure) != (spell.start_ms, spell.is_sure):
@@ -172,7 +172,7 @@ def _is_within(spell: Spell, others: Iterable[Spell]) -> bool:
 
 
 def _state(spell: Spell, electorate: Electorate) -> str:
-    """Return what is left of a quorum in a spell."""
+    """Return a phrase for the remaining quorum in a spell."""
     worst, left = "" if spell.is_sure else "at worst ", electorate.validators - len(spell.off)
     if not left:
         return f"{worst}nobody is left"
@@ -182,12 +182,12 @@ def _state(spell: Spell, electorate: Electorate) -> str:
 
 
 def _state_without_quorum(spell: Spell, left: int, validators: int) -> str:
-    """Return how an engine goes on that asks for no quorum: the branch with the most blocks stays."""
+    """Return a phrase for an engine without quorums: the branch with the most blocks stays."""
     sides = spell.sides()
     if len(sides) > 1:
         return f"{join([braced(side) for side in sides])} build apart, and the branch with the most blocks stays"
     if spell.of_leader or spell.most < left or not spell.off:
-        return "who does not hear a block builds beside it, and the branch with the most blocks stays"
+        return "a validator that does not hear a block builds beside it, and the branch with the most blocks stays"
     return f"{left} of {validators} {'goes' if left == 1 else 'go'} on in their slots"
 
 
@@ -213,7 +213,7 @@ def _state_of_links(spell: Spell, validators: int, quorum: int) -> str:
 
 
 def _length(losses: Iterable[Loss], dark: Sequence[Spell]) -> str:
-    """Return for how long there is no block."""
+    """Return a phrase for the time without a block."""
     if dark[-1].stop_ms >= FOREVER:
         return f"no block from {seconds(dark[0].start_ms)} on"
     rhythm = next((loss.on_ms for loss in losses if loss.rest_ms), 0)

@@ -1,8 +1,8 @@
 """The oracle: the chain of docs/chain.md and docs/state.md restated in the plainest possible way.
 
-It shares no code with the validators and imports nothing of `scheduler/` or `validators/`: a mistake would have to be
-made twice, in two different forms, to go unseen. It keeps its state in dicts and finds entries by going
-through them; where the chain keeps an index, it sorts.
+It shares no code with the validators and imports nothing of `scheduler/` or `validators/`. So a mistake stays unseen
+only if it is made twice, in two different forms. It keeps its state in dicts and searches them; where the chain keeps
+an index, the oracle sorts.
 """
 
 from typing import Final

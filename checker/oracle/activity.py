@@ -1,8 +1,8 @@
 """The activity bitmap of the operations and the tree over it: QMDB Current by the rules of docs/state.md.
 
-One bit stands for each operation, 256 make a chunk. A tree over the full chunks is kept beside the operations' own: its
-leaf is a chunk hashed with the root of the chunk's operations. After a block only the chunks whose bits changed, and
-the nodes above them, are hashed again.
+Each operation has a bit, and 256 bits make a chunk. A tree over the full chunks is kept besides the operations' own
+tree: its leaf is a chunk hashed with the root of the chunk's operations. After a block only the chunks whose bits
+changed, and the nodes above them, are hashed again.
 """
 
 from copy import copy
@@ -21,7 +21,7 @@ class ActivityTree:
         self._bits = 0
         # The chunks whose bits changed since the root was last taken; a dict, because it keeps its order.
         self._touched: dict[int, None] = {}
-        # Row 0 has a digest for each full chunk, each further row one for each complete pair of the row below.
+        # Row 0 has a digest for each full chunk, each further row a digest for each complete pair of the row below.
         self._rows: list[list[bytes]] = [[]]
 
     def fork(self) -> "ActivityTree":
@@ -66,7 +66,7 @@ class ActivityTree:
         height = 0
         while changed:
             row = self._rows[height]
-            # Two neighbours lead to the same parent; an odd one at the end has none yet.
+            # Two neighbours lead to the same parent; an odd node at the end has no parent yet.
             changed = list(dict.fromkeys(index // 2 for index in changed if index | 1 < len(row)))
             height += 1
             if changed and height == len(self._rows):

@@ -1,4 +1,4 @@
-"""The rules by which a timer comes in; those here are CIP-5's, and a policy's oracle overrides what differs."""
+"""The rules for the admission of timers: the rules of CIP-5, of which a policy's oracle overrides its own."""
 
 from typing import Any, ClassVar
 
@@ -8,21 +8,21 @@ from checker.oracle.watches import Limits
 
 
 class Admission:
-    """The rules for new timers and new expiries in one block."""
+    """The rules for new timers and new expiries in a block."""
 
     has_ttl: ClassVar[bool] = True
     """Whether a timer can expire."""
     can_extend: ClassVar[bool] = True
     """Whether the expiry of a timer can be moved."""
     default_agent: ClassVar[bytes | None] = None
-    """The agent that a built-in program names where its order names none."""
+    """The agent that a built-in program names if its order names no agent."""
 
     def ceiling(self, config: TimerConfig) -> int:
         """Return the greatest gas limit that a timer can be given, which is also the default."""
         return min(config.max_cycles_per_fire, config.lane_timer_cycles)
 
     def early_error(self, _fees: Fees, _fee_payer: bytes | None, _height: int) -> str:
-        """Return the error of a call that states what this policy refuses before all else, or an empty string."""
+        """Return the error of the arguments that this policy refuses first, or an empty string."""
         return ""
 
     def fill_in(
@@ -32,12 +32,12 @@ class Admission:
         gas_limit: int | None,
         fees: Fees,
     ) -> tuple[int | None, Fees]:
-        """Return gas limit and fees of a call with what the policy asks an agent for at once; raises RevertedError."""
+        """Return gas limit and fees of a call, completed by the policy's agent; raises RevertedError."""
         return gas_limit, fees
 
     @property
     def watch_limits(self) -> Limits | None:
-        """The limits of state triggers; None where the policy has none."""
+        """The limits of state triggers; None if the policy has no state triggers."""
         return None
 
     def locked(self, _fees: Fees) -> int:
@@ -49,9 +49,9 @@ class Admission:
         return Quoted(None)
 
     def insert(self, _call: Any, _asked: Any, _terms: Terms) -> bytes | None:  # noqa: ANN401
-        """Take in a requested timer by checks of the policy's own, and return its name; None for CIP-5's.
+        """Admit a requested timer by the policy's own checks, and return its name; None for CIP-5's checks.
 
-        The terms are those that the caller states. Raises RevertedError.
+        The caller states the terms. Raises RevertedError.
         """
         return None
 
@@ -60,7 +60,7 @@ class Admission:
         return name
 
     def cancel(self, _call: Any, _timer_id: bytes) -> list[object] | None:  # noqa: ANN401
-        """Remove a timer by checks of the policy's own, and return the event; None for CIP-5's."""
+        """Remove a timer by the policy's own checks, and return the event; None for CIP-5's checks."""
         return None
 
     def call_error(self, _call: Any, _cycles: int) -> str:  # noqa: ANN401 - the call imports this module
@@ -68,7 +68,7 @@ class Admission:
         return ""
 
     def release(self, timer: Any) -> None:  # noqa: ANN401
-        """Return what the policy holds of a timer that governance removes."""
+        """Give back the policy's holdings of a timer that governance removes."""
 
     def serve(self, _call: list[Any]) -> list[list[object]] | str:
         """Carry out a call on the queue of scheduled transactions, and return its events, or its error."""

@@ -24,7 +24,7 @@ NO_BIDS = {
 
 
 def read_context(payload: bytes) -> list[int]:
-    """Return the eight numbers of a bid's context; those of the GBA auction are six, and stand in their places."""
+    """Return the eight numbers of a bid's context; the GBA auction has six of them, in the same places."""
     try:
         return read_order(payload, BID_CONTEXT, (), "BidContext")
     except RevertedError:
@@ -66,7 +66,7 @@ class Priced(NamedTuple):
     price: Callable[[Call, Any], int | None]
 
     def read(self, payload: bytes) -> list[Any]:
-        """Return collateral, debt, and what the price follows from."""
+        """Return collateral, debt, and the source of the price."""
         return read_order(payload, (UNITS, UNITS, self.rule), (), self.name)
 
 

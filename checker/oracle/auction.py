@@ -39,7 +39,7 @@ class Contender(NamedTuple):
     def rank(self, tie_break: str) -> tuple[object, ...]:
         """Return the place in the order: the greatest tip first, then the greatest weight; ties by identifier.
 
-        By `append` what is carried stands behind what is new instead.
+        By `append` carried timers stand behind new timers instead.
         """
         timer = self.timer
         tie = (-timer.due, timer.sequence) if tie_break == "append" else (timer.timer_id,)
@@ -58,7 +58,7 @@ class AuctionPhase(TimerPhase):
     unpayable: dict[bytes, None] = field(default_factory=dict)
 
     def run(self) -> None:
-        """Score the epoch that is over, run the auction, keep its books."""
+        """Score an ended epoch, run the auction, keep its books."""
         self._open_books()
         super().run()
         self._keep_tallies()
@@ -94,7 +94,7 @@ class AuctionPhase(TimerPhase):
                 table.put(key, None)
 
     def _prepare(self, waiting: list[Timer]) -> None:
-        """Ask agents: those of the timers behind the cursor first, then from the first one on."""
+        """Ask the agents of the timers behind the cursor, then of the timers from the first on."""
         if self.present.config.execution_lane_paused:
             return
         cursor = self.contents.own(CURSOR)
@@ -132,7 +132,7 @@ class AuctionPhase(TimerPhase):
         return ask(self.contents, self.present, agent, cycles, actor=timer.actor, context=context)
 
     def _effective_tip(self, timer: Timer, bid: Bid) -> int:
-        """Return the tip that a timer pays per cycle; below zero where its fee does not cover it."""
+        """Return the tip that a timer pays per cycle; below zero if its fee does not cover the price."""
         fee, tip = bid[:2]
         if timer.quote is not None:
             stated_fee, stated_tip, _ = timer.quote
@@ -172,7 +172,7 @@ class AuctionPhase(TimerPhase):
     def _clean_up_and_fire(self, waiting: list[Timer]) -> tuple[list[Timer], dict[bytes, str]]:
         """Remove the expired, fire in two passes; return the live timers, and the reason of each that is held back."""
         live = [timer for timer in waiting if not self._is_dead(timer)]
-        # Before anything is removed or fires: who can pay is asked of the start of the phase.
+        # Before a timer is removed or fires: a payer's funds at the start of the phase decide.
         reasons = {timer.timer_id: self._reason_to_hold(timer) for timer in live}
         self._remove_in_budget([timer for timer in waiting if self._is_dead(timer)])
         contenders = [timer for timer in live if not reasons[timer.timer_id]]
@@ -180,7 +180,7 @@ class AuctionPhase(TimerPhase):
         return live, reasons
 
     def _hold_auction(self, timers: list[Timer]) -> dict[bytes, str]:
-        """Give each contender its turn as far as slices and budget go; return the reasons of those that wait."""
+        """Give each contender its turn within slices and budget; return the reasons of the waiting timers."""
         weights = {timer.actor: self._weight_of(timer.actor) for timer in timers}
         contenders = sorted(
             (Contender(timer, self.tips_bid[timer.timer_id], weights[timer.actor]) for timer in timers),
@@ -193,7 +193,7 @@ class AuctionPhase(TimerPhase):
             if timer.gas_limit > slices[timer.actor]:
                 left.append(timer)
             elif self._take_turn(timer, reasons):
-                # Reserved are the limits of those that fired, whatever they used.
+                # The gas limits of fired timers are reserved, not the gas that they used.
                 slices[timer.actor] -= timer.gas_limit
         for timer in left:
             if self._has_room(timer):
@@ -219,7 +219,7 @@ class AuctionPhase(TimerPhase):
         return weight_in(self.books.epoch, self.contents.own(WEIGHTS).get(actor), self.config)
 
     def _keep_tallies(self) -> None:
-        """Add what this block's events say of the actors to the tallies of the epoch."""
+        """Add the actors' events of this block to the tallies of the epoch."""
         for event in self.events:
             if event[0] == FIRED:
                 self._add_fire(event)

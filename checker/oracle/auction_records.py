@@ -39,7 +39,7 @@ class Books(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """One actor in the auctions of an epoch, field by field as its record."""
+    """An actor's part in the auctions of an epoch, field by field as its record."""
 
     fires: int = 0
     succeeded: int = 0
@@ -82,7 +82,7 @@ _RULES: Final[Sequence[FieldRule]] = (
 
 
 def auction_config_of(fields: Sequence[Any]) -> AuctionConfig | None:
-    """Return the configuration of these fields, or None where a field breaks its rule."""
+    """Return the configuration of these fields, or None if a field breaks its rule."""
     if not hold(_RULES, fields):
         return None
     config = AuctionConfig(*fields)

@@ -11,7 +11,7 @@ MILLION: Final = 10**6
 
 
 def scores_of(tallies: Mapping[bytes, Tally], budget_cycles: int, epoch_length: int) -> dict[bytes, Fraction]:
-    """Return the score of each actor with a tally in an epoch that is over."""
+    """Return the score of each actor with a tally in an ended epoch."""
     means = {actor: Fraction(tally.tips, tally.fires) for actor, tally in tallies.items() if tally.fires}
     middle = _lower_median(list(means.values()))
     return {
@@ -64,7 +64,7 @@ def weight_in(epoch: int, record: Weight | None, config: AuctionConfig) -> int:
 
 
 def slices_of(budget: int, weights: Mapping[bytes, int]) -> dict[bytes, int]:
-    """Share cycles out by weight: whole parts, then one each by the greatest remainders, equal ones by address."""
+    """Return the cycles by weight: whole parts, then a cycle each by greatest remainder, ties by address."""
     total = sum(weights.values())
     if not total:
         return dict.fromkeys(weights, 0)

@@ -21,7 +21,7 @@ WINDOW_CLOSED = 16
 
 @dataclass(kw_only=True)
 class BiasPhase(TimerPhase):
-    """One block's auction: winners first, then their fires, then what they pay."""
+    """A block's auction: winners first, then their fires, then their payments."""
 
     config: BiasConfig
     activated_at: int
@@ -69,7 +69,7 @@ class BiasPhase(TimerPhase):
             ends.put(None, (head, tail + 1))
 
     def _add_row_of(self, triggered: Sequence[Timer]) -> None:
-        """Add a row for the timers that a block triggered which is not the first of its slot."""
+        """Add a row for the timers triggered by a block after the first of its slot."""
         rows, ends = self.contents.own(SLOT_ROW), self.contents.own(SLOT_ROWS)
         head, tail = ends.rows[None]
         if triggered and rows.rows[tail - 1][1] != self.present.height:
@@ -87,13 +87,13 @@ class BiasPhase(TimerPhase):
         ends.put(None, None if oldest is None else (head + len(gone), tail))
 
     def wait_of(self, timer: Timer) -> int:
-        """Return the blocks that a timer has waited since one served its due, or triggered it."""
+        """Return the number of blocks that a timer has waited since a block served its due, or triggered it."""
         if timer.due not in self.firsts:
             rows = self.contents.own(SLOT_ROW).rows.values() if self.is_in_slots else ()
             # All timers of a due share their first block: thousands of them wait after an outage.
             self.firsts[timer.due] = min((height for slot, height, _ in rows if slot >= timer.due), default=timer.due)
             self.later[timer.due] = [(height, first) for slot, height, first in rows if slot == timer.due]
-        # Those that a further block of the slot triggered stand behind the others of the slot, unless these are gone.
+        # Timers triggered by a further block of the slot stand behind the slot's other timers, unless these are gone.
         reached = [height for height, first in self.later[timer.due] if first <= timer.sequence]
         return self.present.height - max(self.firsts[timer.due], self.activated_at, *reached)
 
@@ -130,7 +130,7 @@ class BiasPhase(TimerPhase):
             if len(self.winners) >= self.config.max_fires_per_block or timer.gas_limit > self.room:
                 self.runner_up = self.runner_up or candidate
             elif self._is_insolvent(timer):
-                # Nobody asked before its turn, so this is the balance by which it is found insolvent.
+                # The balance at its turn decides whether it is insolvent, because its turn is the first check.
                 self.funds[timer.fee_payer] = self.contents.balance(timer.fee_payer)
                 self._remove_if_budget(timer)
             else:
@@ -169,7 +169,7 @@ class BiasPhase(TimerPhase):
             self.contents.credit(winner.timer.fee_payer, winner.bid - payment)
 
     def _held(self, live: list[Timer], competing: Sequence[Candidate]) -> tuple[list[Timer], dict[bytes, str]]:
-        """Return the live timers that wait, found insolvent ones left out, and the reason of each."""
+        """Return the live waiting timers, without timers found insolvent, and the reason of each."""
         dead = dict.fromkeys(self.dead_left)
         there = [timer for timer in live if timer.timer_id in self.contents.timers.rows]
         self.waits_on = [it.wait for it in competing if it.timer.timer_id in self.contents.timers.rows]
@@ -186,7 +186,7 @@ class BiasPhase(TimerPhase):
         return "lane_full" if timer.gas_limit > self.room else "block_cap"
 
     def _move_lambda(self, books: BiasBooks) -> None:
-        """Add the block to its window, and close that where it is over."""
+        """Add the block to its window, and close an ended window."""
         height, config, table = self.present.height, self.config, self.contents.own(BOOKS)
         if not config.lambda_window_blocks:
             table.put(None, BiasBooks(self.lambda_, self.lambda_, books.window, height + 1))

@@ -58,7 +58,7 @@ _RULES: Final[Sequence[FieldRule]] = (
 
 
 def bias_config_of(fields: Sequence[Any]) -> BiasConfig | None:
-    """Return the configuration of these fields, or None where a field breaks its rule."""
+    """Return the configuration of these fields, or None if a field breaks its rule."""
     if not hold(_RULES, fields):
         return None
     config = BiasConfig(*fields)

@@ -1,4 +1,4 @@
-"""Numbers of the bias auction: the bias of a wait, the score of a timer, what a winner pays, the next lambda."""
+"""Numbers of the bias auction: the bias of a wait, the score of a timer, a winner's payment, the next lambda."""
 
 from decimal import Context, Decimal
 from fractions import Fraction
@@ -10,7 +10,7 @@ from checker.oracle.bias_records import BiasConfig
 from checker.oracle.contents import Timer
 
 UNIT: Final = 10**18
-"""The bias of a wait of 0, and the parts of a unit in which payments are worked out."""
+"""The bias of a wait of 0, and the number of parts of a unit in which payments are computed."""
 
 MILLION: Final = 10**6
 GREATEST_EXPONENT: Final = 80
@@ -28,7 +28,7 @@ def bias(wait: int, lambda_: int) -> int:
 
 
 class Candidate(NamedTuple):
-    """A timer that competes: its bid, its wait in blocks and the bias of that."""
+    """A timer that competes: its bid, its wait in blocks and the bias of its wait."""
 
     timer: Timer
     bid: int
@@ -47,12 +47,12 @@ class Candidate(NamedTuple):
 
     @property
     def rank(self) -> tuple[Fraction, int, int]:
-        """The place in the order: the greatest score first, equal ones in waiting order."""
+        """The place in the order: the greatest score first, equal scores in waiting order."""
         return -self.score, self.timer.due, self.timer.sequence
 
 
 def payment_of(winner: Candidate, runner_up: Candidate | None, config: BiasConfig) -> int:
-    """Return what a winner pays, in units; never more than its bid."""
+    """Return a winner's payment in units, at most its bid."""
     if config.payment == "first-price":
         return winner.bid
     if runner_up is None:
@@ -65,7 +65,7 @@ def payment_of(winner: Candidate, runner_up: Candidate | None, config: BiasConfi
 
 
 def next_lambda(lambda_: int, mean_wait: int, worst_wait: int, config: BiasConfig) -> int:
-    """Return lambda after a window: less where bias outgrows values, more where somebody waits too long."""
+    """Return lambda after a window: lower if bias outgrows values, higher if a timer waits too long."""
     growth = bias(mean_wait + 1, lambda_) - bias(mean_wait, lambda_)
     moved = lambda_
     if Fraction(*config.value_decay) * UNIT < growth:

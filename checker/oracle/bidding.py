@@ -16,7 +16,7 @@ HANDLER = "get_gas_bid"
 
 
 class Answer(NamedTuple):
-    """An agent's bid, or the reason why it gave no valid one."""
+    """An agent's bid, or the reason why it gave no valid bid."""
 
     bid: Bid | None
     reason: str = ""

@@ -1,4 +1,4 @@
-"""The oracle's chain: it executes one block after the other and returns each block's result."""
+"""The oracle's chain: it executes blocks in order and returns each block's result."""
 
 from collections.abc import Callable, Sequence
 from copy import copy
@@ -37,7 +37,7 @@ EPOCH_PROMOTED = 13
 
 MAX_BASEFEE = 2**62
 BASEFEE_CHANGE = 8
-"""A full block raises a basefee by one part in this number."""
+"""The divisor of a change of a basefee: a full block raises it by an eighth."""
 
 
 class Result(NamedTuple):
@@ -57,7 +57,7 @@ class Result(NamedTuple):
 
 
 class OracleChain:
-    """A chain from genesis on; a policy's configuration that no chain can run on raises MalformedError."""
+    """A chain from genesis on; raises MalformedError for an invalid configuration of a policy."""
 
     def __init__(self, genesis: Genesis, encoded_genesis: bytes) -> None:
         self.genesis = genesis
@@ -155,9 +155,9 @@ class OracleChain:
 
 
 class _Block:
-    """One block in execution. Configuration and basefees are those at its start.
+    """A block in execution. Configuration and basefees are the values at its start.
 
-    `phase` is the policy's part in the block, whatever it does outside the timer phase included.
+    `phase` is the policy's part in the block, also outside the timer phase.
     """
 
     def __init__(self, chain: OracleChain, header: Header, transactions: Sequence[bytes] = ()) -> None:
@@ -200,7 +200,7 @@ class _Block:
         self._events_taken = 0
 
     def run(self) -> None:
-        """Go through the phases in the policy's order; what each leaves stands where it happened."""
+        """Run the phases in the policy's order; each phase's receipts stand in its place."""
         phases: dict[str, Callable[[], dict[str, int] | None]] = {
             "promotion": self._maintain_epochs,
             "prologue": self.phase.prologue,
@@ -223,7 +223,7 @@ class _Block:
         self._events_taken = len(events)
 
     def _maintain_epochs(self) -> None:
-        """Report a new epoch, where one begins; the moves are worked out when the block ends."""
+        """Report an epoch that begins; the moves of timers are computed when the block ends."""
         now, config = self.present.now, self.calendar
         epoch = now // config.epoch_length
         if epoch > self.parent_now // config.epoch_length:
@@ -246,7 +246,7 @@ class _Block:
         return {"included": len(transactions)}
 
     def _run_timers(self) -> dict[str, int]:
-        """Run the timer phase; where transactions come behind it, they find nothing on its list."""
+        """Run the timer phase; if transactions come later, its list is empty for them."""
         phase, names = self.phase, self.rules.phases()
         phase.run()
         if names.index("timers") < names.index("transactions"):
@@ -262,7 +262,7 @@ class _Block:
         return {"found": self.mailbox.found, "delivered": self.mailbox.delivered}
 
     def _set_prices(self) -> dict[str, int]:
-        """Set the basefees of the next block, and let the policy write what needs the totals."""
+        """Set the basefees of the next block, and let the policy write values that depend on the totals."""
         genesis, phase = self.genesis, self.phase
         used_cycles, used_cells = self.room.cycles + phase.lane_cycles, self.room.cells + phase.lane_cells
         cycle = next_basefee(self.basefees.cycle, used_cycles, genesis.block_cycles, genesis.min_basefee)
@@ -280,7 +280,7 @@ class _Block:
         write_tiers(self.contents, self.present.now, self.contents.calendar.rows[None])
 
     def _run_transaction(self, index: int, transaction: Transaction, sender: bytes) -> list[object]:
-        """Charge, run and settle one transaction that may stand in the block; return its receipt."""
+        """Charge, run and settle a valid transaction; return its receipt."""
         encoded = self.transactions[index]
         charge = _charge(transaction)
         self.contents.credit(sender, -charge)
@@ -358,7 +358,7 @@ class _Block:
 
 
 def next_basefee(basefee: int, used: int, limit: int, least: int) -> int:
-    """Return the basefee of the next block from what this one used."""
+    """Return the basefee of the next block from the use of this block."""
     # Twice the use: the target is half of the limit. Capped, so that one block moves the price by an eighth at most.
     excess = min(2 * used - limit, limit)
     # Of the absolute value: floor division of a negative number would round away from 0.

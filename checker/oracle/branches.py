@@ -1,8 +1,8 @@
 """Losing blocks: every block that a validator executed beside the final chain, executed by the oracle as well.
 
-Before a final block is executed, all blocks that validators executed on its parent are walked depth first, each on a
-fork of the chain that is dropped afterwards. A kept block has to be valid and to have the roots that it
-claims, and a refused one has to be invalid.
+Before a final block, the oracle executes all blocks that validators executed on its parent, depth first, each on a
+temporary fork of the chain. A kept block has to be valid with the roots that it claims. A refused block has to be
+invalid.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -52,18 +52,18 @@ class Branches:
         self.refusals = 0
 
     def __str__(self) -> str:
-        """The part of a passed verdict about losing blocks."""
+        """The part of a passed verdict about losing and refused blocks."""
         if not self.blocks + self.refusals:
             return ""
-        return f", in {self.blocks:,} losing and {self.refusals:,} refused blocks"
+        return f", {self.blocks:,} losing, {self.refusals:,} refused"
 
     def judge(self, chain: OracleChain, final_digest: bytes) -> Difference | None:
-        """Compare all blocks executed on a chain's last block, except the next final one; return a difference."""
+        """Compare all blocks executed on a chain's last block, except the next final block; return a difference."""
         pending = [(chain, branch) for branch in self._losing(chain, final_digest)]
         while pending:
             parent, branch = pending.pop()
-            # Forked before it is known to be valid: a refused block changes the state up to the transaction that is
-            # wrong.
+            # Forked before the block is known to be valid: a refused block changes the state up to its wrong
+            # transaction.
             child = parent.fork()
             difference = self._judge_block(child, branch)
             if difference is not None:
@@ -73,12 +73,12 @@ class Branches:
         return None
 
     def _losing(self, chain: OracleChain, final_digest: bytes) -> Iterator[OracleBranch]:
-        """Yield the blocks executed on a chain's last block; the final one only if a validator refused it."""
+        """Yield the blocks executed on a chain's last block; the final block only if a validator refused it."""
         for branch in self._executed_on(chain.digest):
             if branch.digest != final_digest:
                 yield branch
             elif branch.refused_by is not None:
-                # Whether a validator kept it rightly is compared in full when it is executed as the final block.
+                # The comparison of the final block judges in full whether a validator kept it rightly.
                 yield branch._replace(kept_by=None)
 
     def _judge_block(self, chain: OracleChain, branch: OracleBranch) -> Difference | None:
@@ -96,7 +96,7 @@ class Branches:
         return None
 
     def _execute(self, chain: OracleChain, block: bytes) -> Difference | None:
-        """Execute a block; return the first claim of its header that is wrong, or None."""
+        """Execute a block; return the first wrong claim of its header, or None."""
         try:
             header, transactions = read_block(block)
             result = chain.execute(header, transactions)

@@ -1,7 +1,7 @@
-"""One call of a handler: its costs, its permissions and its outcome.
+"""A call of a handler: its costs, its permissions and its outcome.
 
-The rules are those of docs/chain.md, "What it costs" and "Timers". A call ends early by an exception; the code
-that started it takes its writes back.
+The rules are in docs/chain.md, "What it costs" and "Timers". A call ends early by an exception; the code that started
+it undoes its writes.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ MAX_HANDLER_BYTES = 256
 DEFAULT_HANDLER = "handle_timer"
 ADDRESS_BYTES = 20
 RESERVED_ADDRESSES = [number.to_bytes(20, "big") for number in range(16)]
-"""Zero and 0x01 to 0x0F: they pay for nothing."""
+"""The addresses 0 to 0x0F, which pay for nothing."""
 
 SCHEDULED, EXTENDED, CANCELLED, CLAMPED, BID_LOCKED, EMITTED, SENT = 0, 7, 5, 11, 15, 32, 33
 """Tags of the events that a call makes."""
@@ -44,9 +44,9 @@ class RevertedError(Exception):
 class Present(NamedTuple):
     """The block as a call sees it: the current height or slot, the configuration, and the timers that are collected.
 
-    `admission` has the policy's rules for timers that come in. A message may use at most `mailbox_cycles`. `collected`
-    is the list of the timer phase, by identifier: what is on it is too late to change. Nobody transfers to a
-    `reserved` address.
+    `admission` has the policy's rules for new timers. A message may use at most `mailbox_cycles`. `collected` is the
+    list of the timer phase, by identifier: a timer on it can no longer change. No actor transfers to a `reserved`
+    address.
     """
 
     height: int
@@ -101,7 +101,7 @@ class Call:
         return actor.owner
 
     def get(self, key: bytes, actor: bytes | None = None) -> bytes | None:
-        """Return a stored value; that of another actor only where nothing can be written, for a cell a byte."""
+        """Return a stored value; another actor's value only in a read-only call, for a cell per byte."""
         self.gas.use(GET_CYCLES)
         _require_address(actor)
         if actor in (None, self.actor):
@@ -185,7 +185,7 @@ class Call:
         expires_at: int | None = None,
         **fees: Any,  # noqa: ANN401 - the fields of the fees
     ) -> bytes:
-        """Schedule a call for a change of one of some values; without a change it expires."""
+        """Schedule a call for a change of any of some values; without a change it expires."""
         latest = self.now + self.present.config.max_ttl_blocks if expires_at is None else expires_at
         stated = Fees(**{name: fees.get(name) for name in Fees._fields})
         return self._schedule(latest + 1, payload, Terms(fee_payer, gas_limit, expires_at, stated), watched)
@@ -261,7 +261,7 @@ class Call:
         return self.contents.counts.get(self.actor) or TimerCounts(0, 0)
 
     def insert(self, timer: Timer, locked: int = 0, keys: Sequence[bytes] = ()) -> None:
-        """Write a timer that was admitted at the tail of its bucket, lock what it bids, and let it watch."""
+        """Write an admitted timer at the tail of its bucket, lock its bid, and begin its watch."""
         due, timer_id, counts = timer.due, timer.timer_id, self.counts
         bucket = self.contents.buckets.get(due) or Bucket(0, 0, queued=due - self.now >= self.present.ring_size)
         timer = timer._replace(sequence=bucket.tail)
@@ -327,7 +327,7 @@ class Call:
         self.events.append([SENT, sequence, self.actor, actor, handler, cycles])
 
     def _require_right_to_write(self) -> None:
-        """Revert where the call is read-only; a program that catches the exception has failed all the same."""
+        """Revert if the call is read-only; a program that catches the exception has failed all the same."""
         if self.is_read_only:
             self.has_overstepped = True
             raise RevertedError("read-only")
@@ -358,7 +358,7 @@ class Call:
 
 
 def require_extensible(contents: Contents, present: Present, timer_id: bytes) -> None:
-    """Revert where the policy moves no expiry, or where there is no such timer."""
+    """Revert if the policy moves no expiry, or the timer does not exist."""
     if contents.timers.get(timer_id) is None:
         raise RevertedError("UnknownTimer")
     if not present.admission.can_extend:
@@ -370,7 +370,7 @@ def new_expiry(contents: Contents, timer: Timer, present: Present, expires_at: i
     is_gone = present.now > timer.expires_at
     if expires_at <= present.now or is_gone or watches.is_watching(contents, timer.timer_id):
         raise RevertedError("InvalidInput")
-    # Where timers do not expire, the requested expiry does not matter.
+    # If timers do not expire, the requested expiry does not matter.
     return min(expires_at, present.latest_expiry) if present.admission.has_ttl else present.latest_expiry
 
 

@@ -157,7 +157,7 @@ STEPS: dict[str, tuple[Callable[..., Any], tuple[FieldRule, ...], tuple[object, 
     "compute": (Call.compute, (_is_number,), ()),
     "fail": (_fail, (_is_text,), ()),
 }
-"""Steps by name: the function, the rules of its fields and the defaults of the last ones."""
+"""Steps by name: the function, the rules of its fields and the defaults of its last fields."""
 
 
 def _run_script(call: Call, steps: list[tuple[str, list[Any]]], patience: int) -> int:

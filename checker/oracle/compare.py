@@ -1,4 +1,4 @@
-"""The first difference between the oracle's and the validators' result of a block, in words."""
+"""The first difference between the oracle's and the validators' results of a block, in words."""
 
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
@@ -31,7 +31,7 @@ class Difference(NamedTuple):
 
 
 def compare_receipts(result: Result, receipts: Sequence[bytes], tally: CheckTally) -> Difference | None:
-    """Compare the receipts one by one."""
+    """Compare the receipts in order."""
     ours = [write(receipt) for receipt in result.receipts]
     theirs = list(receipts)
     tally.compared += len(ours)
@@ -49,7 +49,7 @@ def compare_receipts(result: Result, receipts: Sequence[bytes], tally: CheckTall
 def compare_changes(
     result: Result, changes: Mapping[bytes, bytes | None] | None, tally: CheckTally
 ) -> Difference | None:
-    """Compare the keys that the block changed, and their values, where the run recorded them."""
+    """Compare the keys that the block changed, and their values, if the run recorded them."""
     if changes is None:
         return None
     ours, theirs = result.changes, changes
@@ -68,7 +68,7 @@ def compare_changes(
 
 
 def compare_roots(result: Result, header: Header, tally: CheckTally) -> Difference | None:
-    """Compare the roots with those that the header claims."""
+    """Compare the roots with the header's roots."""
     for name in ("tx_root", "receipts_root", "state_root"):
         tally.compared += 1
         pair = getattr(result, name), getattr(header, name)

@@ -1,7 +1,7 @@
 """The contents of a chain's state as plain tables, and their encoding by docs/state.md.
 
-A table is a dict. Every write goes through it, so that a call's writes can be undone and a block's can be collected.
-Derived values are not kept: a bucket's head, for instance, is searched for at the end of the block.
+A table is a dict. Every write goes through it, so that the writes of a call can be undone and the writes of a block
+collected. Derived values are not kept: for example, a bucket's head is searched for at the end of the block.
 """
 
 from collections.abc import Callable
@@ -37,7 +37,7 @@ class Actor(NamedTuple):
 
 
 class Quote(NamedTuple):
-    """The fees that a timer's maker fixed; a field that is None is asked of `gba`, if set, in every block."""
+    """The fees that a timer's maker fixed; in every block `gba`, if set, is asked for a field that is None."""
 
     max_fee_per_cycle: int | None
     max_priority_fee_per_cycle: int | None
@@ -45,7 +45,7 @@ class Quote(NamedTuple):
 
 
 class Timer(NamedTuple):
-    """A waiting timer, field by field as its record. One that was scheduled outside the timer lane has no quote."""
+    """A waiting timer, field by field as its record. A timer scheduled outside the timer lane has no quote."""
 
     timer_id: bytes
     actor: bytes
@@ -61,7 +61,7 @@ class Timer(NamedTuple):
 
 
 class Bucket(NamedTuple):
-    """The timers of one due height: next sequence, number of live ones, whether it was made beyond the ring."""
+    """The timers of a due height: next sequence, number of live timers, whether it was made beyond the ring."""
 
     tail: int
     live: int
@@ -105,7 +105,7 @@ class Market(NamedTuple):
 
 
 class Table(Generic[Key, Row]):
-    """One table; the journal remembers what each write replaced.
+    """A table; the journal remembers the row that each write replaced.
 
     Args:
         journal: (table, key, row before) of each write, shared by all tables.
@@ -134,28 +134,28 @@ class Table(Generic[Key, Row]):
         self.restore(key, row)
 
     def restore(self, key: Key, row: Row | None) -> None:
-        """Write a row without remembering what it replaces."""
+        """Write a row without remembering the replaced row."""
         if row is None:
             self.rows.pop(key, None)
         else:
             self.rows[key] = row
 
     def entry(self, key: Key) -> tuple[bytes, bytes | None]:
-        """Return the state key of a key, and its encoded value; None where the table has no entry for it."""
+        """Return the state key of a key, and its encoded value; None if the table has no entry for it."""
         row = self.rows.get(key)
         fields = None if row is None else self._fields(key, row)
         return self._place(key), None if fields is None else write(fields)
 
 
 class OwnTable(NamedTuple):
-    """A table of one policy, as its oracle declares it: the state key of a key, and the record of a row."""
+    """A table of a policy, as its oracle declares it: the state key of a key, and the record of a row."""
 
     place: Callable[[Any], bytes]
     fields: Callable[[Any, Any], list[object] | None]
 
 
 class Contents:
-    """All tables, and the operation log that their changes go to at the end of a block."""
+    """All tables, and the operation log that takes their changes at the end of a block."""
 
     def __init__(self) -> None:
         journal: list[tuple[Table[Any, Any], Any, Any]] = []
@@ -176,7 +176,7 @@ class Contents:
         self.messages = Table[int, Message](
             journal, lambda sequence: plain_key(13, be8(sequence)), lambda _, row: list(row)
         )
-        # Tables of one row each.
+        # Tables with a single row each.
         self.messages_sent = Table[None, int](journal, lambda _: plain_key(12, b""), lambda _, sent: self._queue(sent))
         self.basefees = Table[None, Basefees](journal, lambda _: plain_key(9, b""), lambda _, row: list(row))
         self.burned = Table[None, int](journal, lambda _: plain_key(10, b""), lambda _, total: [total])
@@ -193,7 +193,7 @@ class Contents:
             lambda _, fires: [list(pair) for pair in sorted(fires.items())],
         )
         self.recent_fires = Table[bytes, int](journal, lambda subject: plain_key(17, subject), lambda _, count: [count])
-        # The number of heights in each epoch, and that of the overflow tree with its root.
+        # The number of heights in each epoch and in the overflow tree, and the root of the tree.
         self.epochs = Table[int, int](journal, lambda epoch: plain_key(18, be8(epoch)), lambda _, heights: [heights])
         self.overflow = Table[None, tuple[int, bytes]](journal, lambda _: plain_key(19, b""), lambda _, row: list(row))
         self.gc_cursor = Table[None, tuple[int, int]](journal, lambda _: plain_key(20, b""), lambda _, row: list(row))
@@ -215,7 +215,7 @@ class Contents:
         return self._own.setdefault(kind, Table(self._journal, kind.place, kind.fields))
 
     def account(self, address: bytes) -> Account:
-        """Return an account; one without an entry has no units."""
+        """Return an account; an account without an entry has no units."""
         return self.accounts.get(address) or Account(0, 0)
 
     def balance(self, address: bytes) -> int:
@@ -223,7 +223,7 @@ class Contents:
         return self.account(address).balance
 
     def credit(self, address: bytes, amount: int) -> None:
-        """Add units to an address, or take them where the amount is negative."""
+        """Add units to an address, or take them if the amount is negative."""
         account = self.account(address)
         assert account.balance + amount >= 0, f"{address.hex()} has {account.balance}, {-amount} were taken"
         self.accounts.put(address, account._replace(balance=account.balance + amount))
@@ -244,7 +244,7 @@ class Contents:
             table.restore(key, row)
 
     def changed_values(self) -> list[bytes]:
-        """Return the state keys of balances and stored values that differ now from those at the block's start."""
+        """Return the state keys of balances and stored values that changed since the block's start."""
         touched = dict.fromkeys(
             (table, key) for table, key, _ in self._journal if table is self.accounts or table is self.storage
         )
@@ -253,7 +253,7 @@ class Contents:
             place, after = table.entry(key)
             before = self.log.values.get(place)
             if table is self.accounts:
-                # The balance alone counts, and an account without an entry has none.
+                # The balance alone counts, and an account without an entry has the balance 0.
                 is_same = self.balance(key) == (0 if before is None else msgspec.msgpack.decode(before)[0])
             else:
                 is_same = before == after
@@ -284,17 +284,17 @@ class Contents:
         return sum(account.balance for account in self.accounts.rows.values()) + (self.burned.get(None) or 0)
 
     def _queue(self, sent: int) -> list[object]:
-        """Return the mailbox: the sequences of the oldest waiting message and of the next one sent."""
+        """Return the mailbox: the sequences of the oldest waiting message and of the next sent message."""
         return [min(self.messages.rows, default=sent), sent]
 
     def _find_head(self, due: int, bucket: Bucket) -> int:
-        """Return the first sequence of a bucket that still has an entry; asked for the buckets of a block alone."""
+        """Return the first sequence of a bucket that still has an entry; called only for a block's buckets."""
         entries = self.bucket_entries.rows
         return next(sequence for sequence in range(bucket.tail) if (due, sequence) in entries)
 
 
 def contents_at_genesis(genesis: Genesis) -> Contents:
-    """Return the state of block 0 before it is settled, but for what the policies keep there."""
+    """Return the state of block 0 before it is settled, without the tables of policies."""
     contents = Contents()
     for address, balance in genesis.accounts:
         contents.credit(address, balance)

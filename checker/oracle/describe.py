@@ -27,7 +27,7 @@ _SHOWN_BYTES = 48
 
 
 def decode(encoded: bytes | None) -> object:
-    """Return the decoded value, or the bytes themselves where they are not msgpack."""
+    """Return the decoded value, or the bytes themselves if they are not msgpack."""
     if encoded is None:
         return None
     try:
@@ -37,7 +37,7 @@ def decode(encoded: bytes | None) -> object:
 
 
 def show(value: object) -> str:
-    """Return a decoded value as text: bytes in hexadecimal, long ones cut, None as `absent`."""
+    """Return a decoded value as text: bytes in hexadecimal, long bytes cut, None as `absent`."""
     if value is None:
         return "absent"
     if isinstance(value, bytes):
@@ -65,7 +65,7 @@ def show_key(key: bytes) -> str:
 
 
 def show_receipt(receipt: object) -> str:
-    """Return the subject of a decoded receipt: its kind, with the event if it has one."""
+    """Return the subject of a decoded receipt: its kind, with its event, if any."""
     event = event_of(receipt)
     if event is not None:
         return _name_of(event)
@@ -74,14 +74,14 @@ def show_receipt(receipt: object) -> str:
 
 
 def show_event(event: object) -> str:
-    """Return an event as its name and its fields; a value that is no event is formatted by `show`."""
+    """Return an event as its name and its fields; any other value is formatted by `show`."""
     if not _is_event(event):
         return show(event)
     return f"{_name_of(event)} {name_values(_fields_of(event), list(map(show, event[1:])))}"
 
 
 def show_record(key: bytes, record: object) -> str:
-    """Return the record under a state key as its fields by name; a value that is no record is formatted by `show`."""
+    """Return the record under a state key as its fields by name; any other value is formatted by `show`."""
     return name_values(fields_of_key(key), list(map(show, record))) if isinstance(record, list) else show(record)
 
 
@@ -114,7 +114,7 @@ def narrow_down(receipts: tuple[object, object]) -> tuple[str, tuple[str, str]]:
 
 
 def _narrow_event(one: object, other: object) -> tuple[str, tuple[str, str]]:
-    """Return the first field in which two events of one kind differ, with both values; else the events."""
+    """Return the first field in which two events of the same kind differ, with both values; else the events."""
     if _is_event(one) and _is_event(other) and one[0] == other[0]:
         index = first_other(_fields_of(one), one[1:], other[1:])
         if index is not None:
@@ -139,7 +139,7 @@ def _is_of_transaction(receipt: object) -> TypeGuard[list[Any]]:
 
 
 def event_of(receipt: object) -> list[Any] | None:
-    """Return the event of a timer phase's receipt, or None for another one."""
+    """Return the event of a timer phase's receipt, or None for any other receipt."""
     if not isinstance(receipt, list) or len(receipt) != 2 or receipt[0] != 1:
         return None
     event = receipt[1]
@@ -147,7 +147,7 @@ def event_of(receipt: object) -> list[Any] | None:
 
 
 def timer_of_receipts(receipts: Sequence[object]) -> str:
-    """Return the timer that the first receipt with a timer is about, or an empty string."""
+    """Return the timer of the first receipt with a timer, or an empty string."""
     for receipt in receipts:
         event = event_of(receipt)
         if event is not None and event[0] not in _EVENTS_WITHOUT_TIMER and len(event) > 2:
@@ -156,11 +156,11 @@ def timer_of_receipts(receipts: Sequence[object]) -> str:
 
 
 def timer_of_entry(key: bytes, values: Sequence[object]) -> str:
-    """Return the timer that a state entry is about, or an empty string."""
+    """Return the timer of a state entry, or an empty string."""
     if key[:1] not in (bytes([_TIMER]), bytes([_BUCKET_ENTRY]), bytes([_BID]), bytes([_QUEUE_ENTRY])):
         return ""
     for fields in values:
         if isinstance(fields, list) and fields and isinstance(fields[0], bytes):
-            # The last 32 bytes of a queue's key are the identifier, which is the whole of the others.
+            # The last 32 bytes of a queue's key are the identifier; other keys of the queue are just the identifier.
             return fields[0][-32:].hex()
     return ""

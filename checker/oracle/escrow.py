@@ -1,4 +1,4 @@
-"""Bids in escrow under `bias-auction`: locked when a timer comes in, returned at whatever exit (docs/state.md)."""
+"""Bids in escrow under `bias-auction`: locked at a timer's admission, returned at every exit (docs/state.md)."""
 
 from typing import Final
 
@@ -20,7 +20,7 @@ def lock(contents: Contents, timer: Timer, bid: int) -> None:
 
 
 def bid_of(contents: Contents, timer: Timer) -> int:
-    """Return the bid that a timer has in escrow, 0 without one."""
+    """Return the bid that a timer has in escrow, 0 without a bid."""
     row = contents.own(BIDS).get((timer.due, timer.sequence))
     return 0 if row is None else int(row[1])
 

@@ -1,4 +1,4 @@
-"""The fairness weight of an actor under `eip1559`: one that fired less than the recent median comes sooner."""
+"""The fairness weight of an actor under `eip1559`: fewer fires than the recent median raise it."""
 
 from collections.abc import Mapping
 from fractions import Fraction
@@ -24,7 +24,7 @@ def fires_since(blocks: Mapping[int, Fires], start: int) -> Fires:
 
 
 def weights_of(recent: Mapping[bytes, int], config: LaneConfig) -> dict[bytes, Fraction]:
-    """Return the weight of each subject that is named."""
+    """Return the weight of each named subject."""
     divisor = max(Fraction(1), median([count for count in recent.values() if count], config.median))
     return {subject: _within_bounds(2 - Fraction(count, divisor), config) for subject, count in recent.items()}
 

@@ -119,7 +119,7 @@ TABLES: Final[Mapping[int, tuple[str, tuple[str, ...]]]] = {
 
 
 def fields_of_key(key: bytes) -> tuple[str, ...]:
-    """Return the names of the fields of the record under a state key; empty where the table is unknown."""
+    """Return the names of the fields of the record under a state key; empty if the table is unknown."""
     return TABLES.get(key[0] if key else -1, ("", ()))[1]
 
 
@@ -130,7 +130,7 @@ def name_values(names: Sequence[str], values: Sequence[str]) -> str:
 
 
 def first_other(names: Sequence[str], one: object, other: object) -> int | None:
-    """Return the index of the first named field in which two records differ, or None where they cannot be compared."""
+    """Return the index of the first named field in which two records differ, or None if they cannot be compared."""
     if not (isinstance(one, list) and isinstance(other, list) and len(one) == len(other) == len(names)):
         return None
     return next((index for index, pair in enumerate(zip(one, other, strict=True)) if pair[0] != pair[1]), None)

@@ -17,7 +17,7 @@ def canonical_root_of(operations: Sequence[bytes], floor: int) -> bytes:
     """Return the canonical root of a log, encoded operations from the first to the last commit."""
     count = len(operations)
     bitmap = _bitmap(operations)
-    # Hashed in place: over a whole log two calls an operation are a third of the time.
+    # Hashed in place: over a whole log two function calls for each operation take a third of the time.
     leaves = [
         hashlib.sha256((2 * location - location.bit_count()).to_bytes(8, "big") + operation).digest()
         for location, operation in enumerate(operations)
@@ -58,10 +58,10 @@ def _bitmap(operations: Sequence[bytes]) -> bytes:
 
 
 def _grow(rows: list[list[bytes]], height: int) -> None:
-    """Add the rows above the last one, whose nodes have this height."""
+    """Add the rows above the last row, whose nodes have this height."""
     while len(rows[-1]) > 1:
         row, height = rows[-1], height + 1
-        # A node's number in post-order is that of its first leaf, and all nodes below it come first.
+        # A node's number in post-order follows from its first leaf; all nodes below it come first.
         below, leaves = (2 << height) - 2, range(0, len(row) // 2 << height, 1 << height)
         rows.append(
             [

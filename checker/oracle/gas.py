@@ -1,4 +1,4 @@
-"""The gas of one call: cycles and cells, with their limits."""
+"""The gas of a call: cycles and cells, with their limits."""
 
 from dataclasses import dataclass
 

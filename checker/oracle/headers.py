@@ -4,7 +4,7 @@ from checker.oracle.records import Genesis, Header, sha256, write
 
 
 class InvalidBlockError(Exception):
-    """A block breaks a rule: `what` is its header or a transaction, the message says which rule."""
+    """A block breaks a rule: `what` is its header or a transaction, and the message names the rule."""
 
     def __init__(self, what: str, reason: str) -> None:
         super().__init__(reason)
@@ -29,5 +29,5 @@ def check_header(header: Header, parent: Header, genesis: Genesis) -> None:
 
 
 def present_of(genesis: Genesis, header: Header) -> int:
-    """Return the present of a block: its height or its slot, as the chain's timebase says."""
+    """Return the present of a block: its height or its slot, by the chain's timebase."""
     return header.slot if genesis.timebase == "slot" else header.height

@@ -13,7 +13,7 @@ from checker.oracle.timer_tables import remove_timer
 from checker.oracle.timers import TimerPhase
 
 GBA_FAILED = 12
-"""Tag of the event of an agent that gave no bid."""
+"""Tag of the event of an agent without a valid bid."""
 
 CANCELLED_FOR_DELAY = 14
 """Tag of the event of a timer that was passed over too often."""
@@ -66,7 +66,7 @@ class LanePhase(TimerPhase):
         return next_lane_basefee(self.lane.market.basefee, self.lane_cycles, lane_cycles, self.lane.config)
 
     def _waiting(self) -> list[Timer]:
-        """Return the waiting timers; one with the default gas limit gets the limit that the protocol allows now."""
+        """Return the waiting timers; a timer with the default gas limit gets the present limit of the protocol."""
         ceiling = self.present.gas_limit_ceiling
         return [
             timer._replace(gas_limit=min(timer.gas_limit, ceiling)) if timer.gas_limit_is_default else timer
@@ -74,7 +74,7 @@ class LanePhase(TimerPhase):
         ]
 
     def _prepare(self, waiting: list[Timer]) -> None:
-        """Find each timer's bid, and from it the priority of those that pay the price."""
+        """Find each timer's bid, and the priority of each timer that pays the price."""
         bids = self._ask_agents(waiting)
         default = self.lane.default_bid()
         for timer in waiting:
@@ -102,8 +102,8 @@ class LanePhase(TimerPhase):
         return bids
 
     def _ask(self, timer: Timer) -> Answer:
-        assert timer.quote is not None, "only a timer that names an agent is asked for"
-        assert timer.quote.gba is not None, "only a timer that names an agent is asked for"
+        assert timer.quote is not None, "only a timer that names an agent needs a bid"
+        assert timer.quote.gba is not None, "only a timer that names an agent needs a bid"
         market, basefees = self.lane.market, self.basefees
         context = (
             *(timer.due, self.present.now, basefees.cycle, basefees.cell, self.price),
@@ -156,7 +156,7 @@ class LanePhase(TimerPhase):
         config, present = self.lane.config, self.present
         if config.excessive_delay != "cancel":
             return live
-        # Solvency is decided for all before any penalty is paid.
+        # The solvency of all timers is decided before any penalty is paid.
         overdue = [
             timer
             for timer in live
@@ -209,7 +209,7 @@ class LanePhase(TimerPhase):
 
 @dataclass(kw_only=True)
 class CursorPhase(LanePhase):
-    """The same phase where the dead are found one by one: by a cursor over the waiting set, or at their turn."""
+    """The same phase with dead timers found singly: by a cursor over the waiting set, or at their turn."""
 
     def _clean_up_and_fire(self, waiting: list[Timer]) -> tuple[list[Timer], dict[bytes, str]]:
         dead = {timer.timer_id: True for timer in waiting if self._is_dead(timer)}
@@ -236,7 +236,7 @@ class CursorPhase(LanePhase):
         return left, reasons
 
     def _walk(self, waiting: list[Timer], dead: dict[bytes, bool]) -> None:
-        """Look at the next timers after the cursor, at most one round, and remove those that are dead."""
+        """Remove the dead among the next timers after the cursor, at most one round."""
         last = self.contents.gc_cursor.get(None) or (-1, -1)
         after = [timer for timer in waiting if (timer.due, timer.sequence) > last]
         before = [timer for timer in waiting if (timer.due, timer.sequence) <= last]

@@ -75,7 +75,7 @@ _RULES: Final[Sequence[FieldRule]] = (
 
 
 def lane_config_of(fields: Sequence[Any]) -> LaneConfig | None:
-    """Return the configuration of these fields, or None where a field breaks its rule."""
+    """Return the configuration of these fields, or None if a field breaks its rule."""
     if not hold(_RULES, fields):
         return None
     config = LaneConfig(*fields)
@@ -83,7 +83,7 @@ def lane_config_of(fields: Sequence[Any]) -> LaneConfig | None:
 
 
 def calendar_of(fields: Sequence[Any]) -> Calendar | None:
-    """Return the calendar profile of these fields, or None where a field breaks its rule."""
+    """Return the calendar profile of these fields, or None if a field breaks its rule."""
     rules = (whole(1, 65_536), whole(1), whole(0, 65_536))
     return Calendar(*fields) if hold(rules, fields) else None
 

@@ -1,4 +1,4 @@
-"""The mailbox of a block: waiting messages are delivered, oldest first, as far as its budget goes."""
+"""The mailbox of a block: waiting messages are delivered, oldest first, within its budget."""
 
 from dataclasses import dataclass, field
 
@@ -24,7 +24,7 @@ class MailboxPhase:
     found: int = 0
 
     def run(self) -> None:
-        """Deliver messages until one does not fit; those sent in the meantime wait."""
+        """Deliver messages until a message does not fit; messages sent in the meantime wait."""
         self.found = len(self.contents.messages.rows)
         for sequence in sorted(self.contents.messages.rows):
             message = self.contents.messages.rows[sequence]

@@ -1,6 +1,6 @@
 """Prices of the timer lane under `eip1559`: its basefee, the median tip, and a timer's bid.
 
-Fractions are exact; each price is rounded down once, where it becomes one.
+Fractions are exact; each price is rounded down once, when it is set.
 """
 
 from collections.abc import Sequence
@@ -28,8 +28,8 @@ class Lane(NamedTuple):
     """The lane's configuration and market for one block, fixed at its start.
 
     Attributes:
-        market: The record that the parent left, or what block H_activation reads in its place.
-        cycle_basefee: The block's own, which the reading `intro` has in the place of the lane's price.
+        market: The record that the parent left, or its replacement in block H_activation.
+        cycle_basefee: The block's own basefee, which the reading `intro` uses instead of the lane's price.
     """
 
     config: LaneConfig
@@ -58,7 +58,7 @@ def change_of_basefee(used: int, lane: int, config: LaneConfig) -> Fraction:
 
 
 def next_lane_basefee(basefee: int, used: int, lane: int, config: LaneConfig) -> int:
-    """Return the lane's basefee of the next block; above the target it rises by at least one."""
+    """Return the lane's basefee of the next block; above the target it rises by at least 1."""
     change = change_of_basefee(used, lane, config)
     step = int(basefee * abs(change))
     if change > 0:

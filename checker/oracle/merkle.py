@@ -1,4 +1,4 @@
-"""Merkle mountain ranges over SHA-256, by appending one leaf after the other."""
+"""Merkle mountain ranges over SHA-256, by appending leaves in order."""
 
 import hashlib
 from collections.abc import Iterable
@@ -28,9 +28,9 @@ class Mountains:
         return other
 
     def append(self, element: bytes) -> None:
-        """Add a leaf; as long as the last two peaks are of one size they become one."""
+        """Add a leaf; while the last two peaks have the same size they are merged."""
         peaks, nodes = self.peaks, self._nodes
-        # Hashed in place: two calls a node would be a third of the time of a long log.
+        # Hashed in place: two function calls for each node would take a third of the time of a long log.
         leaves, digest = 1, hashlib.sha256(nodes.to_bytes(8, "big") + element).digest()
         nodes += 1
         while peaks and peaks[-1][0] == leaves:
@@ -53,7 +53,7 @@ def list_root(items: Iterable[bytes]) -> bytes:
 
 
 def log_root(mountains: Mountains, floor: int) -> bytes:
-    """Return the root of an operation log: peaks below the floor folded into one, then all from the last back."""
+    """Return the root of an operation log: peaks below the floor folded together, then all from the last back."""
     inactive, end = 0, 0
     for leaves, _ in mountains.peaks:
         end += leaves

@@ -34,7 +34,7 @@ PLAN_ORDER = (_is_address, within(0), within(1, LONGEST_INTERVAL), within(0))
 
 
 def start_game(call: Call, payload: bytes) -> None:
-    """Begin to tick, or begin anew."""
+    """Begin to tick, or restart."""
     require_owner(call)
     _read_game(payload)
     _cancel_next(call)
@@ -71,7 +71,7 @@ def answer_tick(call: Call, payload: bytes) -> None:
 
 
 def subscribe(call: Call, payload: bytes) -> None:
-    """Begin to renew, or begin anew."""
+    """Begin to renew, or restart."""
     require_owner(call)
     *_, gas_limit = _read_plan(payload)
     _cancel_next(call)

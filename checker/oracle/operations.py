@@ -65,7 +65,7 @@ class OperationLog:
         return canonical_root_of(self._operations, self.floor)
 
     def commit(self, changes: Mapping[bytes, bytes | None]) -> None:
-        """Append one batch: existing keys by location, new ones by key, the floor raise, the end of the batch."""
+        """Append a batch: existing keys by location, new keys by key, the floor raise, the end of the batch."""
         existing = sorted((key for key in changes if key in self._locations), key=self._locations.__getitem__)
         created = sorted(key for key in changes if key not in self._locations)
         for key in [*existing, *created]:

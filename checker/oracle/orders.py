@@ -24,7 +24,7 @@ def within(least: int, greatest: int = MAX_INTEGER) -> FieldRule:
 
 
 def read_order(payload: bytes, rules: Sequence[FieldRule], defaults: Sequence[object], name: str) -> list[Any]:
-    """Return an order's fields; the last ones may be left out and have defaults."""
+    """Return an order's fields; the last fields may be left out and have defaults."""
     try:
         fields = msgspec.msgpack.decode(payload)
     except (msgspec.MsgspecError, UnicodeError, RecursionError, TypeError):
@@ -57,7 +57,7 @@ def require_empty(payload: bytes) -> None:
 
 
 def get_number(call: Call, key: bytes) -> int:
-    """Return a number from the actor's storage, 0 where it has no entry."""
+    """Return a number from the actor's storage, 0 without an entry."""
     return int.from_bytes(call.get(key) or b"", "big")
 
 
@@ -67,14 +67,14 @@ def put_number(call: Call, key: bytes, number: int) -> None:
 
 
 def schedule(call: Call, due: int, payload: bytes, **stated: Any) -> bytes:  # noqa: ANN401 - the call's own arguments
-    """Schedule as the built-in programs do: with the policy's default agent where none is named."""
+    """Schedule as the built-in programs do: with the policy's default agent if no agent is named."""
     if stated.get("gba") is None:
         stated["gba"] = call.present.admission.default_agent
     return call.schedule(due, payload, **stated)
 
 
 def cancel_if_there(call: Call, timer_id: bytes) -> None:
-    """Cancel a timer; one that has left, or is firing now, is skipped."""
+    """Cancel a timer; a timer that has left, or is firing now, is skipped."""
     try:
         call.cancel(timer_id)
     except RevertedError as error:
@@ -89,11 +89,11 @@ TERMS: tuple[tuple[str, FieldRule], ...] = (
     ("gba", lambda field: isinstance(field, bytes) and len(field) == ADDRESS_BYTES),
     ("bid", within(0)),
 )
-"""Fields of an order about its timer's fees: each may be nil, and the last ones may be left out."""
+"""Fields of an order about its timer's fees: each may be nil, and the last fields may be left out."""
 
 
 def is_terms(field: object) -> bool:
-    """Return whether a field holds such terms."""
+    """Return whether a field holds valid terms."""
     if not isinstance(field, list) or len(field) > len(TERMS):
         return False
     return all(term is None or rule(term) for term, (_, rule) in zip(field, TERMS, strict=False))

@@ -19,7 +19,7 @@ def whole(least: int = 0, greatest: int = MAX_INTEGER) -> FieldRule:
 
 
 def ratio_of(field: object) -> Fraction | None:
-    """Return the number that a ratio stands for, or None for a field that is no ratio."""
+    """Return the value of a ratio, or None for a field that is not a ratio."""
     is_number = whole()
     if not isinstance(field, list | tuple) or len(field) != 2 or not all(is_number(number) for number in field):
         return None

@@ -1,20 +1,20 @@
 """The phases of a block, in their order, and the counts that each has to have (docs/chain.md).
 
-The list is the oracle's own: a phase that a validator leaves out in some block, for want of a budget or by mistake, is
-missing in its ledger even if the state is right.
+The list is the oracle's own. So it detects a phase that a validator skips in a block, by a lack of budget or by
+mistake, even if the state is right.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 PHASES: Final = ("promotion", "transactions", "timers", "mailbox", "prices", "burns", "tiers")
-"""Phases of a block unless the policy has others; no budget excuses a block from any of them."""
+"""Phases of a block unless the policy has its own phases; every block runs all of them, whatever its budgets."""
 
 Ledger = Sequence[tuple[str, Mapping[str, int]]]
 
 
 def compare_phases(expected: Ledger, ledger: Ledger) -> tuple[str, str] | None:
-    """Return both sides of the first difference in a block's ledger, or None where they agree.
+    """Return both sides of the first difference in a block's ledger, or None if they agree.
 
     Counts that the oracle does not keep are left out.
     """

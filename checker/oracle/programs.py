@@ -1,4 +1,4 @@
-"""The programs that every chain has, restated as plain functions, and the outcome of calling one."""
+"""The programs that every chain has, restated as plain functions, and the outcome of a call."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -44,7 +44,7 @@ class Ending(NamedTuple):
 
 
 def run_call(call: Call, handler: str, payload: bytes, cells_if_failed: int = 0) -> Ending:
-    """Run a handler to its end; unless it ends well, everything that the call wrote is undone."""
+    """Run a handler to its end; after a failure all writes of the call are undone."""
     mark = call.contents.mark()
     status, error, answer = _run_handler(call, handler, payload)
     # A program that caught the exception and went on has passed the limit all the same.

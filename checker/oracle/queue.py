@@ -33,7 +33,7 @@ class Queue:
 
     Attributes:
         runs: The token, or None, of the entry whose handler is running; empty between runs.
-        is_collected: Whether the timer phase has begun, and with it what is due is too late to cancel.
+        is_collected: Whether the timer phase has begun, after which due entries can no longer be cancelled.
     """
 
     def __init__(self, contents: Contents, config: QueueConfig, *, slot_ms: int, block_ms: int, height: int) -> None:
@@ -51,7 +51,7 @@ class Queue:
         return self.contents.own(STATUS).get(None) or ACTIVE
 
     def number_of(self, actor: bytes) -> int:
-        """Return an actor's authorization number, 0 where it has none."""
+        """Return an actor's authorization number, 0 by default."""
         return self.contents.own(NUMBERS).get(actor) or 0
 
     def time_of(self, due: int) -> int:
@@ -63,14 +63,14 @@ class Queue:
         return key_of(self.time_of(timer.due), price_of(timer), timer.timer_id)
 
     def entry_of(self, timer: Timer) -> QueueEntry:
-        """Return what the queue holds for an entry."""
+        """Return the queue's record of an entry."""
         entry: QueueEntry = self.contents.own(ENTRIES).rows[self.key_of(timer)]
         return entry
 
     def is_expired(self, due: int) -> bool:
-        """Return whether the entries of a due slot are expired by the one expiry for all."""
+        """Return whether the entries of a due slot are expired by the common expiry."""
         if self.config.expiry_by == "blocks":
-            # All of the blocks that served the slot, less the first of them.
+            # The number of blocks that served the slot, without the first.
             return 0 < self.config.expiry_blocks < self.height - self._first_block_of(due)
         unit, expiry = self.config.time_unit_ms, self.config.expiry_ms
         if self.config.expiry == "at_run" or not expiry:
@@ -82,7 +82,7 @@ class Queue:
         return min((row[1] for row in rows if row[0] >= due), default=self.height)
 
     def begin_block(self, slot: int) -> None:
-        """Note the first block of a slot, where blocks are counted."""
+        """Note the first block of a slot, if blocks are counted."""
         rows, bounds = self.contents.own(SLOT_ROW), self.contents.own(SLOT_ROWS)
         head, tail = bounds.get(None) or (0, 0)
         if self.config.expiry_by == "blocks" and (head == tail or rows.rows[tail - 1][0] < slot):
@@ -90,7 +90,7 @@ class Queue:
             bounds.put(None, (head, tail + 1))
 
     def end_block(self, now: int) -> None:
-        """Forget the slots before all that wait; every slot where nothing does, or no blocks are counted."""
+        """Forget the slots before all waiting entries; every slot if no entry waits or no blocks are counted."""
         rows, bounds = self.contents.own(SLOT_ROW), self.contents.own(SLOT_ROWS)
         if None not in bounds.rows:
             return
@@ -108,7 +108,7 @@ class Queue:
     def in_order(self, dues: Iterable[int]) -> Iterator[Timer]:
         """Yield the entries of these slots in key order.
 
-        Slot by slot, because a block takes few of many: what stands behind the last one taken is never sorted.
+        Slot by slot, because a block takes few entries: entries behind the last taken entry are never sorted.
         """
         places, timers = self.contents.bucket_entries.rows, self.contents.timers.rows
         for due in dues:

@@ -75,7 +75,7 @@ class QueuePhase(TimerPhase):
         return 0
 
     def prologue(self) -> None:
-        """Remove what the last block marked; expire, choose what is ready, and run it here where it stands first."""
+        """Remove entries that the last block marked; expire and choose entries; run them here if they come first."""
         self.queue.remove_marked()
         self.queue.begin_block(self.present.now)
         if self.queue.status != ACTIVE:
@@ -87,7 +87,7 @@ class QueuePhase(TimerPhase):
             self.after_transactions()
 
     def _choose(self) -> list[Timer]:
-        """Remove expired entries as far as the switch says, and return those that are ready."""
+        """Remove expired entries if the switch is on, and return the ready entries."""
         queue, config = self.queue, self.queue.config
         dues = queue.dues(self.present.now)
         if config.expiry == "own_limit":
@@ -104,7 +104,7 @@ class QueuePhase(TimerPhase):
         return chosen
 
     def before_transaction(self, transaction: Transaction) -> None:
-        """Give those entries their turn that offer at least the price of a transaction, in order."""
+        """Give each entry that offers at least the price of a transaction its turn, in order."""
         price = min(transaction.max_fee_per_cycle, self.basefees.cycle + transaction.priority_fee_per_cycle)
         self.user_prices.append(price)
         while self.next_turn < len(self.ready) and price_of(self.ready[self.next_turn]) >= price:
@@ -116,7 +116,7 @@ class QueuePhase(TimerPhase):
             self._take_turn(0, 0)
 
     def _take_turn(self, cycles_kept: int, cells_kept: int) -> None:
-        """Pass over, drop or run the next ready entry, or let it wait; what a transaction may need is not its room."""
+        """Pass over, drop or run the next ready entry, or let it wait; room kept for a transaction is not its room."""
         timer, room = self.ready[self.next_turn], self.room
         self.next_turn += 1
         if self.contents.timers.get(timer.timer_id) is None or self.queue.status != ACTIVE:
@@ -185,7 +185,7 @@ class QueuePhase(TimerPhase):
             self.events.append(self.queue.failed(timer, "Failed"))
 
     def run(self) -> None:
-        """Charge what the whole block's prices decide, and report those that wait."""
+        """Charge the runs by the whole block's prices, and report waiting entries."""
         self.queue.is_collected = True
         if self.queue.config.charge == "second_price":
             self._charge_by_others()
@@ -198,7 +198,7 @@ class QueuePhase(TimerPhase):
         offered = [price_of(run.timer) for run in self.runs]
         highest = sorted((*self.user_prices, *offered), reverse=True)
         for run, own in zip(self.runs, offered, strict=True):
-            # Where its own is the highest of all, the second stands for the others.
+            # If its own price is the highest, the second price is the highest of the other transactions.
             others = highest[1:] if own == highest[0] else highest
             self._charge(run, min(own, others[0] if others else self.queue.config.min_price))
 
@@ -222,7 +222,7 @@ class QueuePhase(TimerPhase):
 
     @property
     def _reason(self) -> str:
-        """The reason why an entry waits that was not ready."""
+        """The reason why an entry that was not ready waits."""
         if self.queue.status != ACTIVE:
             return "unavailable"
         return "lane_full" if self.present.config.execution_lane_paused else "ready_limit"

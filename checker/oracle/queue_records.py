@@ -53,7 +53,7 @@ class Token(NamedTuple):
 
 
 class QueueEntry(NamedTuple):
-    """An entry of the queue, beside the timer's record."""
+    """An entry of the queue, besides the timer's record."""
 
     expiry_delta_ms: int
     token: Token | None
@@ -73,7 +73,7 @@ _RULES: Final[Sequence[FieldRule]] = (
 
 
 def queue_config_of(fields: Sequence[Any]) -> QueueConfig | None:
-    """Return the configuration of these fields, or None where a field breaks its rule."""
+    """Return the configuration of these fields, or None if a field breaks its rule."""
     if not hold(_RULES, fields):
         return None
     config = QueueConfig(*fields)
@@ -147,7 +147,7 @@ def bcs_of(
     counter: int,
     pass_signer: bool = True,
 ) -> bytes:
-    """Return the BCS bytes of a scheduled transaction; one without an expiry of its own has `pass_signer` there."""
+    """Return the BCS bytes of a scheduled transaction; without its own expiry it has `pass_signer` there."""
     head = _address(timer.actor) + le8(time_ms) + le8(timer.gas_limit) + le8(price_of(timer))
     expiry = (b"\1" if pass_signer else b"\0") if expiry_delta_ms is None else le8(expiry_delta_ms)
     function = _address(timer.actor) + _string(timer.handler.encode()) + _string(timer.payload) + le8(counter)

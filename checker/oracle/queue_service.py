@@ -8,7 +8,7 @@ from checker.oracle.queue import Queue
 from checker.oracle.queue_records import ACTIVE, NUMBERS, PAUSED, SHUT_DOWN, SHUTTING_DOWN, STATUS
 
 SERVICE: Final = 67
-"""The kind of a call on the service; the other one raises an authorization number."""
+"""The kind of a call on the service; the other kind raises an authorization number."""
 
 SHUTDOWN, NUMBER_RAISED, STATUS_CHANGED = 67, 68, 69
 """Tags of events."""
@@ -20,11 +20,11 @@ MOVES: Final[Mapping[str, tuple[int, str, int]]] = {
     "continue_shutdown": (SHUTTING_DOWN, "EINVALID_SHUTDOWN_ATTEMPT", SHUT_DOWN),
     "re_initialize": (SHUT_DOWN, "ESHUTDOWN_IN_PROGRESS", ACTIVE),
 }
-"""For each action the status that it needs, the error in any other, and the status that it leads to."""
+"""For each action its required status, the error in any other status, and the next status."""
 
 
 def serve(queue: Queue, call: list[Any]) -> list[list[object]] | str:
-    """Carry out a call of a sender who may give it; return the events, or the error."""
+    """Carry out a call of an authorized sender; return the events, or the error."""
     if call[0] == SERVICE:
         return _act(queue, call[1], call[2])
     return _raise_number(queue, call[1])

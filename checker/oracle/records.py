@@ -1,7 +1,7 @@
 """Bytes and records as docs/chain.md and docs/state.md lay them out: the oracle's own reader and writer.
 
-A record is a msgpack array, so it is kept here as a plain list and written by a plain encoder. Bytes that are read are
-written again and compared, which is all that "one content has one encoding" asks for.
+A record is a msgpack array, kept here as a plain list and written by a plain encoder. The reader encodes each record
+again and compares the bytes, because each content has a single valid encoding.
 """
 
 import hashlib
@@ -156,7 +156,7 @@ def sha256(data: bytes) -> bytes:
 
 @lru_cache(maxsize=1 << 16)
 def keccak256(data: bytes) -> bytes:
-    """Return the Keccak-256 of the data, which is not SHA3-256; the key of an entry is asked for again and again."""
+    """Return the Keccak-256 of the data, which is not SHA3-256; cached, because keys of entries recur."""
     return keccak.new(digest_bits=256, data=data).digest()
 
 
@@ -171,14 +171,14 @@ def write(fields: Iterable[object]) -> bytes:
 
 
 def read(encoded: bytes, what: str) -> list[Any]:
-    """Return the fields of a record; raises MalformedError where the bytes are not the one encoding of a record."""
+    """Return the fields of a record; raises MalformedError for bytes that are not its canonical encoding."""
     try:
         fields = msgspec.msgpack.decode(encoded)
         is_canonical = isinstance(fields, list) and write(fields) == encoded
     except (msgspec.MsgspecError, UnicodeError, RecursionError, TypeError) as error:
-        raise MalformedError(f"{what} is no record: {error}") from None
+        raise MalformedError(f"{what} is not a record: {error}") from None
     if not is_canonical:
-        raise MalformedError(f"{what} is not the one encoding of a record")
+        raise MalformedError(f"{what} is not the canonical encoding of a record")
     return list(fields)
 
 
@@ -253,7 +253,7 @@ def signing_bytes(transaction: Transaction) -> bytes:
 
 def _checked(fields: object, shape: Sequence[str], what: str) -> list[Any]:
     if not isinstance(fields, list) or len(fields) != len(shape):
-        raise MalformedError(f"{what} is no record of {len(shape)} fields")
+        raise MalformedError(f"{what} is not a record of {len(shape)} fields")
     for index, (field, kind) in enumerate(zip(fields, shape, strict=True)):
         if not _is_kind(field, kind):
             raise MalformedError(f"field {index} of {what} is {field!r:.80}, not of kind {kind}")

@@ -1,9 +1,9 @@
-"""The oracle's result: every executed block executed again, and the first difference named.
+"""The oracle's result: the oracle executes every executed block again, and names the first difference.
 
-Compared at each height, in this order: the other blocks that validators executed on the same parent, with all blocks
-built on them (`branches.py`); then the final block: it is valid; its receipts, one by one; the keys that it changed,
-with their values; its roots; its use of each budget. After a difference the oracle's state is not the chain's any
-more, so nothing is compared beyond the first.
+At each height it first compares the other blocks that validators executed on the same parent, with all blocks built on
+them (`branches.py`). Then it compares the final block: its validity, its receipts, the changed keys with their values,
+its roots, its use of each budget. After a difference the oracle's state differs from the chain's, so the comparison
+ends.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,11 +22,11 @@ from checker.oracle.records import Genesis, MalformedError, read_block, read_gen
 from checker.results import CheckResult, CheckTally
 
 AUDIT_BLOCKS: Final = 50
-"""Blocks between two audits of the oracle's own state; an audit also waits until the log has grown enough."""
+"""The least number of blocks between two audits of the oracle's own state; the log must also have grown enough."""
 
 AUDIT_GROWTH: Final = (3, 2)
-"""An audit hashes the whole log, so the next one waits until that is longer by a half: over a run of any length each
-operation is hashed by four audits on average at most, the last one included."""
+"""The growth of the log between two audits. An audit hashes the whole log, so the next audit waits until the log is
+longer by a half: in a run of any length at most four audits hash an operation on average, the last audit included."""
 
 
 class OracleBlock(NamedTuple):
@@ -35,9 +35,9 @@ class OracleBlock(NamedTuple):
     Attributes:
         block: The encoded block.
         receipts: The encoded receipts, in order.
-        changes: State key to encoded value, None for a deleted one; None where the run recorded no changes.
+        changes: State key to encoded value, None for a deleted value; None if the run recorded no changes.
         counts: Amounts used of the block's budgets, by name; names that the oracle does not know are left out.
-        phases: The ledger of its phases, by name in their order; None where the run recorded no ledger.
+        phases: The ledger of its phases, by name in their order; None if the run recorded no ledger.
     """
 
     block: bytes
@@ -55,8 +55,7 @@ def judge_oracle(
     Args:
         genesis_bytes: The encoded genesis.
         blocks: The final blocks from height 1 on.
-        executed_on: Returns the blocks that validators executed on a parent, by its digest; final ones may be among
-            them.
+        executed_on: Returns the blocks that validators executed on a parent, by its digest, final blocks included.
     """
     tally = CheckTally(NAME, "safety")
     try:
@@ -76,7 +75,8 @@ def judge_oracle(
         tally.fail(f"height {difference.height}: {difference.line}", height=difference.height, **evidence)
     height = chain.header.height
     return tally.result(
-        f"{tally.compared:,} receipts, changes, roots and budgets at {height} heights{branches} are the oracle's",
+        f"the oracle agrees with {tally.compared:,} receipts, changes, roots and budgets "
+        f"(blocks: {height:,} final{branches})",
         heights=height,
         operations=chain.contents.log.size,
         audits=audits.count,
@@ -87,7 +87,7 @@ def judge_oracle(
 
 
 class _Audits:
-    """Audits a chain at intervals, and counts the audits and the operations that they hashed."""
+    """The audits of a chain at intervals, with the number of audits and of hashed operations."""
 
     def __init__(self, chain: OracleChain) -> None:
         self._chain = chain
@@ -111,7 +111,7 @@ class _Audits:
 
 
 def unknown_to_the_oracle(genesis: Genesis) -> str:
-    """Return the part of a genesis that is not restated here, or an empty string."""
+    """Return the part of a genesis that the oracle does not restate, or an empty string."""
     for entry in genesis.policies:
         if entry.policy not in POLICY_ORACLES:
             return f"the policy {entry.policy}"
@@ -163,7 +163,7 @@ def _judge_block(chain: OracleChain, block: OracleBlock, tally: CheckTally) -> D
 
 
 def _compare_ledger(result: Result, phases: Ledger | None, tally: CheckTally) -> Difference | None:
-    """Compare the phases that the block went through with those that it has to go through."""
+    """Compare the phases of the block with the expected phases."""
     if phases is None:
         return None
     tally.compared += len(result.phases)

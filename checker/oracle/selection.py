@@ -19,7 +19,7 @@ class Prices(NamedTuple):
 
 
 class Fee(NamedTuple):
-    """The payment for cycles and cells: three parts burned, one for the proposer."""
+    """The payment for cycles and cells: three parts burned, a fourth part for the proposer."""
 
     burned_cycle: int
     burned_cell: int
@@ -38,7 +38,7 @@ class Fee(NamedTuple):
 
 
 def max_cost_of(gas_limit: int, max_cells: int, prices: Prices) -> int:
-    """Return the most that a fire may cost, which its payer is charged in advance."""
+    """Return the greatest cost of a fire, which its payer is charged in advance."""
     return gas_limit * (prices.cycle + prices.lane + prices.tip) + max_cells * prices.cell
 
 
@@ -50,7 +50,7 @@ def fee_of(cycles: int, cells: int, prices: Prices) -> Fee:
 def ranked(
     timers: Iterable[Timer], priorities: Mapping[bytes, int], weights: Mapping[bytes, Fraction], lane: Lane
 ) -> list[Timer]:
-    """Sort by effective priority, the greatest first; ties by identifier, by age, or the carried ones last.
+    """Sort by effective priority, the greatest first; ties by identifier, by age, or with carried timers last.
 
     Args:
         timers: The timers that compete.
@@ -68,7 +68,7 @@ def ranked(
         effective = priority * common + (share - common) * lane.price if is_additive else priority * share
         if lane.config.tie_break == "id":
             return -effective, timer.timer_id
-        # By `append` those that are carried stand at the end of the bucket.
+        # By `append` carried timers stand at the end of the bucket.
         return -effective, -timer.due if lane.config.tie_break == "append" else timer.due, timer.sequence
 
     return sorted(timers, key=place)
@@ -83,12 +83,12 @@ def fill(
     misfit: str = "skip",
     dead: Collection[bytes] = (),
 ) -> list[Timer]:
-    """Let timers fire in the order given, each if its limit fits what is left; return those that did not fit.
+    """Let timers fire in the given order, each if its limit fits the remaining cycles; return timers that did not fit.
 
-    `attempt` fires one and returns the cycles it used, or None where it could not fire. `account` decides which cycles
-    a fire takes from the lane: those used, or its limit. `misfit` decides whether one that does not fit is skipped or
-    stops all after it. A timer that is known to be `dead` stops no other: under `stop` it gets its attempt whether it
-    fits or not.
+    `attempt` fires a timer and returns the cycles it used, or None if it could not fire. `account` decides whether a
+    fire takes its used cycles or its limit from the lane. `misfit` decides whether a timer that does not fit is skipped
+    or stops all later timers. A timer known to be `dead` stops no other timer: under `stop` it gets its attempt even if
+    it does not fit.
     """
     left = lane
     held: list[Timer] = []

@@ -47,7 +47,7 @@ def submit(call: Call, payload: bytes) -> None:
 
 
 def update(call: Call, payload: bytes) -> None:
-    """Publish the values that are new."""
+    """Publish the new values."""
     require_timer(call)
     require_empty(payload)
     submitted = call.get(b"submitted")

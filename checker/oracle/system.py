@@ -87,7 +87,7 @@ def _extend(contents: Contents, present: Present, timer_id: bytes, expires_at: i
 
 
 class _Configured(NamedTuple):
-    """A configuration in the state: its table, the key of a field, and its form; None where a field breaks its rule."""
+    """A configuration in the state: its table, the key of a field, and its form; None if a field breaks its rule."""
 
     table: Table[None, Any]
     key_of: Callable[[str], str]
@@ -95,7 +95,7 @@ class _Configured(NamedTuple):
 
 
 def _configured(contents: Contents) -> list[_Configured]:
-    """Return every configuration that the state holds: the timers', the calendar's and those of its policies."""
+    """Return every configuration that the state holds: of timers, of the calendar and of its policies."""
     policies = POLICY_ORACLES.values()
     own = [
         _Configured(table, policy.key_of, policy.config_of)

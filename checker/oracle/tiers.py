@@ -1,4 +1,4 @@
-"""Tiers of the calendar queue: the tier of a height, and the state's records of the far ones (docs/state.md, Tiers)."""
+"""Tiers of the calendar queue: the tier of a height, and the state's records of far tiers (docs/state.md, Tiers)."""
 
 from collections.abc import Sequence
 
@@ -10,9 +10,9 @@ HEIGHT_BITS = 64
 
 
 def tier_of(height: int, now: int, queued: bool, config: Calendar) -> tuple[str, int]:  # noqa: FBT001 - a bucket's flag
-    """Return the tier of a height, and its place in the ring or its epoch; nothing is kept for one that is due.
+    """Return the tier of a height, and its place in the ring or its epoch; a due height has no place.
 
-    Whatever was made out of the ring's range waits in the epoch queue until its epoch begins.
+    A height that was made outside the ring's range waits in the epoch queue until its epoch begins.
     """
     if height <= now:
         return "due", 0
@@ -46,7 +46,7 @@ def radix_root(leaves: Sequence[tuple[int, bytes]]) -> bytes:
     if len(leaves) == 1:
         height, record = leaves[0]
         return sha256(b"\0" + be8(height) + record)
-    # Ascending numbers first differ where the lowest and the highest do.
+    # The first bit in which ascending numbers differ is that of the lowest and the highest number.
     bit = HEIGHT_BITS - (leaves[0][0] ^ leaves[-1][0]).bit_length()
     clear = [leaf for leaf in leaves if not leaf[0] >> (HEIGHT_BITS - 1 - bit) & 1]
     return sha256(b"\1" + bytes([bit]) + radix_root(clear) + radix_root(leaves[len(clear) :]))

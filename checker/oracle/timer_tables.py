@@ -18,7 +18,7 @@ def index_cells(timer: Timer, bucket: Bucket) -> int:
 
 
 def remove_timer(contents: Contents, timer: Timer) -> None:
-    """Take a timer out of all its tables, and return what it has in escrow; the last of a height takes the bucket."""
+    """Remove a timer from all its tables, and its escrow; the last timer of a height removes the bucket."""
     escrow.give_back(contents, timer)
     watches.end(contents, timer)
     contents.timers.put(timer.timer_id, None)

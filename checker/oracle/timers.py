@@ -1,4 +1,4 @@
-"""The timer phase of a block as CIP-5 has it: collect, classify, remove the dead, fire, report.
+"""The timer phase of a block by CIP-5: collect, classify, remove dead timers, fire, report.
 
 The phases of other policies derive from it.
 """
@@ -33,7 +33,7 @@ MAX_BRACKETS = 64
 
 @dataclass
 class TimerPhase:
-    """One block's timer phase: its inputs, and the events and counts that it leaves. `basefees` are those of fires."""
+    """A block's timer phase: its inputs, events and counts. `basefees` are the basefees of fires."""
 
     contents: Contents
     present: Present
@@ -58,28 +58,28 @@ class TimerPhase:
     """The balance of each payer of a waiting timer when the phase began."""
 
     def prologue(self) -> None:
-        """Do what comes before transactions and timers, where the policy has a prologue."""
+        """Run the policy's prologue, before transactions and timers."""
 
     def merge(self, transactions: Sequence[Transaction]) -> Iterable[int]:
         """Yield the numbers of the block's transactions in the order in which they run.
 
-        A policy that fires between transactions fires before it yields the next one, with what the block has left then.
+        A policy that fires between transactions fires before it yields the next number, with the block's room then.
         """
         return range(len(transactions))
 
     def before_transaction(self, transaction: Transaction) -> None:
-        """Do what comes before a transaction that may stand in the block, as was decided just now."""
+        """Run the policy's part before a valid transaction."""
 
     def after_transactions(self) -> None:
-        """Do what comes after the last transaction."""
+        """Run the policy's part after the last transaction."""
 
     def run(self) -> None:
-        """Collect, classify, remove the dead, fire, report."""
-        # Once: what a handler of this phase schedules or extends must not change who is on the list.
+        """Collect, classify, remove dead timers, fire, report."""
+        # Collected once: a handler of this phase that schedules or extends must not change the list.
         waiting = self._waiting()
         self.present.collected.update({timer.timer_id: timer for timer in waiting})
-        # Before anything fires: whether a payer is solvent is asked of the start of the phase. Each payer once: in a
-        # storm thousands of timers wait for few payers.
+        # Before any fire: a payer's solvency is decided at the start of the phase. Each payer once: in a storm
+        # thousands of timers wait for few payers.
         payers = dict.fromkeys([timer.fee_payer for timer in waiting])
         self.funds = {payer: self.contents.balance(payer) for payer in payers}
         self.due = len(waiting)
@@ -88,7 +88,7 @@ class TimerPhase:
         self._report(live, reasons)
 
     def end_block(self) -> list[Timer]:
-        """Trigger what the changes of the block hit, where the policy has state triggers; return these timers."""
+        """Trigger timers by the changes of the block, if the policy has state triggers; return these timers."""
         limits = self.present.admission.watch_limits
         if limits is None:
             return []
@@ -110,20 +110,20 @@ class TimerPhase:
         return sum(map(self.contents.timers.rows.__contains__, timer_ids))
 
     def close(self, used_cycles: int) -> None:
-        """Write what needs the block's totals; `used_cycles` are all cycles of the block."""
+        """Write values that depend on the block's totals; `used_cycles` are all cycles of the block."""
 
     def _waiting(self) -> list[Timer]:
         """Return the waiting timers."""
         now = self.present.now
         due = [timer for timer in self.contents.timers.rows.values() if timer.due <= now]
-        # Sorted anew each time, where the chain keeps an order: the two must not share a way to be wrong.
+        # Sorted at each use, while the chain keeps an order: so they cannot share a mistake.
         return sorted(due, key=_place)
 
     def _prepare(self, waiting: list[Timer]) -> None:
         """Prepare the values by which timers are classified."""
 
     def _clean_up_and_fire(self, waiting: list[Timer]) -> tuple[list[Timer], dict[bytes, str]]:
-        """Remove the dead, fire what fits; return the live timers, and for each the reason it is held back, if any."""
+        """Remove dead timers, fire timers that fit; return the live timers, and the reason for each held timer."""
         dead: list[Timer] = []
         live: list[Timer] = []
         for timer in waiting:
@@ -136,7 +136,7 @@ class TimerPhase:
         return live, reasons
 
     def _cancel_overdue(self, live: list[Timer]) -> list[Timer]:
-        """Remove timers that were passed over too often, where the policy does so; return the others."""
+        """Remove timers that were passed over too often, if the policy does so; return the remaining timers."""
         return live
 
     def _prices(self, _timer: Timer) -> Prices:
@@ -148,7 +148,7 @@ class TimerPhase:
         return "over_cap" if timer.gas_limit > self.present.config.lane_timer_cycles else ""
 
     def _fill_lane(self, candidates: list[Timer]) -> list[Timer]:
-        """Let candidates fire in order until one does not fit; return that one and all after it."""
+        """Let candidates fire in order until a candidate does not fit; return it and all later candidates."""
         return fill(candidates, self._lane_cycles, self._attempt, misfit="stop")
 
     @property
@@ -186,15 +186,15 @@ class TimerPhase:
         return 0 if config.gc_lane_paused else config.gc_cycles_per_block // config.gc_cost_per_timer
 
     def _remove_in_budget(self, dead: Sequence[Timer]) -> None:
-        """Remove dead timers, the first first, and leave waiting those that the GC lane's budget does not reach."""
+        """Remove dead timers in order within the GC lane's budget, and leave the rest waiting."""
         reached = max(self._gc_budget - self.removed, 0)
         for timer in dead[:reached]:
             self._remove_dead(timer)
-        # Without a call for each: after an outage thousands are left in every block.
+        # Without a call for each timer: after an outage thousands are left in every block.
         self.dead_left += [timer.timer_id for timer in dead[reached:]]
 
     def _remove_if_budget(self, timer: Timer) -> None:
-        """Remove a dead timer, or leave it waiting where the GC lane's budget is used up."""
+        """Remove a dead timer, or leave it waiting if the GC lane's budget is used up."""
         self._remove_in_budget([timer])
 
     def _remove_dead(self, timer: Timer) -> None:
@@ -207,13 +207,13 @@ class TimerPhase:
         else:
             self.insolvent += 1
             required = min(self._max_cost(timer), MAX_INTEGER)
-            # The balance that made it insolvent: the one at the start, unless that was enough.
+            # The balance that made it insolvent: the balance at the start, unless that was sufficient.
             at_start = self.funds[timer.fee_payer]
             available = at_start if at_start < required else balance
             self.events.append([INSOLVENT, timer.timer_id, timer.fee_payer, required, available])
 
     def _attempt(self, timer: Timer) -> int | None:
-        """Fire a timer whose turn it is and return the cycles it used; one that has become insolvent does not fire."""
+        """Fire a timer at its turn and return the cycles it used, None if it has become insolvent."""
         if not self._is_insolvent(timer):
             return self._fire(timer)
         self._remove_if_budget(timer)
@@ -221,7 +221,7 @@ class TimerPhase:
 
     def _fire(self, timer: Timer) -> int:
         cost, prices = self._max_cost(timer), self._prices(timer)
-        # What it has in escrow from another policy comes back first (Q-54).
+        # Its escrow from another policy comes back first (Q-54).
         remove_timer(self.contents, timer)
         self.contents.credit(timer.fee_payer, -cost)
         gas = Gas(timer.gas_limit, self.present.config.max_cells_per_fire)
@@ -243,7 +243,7 @@ class TimerPhase:
         return ending.cycles
 
     def _report(self, live: list[Timer], reasons: dict[bytes, str]) -> None:
-        """Report each timer that is held back for the first time, in waiting order; then count all of them."""
+        """Report each timer held back for the first time, in waiting order; then count all held timers."""
         held = [timer for timer in live if reasons[timer.timer_id]]
         self.live_left = [timer.timer_id for timer in held]
         for timer in held:
@@ -278,10 +278,10 @@ def _read_convention(payload: bytes) -> tuple[str, bytes] | None:
 
 
 def _read_json_object(text: str) -> dict[str, str]:
-    """Return the handler and payload members; raises ValueError where the text is not an object with two strings."""
+    """Return the handler and payload members; raises ValueError if the text is not an object with two strings."""
     if not text.lstrip(" \t\r\n").startswith("{"):
         raise ValueError(text)
-    # Python refuses very long numbers, and none is looked at, so any number will do. An object is a list of pairs.
+    # Python refuses very long numbers, so the unused numbers are replaced by lengths. An object is a list of pairs.
     pairs = json.loads(text, object_pairs_hook=list, parse_int=len, parse_float=len, parse_constant=_refuse_constant)
     # Half a surrogate pair can be read but not written.
     json.dumps(pairs, ensure_ascii=False).encode()

@@ -1,6 +1,6 @@
 """State-triggered timers: the watches of keys, and the queue of hits (docs/bias-auction.md, "State-triggered timers").
 
-Tables are as docs/state.md has them, "Watches".
+Tables are as in docs/state.md, "Watches".
 """
 
 from collections.abc import Sequence
@@ -12,13 +12,13 @@ from checker.oracle.parameters import hold, whole
 from checker.oracle.records import be8
 
 WATCHES, TRIGGERED = 17, 18
-"""Tags of the events of a watch that begins and of one that ends with a change."""
+"""Tags of the events of a watch that begins and of a watch that ends with a change."""
 
 CELLS_OF_KEY = 64
 
 
 class Limits(NamedTuple):
-    """The limits of state triggers: watching timers of an actor, keys of a timer, places that a block looks at."""
+    """The limits of state triggers: watching timers of an actor, keys of a timer, places that a block visits."""
 
     watches: int
     keys: int
@@ -57,7 +57,7 @@ HIT: Final = OwnTable(lambda index: plain_key(0x27, be8(index)), lambda _, row: 
 
 
 def trigger_config_of(fields: Sequence[Any]) -> TriggerConfig | None:
-    """Return the limits of these fields, or None where a field breaks its rule."""
+    """Return the limits of these fields, or None if a field breaks its rule."""
     return TriggerConfig(*fields) if hold((whole(), whole(1), whole()), fields) else None
 
 
@@ -79,7 +79,7 @@ def is_watching(contents: Contents, timer_id: bytes) -> bool:
 
 
 def begin(contents: Contents, timer: Timer, keys: Sequence[bytes]) -> None:
-    """Write a new timer's watch, at the last place of each key; without keys there is none."""
+    """Write a new timer's watch, at the last place of each key; without keys there is no watch."""
     if not keys:
         return
     places = []
@@ -95,7 +95,7 @@ def begin(contents: Contents, timer: Timer, keys: Sequence[bytes]) -> None:
 
 
 def end(contents: Contents, timer: Timer) -> None:
-    """Remove a timer's watch, if it has one."""
+    """Remove a timer's watch, if any."""
     places = contents.own(WATCH).get(timer.timer_id)
     if places is None:
         return
@@ -112,9 +112,9 @@ def end(contents: Contents, timer: Timer) -> None:
 
 
 def trigger(contents: Contents, now: int, limits: Limits) -> tuple[list[Timer], list[list[object]]]:
-    """Queue the hits of a block that is over, work them off, and return the triggered timers as they wait, with events.
+    """Queue the hits of an ended block, process the queue, and return the triggered timers as they wait, with events.
 
-    All of the block counts: what transactions, fires, payments and messages left changed.
+    All changes of the block count: by transactions, fires, payments and messages.
     """
     _queue_hits(contents)
     watching, head, tail = _books(contents)
@@ -127,7 +127,7 @@ def trigger(contents: Contents, now: int, limits: Limits) -> tuple[list[Timer], 
             timer_id = contents.own(WATCHER).get((key, place))
             place += 1
             timer = None if timer_id is None else contents.timers.rows[timer_id]
-            # By the next block it would have expired: it watches on, and is left to the clean-up.
+            # By the next block it would have expired: it continues to watch until the clean-up.
             if timer is not None and timer.expires_at > now:
                 end(contents, timer)
                 hit_timers.append((timer, key))
@@ -148,7 +148,7 @@ def trigger(contents: Contents, now: int, limits: Limits) -> tuple[list[Timer], 
 
 
 def audit(contents: Contents) -> str:
-    """Return how the tables of watches contradict each other or the timers, empty if they do not."""
+    """Return the contradiction of the tables of watches with each other or the timers, empty if they agree."""
     places: dict[tuple[bytes, int], bytes] = {}
     for timer_id, watched in contents.own(WATCH).rows.items():
         if timer_id not in contents.timers.rows:
@@ -166,7 +166,7 @@ def audit(contents: Contents) -> str:
 
 
 def _queue_hits(contents: Contents) -> None:
-    """Add a hit for each watched key that the block changed; one that has a hit already has that one widened."""
+    """Add a hit for each watched key that the block changed; a present hit is widened."""
     watching, head, tail = _books(contents)
     for key in sorted(contents.changed_values()):
         watched = contents.own(WATCHED).get(key)
@@ -199,7 +199,7 @@ def _move(contents: Contents, timer: Timer, now: int) -> Timer:
 
 
 def _put(contents: Contents, key: bytes, watched: Watched) -> None:
-    """Write a watched key, which is kept while somebody watches it or its hit waits."""
+    """Write a watched key, which is kept while a timer watches it or its hit waits."""
     contents.own(WATCHED).put(key, watched if watched.live or watched.hit is not None else None)
 
 

@@ -36,7 +36,7 @@ _NOT_FOR: Final = "cannot show what this promises"
 
 
 class Variant(NamedTuple):
-    """An engine in one of its forms, and the settings that give it to a scenario."""
+    """A form of an engine, and the settings that give it to a scenario."""
 
     name: str
     settings: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""`--faults`: the faults of any scenario replaced by none, by one or by a few that the seed draws."""
+"""`--faults`: the faults of any scenario replaced by no fault, one fault or a few faults that the seed draws."""
 
 import json
 from typing import Final
@@ -16,9 +16,9 @@ AFTER_FAULTS_MS: Final = 240_000
 
 
 def with_faults(scenario: Scenario, level: str | None, seed: int) -> Scenario:
-    """Return a scenario with the faults of a level instead of its own, or as it is where no level is asked for.
+    """Return a scenario with the faults of a level instead of its own, or unchanged without a level.
 
-    What it requires and expects of its own faults goes with them; that a drawn fault has no effect is no finding.
+    Its requirements and expectations about its own faults are removed too. A drawn fault may have no effect.
     """
     if level is None:
         return scenario

@@ -1,7 +1,7 @@
 """The shipped scenarios under each policy: as a program it prints the page `scenarios-by-policy`.
 
-Each scenario is loaded with `chain.policy` set to each policy. What is refused has one of few reasons; what loads runs,
-but a scenario may promise something that only its own policy does, and is then inconclusive by a named check.
+Each scenario is loaded with `chain.policy` set to each policy. A refusal has one of few reasons. A scenario that loads
+runs, but may promise behaviour of its own policy only; then a named check is inconclusive.
 """
 
 import sys

@@ -9,7 +9,7 @@ from cluster.scenario.model import scenario_type
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 _PYTHON_END: Final = r"\Z"
-"""The end of a text in Python's regular expressions; a schema's are those of ECMA-262, where it is `$`."""
+"""The end of a text in Python's regular expressions; a schema has ECMA-262 expressions, with `$` instead."""
 
 
 def scenario_schema() -> dict[str, Any]:

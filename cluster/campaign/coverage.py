@@ -12,18 +12,19 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from checker.coverage.registry import ROOMS, promised_by
 from faults import FAULTS
 from faults.coverage.required import required_phases
+from network.words import counted
 from scheduler import CoveragePoint, RefusalPoint
 
 Place: TypeAlias = tuple[str, ...]
-"""A cell without its count: kind, phase, role; or the label of a rule's cell."""
+"""A coverage point without its count: kind, phase and role of a fault; or the label of a rule's point."""
 
 FAULT_PLACE: Final = ("kind", "phase", "role")
 RULE_PLACE: Final = ("cell",)
-"""The names of the parts of a place, in each of the two tables."""
+"""The names of the parts of a place in the JSON of each table."""
 
 
 class Promises(NamedTuple):
-    """The cells of faults and of rules that a campaign has to reach."""
+    """The coverage points of faults and of rules that a campaign has to reach."""
 
     faults: tuple[Place, ...] = ()
     rules: tuple[Place, ...] = ()
@@ -33,7 +34,7 @@ NO_PROMISES: Final = Promises()
 
 
 class Reached(NamedTuple):
-    """In how many runs a cell was hit, and how often in all of them."""
+    """The number of runs that hit a coverage point, and the number of hits in all runs."""
 
     runs: int
     hits: int
@@ -41,30 +42,30 @@ class Reached(NamedTuple):
 
 @dataclass(slots=True)
 class CoverageTable:
-    """Adds up the cells of runs.
+    """The sum of the coverage points of runs.
 
     Attributes:
-        promised: The cells that the campaign has to reach; none if it promises nothing.
-        reached: What was reached so far.
+        promised: The points that the campaign has to reach; none if it promises nothing.
+        reached: The points reached so far.
     """
 
     promised: tuple[Place, ...] = ()
     reached: dict[Place, Reached] = field(default_factory=dict)
 
-    def add(self, cells: Iterable[tuple[Any, ...]]) -> None:
-        """Add the cells of one run, each with its hits as the last value."""
-        for *parts, hits in cells:
+    def add(self, points: Iterable[tuple[Any, ...]]) -> None:
+        """Add the coverage points of one run, each with its hits as the last value."""
+        for *parts, hits in points:
             place = tuple(parts)
             before = self.reached.get(place, Reached(0, 0))
             self.reached[place] = Reached(before.runs + 1, before.hits + hits)
 
     @property
     def empty(self) -> tuple[Place, ...]:
-        """The promised cells that no run has reached."""
+        """The promised coverage points that no run has reached."""
         return tuple(place for place in self.promised if place not in self.reached)
 
     def as_json(self, names: Sequence[str]) -> Mapping[str, object]:
-        """Return the table as plain data, in ascending order; `names` are those of the parts of a place."""
+        """Return the table as plain data, in ascending order; `names` are the keys of the parts of a place."""
         return {
             "cells": [
                 {**dict(zip(names, place, strict=True)), "runs": reached.runs, "hits": reached.hits}
@@ -76,7 +77,7 @@ class CoverageTable:
 
 
 def promise_of(kinds: Iterable[str], engine: str) -> tuple[Place, ...]:
-    """Return every cell of faults that a campaign with these kinds, on this consensus engine, promises to reach."""
+    """Return the points of faults that a campaign with these kinds promises to reach on this consensus engine."""
     return tuple(
         (kind, phase, role)
         for kind in sorted(dict.fromkeys(kinds))
@@ -85,21 +86,21 @@ def promise_of(kinds: Iterable[str], engine: str) -> tuple[Place, ...]:
 
 
 def rules_promised_by(subject: str) -> tuple[Place, ...]:
-    """Return every cell of the rules that a scenario, or the swarm, promises to reach."""
+    """Return the coverage points of rules that a scenario, or the swarm, promises to reach."""
     return tuple((label,) for label in promised_by(subject))
 
 
 def untried_rules(rules: CoverageTable) -> list[CoveragePoint]:
-    """Return the cells that no run reached, of the rooms of which one was; refusals are left out."""
+    """Return the points that no run reached, of each room with a reached point; refusals are left out."""
     reached = {label for (label,) in rules.reached}
-    rooms = [list(cells) for cells in ROOMS.values() if any(cell.label in reached for cell in cells)]
-    cells = [cell for room in rooms for cell in room if cell.label not in reached]
-    return [cell for cell in cells if not isinstance(cell, RefusalPoint)]
+    rooms = [list(points) for points in ROOMS.values() if any(point.label in reached for point in points)]
+    points = [point for room in rooms for point in room if point.label not in reached]
+    return [point for point in points if not isinstance(point, RefusalPoint)]
 
 
 def untried_lines(rules: CoverageTable) -> list[str]:
-    """Return the line that says what a sweep that passed says nothing about; none where no run noted its rules."""
+    """Return a line with the number of rules that a passed sweep did not reach; none if no run noted its rules."""
     untried = untried_rules(rules) if rules.reached else []
     if not untried:
         return []
-    return [f"rules not reached, of which this says nothing: {len(untried)}; the page lists them, --swarm reaches more"]
+    return [f"{counted(len(untried), 'rules')} not reached; the page lists them, and --swarm reaches more"]

@@ -1,8 +1,8 @@
 """Tasks on a Dask cluster: tasks go out, results and the run directories of bad seeds come back.
 
-Nothing is shared with a worker but tasks and results: it needs this program of the same version and no file system of
-ours. Only the sweep writes results. A worker that is lost costs nothing: the scheduler gives what it had to another
-one, and a result counts once, when it has arrived. A task that ends every worker that has it is a result of its own.
+A worker needs this program in the same version, and no common file system. Only the sweep writes results. When a
+worker is lost, the scheduler gives its tasks to another worker; a result counts once, on arrival. A task that ends
+every worker that runs it is a failed result.
 
 A process runs one task at a time, however many threads its worker has: its replay process answers one at a time.
 """
@@ -28,10 +28,10 @@ from cluster.campaign.tasks import Task, broken_result, run_task
 from cluster.campaign.workers import TASKS_PER_JOB
 
 CONNECT_SECONDS: Final = 5
-"""A scheduler that has not answered by then is not there; loading dask took some seconds before."""
+"""Seconds to wait for the scheduler's answer, without the seconds for loading dask."""
 
 WORKERS_SECONDS: Final = 30
-"""A cluster that has no worker by then has none."""
+"""Seconds to wait for a first worker of the cluster."""
 
 _one_at_a_time: Final = threading.Lock()
 
@@ -55,7 +55,7 @@ class Parcel(NamedTuple):
 
 
 def run_remotely(task: Task) -> Parcel:
-    """Run one task, in a worker of the cluster."""
+    """Run a task in a worker of the cluster."""
     with _one_at_a_time, scratch_directory("task") as scratch:
         result = run_task(task._replace(runs=str(scratch) if task.runs else ""))
         packed = io.BytesIO()
@@ -68,7 +68,8 @@ def run_remotely(task: Task) -> Parcel:
 class _Call:
     """A call that is made where its pickle is loaded.
 
-    A task is `pickle.loads` of one: the scheduler decodes the functions of tasks, and so it needs no code of ours.
+    A task is `pickle.loads` of a `_Call`: the scheduler decodes the functions of tasks, and this one needs no code of
+    this program.
     """
 
     def __init__(self, function: Callable[[bytes], bytes], argument: bytes) -> None:
@@ -83,7 +84,7 @@ class DaskWorkers:
     """Judges tasks on the Dask cluster at an address, as `sweep.Workers` does in processes of this machine.
 
     Args:
-        address: The scheduler's, such as ``tcp://10.0.0.1:8786``.
+        address: The address of the scheduler, for example ``tcp://10.0.0.1:8786``.
 
     Raises:
         DaskError: No scheduler answers there, it has no workers, or dask is not installed here.
@@ -96,17 +97,17 @@ class DaskWorkers:
         try:
             # Takes a second, and only this command needs it.
             distributed: Any = import_module("distributed")
-            # By name: it stands above this room, and a worker finds this room only by it.
+            # By name: the module is in a layer above, and a worker imports this package through it.
             self._call: Any = import_module(f"{PACKAGE}._remote").call
         except ModuleNotFoundError as missing:
             raise DaskError(f"{missing.name} is not installed: {install_command('dask')}") from None
-        # What it has to say of a lost connection is said here, in one line.
+        # This class reports a lost connection in one line; dask's own report is long.
         for name in ("distributed", "distributed.client", "distributed.protocol"):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
         self._distributed = distributed
         try:
             self._client = _within(CONNECT_SECONDS, lambda: distributed.Client(address, timeout=CONNECT_SECONDS))
-        except Exception as error:  # noqa: BLE001 - what answers there may say anything, and dask raises anything at it
+        except Exception as error:  # noqa: BLE001 - the peer may answer anything, and dask raises any exception then
             raise DaskError(f"no scheduler answers at {address}: {_first_line(error)}") from None
         try:
             self._client.wait_for_workers(1, timeout=WORKERS_SECONDS)
@@ -133,7 +134,7 @@ class DaskWorkers:
         queue = iter(tasks)
         pending = self._pending = {}
         while True:
-            # Fewer than none where workers have gone meanwhile.
+            # Negative where workers have gone meanwhile.
             for task in islice(queue, max(0, self._places() - len(pending))):
                 call = pickle.dumps(_Call(self._call, pickle.dumps((run_remotely, task))))
                 pending[self._client.submit(pickle.loads, call, pure=False)] = task
@@ -159,7 +160,7 @@ class DaskWorkers:
         try:
             parcel: Parcel = pickle.loads(future.result())  # noqa: S301 - from our workers, and Dask pickles too
         except self._distributed.KilledWorker:
-            return broken_result(task, "it ended every worker that had it: it computes for ever, or has no memory")
+            return broken_result(task, "the task ended every worker: it computes for ever, or has no memory")
         except (OSError, self._distributed.CancelledError) as error:
             raise DaskError(f"the cluster is gone: {_first_line(error)}") from None
         finally:
@@ -180,16 +181,16 @@ def _unpack(packed: bytes, runs: Path) -> str:
 
 
 def _within(seconds: int, make: Callable[[], Any]) -> Any:  # noqa: ANN401 - distributed is not typed
-    """Return what a call returns or raises; raises TimeoutError where it goes on for longer, and leaves it behind.
+    """Return or raise the outcome of a call; raise TimeoutError if it takes longer, and leave its thread running.
 
-    Dask's own limit ends with a connection, and a peer may accept one and never say a word.
+    Dask's own limit covers the connection only: a peer may accept a connection and never answer.
     """
     made: Future[Any] = Future()
 
     def call() -> None:
         try:
             made.set_result(make())
-        except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
+        except BaseException as error:  # noqa: BLE001 - the waiting thread raises it
             made.set_exception(error)
 
     threading.Thread(target=call, daemon=True).start()

@@ -1,6 +1,6 @@
-"""A plan for fewer replicas: who is gone is gone from every fault, whatever its kind.
+"""A plan for fewer replicas: a removed replica is removed from every fault, of any kind.
 
-Observers are numbered after the validators, and who comes after one that is gone moves up.
+Observers are numbered after the validators. Replicas after a removed replica get the next lower number.
 """
 
 import copy
@@ -12,7 +12,7 @@ from faults.kinds.numbers import renumbered
 
 
 def with_validators(plain: Plain, count: int) -> Plain:
-    """Return a resolved plan with fewer validators; what becomes senseless by that, the rules of scenarios refuse."""
+    """Return a resolved plan with fewer validators; the rules of scenarios refuse a senseless plan."""
     before = plain["cluster"]["validators"]
     smaller = copy.deepcopy(plain)
     smaller["cluster"]["validators"] = count
@@ -24,7 +24,7 @@ def with_validators(plain: Plain, count: int) -> Plain:
 
 
 def without_observers(plain: Plain, removed: Collection[str]) -> Plain:
-    """Return a resolved plan without some observers; the rules of scenarios refuse what becomes senseless."""
+    """Return a resolved plan without some observers; the rules of scenarios refuse a senseless plan."""
     validators = plain["cluster"]["validators"]
     smaller = copy.deepcopy(plain)
     smaller["observers"] = {name: each for name, each in plain["observers"].items() if name not in removed}
@@ -37,7 +37,7 @@ def without_observers(plain: Plain, removed: Collection[str]) -> Plain:
 
 
 def _renumber(plain: Plain, numbers: Mapping[int, int]) -> None:
-    """Give the replicas of a plan new numbers; who has none is gone."""
+    """Give the replicas of a plan new numbers; a replica without a number is removed."""
     plain["mutants"] = {
         name: [numbers[node] for node in nodes if node in numbers] for name, nodes in plain["mutants"].items()
     }

@@ -1,10 +1,9 @@
-"""The results file of a sweep: one SQLite database, one row a seed with its cells, in a transaction of its own.
+"""The results file of a sweep: an SQLite database with a row for each seed and its coverage points.
 
-Invariant: each row is the result of a seed that was run, once. A sweep that is killed at any moment loses at most the
-seeds that no row was written for yet, and going on runs exactly those. A file is opened only if it is ours and of the
-same subject; whatever else is wrong with it comes out as one DamagedResultsError. Only numbers and text are read from
-it, in bounded length: reading a hostile file runs no code, because nothing in it is ever executed (no views, no
-triggers and no schema but that of its tables is accepted).
+Each seed is written in its own transaction. A sweep that is killed loses at most the seeds without a row, and runs
+exactly these seeds when it goes on. A file is opened only if this program wrote it for the same subject; any other
+defect is a DamagedResultsError. Only numbers and text of bounded length are read. Reading a hostile file executes
+nothing from it: a schema with views, triggers or other tables is refused.
 """
 
 import errno
@@ -23,13 +22,13 @@ from checker.record.host import make_folder
 from checker.record.locks import held
 from checker.record.plain_files import open_plain
 from checker.results import EXIT_CODES
-from faults import Cell
+from faults import FaultPoint
 
 FORMAT: Final = "stampede-sweep 6"
 """The application identifier of a results file."""
 
 TEXT_CHARACTERS_MAX: Final = 4_000
-"""The longest text of a row; a longer one is cut when it is written and refused when it is read."""
+"""The longest text of a row in characters; a longer text is cut when written and refused when read."""
 
 SUBJECT_CHARACTERS_MAX: Final = 1 << 22
 """The longest subject: a resolved scenario."""
@@ -50,7 +49,7 @@ _RULES_TABLE: Final = (
     "PRIMARY KEY (seed, cell)) WITHOUT ROWID"
 )
 _PAIRS_TABLES: Final = (
-    # A pair is long and in many runs: each stands once, under a number.
+    # A pair is long and occurs in many runs: its text is stored once, under a number.
     "CREATE TABLE pairs (number INTEGER PRIMARY KEY, pair TEXT NOT NULL UNIQUE)",
     "CREATE TABLE met (seed INTEGER NOT NULL, number INTEGER NOT NULL, PRIMARY KEY (seed, number)) WITHOUT ROWID",
 )
@@ -73,19 +72,19 @@ _UPGRADES: Final[Mapping[str, Sequence[str]]] = {
     "stampede-sweep 4": (_RULES_TABLE, *_SINCE_6),
     "stampede-sweep 3": (f"ALTER TABLE results ADD COLUMN {_FINGERPRINT}", _RULES_TABLE, *_SINCE_6),
 }
-"""The statements that make an older file one of this format: what it lacks is empty, or of unknown code."""
+"""The statements that upgrade an older file: columns and tables that it lacks are empty, or of unknown code."""
 
 _DELETIONS: Final = tuple(f"DELETE FROM {table} WHERE seed = ?" for table in ("cells", "rules", "met"))  # noqa: S608
 """The statements that remove what a seed reached."""
 
 WORKLOAD: Final = "workload "
-"""Begins the cell of a workload that the seed drew; without hits it had no effect."""
+"""Prefix of the coverage point of a workload that the seed drew; without hits the workload had no effect."""
 
 SCRIPT: Final = "script "
-"""Begins the cell of a script that the seed began with; without hits the run did not get to its state."""
+"""Prefix of the coverage point of a script that the seed began with; without hits the run missed its state."""
 
 COUNT: Final = "count "
-"""Begins the name of a figure that a campaign without runs keeps in the place of a cell: all seeds' are added up."""
+"""Prefix of a figure that a campaign without runs stores in place of a coverage point; seeds are added up."""
 
 _MAGIC: Final = b"SQLite format 3\x00"
 """The first bytes of every SQLite file."""
@@ -99,18 +98,21 @@ _PRIMARY_CODE: Final = 0xFF
 
 
 class DamagedResultsError(ReportedError):
-    """A results file that cannot be read, is not one of this program, or belongs to another sweep."""
+    """A results file that cannot be read, was not written by this program, or belongs to another sweep."""
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(f"{path}: {reason}")
 
 
 class SeedResult(NamedTuple):
-    """The result of one seed: its verdict, the signature that it is grouped by, the run directory if kept, what failed.
+    """The result of a seed: its verdict, its signature, its run directory if kept, its failed checks and its coverage.
 
-    `failed` names the checks that failed, or that found a promise not kept, in the verdict's order, with a blank
-    between them; `fingerprint` is that of the code that ran it; `cells` say which faults hit whom, and in which phase,
-    `rules` which coverage points of the rules were reached, `pairs` which situations followed each other.
+    Attributes:
+        failed: The checks that failed or found a broken promise, in the verdict's order, separated by blanks.
+        fingerprint: The fingerprint of the code that ran the seed.
+        points: The coverage points of faults: kind, phase and role.
+        rules: The coverage points of rules.
+        pairs: The pairs of situations that followed each other.
     """
 
     seed: int
@@ -123,7 +125,7 @@ class SeedResult(NamedTuple):
     directory: str = ""
     failed: str = ""
     fingerprint: str = UNKNOWN
-    cells: tuple[Cell, ...] = ()
+    points: tuple[FaultPoint, ...] = ()
     rules: tuple[RuleHit, ...] = ()
     pairs: tuple[str, ...] = ()
 
@@ -133,10 +135,10 @@ class ResultsFile:
 
     Args:
         path: Where the file is or will be.
-        subject: What is swept, as text; the same file goes on only with the same subject.
+        subject: The scenario and settings of the sweep, as text; a file goes on only with the same subject.
 
     Raises:
-        DamagedResultsError: The file is not one of this subject.
+        DamagedResultsError: The file is not a results file of this subject.
         InUseError: Another sweep writes it.
     """
 
@@ -173,17 +175,17 @@ class ResultsFile:
         self._hold.close()
 
     def add(self, result: SeedResult) -> None:
-        """Write one result, in the place of an older one of its seed; it is on the disk when this returns."""
-        *row, cells, rules, pairs = result
+        """Write a result, replacing an older result of its seed; it is on the disk when this returns."""
+        *row, points, rules, pairs = result
         cut = [value[:TEXT_CHARACTERS_MAX] if isinstance(value, str) else value for value in row]
-        # One transaction: a seed is there with all its cells, or is run again.
+        # A single transaction: a seed has all its coverage points, or is run again.
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             for deletion in _DELETIONS:
                 self._connection.execute(deletion, (result.seed,))
             self._connection.execute("INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", cut)
             self._connection.executemany(
-                "INSERT INTO cells VALUES (?, ?, ?, ?, ?)", [(result.seed, *cell) for cell in cells]
+                "INSERT INTO cells VALUES (?, ?, ?, ?, ?)", [(result.seed, *point) for point in points]
             )
             self._connection.executemany("INSERT INTO rules VALUES (?, ?, ?)", [(result.seed, *hit) for hit in rules])
             self._connection.executemany("INSERT OR IGNORE INTO pairs (pair) VALUES (?)", [(pair,) for pair in pairs])
@@ -198,7 +200,7 @@ class ResultsFile:
             raise
 
     def note_unseen(self, rows: Iterable[tuple[str, int, int, int]]) -> None:
-        """Write how much is unseen: a sort of place, how many were reached, in one run only, and the observations."""
+        """Write the estimate of the unseen: sort of place, places reached, places in a single run, observations."""
         try:
             self._connection.executemany("INSERT OR REPLACE INTO unseen VALUES (?, ?, ?, ?)", rows)
         except sqlite3.Error as error:
@@ -206,24 +208,26 @@ class ResultsFile:
             raise
 
     def results(self) -> Iterator[SeedResult]:
-        """Yield what is in the file, by seed."""
+        """Yield the results in the file, by seed."""
         try:
-            cells, rules, pairs = self._cells(), self._rules(), self._pairs()
+            points, rules, pairs = self._points(), self._rules(), self._pairs()
             for row in self._connection.execute("SELECT * FROM results ORDER BY seed"):
                 result = self._check_row(row)
                 seed = result.seed
                 yield result._replace(
-                    cells=tuple(cells.get(seed, ())), rules=tuple(rules.get(seed, ())), pairs=tuple(pairs.get(seed, ()))
+                    points=tuple(points.get(seed, ())),
+                    rules=tuple(rules.get(seed, ())),
+                    pairs=tuple(pairs.get(seed, ())),
                 )
         except (sqlite3.Error, OverflowError, UnicodeError) as error:
             _raise_refusal(self.path, error)
             raise DamagedResultsError(self.path, f"its rows cannot be read: {error}") from None
 
-    def _cells(self) -> dict[int, list[Cell]]:
-        found: dict[int, list[Cell]] = {}
+    def _points(self) -> dict[int, list[FaultPoint]]:
+        found: dict[int, list[FaultPoint]] = {}
         for seed, *row in self._connection.execute("SELECT * FROM cells ORDER BY seed, kind, phase, role"):
             self._check_values(seed, row, (str, str, str, int))
-            found.setdefault(seed, []).append(Cell(*row))
+            found.setdefault(seed, []).append(FaultPoint(*row))
         return found
 
     def _rules(self) -> dict[int, list[RuleHit]]:
@@ -301,16 +305,16 @@ class ResultsFile:
 
 
 def _raise_refusal(path: Path, error: Exception) -> None:
-    """Raise an OSError where SQLite was refused by the file system: the file is as good as it was."""
+    """Raise an OSError if the file system refused a request of SQLite: the file itself is not damaged."""
     number = _REFUSALS.get(getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE)
     if number is not None:
         raise OSError(number, str(error), str(path)) from error
 
 
 def _is_there(path: Path) -> bool:
-    """Whether there is a file to go on with; raises DamagedResultsError or UnsuitableFileError where SQLite wrote none.
+    """Whether there is a file to go on with; raises DamagedResultsError or UnsuitableFileError for a foreign file.
 
-    SQLite itself would begin anew over a short file of anybody's, and wait for ever at a pipe.
+    SQLite itself would overwrite a short file of another program, and wait for ever at a pipe.
     """
     if not path.name or "\0" in str(path) or (os.path.lexists(path) and not path.exists()):
         raise DamagedResultsError(path, "is no file")

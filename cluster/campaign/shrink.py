@@ -1,13 +1,13 @@
-"""Makes a run that went wrong smaller while it goes wrong in the same way.
+"""Shrinks the scenario of a failed run while the run fails in the same way.
 
-The resolved plan is reduced, not the seed: fewer faults, fewer workloads, an earlier stop, fewer validators, shorter
-faults, smaller numbers, and everything else at its default. A candidate counts if its signature (`tasks.py`) is that of
-the run; chance is keyed, so what a reduction leaves in place draws as before. Entries, validators and sections are
-reduced by delta debugging. Then Hypothesis makes all values smaller that are left (`shrink_candidates.py`,
-`smallest.py`). Both repeat until neither finds anything more.
+The resolved plan is reduced, and the seed stays: fewer faults and workloads, an earlier stop, fewer validators, shorter
+faults, smaller numbers, defaults elsewhere. A candidate holds if its signature (`tasks.py`) equals that of the run.
+Draws are keyed by name, so the rest of a reduced plan draws as before. Delta debugging removes entries, validators and
+sections. Then Hypothesis makes the remaining values smaller (`shrink_candidates.py`, `smallest.py`). Both repeat until
+neither finds a smaller plan.
 
-Delta debugging runs candidates in worker processes, as many at a time as there are jobs; of those that count the first
-in order is taken, so the result does not depend on how many jobs there were. Hypothesis asks for one at a time.
+Delta debugging runs a batch of candidates in worker processes, one for each job. It takes the first candidate in order
+that holds, so the result does not depend on the number of jobs. Hypothesis asks for a single candidate at a time.
 """
 
 import copy
@@ -38,7 +38,7 @@ from network.words import counted
 _Name = TypeVar("_Name")
 
 Reduction: TypeAlias = tuple[str, Plain]
-"""A description of a step, and the plan after it."""
+"""A description of a reduction, and the plan after it."""
 
 Reduce: TypeAlias = Callable[[Plain], Iterator[Reduction]]
 """Yields the reductions of one kind."""
@@ -46,7 +46,7 @@ Reduce: TypeAlias = Callable[[Plain], Iterator[Reduction]]
 RunTasks: TypeAlias = Callable[[Sequence[Task]], Iterator[tuple[Task, SeedResult]]]
 
 RUNS_MAX: Final = 600
-"""Runs after which shrinking stops with what it has."""
+"""The number of runs after which shrinking stops with the smallest plan so far."""
 
 VALIDATORS_MIN: Final = 4
 """The smallest cluster that bears a fault."""
@@ -55,7 +55,7 @@ COMMENT_CHARACTERS_MAX: Final = 110
 TAG_CHARACTERS: Final = 6
 
 STOPS: Final = 4
-"""Parts of a run at whose ends it is tried to stop."""
+"""The number of parts of a run; each end of a part is tried as a stop."""
 
 _SHRUNK: Final = "Shrunk in"
 
@@ -63,7 +63,7 @@ SHRUNK: Final = OwnFile(f"# {_SHRUNK} ".encode(), "plan that shrink wrote")
 """The kind of file that shrinking writes."""
 
 _NEEDED: Final = ("cluster", "mutants", "application")
-"""Sections that are no weather: how many validators there are, what is wrong with them, and what they run."""
+"""Sections that are never reset to their defaults: the validators, their mutants, and the application they run."""
 
 
 class Shrunk(NamedTuple):
@@ -76,7 +76,7 @@ class Shrunk(NamedTuple):
 
 
 class Shrinker:
-    """Reduces one scenario.
+    """Reduces a scenario.
 
     Args:
         scenario: The resolved scenario of the run that went wrong.
@@ -85,10 +85,10 @@ class Shrinker:
         run: Runs tasks and yields results in any order.
         jobs: The number of candidates that are run at a time.
         on_step: Called with each reduction and the runs so far.
-        on_smaller: Called with the smallest scenario so far, whenever that is another one: shrinking may be killed.
-        runs_max: Runs after which it stops with what it has.
-        is_thorough: Whether candidates are repeated in another process: what the failure needs to show.
-        height: The height at which the failure shows, 0 where it is of no height.
+        on_smaller: Called with each new smallest scenario, because shrinking may be killed.
+        runs_max: The number of runs after which it stops.
+        is_thorough: Whether candidates are repeated in another process, because the failure shows only there.
+        height: The height at which the failure shows, 0 if it has no height.
     """
 
     def __init__(
@@ -122,40 +122,40 @@ class Shrinker:
         self._failed: dict[str, None] = {}
 
     def shrink(self) -> Shrunk:
-        """Reduce as far as it goes."""
+        """Reduce until nothing gets smaller or the limit of runs is reached; return the smallest scenario."""
         is_smaller = True
         while is_smaller and self._runs < self._runs_max:
             is_smaller = False
             self._failed.clear()
             # Before the stop: a run that is over at an early height may need a fault to live until the failure.
             is_smaller |= self._take_all(self._fewer_entries)
-            # Once a round: what others leave is cheap to run already, and values are made smaller below.
+            # Once a round: later reductions lower the stop as well, and make each run cheap.
             is_smaller |= self._take_first(self._shorter(self._plain))
-            # What makes runs cheapest comes first: messages grow with the square of the validators.
+            # The reduction that makes runs cheapest comes first: messages grow with the square of the validators.
             for reduce in (self._fewer_validators, self._fewer_entries, self._narrower_workloads, self._defaults):
                 is_smaller |= self._take_all(self._at_both_stops(reduce))
-            # To the end before the next round, which tries once more all that failed before.
+            # To the end before the next round, because the next round tries every failed reduction again.
             while self._runs < self._runs_max and self._take_smaller_values():
                 is_smaller = True
         scenario = convert_scenario(self._plain, "the shrunk scenario")
         return Shrunk(scenario, self._runs, self._runs >= self._runs_max, tuple(self._steps))
 
     def _take_all(self, reduce: Reduce) -> bool:
-        """Take reductions of a kind until none of them counts; return whether any did."""
+        """Take reductions of a kind until none holds; return whether any did."""
         is_smaller = False
         while self._take_first(reduce(self._plain)):
             is_smaller = True
         return is_smaller
 
     def _at_both_stops(self, reduce: Reduce) -> Reduce:
-        """Return the reductions, each followed by itself with the stop that the run had at first."""
+        """Return the reductions, each followed by the same reduction with the run's original stop."""
 
         def with_first_stop(plain: Plain) -> Iterator[Reduction]:
-            for what, smaller in reduce(plain):
-                yield what, smaller
+            for step, smaller in reduce(plain):
+                yield step, smaller
                 if plain["run"]["until_height"] != self._stop:
                     run = {**smaller.get("run", {}), "until_height": self._stop}
-                    yield f"{what}, run.until_height {self._stop} again", {**smaller, "run": run}
+                    yield f"{step}, run.until_height {self._stop} again", {**smaller, "run": run}
 
         return with_first_stop
 
@@ -167,32 +167,32 @@ class Shrinker:
             self._tried[task.scenario] = result.signature == self._signature
 
     def _take_first(self, reductions: Iterator[Reduction]) -> bool:
-        """Run reductions in batches; go on from the first of them that counts."""
+        """Run reductions in batches; go on from the first reduction that holds."""
         fresh = self._unseen(reductions)
         while self._runs < self._runs_max and (batch := list(islice(fresh, self._jobs))):
             self._run([encoded for _, encoded in batch])
-            for what, encoded in batch:
+            for step, encoded in batch:
                 if self._tried[encoded]:
                     # Resolved: a candidate may have left out whole sections.
                     self._plain = json.loads(encoded)
-                    self._steps.append(what)
-                    self._on_step(what, self._runs)
+                    self._steps.append(step)
+                    self._on_step(step, self._runs)
                     self._on_smaller(decode_scenario(encoded, "the shrunk scenario"), self._runs)
                     return True
-                self._failed[what] = None
+                self._failed[step] = None
         return False
 
     def _unseen(self, reductions: Iterator[Reduction]) -> Iterator[tuple[str, bytes]]:
-        """Yield reductions that are scenarios, and not one that was run before or whose like failed in this round.
+        """Yield the reductions that are valid scenarios, have not been run, and have not failed in this round.
 
-        What failed is tried again only once everything else has been, or each reduction that holds would cost all those
-        that do not a second time.
+        A failed reduction is tried again only in the next round. Otherwise each reduction that holds would repeat all
+        failed reductions.
         """
-        for what, plain in reductions:
-            encoded = b"" if what in self._failed else resolve(plain)
+        for step, plain in reductions:
+            encoded = b"" if step in self._failed else resolve(plain)
             if encoded and encoded not in self._tried:
                 self._tried[encoded] = False
-                yield what, encoded
+                yield step, encoded
 
     def _take_smaller_values(self) -> bool:
         """Have Hypothesis make the values smaller, all of them together; return whether any is."""
@@ -219,13 +219,13 @@ class Shrinker:
         return bool(steps)
 
     def _shows_it(self, encoded: bytes) -> bool:
-        """Run one candidate, unless it was run before or is no scenario."""
+        """Whether a candidate shows the failure; it is run unless it was run before or is not a scenario."""
         if encoded and encoded not in self._tried:
             self._run([encoded])
         return bool(encoded) and self._tried[encoded]
 
     def _shorter(self, plain: Plain) -> Iterator[Reduction]:
-        """Stop earlier: what comes after the failure costs every candidate its time."""
+        """Stop earlier: the heights after the failure cost every candidate time."""
         stop = plain["run"]["until_height"]
         heights = [self._height, *(stop * quarters // STOPS for quarters in range(1, STOPS))]
         for height in sorted({height for height in heights if 0 < height < stop}):
@@ -237,23 +237,23 @@ class Shrinker:
                 yield f"without {table} {', '.join(removed)}", _without(plain, table, removed)
 
     def _narrower_workloads(self, plain: Plain) -> Iterator[Reduction]:
-        """Let a workload that tries many things try fewer: its own kind says what its parts are."""
+        """Let a workload with many parts use fewer parts; its kind defines the parts."""
         for name, workload in convert_scenario(plain, "the scenario").workload.items():
             for part in workload.narrower():
                 smaller = copy.deepcopy(plain)
                 smaller["workload"][name] = msgspec.to_builtins(part)
                 before, after = plain["workload"][name], smaller["workload"][name]
-                said = ", ".join(f"{key} {value}" for key, value in after.items() if value != before[key])
-                yield f"workload {name} with {said}", smaller
+                changed = ", ".join(f"{key} {value}" for key, value in after.items() if value != before[key])
+                yield f"workload {name} with {changed}", smaller
 
     def _fewer_validators(self, plain: Plain) -> Iterator[Reduction]:
         for count in range(VALIDATORS_MIN, plain["cluster"]["validators"]):
             yield f"{count} validators", with_validators(plain, count)
 
     def _defaults(self, plain: Plain) -> Iterator[Reduction]:
-        """Put whole sections back to what a scenario has that does not name them; a run that stops earlier still does.
+        """Reset whole sections to their defaults; an earlier stop stays.
 
-        A stop that goes back to its default and is made early again would go on for ever.
+        If the stop went back to its default and were made early again, shrinking would not end.
         """
         stated = without_defaults(plain)
         stop = plain["run"]["until_height"]
@@ -267,7 +267,7 @@ class Shrinker:
 
 
 def halves(names: Sequence[_Name]) -> Iterator[tuple[_Name, ...]]:
-    """Yield what delta debugging tries to remove: everything, halves, quarters, down to single names."""
+    """Yield the groups that delta debugging tries to remove: everything, halves, quarters, down to single names."""
     size = len(names)
     while size >= 1:
         for start in range(0, len(names), size):
@@ -286,14 +286,14 @@ def _without(plain: Plain, table: str, removed: Sequence[str]) -> Plain:
 
 
 def without_expected(scenario: Scenario) -> Scenario:
-    """Return a scenario that does not expect its failure: what is smaller may fail in fewer checks."""
+    """Return a scenario without its expected failures, because a smaller scenario may fail in fewer checks."""
     return msgspec.structs.replace(scenario, expect=msgspec.structs.replace(scenario.expect, fails=()))
 
 
 def named_after(scenario: Scenario, seed: int, signature: str) -> Scenario:
-    """Return a scenario under the name of its run and of what fails there, with the same keys and addresses.
+    """Return a scenario named after its run and the failed check, with the same keys and addresses.
 
-    So a run of it takes no other's place.
+    So its run directory does not replace another.
     """
     check = signature.split(": ")[1].replace("/", "-")
     of_both = hashlib.sha256(f"{scenario.name}-{seed} {signature}".encode()).hexdigest()
@@ -304,7 +304,7 @@ def named_after(scenario: Scenario, seed: int, signature: str) -> Scenario:
 
 
 def write_scenario_file(path: Path, scenario: Scenario, seed: int, signature: str, *, runs: int) -> None:
-    """Write a scenario with what is not as by default, under a comment that says what it shows; in one move."""
+    """Write a scenario without its default values, under a comment with the failure; atomically."""
     comment = [
         f"{_SHRUNK} {counted(runs, 'runs')}. With --seed {seed} it shows:",
         f"  {signature[:COMMENT_CHARACTERS_MAX]}",
@@ -313,7 +313,7 @@ def write_scenario_file(path: Path, scenario: Scenario, seed: int, signature: st
 
 
 def plan_file(path: Path, scenario: Scenario, seed: int, comment: Sequence[str]) -> bytes:
-    """Return a scenario with what is not as by default, under a comment and the command that runs it from this path."""
+    """Return a scenario without its default values, under a comment and the command that runs it from this path."""
     lines = [*comment, f"{program_name()} run {shlex.quote(path.name)} --seed {seed}"]
     plain = without_defaults(msgspec.json.decode(encode_scenario(scenario)))
     return ("".join(f"# {line}\n" for line in lines) + "\n" + tomli_w.dumps(plain)).encode()

@@ -1,8 +1,8 @@
 """Shrink candidates for each scenario value, smallest first.
 
-Nothing here knows the kinds of faults and workloads: a value that is not the default can be left out, a number can
-come closer to its default or to nothing, a list can lose each of its entries, a time span can be cut on both ends. A
-value that makes no sound scenario is no candidate: the scenario's own rules say so.
+This module does not depend on the kinds of faults and workloads. A value that differs from its default can be left
+out. A number can come closer to its default or to 0. A list can lose each of its entries. A time span can be cut at
+both ends. A value that the scenario's own rules refuse is not a candidate.
 """
 
 import copy
@@ -21,16 +21,17 @@ GONE: Final = object()
 """Stands for a value or an entry that is left out."""
 
 ROUND_MS: Final = 100
-"""Times that are made up are whole tenths of a second."""
+"""Invented times are whole tenths of a second."""
 
 _KEPT: Final = (
     *("name", "title", "requires", "mutants", "kind", "do", "set", "cluster", "expect", "may_be_idle"),
     *("time_limit_ms", "step_limit"),
     *("anchor", "application"),
 )
-"""Keys that are no value of the plan: names, mutants, the application, the kind of an entry, counts of entries; what a
-run is to show, and what ends one that never would. An anchor is part of what a fault is: with other values a crash of
-validator 2 at its third append is another fault, at any validator's first.
+"""Keys that are never changed: names, mutants, the application, kinds and counts of entries, expectations, time limits.
+
+An anchor belongs to the identity of a fault: with other values, a crash of validator 2 at its third append becomes a
+crash of any validator at its first.
 """
 
 _SPANS: Final = (("start_ms", "stop_ms"), ("at_ms", "restart_ms"))
@@ -40,7 +41,7 @@ _STOPS_MAX: Final = 8
 
 
 class ValueCandidates(NamedTuple):
-    """A value's place in the plan, and the values that may stand there, the smallest first and the present one last."""
+    """The place of a value in the plan, and the values that may stand there: smallest first, present value last."""
 
     path: Path
     values: tuple[Any, ...]
@@ -57,7 +58,7 @@ class ValueCandidates(NamedTuple):
 
 
 def candidates_of(plain: Plain) -> list[list[ValueCandidates]]:
-    """Return the candidates for the values of a resolved scenario, in one group for each section or entry."""
+    """Return the candidates for the values of a resolved scenario, in a group for each section or entry."""
     stated = without_defaults(plain)
     groups: list[list[ValueCandidates]] = []
     for key, section in stated.items():
@@ -139,7 +140,7 @@ def _span_of(plain: Plain, path: Path, key: str) -> _Span | None:
 
 
 def _within(span: _Span, *, at_start: bool) -> Iterator[int]:
-    """Yield later starts or earlier stops, those that leave least first."""
+    """Yield later starts or earlier stops, the shortest remaining span first."""
     length_ms = span.stop_ms - span.start_ms
     for quarters in (3, 2, 1) if at_start else (1, 2, 3):
         at_ms = span.start_ms + length_ms * quarters // 4
@@ -147,9 +148,9 @@ def _within(span: _Span, *, at_start: bool) -> Iterator[int]:
 
 
 def _towards(plain: Plain, path: Path, value: int) -> Iterator[Any]:
-    """Yield the way to a number from its default, or where it has none from 0 or 1, whichever can be.
+    """Yield steps to a number from its default, or without a default from 0 or 1, whichever is valid.
 
-    Numbers between one and a greater default are no easier to read: there the default is the only candidate.
+    If the default is greater, only the default is a candidate, because a number between is no easier to read.
     """
     lowest = next((value for value in (GONE, 0, 1) if _encoded(plain, path, value)), None)
     if lowest is not None:
@@ -176,7 +177,7 @@ def _at(plain: Any, path: Path) -> Any:  # noqa: ANN401 - plain data
 
 
 def _sound(plain: Plain, candidates: ValueCandidates) -> ValueCandidates:
-    """Leave out the values that make no sound scenario, or the same as another."""
+    """Return the candidates without values that make an invalid scenario or the same scenario as another value."""
     now = candidates.values[-1]
     kept = {_encoded(plain, candidates.path, now): now}
     for value in candidates.values[:-1]:
@@ -187,12 +188,12 @@ def _sound(plain: Plain, candidates: ValueCandidates) -> ValueCandidates:
 
 
 def _encoded(plain: Plain, path: Path, value: Any) -> bytes:  # noqa: ANN401 - plain data
-    """Return the scenario with one value changed, encoded; empty where it is no scenario."""
+    """Return the scenario with a value changed, encoded; empty if it is not a valid scenario."""
     return resolve(with_choices(plain, [(ValueCandidates(path, (value,)), 0)]))
 
 
 def resolve(plain: Plain) -> bytes:
-    """Return the resolved scenario of a plan, encoded; empty where the plan is no scenario."""
+    """Return the resolved scenario of a plan, encoded; empty if the plan is not a valid scenario."""
     try:
         return encode_scenario(convert_scenario(plain, "candidate"))
     except ScenarioError:

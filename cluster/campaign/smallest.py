@@ -1,13 +1,12 @@
-"""The smallest choices for which something holds, found by Hypothesis from those that are known to do.
+"""The smallest choices that satisfy a property, found by Hypothesis from choices known to satisfy it.
 
-A choice is the index of a candidate for one value: 0 the smallest, the highest the value as it is now. Before the
-choices come switches over all of them, their halves, quarters and so on, down to single groups and within them: one
-that is off makes what it covers 0. Hypothesis makes what it drew first smaller first, so that whatever is not needed
-goes in great pieces.
+A choice is the index of a candidate for a value: 0 is the smallest candidate, the highest index is the present value.
+Before the choices Hypothesis draws switches: over all choices, their halves, quarters and so on, down to single groups
+and parts of a group. A switch that is off sets the choices it covers to 0. Hypothesis shrinks its first draws first,
+so it removes needless values in large parts.
 
-It is not asked to find an example, for the one to begin with is known: it is fed in as bytes that choose the highest
-everywhere, kept in a database in memory, and replayed. Nothing is drawn at random but what a fixed seed says, and
-nothing is kept on a disk.
+The known example enters as bytes that choose the highest index everywhere; Hypothesis replays it from a database in
+memory. All random draws depend on a fixed seed, and nothing is written to disk.
 """
 
 import warnings
@@ -18,7 +17,7 @@ Choices: TypeAlias = tuple[int, ...]
 """The chosen candidate of each value by its index; 0 is the smallest."""
 
 _HIGHEST: Final = b"\xff" * 64
-"""Bytes from which Hypothesis draws the highest of a range of a power of two, for one choice and its surroundings."""
+"""Bytes from which Hypothesis draws the highest number below a power of two, for a choice and its surroundings."""
 
 
 class _HoldsError(Exception):
@@ -26,16 +25,16 @@ class _HoldsError(Exception):
 
 
 def find_smallest(counts: Sequence[Sequence[int]], holds: Callable[[Choices], bool]) -> Choices:
-    """Return the lowest choices found for which something holds; the highest, if nothing lower does.
+    """Return the lowest choices found that satisfy a property; the highest choices, if no lower choices do.
 
     Args:
         counts: The number of candidates for each value, by group: values of a group are made smaller together first.
-        holds: Whether it holds for some choices; asked once for each, and not for the highest ones, for which it does.
+        holds: Whether choices satisfy the property; asked once for each, and never for the highest choices.
     """
     highest = tuple(count - 1 for group in counts for count in group)
     if not highest:
         return ()
-    # Trio hands it a generator, and a frozen collector does not see who else holds that: nothing that one can mend.
+    # Trio passes a generator to it, and a frozen garbage collector cannot see its other holders; a harmless warning.
     warnings.filterwarnings("ignore", message=".*register_random.*")
     from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings  # noqa: PLC0415 - takes half a second
     from hypothesis import strategies as st  # noqa: PLC0415
@@ -46,7 +45,7 @@ def find_smallest(counts: Sequence[Sequence[int]], holds: Callable[[Choices], bo
     ranges = [st.integers(0, (1 << top.bit_length()) - 1) for top in highest]  # all bits set: see `_HIGHEST`
 
     @settings(
-        derandomize=False,  # whatever profile the process has loaded: with it there is no database
+        derandomize=False,  # against the profile of the process: a derandomized test has no database
         database=InMemoryExampleDatabase(),
         phases=(Phase.reuse, Phase.shrink),
         deadline=None,
@@ -73,12 +72,12 @@ def find_smallest(counts: Sequence[Sequence[int]], holds: Callable[[Choices], bo
             step()
         except _HoldsError:
             continue
-        raise AssertionError("Hypothesis begins with what is known to hold")
+        raise AssertionError("Hypothesis begins with choices that hold")
     return min((choices for choices, answer in answers.items() if answer), key=lambda choices: (sum(choices), choices))
 
 
 def _covers(sizes: Sequence[int]) -> Iterator[range]:
-    """Yield what switches cover, the most first: all groups, halves of them, each, and halves within it."""
+    """Yield the range of each switch, the longest first: all groups, halves of them, each group, halves within it."""
     starts = [sum(sizes[:place]) for place in range(len(sizes) + 1)]
     yield from (range(starts[part.start], starts[part.stop]) for part in _halves(range(len(sizes))))
     for start, size in zip(starts, sizes, strict=False):

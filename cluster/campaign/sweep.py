@@ -1,10 +1,10 @@
-"""Many seeds of one scenario: run in worker processes, written one by one, grouped by what went wrong.
+"""Many seeds of a scenario: run in worker processes, each result written on arrival, grouped by signature.
 
-Most seeds use the worker's replay process; every 20th is replayed in a fresh one, and repeated in a second process that
-lives as long as the worker, under another hash seed and shuffle: the test bed's own determinism is checked all along.
-With a corpus every other one of these is a varied plan.
+Most seeds are replayed in the worker's replay process. Every 20th seed is replayed in a fresh process, and repeated in
+a second process under another hash seed and shuffle. This checks the determinism of the test bed during each sweep.
+With a corpus every second of these seeds is a varied plan.
 
-A run directory is kept for each seed that did not pass, and for no other.
+A run directory is kept only for a seed that did not pass.
 """
 
 from bisect import insort
@@ -26,14 +26,14 @@ from cluster.campaign.workers import Workers
 from report.campaign import SweepCounts
 
 THOROUGH_EVERY: Final = 20
-"""One seed in this many is replayed in a fresh process and repeated in a second one."""
+"""The distance between seeds that are replayed in a fresh process and repeated in a second process."""
 
 
 def is_thorough(seed: int, *, has_corpus: bool = False) -> bool:
-    """Whether a sweep replays a seed in a fresh process and repeats it in a second one.
+    """Whether a sweep replays a seed in a fresh process and repeats it in a second process.
 
-    Without a corpus these are the multiples of 20. Those are all even, and with a corpus no even seed is varied: there
-    it is 0, 21, 40, 61 and so on, in turn a drawn and a varied plan.
+    Without a corpus these seeds are the multiples of 20. With a corpus only odd seeds are varied: there the seeds are
+    0, 21, 40, 61 and so on, in turn a drawn and a varied plan.
     """
     period, place = divmod(seed, THOROUGH_EVERY)
     return place == (period % 2 if has_corpus else 0)
@@ -43,7 +43,7 @@ def is_thorough(seed: int, *, has_corpus: bool = False) -> bool:
 class SweepTally:
     """The state of a sweep: counts by verdict, the seeds of each signature of a run that did not pass, coverage.
 
-    `resumed` seeds were there already; `outdated` counts those run again, by the fingerprint of the older code.
+    `resumed` counts seeds with an earlier result; `outdated` counts seeds run again, by the older code's fingerprint.
     """
 
     total: int
@@ -68,11 +68,11 @@ class SweepTally:
     """Figures of a campaign without runs, added up."""
 
     def add(self, result: SeedResult) -> None:
-        """Count one result."""
+        """Count a result."""
         self.done += 1
         self.milliseconds += result.milliseconds
         self.verdicts[result.verdict] = self.verdicts.get(result.verdict, 0) + 1
-        self.coverage.add(result.cells)
+        self.coverage.add(result.points)
         rules = [hit for hit in result.rules if not hit.cell.startswith((WORKLOAD, SCRIPT, COUNT))]
         self.rules.add(rules)
         _add_idle(self.workloads, WORKLOAD, result)
@@ -80,7 +80,7 @@ class SweepTally:
         for cell, hits in result.rules:
             if cell.startswith(COUNT):
                 self.figures[cell.removeprefix(COUNT)] += hits
-        self.histories[FAULT_POINTS].add(result.seed, (cell[:-1] for cell in result.cells))
+        self.histories[FAULT_POINTS].add(result.seed, (point[:-1] for point in result.points))
         self.histories[COVERAGE_POINTS].add(result.seed, (hit.cell for hit in rules))
         self.histories[PAIRS].add(result.seed, result.pairs)
         if result.exit_code:
@@ -88,7 +88,7 @@ class SweepTally:
             insort(self.quickest.setdefault(result.signature, []), (result.milliseconds, result.seed))
 
     def resume(self, result: SeedResult, fingerprint: str) -> bool:
-        """Count a result that was there, if it is of the code with this fingerprint; return whether it is."""
+        """Count an earlier result if code with this fingerprint made it; return whether it did."""
         if result.fingerprint != fingerprint:
             self.outdated[result.fingerprint] = self.outdated.get(result.fingerprint, 0) + 1
             return False
@@ -99,7 +99,7 @@ class SweepTally:
     @property
     def idle(self) -> tuple[str, ...]:
         """The workloads without an effect in any run, where the coverage points of the rules are promised too."""
-        # By chance a workload finds no chance in one run; in all of a campaign it is one that cannot do anything.
+        # In a single run a workload may have no effect by chance; in a whole campaign it cannot have an effect.
         if not self.rules.promised:
             return ()
         return tuple(name for name, (runs, idle) in sorted(self.workloads.items()) if runs == idle)
@@ -116,7 +116,7 @@ class SweepTally:
 
     @property
     def verdict(self) -> str:
-        """The worst verdict so far, by the precedence of the exit codes; without a promised cell nothing was shown."""
+        """The worst verdict so far, by exit code; inconclusive if a promised coverage point was not reached."""
         is_whole = self.done and not self.coverage.empty and not self.rules.empty and not self.idle
         best = EXPECTED if EXPECTED in self.verdicts else "passed"
         return next((name for name in PRECEDENCE if name in self.verdicts), best if is_whole else "inconclusive")
@@ -151,21 +151,21 @@ def sweep(
     plugins: tuple[str, ...] = (),
     corpus: CorpusPlans | None = None,
 ) -> SweepTally:
-    """Run every seed that the results file does not hold yet, and those again that other code has run.
+    """Run every seed without a result in the results file, and every seed whose result other code made.
 
     Args:
         scenario_of: Returns the resolved scenario of a seed, encoded.
         seeds: The seeds.
-        results: The file for the results, with those that are there already.
+        results: The results file; earlier results in it count.
         runs: The directory for the run directories of seeds that do not pass.
         jobs: Worker processes.
         on_result: Called with each new result, in the order in which they come.
-        on_outdated: Called before the first run if seeds that are there were judged by other code.
-        promised: The cells of the coverage tables that have to be reached.
+        on_outdated: Called before the first run if earlier results were made by other code.
+        promised: The coverage points that have to be reached.
         workers: The task runner, instead of worker processes of this machine.
-        is_fresh: Whether seeds are run again that this code has run.
+        is_fresh: Whether seeds are run again even if this code has run them.
         plugins: The plug-ins that the scenarios name.
-        corpus: The plans whose `scenario_of` is given, if seeds go round by round and what they reach is kept.
+        corpus: The plans with this `scenario_of`, if seeds go in rounds and plans with new coverage are kept.
     """
     wanted = list(dict.fromkeys(seeds))
     tally = SweepTally(len(wanted), coverage=CoverageTable(promised.faults), rules=CoverageTable(promised.rules))
@@ -188,7 +188,7 @@ def sweep(
 
 
 def _resume(tally: SweepTally, results: ResultsFile, wanted: Sequence[int], fingerprint: str) -> dict[int, SeedResult]:
-    """Count the results that are there already, and return them by seed."""
+    """Count the earlier results, and return them by seed."""
     there = {result.seed: result for result in results.results()}
     return {seed: there[seed] for seed in wanted if seed in there and tally.resume(there[seed], fingerprint)}
 

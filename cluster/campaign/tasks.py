@@ -1,6 +1,6 @@
-"""A task is one run to check, in a worker process; its result is one row of a results file.
+"""Tasks: a task is a run to check in a worker process; its result is a row of a results file.
 
-Nothing else passes between a worker and the campaign, so that a task can go to another machine just as well.
+Only tasks and results pass between a worker and the campaign, so that a task can go to another machine.
 """
 
 import re
@@ -32,16 +32,16 @@ _SEVERAL: Final = re.compile(r"#(?:,? #)+")
 
 
 class Task(NamedTuple):
-    """One run to check.
+    """A run to check.
 
     Attributes:
         scenario: The resolved scenario, encoded.
         seed: Its seed.
-        runs: The directory for the run directory of a run that does not pass; empty where none is kept.
-        is_thorough: Whether it is replayed in a fresh process, and repeated in the one that this process keeps for it.
-        label: A name that means something to the campaign alone.
+        runs: The directory for the run directory of a run that does not pass; empty if none is kept.
+        is_thorough: Whether it is replayed in a fresh process, and repeated in this process's kept repetition process.
+        label: A name for use by the campaign alone.
         plugins: The plug-ins that its scenario names.
-        keeps_passed: Whether the run directory of a run that passes is kept, and not that of one that does not.
+        keeps_passed: Whether run directories of passed runs are kept, instead of those that did not pass.
     """
 
     scenario: bytes
@@ -71,20 +71,20 @@ class TaskRunner(Protocol):
 
 
 _replayer: list[ColdReplayWorker] = []
-"""The worker process's own replay process, started with its first task and again where it has ended."""
+"""The replay process of this worker process, started with the first task and again after it ended."""
 
 _repeater: list[RepeatWorker] = []
-"""Its own process for repetitions, started with its first thorough task and again where it has ended."""
+"""The repetition process of this worker process, started with the first thorough task and again after it ended."""
 
 
 def run_task(task: Task) -> SeedResult:
-    """Run one task and keep its run directory if that is wanted; runs in a worker process."""
+    """Run a task in a worker process, and keep its run directory if the task asks for it."""
     started = time.perf_counter()
     try:
         run = _judge(task)
-    except Exception as error:  # noqa: BLE001 - one seed that breaks the test bed is a result, not the sweep's end
+    except Exception as error:  # noqa: BLE001 - a seed that breaks the test bed is a result and does not end the sweep
         if (refusal := refusal_behind(error)) is not None:
-            # Not this seed's result: every other one would meet the same, and this one is run when there is room.
+            # Not this seed's result: every other seed would fail too, and this seed is run again once there is space.
             raise refusal from None
         if said := error_of_plugin(error):
             return broken_result(task, said, _milliseconds_since(started), kind="usage")
@@ -101,22 +101,22 @@ def run_task(task: Task) -> SeedResult:
         directory=str(run.directory or ""),
         failed=" ".join(check.name for check in run.checks if check.is_finding),
         fingerprint=task.fingerprint,
-        cells=run.cells,
+        points=run.points,
         rules=(*run.rules, *_hits(WORKLOAD, run.workloads), *_hits(SCRIPT, run.scripts)),
         pairs=run.pairs,
     )
 
 
 def _hits(sort: str, counts: Mapping[str, int]) -> Iterator[RuleHit]:
-    """Yield counts that are kept beside those of the rules, under names that no cell of a rule has."""
+    """Yield counts that are stored with the rules' counts, under names that no coverage point of a rule has."""
     return (RuleHit(f"{sort}{name}", count) for name, count in counts.items())
 
 
 def signature_of(checks: Sequence[CheckResult], expected: Collection[str] = ()) -> str:
-    """Return what runs that went wrong in the same way have in common; nothing where nothing went wrong.
+    """Return the signature of a run's failure, equal for runs that failed in the same way; empty if the run passed.
 
-    It is what the check that decides the verdict means, its name, and its line without values: the same mistake at
-    another height, at another timer, has the same signature. Names stay: of tables, events, fields and reasons.
+    It consists of the deciding check's verdict, its name, and its line without values. So the same mistake at another
+    height or timer has the same signature. Names of tables, events, fields and reasons stay.
     """
     decisive = deciding_check(checks, expected)
     if decisive is None:
@@ -129,7 +129,7 @@ def signature_of(checks: Sequence[CheckResult], expected: Collection[str] = ()) 
 def broken_result(
     task: Task, headline: str, milliseconds: int = 0, *, kind: Literal["environment", "usage"] = "environment"
 ) -> SeedResult:
-    """Return the result of a task that broke the test bed, or that a plug-in of its own broke off."""
+    """Return the result of a task that broke the test bed, or that its own plug-in broke off."""
     signature = f"{kind}: {_NUMBER.sub('#', headline)}"
     result = SeedResult(task.seed, EXIT_CODES[kind], kind, signature, headline, "", milliseconds)
     return result._replace(fingerprint=task.fingerprint)
@@ -151,13 +151,13 @@ def _judge(task: Task) -> PipelineResult:
 
 
 def _replay(directory: Path, hash_seed: int, values_at: Collection[int] = ()) -> ColdReplay:
-    """Return the cold replay by the kept process; one that is gone is replaced, and asked once more."""
+    """Return the cold replay by the kept process; a process that ended is replaced, and the replay repeated once."""
     if not _replayer:
         _replayer.append(ColdReplayWorker(COLD_HASH_SEED))
     try:
         return _replayer[0].run(directory, hash_seed, values_at)
     except ColdReplayProcessError:
-        # It may have ended since its last answer; what ends a fresh one too is this seed's result.
+        # The process may have ended since its last answer. If a fresh process ends too, that is this seed's result.
         _replayer[:] = [ColdReplayWorker(COLD_HASH_SEED)]
         return _replayer[0].run(directory, hash_seed, values_at)
 
@@ -168,7 +168,7 @@ def _repeat(result: PipelineResult) -> CheckResult:
     try:
         return _repeater[0].compare(result)
     except ProcessGoneError:
-        # The next seed's repetition finds another process.
+        # The next seed's repetition starts another process.
         _repeater.clear()
         raise
 

@@ -1,10 +1,9 @@
-"""Worker processes: they share nothing, end as soon as no result is wanted from them, and leave nothing half-written.
+"""Worker processes: they share nothing, end with the campaign, and leave no half-written directory.
 
-Each is a process of its own with a replay worker of its own; what passes between it and the campaign is a task and a
-result. It takes no interrupts of its own, which a terminal sends to all processes at once, also when it is closed. It
-ends when the other end of its lifeline closes, because the command is over or was interrupted, or when the process that
-started it is gone. The task that it is at work on is broken off by an exception, so that every directory that it writes
-is removed.
+Each worker is a process with its own replay process; only tasks and results pass between it and the campaign. A worker
+ignores interrupts, because a terminal sends them to all processes at once, also when it closes. A worker ends when its
+parent ends, or when the other end of its lifeline closes because the command ended or was interrupted. An exception
+breaks off its task, so that the task removes every directory that it writes.
 """
 
 import multiprocessing
@@ -30,13 +29,13 @@ from network.interrupts import interrupts_held
 from report.visible import guard_standard_error
 
 TASKS_PER_JOB: Final = 2
-"""Tasks that wait for each worker; few, so that a campaign that is told to end does."""
+"""The number of tasks that wait for each worker; small, so that a campaign ends soon when told to."""
 
 GRACE_SECONDS: Final = 0.5
-"""Real seconds in which a worker has to have broken off its work."""
+"""Real seconds after which a worker that has not broken off its work is ended."""
 
 _CONTEXT: Final = multiprocessing.get_context("spawn")
-"""Spawned, not forked: a worker that inherits nothing can share nothing."""
+"""Workers are spawned: a forked worker would inherit the state of its parent."""
 
 _UTIL: Final[Any] = multiprocessing.util
 _parents_flags: Final[Callable[[], list[str]]] = _UTIL._args_from_interpreter_flags  # noqa: SLF001 - see below
@@ -54,13 +53,12 @@ _UTIL._args_from_interpreter_flags = _childrens_flags  # noqa: SLF001 - its priv
 class Workers:
     """Processes that run tasks; a context manager.
 
-    A process that is killed from inside (a run that computes for ever, a machine without memory) takes the others of
-    its pool with it: the tasks under way are run again, each alone, and the one that ends its process once more is
-    the result.
+    A process that is killed (a run that computes for ever, a machine without memory) ends the whole pool. The tasks
+    under way are then run again, each alone. A task that ends its process again gets a failed result.
 
     Args:
-        jobs: How many processes.
-        run_one: The work of each of them on a task.
+        jobs: The number of processes.
+        run_one: Runs a task in a process.
     """
 
     def __init__(self, jobs: int, run_one: Callable[[Task], SeedResult] = run_task) -> None:
@@ -69,7 +67,7 @@ class Workers:
         self._pending: dict[Future[SeedResult], Task] = {}
         self.under_way: list[Task] = []
         """The tasks that the processes were at work on when an error ended the campaign."""
-        # Workers hold the other end and end when this one closes.
+        # Workers hold the other end, and end when this end closes.
         self._other_end, self._lifeline = _CONTEXT.Pipe(duplex=False)
         self._pool = self._make_pool(jobs)
 
@@ -92,7 +90,7 @@ class Workers:
     def results(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, SeedResult]]:
         """Run tasks and yield each with its result, in the order in which they are done."""
         queue = iter(tasks)
-        # What a campaign gave up is none of the next one's.
+        # Tasks that a campaign gave up do not belong to the next campaign.
         pending = self._pending = {}
         while True:
             for task in islice(queue, self._jobs * TASKS_PER_JOB - len(pending)):
@@ -138,7 +136,7 @@ _under_way: list[object] = []
 
 
 def _start_worker(lifeline: Connection) -> None:
-    """Make this process a worker, which sees which code is run before that can change."""
+    """Make this process a worker; it reads the fingerprint of the code before the code can change."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _break_off)
     guard_standard_error()
@@ -150,7 +148,7 @@ def _start_worker(lifeline: Connection) -> None:
 
 
 def _work(run_one: Callable[[Task], SeedResult], task: Task) -> SeedResult:
-    """Run one task in this worker."""
+    """Run a task in this worker."""
     _under_way.append(task)
     try:
         return run_one(task)
@@ -167,7 +165,7 @@ def _end_with(waiting: list[Connection | int]) -> None:
     wait(waiting)
     _is_ending.set()
     signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
-    # Whatever holds the main thread up: the process is gone by then.
+    # If the main thread is blocked, the process is ended after this time.
     threading.Event().wait(GRACE_SECONDS)
     os._exit(1)
 

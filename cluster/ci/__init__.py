@@ -1,5 +1,5 @@
-"""A sweep in the tools of those who run it: JUnit files, annotations of a code host, and plans that failed before.
+"""A sweep's reports for other tools: JUnit files, annotations of a code host, and plans that failed before.
 
-Everything here is made from the results of seeds, which it only reads. No name of a network place is in it: formats are
-text, and whoever runs the sweep carries them on.
+All reports are made from the results of seeds, which are only read. They contain no network address: formats are text,
+and the user of the sweep passes them on.
 """

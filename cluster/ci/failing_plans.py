@@ -1,7 +1,7 @@
 """A folder of plans that failed once: every sweep runs them first, so that a bug that comes back is seen at once.
 
-A plan is a scenario file as `shrink` writes it; its seed stands in the comment with the command that runs it, and is 0
-where there is none.
+A plan is a scenario file as `shrink` writes it. Its seed stands in the comment with the command that runs it; without
+the comment the seed is 0.
 """
 
 import re
@@ -30,10 +30,10 @@ class FailingPlan(NamedTuple):
 
 
 def plans_in(folder: Path) -> list[tuple[Path, int]]:
-    """Return the plans of a folder by name, each with its seed; none where there is no folder.
+    """Return the plans of a folder by name, each with its seed; none if there is no folder.
 
     Raises:
-        UnsuitableFileError: One is no plain file, or longer than a scenario may be.
+        UnsuitableFileError: A plan is not a plain file, or is longer than a scenario may be.
         OSError: The file system refuses.
     """
     found = []

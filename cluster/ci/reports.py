@@ -15,10 +15,10 @@ JUNIT: Final = OwnFile(
 
 
 def write_junit(path: Path, name: str, results: Iterable[SeedResult], repeat_of: Callable[[SeedResult], str]) -> None:
-    """Write a test suite with a case for each seed, which says what failed and which command repeats it.
+    """Write a test suite with a case for each seed, which names the failure and the command that repeats it.
 
     Raises:
-        ForeignFileError: Something else than such a file stands there.
+        ForeignFileError: Another kind of file stands at the path.
         OSError: The file system refuses.
     """
     rows = list(results)

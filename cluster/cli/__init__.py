@@ -1,5 +1,5 @@
-"""The command line: one file a command, the parser, and what all commands share.
+"""The command line: a file for each command, the parser, and the code that commands share.
 
-What a command does stands in the rooms below it; here it reads its arguments, calls that, prints, and returns an exit
-code. Nothing that another room needs may stand here.
+A command reads its arguments, calls the rooms below, prints, and returns an exit code. No other room may depend on this
+room.
 """

@@ -29,7 +29,7 @@ class UnknownNameError(ReportedError):
 
 
 def add_name(parser: Parser, what: str, metavar: str) -> None:
-    """Add the one entry to show, and the plug-ins whose entries are listed too."""
+    """Add the entry to show, and the plug-ins whose entries are listed too."""
     parser.add_argument("name", nargs="?", metavar=metavar, help=f"one {what} only (default: all)")
     parser.add_argument(
         "--plugin",
@@ -54,10 +54,10 @@ def print_entries(
     known: Mapping[str, _Entry],
     lines_of: Callable[[Sequence[_Entry]], Iterable[str]],
 ) -> int:
-    """Print all entries or the one that was asked for, as lines or as JSON under a key, and return 0.
+    """Print all entries or the named entry, as lines or as JSON under a key, and return 0.
 
     Raises:
-        UnknownNameError: There is none of that name.
+        UnknownNameError: No entry has this name.
     """
     shown = [*known.values()] if options.name is None else [named(options.name, known, key)]
     if options.json:
@@ -68,7 +68,7 @@ def print_entries(
 
 
 def named(name: str, known: Mapping[str, _Entry], command: str) -> _Entry:
-    """Return the entry of a name; raises UnknownNameError with the nearest one and the command that lists all."""
+    """Return the entry of a name; raises UnknownNameError with the nearest name and the command that lists all."""
     if name not in known:
         short = name[:NAME_CHARACTERS_MAX]
         listed = f"`{program_name()} {command}` lists all"

@@ -67,7 +67,7 @@ A module is imported when its command is typed: all of them with what they need 
 """
 
 MOVED_COMMANDS: Final = {"mutants": "mutants", "teeth": "mutants", "scan": "scan"}
-"""Commands that are the mutation tool's now, with their names there; for one release they say so here."""
+"""Commands that moved to the mutation tool, with their names there; for a release the command line reports the move."""
 
 MESSAGE_CHARACTERS_MAX: Final = 2_000
 """The longest error line: a file cannot make it longer."""
@@ -103,7 +103,7 @@ class _Version(argparse.Action):
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run one command line and return its exit code."""
+    """Run a command line and return its exit code."""
     typed = list(arguments) or ["run", DEFAULT_SCENARIO]
     if refusal := _find_foreign(typed) or _find_moved(typed):
         return _complain(refusal, EXIT_USAGE)
@@ -124,7 +124,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def add_commands(commands: Mapping[str, tuple[str, str]]) -> None:
-    """Add the commands of a tool to those of this process, each with the package of its module and its summary."""
+    """Add the commands of a tool to this process, each with the package of its module and its summary."""
     COMMANDS.update(commands)
 
 

@@ -47,7 +47,7 @@ class Parser(argparse.ArgumentParser):
         return super().format_help().replace(SCRIPT, program_name())
 
     def _options(self) -> list[str]:
-        """Return the options of this parser and of its commands: it is the outer one that refuses a command's."""
+        """Return the options of this parser and of its commands, because the outer parser refuses their options."""
         commands = [
             each for action in self._actions if isinstance(action.choices, dict) for each in action.choices.values()
         ]
@@ -59,8 +59,8 @@ class Parser(argparse.ArgumentParser):
 
 
 def _with_nearest(message: str, options: Collection[str]) -> str:
-    """Return a message of argparse with the choice or option that a mistyped one is nearest to."""
-    # Imported where something is mistyped: with it come all faults and the validators, 0.4 s of every help.
+    """Return a message of argparse with the nearest valid choice or option."""
+    # Imported only after a typing error: it loads all faults and the validators, 0.4 s of every help.
     from faults.nearest import did_you_mean  # noqa: PLC0415
 
     def choice(found: re.Match[str]) -> str:
@@ -88,8 +88,8 @@ def describe_command(
         parser: The command's own parser.
         run: Carries it out and returns the exit code.
         example: Its arguments in an example.
-        description: What its own help begins with.
-        notes: What its own help says before the example.
+        description: The beginning of its help.
+        notes: The part of its help before the example.
     """
     parser.description = description
     parser.epilog = f"{notes} example: {SCRIPT} {example}".strip()
@@ -156,7 +156,7 @@ def add_jobs(parser: Parser) -> None:
 
 
 def print_json(answer: object) -> None:
-    """Print the one JSON object of a command."""
+    """Print the JSON object of a command."""
     print_encoded_json(msgspec.json.encode(answer) + b"\n")
 
 
@@ -166,7 +166,7 @@ def print_encoded_json(encoded: bytes) -> None:
 
 
 def print_lines(lines: Sequence[str]) -> None:
-    """Print lines; the end of a line within one is shown by its code."""
+    """Print lines; a line break within a line is shown by its code."""
     sys.stdout.write("".join(f"{visible(line)}\n" for line in lines))
 
 
@@ -176,7 +176,7 @@ def print_notes(lines: Sequence[str]) -> None:
 
 
 def parse_runs(text: str) -> Path:
-    """Return the directory for run directories; raises ArgumentTypeError where it cannot be one."""
+    """Return the directory for run directories; raises ArgumentTypeError if the path cannot be a directory."""
     path = Path(text)
     for each in (path, *path.parents):
         if each.exists() and not each.is_dir():
@@ -195,7 +195,7 @@ def is_utf8(text: str) -> bool:
 
 
 def parse_folder(text: str) -> Path:
-    """Return a directory that is there: plans in a mistyped one would pass unseen."""
+    """Return an existing directory, because plans in a mistyped directory would be ignored silently."""
     path = parse_runs(text)
     if not path.exists():
         raise argparse.ArgumentTypeError(f"{text!r} is no directory")
@@ -203,7 +203,7 @@ def parse_folder(text: str) -> Path:
 
 
 def parse_result_file(text: str) -> Path:
-    """Return a file that is written when all is over; a place where none can be is refused before hours of runs."""
+    """Return the path of a file written at the end; an impossible path is refused before hours of runs."""
     path = Path(text)
     if path.is_dir() or not next(parent for parent in path.absolute().parents if parent.exists()).is_dir():
         raise argparse.ArgumentTypeError(f"{text!r}: no file can be written there")
@@ -275,11 +275,11 @@ def run_command(
     Args:
         subject: The scenario's name or file, or `swarm`.
         seed: The seed.
-        settings: What `--set` changes.
-        application: The command line of `--application`, if there is one.
-        faults: The level of `--faults`, if there is one.
-        runs: Where its run directory goes.
-        data_dir: The directory with real disks, if there is one.
+        settings: The changes by `--set`.
+        application: The command line of `--application`, if any.
+        faults: The level of `--faults`, if any.
+        runs: The directory for its run directory.
+        data_dir: The directory with real disks, if any.
         is_repeated: Whether the run is repeated in another process and compared.
     """
     arguments = ["run", subject, "--seed", str(seed)]

@@ -2,9 +2,9 @@
 
 A reader may leave before the end (`| head -3`), and a stream may be closed from the start (`>&-`). Python raises at
 some later write, rich answers a closed pipe with exit code 1, which means safety here, and a closed stream is None. So
-the three descriptors are made whole before anything else: output without a reader is dropped, and the command goes on
-to its own exit code. Where standard output cannot take what is said, for want of room, that is the environment. No text
-speaks to the terminal: what is not printable is shown by its code (report/visible.py).
+the three descriptors are repaired first. Output without a reader is dropped, and the command goes on to its own exit
+code. A standard output without room is an error of the environment. Text never controls the terminal: a character that
+is not printable is shown by its code (report/visible.py).
 """
 
 import io
@@ -26,7 +26,7 @@ _STDERR: Final = 2
 
 
 class _Writer(io.FileIO):
-    """The bytes of one standard stream; after the first failure all that is written is dropped."""
+    """The bytes of a standard stream; after the first failure all output is dropped."""
 
     def __init__(self, descriptor: int, name: str) -> None:
         super().__init__(descriptor, "w", closefd=False)
@@ -34,7 +34,7 @@ class _Writer(io.FileIO):
         self._is_dropping = False
 
     def write(self, data: "ReadableBuffer", /) -> int:
-        """Write what the stream takes; raises OSError where that is worth an exit code of its own."""
+        """Write bytes to the stream; raises OSError if the failure has its own exit code."""
         try:
             return memoryview(data).nbytes if self._is_dropping else super().write(data)
         except OSError as error:
@@ -68,12 +68,12 @@ def _open_closed_descriptors() -> None:
         try:
             os.fstat(descriptor)
         except OSError:
-            # The lowest free number is this one; else the next file that is opened would be taken for the stream.
+            # The lowest free number is this stream's; otherwise the next opened file would take its place.
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # noqa: FBT003 - as the standard library has it
 
 
 def _text(raw: _Writer, before: TextIO | None) -> TextIO:
     is_lines = raw.fileno() == _STDERR or raw.isatty()
     encoding = "utf-8" if before is None else before.encoding
-    # What the encoding lacks is shown by its code too: no arrow and no name of a file costs a verdict.
+    # A character outside the encoding is shown by its code too, so that no arrow or file name prevents a verdict.
     return VisibleStream(io.BufferedWriter(raw), encoding=encoding, errors="backslashreplace", line_buffering=is_lines)

@@ -1,4 +1,4 @@
-"""A sweep's result in words and as plain data: the verdict, what its seeds reached, and what that says of others."""
+"""A sweep's result in words and as plain data: the verdict, the coverage of its seeds, the estimate of the unseen."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -32,7 +32,7 @@ def verdicts_of(verdicts: Mapping[str, int]) -> str:
 
 
 def sweep_ending(tally: SweepTally, name: str, seconds: float, places: Sequence[tuple[str, str]]) -> Ending:
-    """Return the end of a sweep: its seeds, what went wrong by group, and counts of what was not reached."""
+    """Return the end of a sweep: its seeds, failures by group, and counts of unreached coverage points."""
     fresh = tally.done - tally.resumed
     rate = f"{counted(fresh, 'seeds')} judged in {seconds:.1f} s ({seeds_per_hour(fresh, seconds):,} an hour)"
     there = f", {tally.resumed:,} judged before" if tally.resumed else ""

@@ -123,9 +123,9 @@ def _roots(directory: Path) -> Iterator[Row]:
 
 
 def _timers(directory: Path, refusals: list[str]) -> Iterator[Row]:
-    """Yield a row a timer, those that left by the block in which they did, then those that wait at the end.
+    """Yield a row for each timer: timers that left, by the block of their exit, then timers that wait at the end.
 
-    Where this code does not execute a block as the run did, it ends there, and the reason is added to `refusals`.
+    If this code executes a block differently from the run, the rows end there, and `refusals` gets the reason.
     """
     lives = TimerLives()
     try:

@@ -1,8 +1,8 @@
 """A run as a Perfetto trace (TrackEvent): a process a replica, its views, blocks, messages, timers, and the faults.
 
-The numbers of fields are those of Perfetto's protos/perfetto/trace: trace.proto, trace_packet.proto and track_event/*.
-Times are virtual, a microsecond of the run being 1,000 ns of the trace. A message that arrived is a flow from the
-sender's instant to the receiver's; a flow that does not end is a message that did not arrive.
+The numbers of fields come from Perfetto's protos/perfetto/trace: trace.proto, trace_packet.proto and track_event/*.
+Times are virtual: a microsecond of the run is 1,000 ns of the trace. A delivered message is a flow from the sender's
+instant to the receiver's instant. A flow without an end is a message that did not arrive.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -145,7 +145,7 @@ class PerfettoTrace:
         self._begin(event.at_us, _track(event.node, CONSENSUS), f"{self.view_word} {body.view}{leads}")
 
     def _begin(self, at_us: int, track: int, name: str) -> None:
-        """Begin a slice where the last one of its track ends."""
+        """Begin a slice at the end of the last slice of its track."""
         self._finish(at_us, track)
         if self._event(at_us, (TYPE, BEGIN), (TRACK, track), (TITLE, name)):
             self._open[track] = None

@@ -15,7 +15,7 @@ class Fixed64(int):
 
 
 def varint(number: int) -> bytes:
-    """Return a number in groups of seven bits, the lowest first; a negative one as its two's complement of 64 bits."""
+    """Return a number in groups of seven bits, the lowest first; a negative number as 64-bit two's complement."""
     number &= (1 << 64) - 1
     groups = bytearray()
     while number >= 0x80:

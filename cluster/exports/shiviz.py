@@ -1,7 +1,7 @@
-"""A part of a run for ShiViz: a line an event, with a vector clock that says what its replica could know.
+"""A part of a run for ShiViz: a line for each event, with a vector clock of its replica's knowledge.
 
-The first line is the regular expression that ShiViz asks for. Clocks are counted within the part: a message counts if
-it was both sent and received there. ShiViz knows clocks and no messages, so that a lost one is an event and no line.
+The first line is the regular expression that ShiViz requires. Clocks are counted within the part: a message counts if
+it was both sent and received there. ShiViz knows clocks but no messages, so a lost message is an event without a line.
 """
 
 import json
@@ -31,7 +31,7 @@ def shown(events: Iterable[Event]) -> Iterator[Event]:
 
 
 def part_around(events: Iterable[Event], index: int | None, size: int = EVENTS_MAX) -> list[Event]:
-    """Return so many events around the one of an index, or the last ones where there is none."""
+    """Return this many events around the event of an index, or the last events without an index."""
     if index is None:
         return list(deque(events, size))
     first = max(0, index - size // 2)

@@ -25,7 +25,7 @@ MACHINE_KINDS: Final = frozenset({"work", "sync", "disk", "timer"})
 
 
 def first_difference_of_roots(events: Iterable[Event]) -> int | None:
-    """Return the index of the first execution that came to another root of a block than one before it; None if none."""
+    """Return the index of the first execution with another root of a block than an earlier execution, or None."""
     roots: dict[bytes, bytes] = {}
     for index, event in enumerate(events):
         executed = read_event(event, BlockExecuted)

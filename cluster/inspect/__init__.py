@@ -1,5 +1,5 @@
-"""Recorded runs looked at afterwards: why one went wrong, where two differ, and proofs of single values.
+"""The inspection of recorded runs: why a run failed, where two runs differ, and proofs of single values.
 
-A driver belongs here that reads a run directory and, where it must, runs the recorded scenario again. The reasoning
-about what it finds does not (checker/explain), nor do commands and their printing (cluster/cli).
+A driver here reads a run directory and, if necessary, runs the recorded scenario again. Explanations are in
+checker/explain, commands and their output in cluster/cli.
 """

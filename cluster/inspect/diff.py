@@ -20,13 +20,13 @@ from validators.execution.blocks import decode_block
 from validators.execution.errors import InvalidEncodingError
 
 KEYS_MAX: Final = 12
-"""Keys shown of those that differ."""
+"""The largest number of differing keys shown."""
 
 ABSENT: Final = "none"
-"""Stands for what a run does not have."""
+"""Stands for a value that a run does not have."""
 
 Pair = tuple[str, str]
-"""A value of the first run, and of the second one."""
+"""A value of the first run, and of the second run."""
 
 
 class KeyDifference(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,7 +89,7 @@ def _settings(first: RecordReader, second: RecordReader) -> dict[str, Pair]:
 
 
 def _flat_scenario(reader: RecordReader) -> dict[str, object]:
-    """Return the keys of a record's scenario; of other code's, as they are, where they mean nothing to this one."""
+    """Return the keys of a record's scenario; unconverted if other code wrote it and this code cannot read it."""
     try:
         scenario = decode_scenario(reader.scenario(), str(reader.path / SCENARIO))
         return dict(_flatten("", msgspec.json.decode(encode_scenario(scenario))))
@@ -141,7 +141,7 @@ def _first_block(first: RecordReader, second: RecordReader) -> tuple[int | None,
 
 
 def _roots_by_height(reader: RecordReader) -> dict[int, dict[str, str]]:
-    """Return the roots that validators had at each height, where these are not all the same one."""
+    """Return the roots of validators at each height with different roots."""
     found: dict[int, dict[int, str]] = {}
     for record in reader.roots():
         found.setdefault(record.height, {})[record.node] = record.root.hex()

@@ -37,15 +37,15 @@ from validators.settings import ValidatorFactory
 
 
 class BlockExecution(NamedTuple):
-    """The result of executing one block once.
+    """The result of executing a block once.
 
     Attributes:
         block: The block as it was proposed.
-        receipts: The receipts, in order; of an execution that broke off, those up to there.
-        changes: State key to encoded value, None for a deleted one.
-        root: The state root; empty where the execution broke off.
-        refusal: Why the block is refused; empty where it is kept.
-        summary: The block in numbers; None where the execution broke off.
+        receipts: The receipts in order, up to the end of an aborted execution.
+        changes: State key to encoded value, None for a deleted value.
+        root: The state root; empty after an aborted execution.
+        refusal: The reason for the block's refusal; empty if it is kept.
+        summary: The block in numbers; None after an aborted execution.
     """
 
     block: Block
@@ -66,7 +66,7 @@ class BlockExecution(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ExecutionsOfBlock:
-    """Collects the executions of one block, also those that end in a refusal; see ExecutionObserver."""
+    """The executions of a block, refused executions included; see ExecutionObserver."""
 
     digest: bytes
     found: list[BlockExecution] = field(default_factory=list)
@@ -103,7 +103,7 @@ def execute_alone(
     broken_off: Callable[[BrokenOff], None],
     followed: Callable[[Executed], None] = lambda _executed: None,
 ) -> None:
-    """Execute a block by a replica's own code in an engine that has nothing behind it.
+    """Execute a block by a replica's own code in an engine without disk and network.
 
     Args:
         factory: The replica's parts.
@@ -111,7 +111,7 @@ def execute_alone(
         past: The blocks that lead to the block's parent, lowest height first.
         block: The block.
         executed: Gets an execution of the block that came to a root.
-        broken_off: Gets one that broke off.
+        broken_off: Gets an aborted execution of the block.
         followed: Gets the executions of the blocks before it.
 
     Raises:

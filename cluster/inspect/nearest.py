@@ -1,4 +1,4 @@
-"""The passing run that is nearest to a failed one: of twenty other seeds the one whose events agree with it longest."""
+"""The passing run nearest to a failed run: of twenty other seeds, the run whose events agree with it longest."""
 
 from collections.abc import Callable, Iterator
 from itertools import count, islice

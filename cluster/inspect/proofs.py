@@ -1,8 +1,8 @@
 """Proof files: a key and its value at one height of a recorded run, with all that is needed to check them.
 
-A file is one JSON object (`ProofDocument`). It holds a block's header and a key-value proof that leads to the header's
-state root. What ties the header to a chain is not in the file: a verifier compares it with a root or a run that it has
-from elsewhere. A file comes from a stranger; whatever is in it, reading takes bounded memory and ends with ProofError.
+A file is a JSON object (`ProofDocument`). It holds a block's header and a key-value proof that leads to the header's
+state root. The file does not tie the header to a chain: a verifier compares the header with a trusted root or run.
+Files are not trusted: reading takes bounded memory, and a malformed file raises ProofError.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ from validators.state import AbsentKey, verify_key
 PROOF: Final = OwnFile(b'{\n  "kind": "stampede-proof",', "proof file")
 
 FILE_BYTES_MAX: Final = 16 * 1024 * 1024
-"""The longest proof file: a value comes from one transaction of at most 2 MiB, two digits a byte."""
+"""The longest proof file in bytes: a value comes from a transaction of at most 2 MiB, two digits for each byte."""
 
 _SHOWN_CHARACTERS: Final = 2_000
 _SHOWN_KEYS: Final = 3
@@ -42,7 +42,7 @@ Hexadecimal32 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
 
 
 class ProofError(ReportedError):
-    """A proof cannot be made from what was asked for, or a file is no proof; the message is one line."""
+    """A proof cannot be made for a request, or a file is not a proof; the message is a single line."""
 
     def __init__(self, message: str) -> None:
         super().__init__(" ".join(message.split()))
@@ -52,8 +52,8 @@ class ProofDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     """A proof file. Bytes stand in lower-case hexadecimal digits.
 
     Attributes:
-        kind: Marks a file as one of ours.
-        format: Version of this layout; a reader refuses every other.
+        kind: Marks a file as a proof of this program.
+        format: Version of this layout; a reader refuses every other version.
         chain_id: The chain's name in its genesis.
         height: The header's height.
         header: The block's encoded header (docs/chain.md).
@@ -160,7 +160,7 @@ def encode_proof(proof: Proof) -> bytes:
 
 
 def read_proof(path: Path) -> Proof:
-    """Read a proof file; raises ProofError where it is not one. Whether it holds is not looked at."""
+    """Return the proof in a file, unverified; raises ProofError if the file is not a proof."""
     try:
         return decode_proof(read_plain(path, FILE_BYTES_MAX))
     except FileNotFoundError:
@@ -203,7 +203,7 @@ def show_value(value: bytes) -> str:
 
 
 def _printable(text: str) -> str:
-    # Names in the state come from transactions: what would move a terminal's cursor is escaped.
+    # Names in the state come from transactions, so characters that would move a terminal's cursor are escaped.
     escaped = text if text.isascii() and text.isprintable() else ascii(text)[1:-1]
     return escaped if len(escaped) <= _SHOWN_CHARACTERS else f"{escaped[:_SHOWN_CHARACTERS]}... (cut)"
 

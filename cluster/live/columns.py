@@ -1,9 +1,9 @@
-"""The column log: one symbol an event, one column a replica, one line for what several replicas do alike.
+"""The column log: a symbol for each event, a column for each replica, a common line for common events.
 
-A line is open until each replica has its symbol in it, another line of its sort begins, or a second has passed. So a
-view and a height have one line each where all is well, and whoever is late has a symbol in a line of its own. Lines are
-written in the order in which they began. The log
-is a function of the run: the same run writes the same lines, so that two logs can be compared with diff.
+A line is open until each replica has its symbol in it, another line of its sort begins, or a second has passed. So
+without faults a view and a height have a line each, and a late replica has a symbol in a separate line. Lines are
+written in the order of their beginnings. The log is a function of the run: the same run writes the same lines, so that
+two logs can be compared with diff.
 """
 
 from collections import deque
@@ -35,7 +35,7 @@ from validators.events import (
 NOTHING: Final = "."
 
 OPEN_US: Final = 1_000_000
-"""A line that is older than this is written before another one begins."""
+"""The age in microseconds at which an open line is written before another line begins."""
 
 LEGEND: Final = {
     "v": "entered the view",
@@ -74,7 +74,7 @@ NOTICES: Final[Mapping[type, Callable[[Any], tuple[str, str]]]] = {
 
 
 class _Key(NamedTuple):
-    """The subject of a line: of one sort a line at a time is open."""
+    """The subject of a line; at most one line of each sort is open at a time."""
 
     sort: str
     words: str
@@ -83,7 +83,7 @@ class _Key(NamedTuple):
 
 @dataclass(slots=True)
 class _Line:
-    """A line that is not yet written: what it is about, since when, its symbols, and whether it takes more of them."""
+    """An unwritten line: its subject, its beginning, its symbols, and whether it takes more symbols."""
 
     key: _Key
     at_us: int
@@ -93,12 +93,12 @@ class _Line:
 
 @dataclass(slots=True)
 class ColumnLog:
-    """Writes the column log of a run.
+    """The writer of the column log of a run.
 
     Attributes:
         replicas: The state of the replicas, which sees each event before this log.
         write: Takes a line.
-        handlers: What the log listens to.
+        handlers: The functions for the events that the log reads.
     """
 
     replicas: Replicas
@@ -168,7 +168,7 @@ class ColumnLog:
         self._mark(node, event.at_us, symbol, _Key(symbol, words))
 
     def _mark(self, node: int, at_us: int, symbol: str, line_key: _Key) -> None:
-        """Put a symbol into the open line of its sort, if it is about the same, or into a new one."""
+        """Put a symbol into the open line of its sort and subject, or into a new line."""
         line = self._open.get(line_key.sort)
         if line is not None and (line.key != line_key or line.symbols[node] != NOTHING):
             self._close(line_key.sort)
@@ -183,13 +183,13 @@ class ColumnLog:
 
     def _close(self, sort: str) -> None:
         self._open.pop(sort).is_open = False
-        # A line waits for those that began before it, so that the times of the log never go back.
+        # A line waits for all lines that began before it, so that the times of the log never go back.
         while self._unwritten and not self._unwritten[0].is_open:
             line = self._unwritten.popleft()
             self._write(line.at_us, line.symbols, line.key.words)
 
     def _close_all(self, before_us: int | None = None) -> None:
-        """Write the lines that are open, or those that were opened before a moment."""
+        """Write the open lines, or only the lines opened before a time."""
         for sort, line in list(self._open.items()):
             if before_us is None or line.at_us < before_us:
                 self._close(sort)

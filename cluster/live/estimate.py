@@ -40,12 +40,12 @@ class Aim(Protocol):
 
 
 class Estimate:
-    """The estimate of one run.
+    """The estimate of a run.
 
-    Work is counted in virtual milliseconds of a chain that makes blocks: a time without a quorum costs next to nothing,
-    and each timer of a storm costs something as it comes and as it leaves. Blocks are expected at the pace that they
-    had, and a block to remove as many dead timers as its budget has it. That is only what is known, so the time that is
-    left is called *about*.
+    Work is counted in virtual milliseconds of a chain that makes blocks. A time without a quorum costs almost nothing,
+    and each timer of a storm costs work at its schedule and its exit. Blocks are expected at their past pace, and each
+    block removes as many dead timers as its budget allows. The run may deviate, so the remaining time is called
+    *about*.
     """
 
     def __init__(self, scenario: Scenario) -> None:

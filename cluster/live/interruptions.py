@@ -21,13 +21,13 @@ class Apart(NamedTuple):
 
 
 class TimesApart:
-    """Collects times apart while the log is read.
+    """The interruptions of replicas, collected while the log is read.
 
-    A replica is cut off from the lost message that shows it hears or reaches fewer validators than a quorum, until a
-    fault ends and it does not any more. Loss by chance cuts nobody off.
+    A replica is cut off from the first lost message that shows it hears or reaches fewer validators than a quorum. The
+    interruption ends when the end of a fault restores the quorum. Random loss cuts no replica off.
 
     Attributes:
-        handlers: The events that it reads.
+        handlers: The functions for the events that it reads.
     """
 
     def __init__(self, scenario: Scenario) -> None:
@@ -44,7 +44,7 @@ class TimesApart:
         self.handlers: Final[Handlers] = {FaultEdge: self._edge, Dropped: self._drop}
 
     def times(self, end_us: int) -> tuple[Apart, ...]:
-        """Return all times apart; what still goes on ends with the run."""
+        """Return all interruptions; an open interruption ends with the run."""
         for fault in list(self._active):
             self._stop(fault, end_us)
         return tuple(sorted(self._found))
@@ -80,7 +80,7 @@ class TimesApart:
             self._look(node, event.at_us)
 
     def _count(self, link: tuple[int, int], by: int) -> None:
-        """Count a link among the cut ones, or no longer; several faults may cut one."""
+        """Add a cut to a link, or remove a cut; several faults may cut the same link."""
         was_cut = self._cuts[link] > 0
         self._cuts[link] += by
         if was_cut == (self._cuts[link] > 0):

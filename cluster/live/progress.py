@@ -1,7 +1,7 @@
-"""The progress of a run: a picture a few times a second on a terminal, the column log off one.
+"""The progress of a run: a picture a few times a second on a terminal, elsewhere the column log.
 
-It goes to standard error and results to standard output, so that output can be piped. The wall clock is read here, to
-decide when to draw; nothing of it reaches a run, nor the column log, but for the lines about what follows a run.
+It goes to standard error and results to standard output, so that output can be piped. The wall clock is read here to
+decide when to draw. Its time reaches neither the run nor the column log, except the lines about the work after a run.
 """
 
 import time
@@ -25,10 +25,10 @@ DRAW_SECONDS: Final = 0.25
 """A picture is drawn this often at most."""
 
 DRAW_SHARE: Final = 40
-"""And so that drawing takes one part in this many of the processor time, however much a machine has to do besides."""
+"""Drawing takes at most this fraction (1 / DRAW_SHARE) of the processor time, on a busy machine too."""
 
 NOTE_SECONDS: Final = 2.0
-"""Off a terminal, what follows a run is said once this much time has passed."""
+"""Without a terminal, the work after a run is reported after this time."""
 
 
 class ProgressView(Aim, Protocol):
@@ -164,7 +164,7 @@ class LiveProgress:
         took_s = time.process_time() - before_s
         self.drawing_s += took_s
         self._next_draw = started + DRAW_SECONDS
-        # Not by the latest one: the first pictures load code, and would keep a short run without a second one.
+        # Not by the latest picture: the first pictures load code, and would prevent a second picture of a short run.
         self._picture_s = min(self._picture_s, took_s)
         self._next_work_s = before_s + DRAW_SHARE * self._picture_s
 

@@ -18,7 +18,7 @@ PAUSED: Final = "paused"
 
 @dataclass(slots=True)
 class ReplicaState:
-    """One replica: `group` counts the roots that others got from the same block before it got another one."""
+    """A replica; `group` is the number of other roots that replicas got from the same block before its root."""
 
     node: int
     mode: str
@@ -36,13 +36,13 @@ class ReplicaState:
 
 @dataclass(slots=True)
 class Replicas:
-    """All replicas of a run, the faults at work, and who is cut off from whom by them.
+    """All replicas of a run, the active faults, and the links that they cut.
 
     Attributes:
         scenario: The run's scenario.
-        states: One for each replica, by number.
-        active: The faults at work by name, with the moment of their start.
-        handlers: What keeps all of it up.
+        states: The state of each replica, by number.
+        active: The active faults by name, with the times of their starts.
+        handlers: The functions for the events that change the state.
     """
 
     scenario: Scenario

@@ -34,7 +34,7 @@ class LiveFigures(NamedTuple):
 
 
 def picture(moment: LiveFigures, replicas: Replicas, *, lines: int) -> RenderableType:
-    """Return the picture; of more replicas than a terminal of `lines` has room for, those that stand out."""
+    """Return the picture; if a terminal of `lines` is too small for all replicas, with the most conspicuous."""
     parts: list[RenderableType] = [_head(moment), _bar(moment)]
     faults = ", ".join(replicas.active) or "none"
     parts.append(Text(f"faults at work: {faults}", no_wrap=True, overflow="ellipsis"))
@@ -64,18 +64,18 @@ def _about(seconds: float) -> str:
 
 
 def _chosen(replicas: Replicas, room: int) -> tuple[list[ReplicaState], list[ReplicaState]]:
-    """Return the replicas that have a row, in their order, and those that have none."""
+    """Return the replicas that have a row, in their order, and the replicas without a row."""
     states = replicas.states
     if len(states) <= room:
         return states, []
-    # Whoever is as most are can be left out: its state is up and its root is the first one's.
+    # A replica in the usual state can be left out: it is up and has the first replica's root.
     ranked = sorted(states, key=lambda each: (replicas.state_of(each) == "up", not each.group, each.node))
     kept = sorted(ranked[: room - 1], key=lambda each: each.node)
     return kept, ranked[room - 1 :]
 
 
 def _others(replicas: Replicas, hidden: list[ReplicaState]) -> str:
-    """Return how many replicas have no row, and whether anything is the matter with one of them."""
+    """Return a line with the number of replicas without a row, and whether any of them is in trouble."""
     words = "all up" if all(replicas.state_of(state) == "up" for state in hidden) else "not all up"
     if replicas.groups > 1:
         words += ", not all of root a" if any(state.group for state in hidden) else ", all of root a"

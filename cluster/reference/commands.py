@@ -42,7 +42,7 @@ def _command(name: str) -> Iterator[str]:
     notes, _, example = (parser.epilog or "").partition(_EXAMPLE)
     if notes.strip():
         yield from (f"{notes[0].upper()}{notes[1:].strip()}", "")
-    # A line of the parser's own list: it has no other one.
+    # The parser's own list: there is no public list of its actions.
     yield from (_argument(action) for action in parser._actions)  # noqa: SLF001
     if example:
         yield from ("", f"    {example.strip()}")

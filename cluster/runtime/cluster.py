@@ -38,7 +38,7 @@ from cluster.runtime.replicas import (
 from cluster.scenario.model import Scenario
 from cluster.workloads.planned import transactions_of
 from cluster.workloads.submission import TimedTransaction
-from faults import Adversary, Cell, FaultEffect, Injector
+from faults import Adversary, FaultEffect, FaultPoint, Injector
 from faults.events import FaultEdge, Healed, Restarted
 from network.bus import Bus
 from network.chance import Chance
@@ -76,7 +76,7 @@ class ClusterRun:
     trace: Trace
     slots: list[MachineSlot]
     effects: tuple[FaultEffect, ...]
-    cells: tuple[Cell, ...]
+    points: tuple[FaultPoint, ...]
     clients: ClientStatistics
     observers: ObserverController
     bus: BusStatistics
@@ -190,7 +190,7 @@ class Cluster:
             trace=trace,
             slots=self._machines.slots,
             effects=tuple(self._injector.effects()),
-            cells=self._injector.cells(),
+            points=self._injector.points(),
             clients=clients.statistics(),
             observers=self._observers,
             bus=bus.statistics(),

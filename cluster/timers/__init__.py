@@ -1,4 +1,4 @@
-"""The lives of timers, from the call that schedules one to its one exit, read off the events of final blocks.
+"""The lives of timers, from the scheduling call to the exit, read from the events of final blocks.
 
-Records have no timer one by one: whoever wants them executes the recorded blocks again.
+Records do not list timers: a reader executes the recorded blocks again.
 """

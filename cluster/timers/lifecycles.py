@@ -38,19 +38,19 @@ EXITS: Final[Exits] = {
     TransactionCancelled: lambda _event: "cancelled",
     TimerCancelledForDelay: lambda _event: "passed over too often",
     TimerCancelledByGovernance: lambda event: "cancelled by governance" if event.was_live else "",
-    # What ran and came to nothing has fired: that event stands before this one.
+    # A run that failed has fired: the event of its fire stands before this event.
     TransactionFailed: lambda event: "" if event.code is FailureCode.FAILED else f"failed: {event.code.value}",
 }
-"""By the type of an event, the exit that it tells; nothing where the timer does not leave by it."""
+"""By the type of an event, the exit that it reports; empty if the timer does not leave by it."""
 
 
 class TimerLife(msgspec.Struct):
-    """One timer: what it asked for, and at which heights it was scheduled, first held back, and left.
+    """A timer: its terms, and the heights at which it was scheduled, first held back, and left.
 
-    `due` and `expires_at` are in the chain's timebase. `max_fee` and `tip` are what it states, in units per cycle;
-    `burned` and `tipped` what its fire cost. `deposit` are the units that it put down: a bid in escrow, or the deposit
-    of a queue's entry; both come back as it leaves, less the cost of a fire. It is due when one of its `watched_keys`
-    has changed, unless there are none. `exit` is empty while it waits.
+    `due` and `expires_at` are in the chain's timebase. `max_fee` and `tip` are its stated fees in units per cycle;
+    `burned` and `tipped` are the cost of its fire. `deposit` is its deposit in units: a bid in escrow, or the deposit
+    of a queue's entry. Both come back at its exit, less the cost of a fire. A timer with `watched_keys` is due when any
+    of them has changed. `exit` is empty while it waits.
     """
 
     timer_id: str

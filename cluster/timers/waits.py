@@ -1,8 +1,8 @@
-"""The oldest waits of timers, by class of tip: of each block the oldest live timer that was due, and left or stays.
+"""The oldest waits of timers, by class of tip: in each block the oldest live due timer, which left or stays.
 
-A timer is live until it expires, and while its payer can pay for it, as the policy of the block found it. A class is
-what a timer offers for its turn: nothing, a tip in units per cycle, a bid in units, or what an agent or a default
-decides block by block. Tips and bids fall into decades, so that a chain has a handful of classes.
+A timer is live until it expires, while its payer can pay for it by the policy of the block. A class is a timer's offer
+for its turn: nothing, a tip in units per cycle, a bid in units, or the decision of an agent or default in each block.
+Tips and bids fall into decades, so that a chain has few classes.
 """
 
 import heapq
@@ -22,14 +22,14 @@ _Record = TypeVar("_Record", bound=msgspec.Struct)
 NO_TIP: Final = 0
 LEFT_OPEN: Final = 1
 TIPS: Final = 10
-"""The class of tips from 1 to 9; each decade above is one further."""
+"""The class of tips from 1 to 9; each further decade has the next number."""
 
 BIDS: Final = 40
-"""The class of bids from 1 to 9; each decade above is one further."""
+"""The class of bids from 1 to 9; each further decade has the next number."""
 
 
 def name_of_class(number: int) -> str:
-    """Return what the timers of a class offer."""
+    """Return the offer of the timers of a class, in words."""
     if number < TIPS:
         return "no tip" if number == NO_TIP else "tip left open"
     what, decade = ("bid", number - BIDS) if number >= BIDS else ("tip", number - TIPS)
@@ -120,7 +120,7 @@ def _bids(changes: Mapping[bytes, bytes | None]) -> dict[bytes, int]:
 
 
 def _read(value: bytes, kind: type[_Record]) -> _Record | None:
-    """Return a record; None for one that nobody can read, which is for checks to find and not for figures."""
+    """Return a record; None for an unreadable record, which checks report."""
     try:
         return msgspec.msgpack.decode(value, type=kind)
     except (msgspec.MsgspecError, InvalidInput):

@@ -1,4 +1,4 @@
-"""The verdict over one run: checks watch it while it goes on and settle it at the end, and the record is written.
+"""The verdict of a run: checks observe the run and conclude at its end, and the record is written.
 
-Also what holds a run against another one: its repetition in a fresh process, and the record that it left.
+Also the comparison of a run with its repetition in a fresh process, or with its record.
 """

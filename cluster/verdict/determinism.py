@@ -1,12 +1,12 @@
 """The determinism check: the same run again in another process, and the first event that differs.
 
-The second process has another hash seed, and there the tasks take their events themselves, in another shuffle. Trio
-shuffles them on purpose so that no code relies on their order; here a seeded shuffle is a race detector. The
-seed of that shuffle is private to trio, and this is the one use of it; where a version of trio lacks
-it, the check goes on with the stock shuffle and says so.
+The second process has another hash seed, and its tasks take their events themselves, in another shuffle. Trio shuffles
+tasks on purpose so that no code relies on their order; here a seeded shuffle detects races. The seed of the shuffle is
+private to trio, and only this module uses it. If a version of trio lacks it, the check uses the stock shuffle and
+reports that.
 
-`run --check-determinism` starts a process for its repetition. A sweep repeats one seed in 20, each in the one process
-that its worker keeps for that: what a run leaves behind in a process shows there as well.
+`run --check-determinism` starts a process for its repetition. A sweep repeats one seed in 20 in a process that its
+worker keeps, so that state left behind by an earlier run is detected too.
 """
 
 import argparse
@@ -58,7 +58,7 @@ def repeat_in_fresh_process(
 ) -> bytes:
     """Run a resolved scenario in a process of its own and return its event log.
 
-    Of a scenario with an application `calls` are the recorded ones, whose answers count.
+    For a scenario with an application, `calls` are the recorded calls, whose answers are used.
 
     Raises:
         subprocess.CalledProcessError: the other process broke; its standard error is passed on.
@@ -77,7 +77,7 @@ def repeat_in_fresh_process(
 
 
 class RepeatRequest(msgspec.Struct, frozen=True, array_like=True):
-    """One resolved scenario to run again."""
+    """A resolved scenario to run again."""
 
     scenario: bytes
     seed: int
@@ -85,7 +85,7 @@ class RepeatRequest(msgspec.Struct, frozen=True, array_like=True):
 
 
 class RepeatWorker(RequestProcess):
-    """One process, with another hash seed and shuffle, that repeats one run after another; a context manager."""
+    """A process with another hash seed and shuffle, which repeats runs in turn; a context manager."""
 
     def __init__(self) -> None:
         super().__init__("cluster.verdict.determinism", ["--serve"], hash_seed=REPEAT_HASH_SEED)
@@ -133,7 +133,7 @@ def compare_with_repeat(result: PipelineResult) -> CheckResult:
 
 
 def compare_logs(first: bytes, second: bytes) -> CheckResult:
-    """Compare two event logs of one scenario and seed."""
+    """Compare two event logs of the same scenario and seed."""
     events = sum(1 for _ in iterate_events(first))
     difference = None if first == second else first_difference(iterate_events(first), iterate_events(second))
     summary = (

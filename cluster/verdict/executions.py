@@ -40,7 +40,7 @@ def watch_executions(cluster: Cluster, nodes: Iterable[int], *observers: Executi
 
 
 def _over(node: int, factory: ValidatorFactory, observers: Sequence[ExecutionObserver]) -> ValidatorFactory:
-    """Return a factory whose engines, one for each life of the validator, report their executions."""
+    """Return a factory of engines, one for each life of the validator, that report their executions."""
 
     def executed_by_all(executed: Executed) -> None:
         for observer in observers:

@@ -39,18 +39,18 @@ MAX_U64: Final = (1 << 64) - 1
 """The greatest draw."""
 
 BEST_DRAWS: Final = (0, MAX_U64 >> 1)
-"""The draws of which one gives the shortest latency, by its distribution: normal ones have a bit for the sign."""
+"""The number of draws with a single shortest latency, by distribution; a normal distribution has a bit for the sign."""
 
 PAYLOAD_BYTES_MAX: Final = 2 * BLOCK_BYTES_MAX
-"""The bus drops what is longer than two blocks of the greatest size."""
+"""The longest payload in bytes: the bus drops messages longer than two blocks of the greatest size."""
 
 
 CHAINS_EVERY: Final = 4
-"""One seed of the swarm in so many has a differential chain: a mistake in a rule shows in many of them."""
+"""The distance between seeds of the swarm with a differential chain: a mistake in a rule shows in many chains."""
 
 
 def context_of(cluster: Cluster) -> RunContext:
-    """Return what the checks know of a cluster that has not run yet."""
+    """Return the checks' facts about a cluster before its run."""
     scenario, data = cluster.scenario, cluster.data
     values, rules = _genesis_state(cluster.genesis)
     applications = cluster.applications
@@ -89,7 +89,7 @@ def context_of(cluster: Cluster) -> RunContext:
 
 
 def _differential_chain(scenario: Scenario, seed: int) -> Callable[[], Iterator[str]] | None:
-    """Return the differential chain that is judged beside a run: one seed of the swarm in a few has one."""
+    """Return the differential chain that is judged along with a run, for one seed of the swarm in a few."""
     if scenario.name != SWARM or seed % CHAINS_EVERY:
         return None
     return lambda: judge_chain(seed // CHAINS_EVERY)
@@ -147,7 +147,7 @@ def expectations_of(scenario: Scenario, *, is_one_process: bool = True) -> Expec
 
 
 def _expected_modes(scenario: Scenario) -> Mapping[str, int]:
-    """Return the least acts of observers' modes; those on the project's own database mean nothing in an application."""
+    """Return the least acts of observers' modes, without modes for the project's own database under an application."""
     expected = scenario.expect.replica_modes
     if scenario.application is None:
         return expected
@@ -156,11 +156,11 @@ def _expected_modes(scenario: Scenario) -> Mapping[str, int]:
 
 
 def _expected_rules(scenario: Scenario) -> Mapping[str, int]:
-    """Return how often each cell has to be reached; an application in another process reports none but consensus'."""
+    """Return the least hits of each coverage point; an application's process reports only consensus' points."""
     expected = scenario.expect.rules
     if scenario.application is None:
         return expected
-    consensus = {cell.label: None for covered in COVERED.values() for cell in covered.cells}
+    consensus = {point.label: None for covered in COVERED.values() for point in covered.cells}
     return {label: least for label, least in expected.items() if label in consensus}
 
 
@@ -261,9 +261,9 @@ def finality_views_max(scenario: Scenario) -> int:
 
 
 def _slots_per_block(scenario: Scenario, slot_us: int) -> int:
-    """Return the slots until a block is everywhere of which each replica hears before it has it, and so asks for it.
+    """Return the number of slots until every replica has a block that it first hears of, and so requests.
 
-    Until then leaders build beside it. Without slots, or where a block travels within one, that is 1.
+    Until then leaders build beside it. The number is 1 without slots, or if a block travels within a slot.
     """
     if not slot_us:
         return 1
@@ -292,13 +292,13 @@ def _disk_faults(scenario: Scenario) -> DiskFaults:
     touched, destroyed = (
         sorted({node for fault in faults for node in fault.targets()}) for faults in (touching, destroying)
     )
-    # What a replica mode takes from an observer's disk is gone as well; nothing else may be wrong with it.
+    # A replica mode may remove state from an observer's disk; no other damage is allowed.
     lost = [node for node, observer in scenario.observers_by_number.items() if observer.loses_state]
     return DiskFaults(touched, [*destroyed, *lost])
 
 
 def _genesis_state(genesis: Genesis) -> tuple[dict[bytes, bytes], ChainRules]:
-    """Return the state before the first block, and what else the checks know of it."""
+    """Return the state before the first block, and the chain's rules for the checks."""
     try:
         blank = make_engine(genesis, lambda _transaction: False)
         values, root = dict(blank.database.items()), blank.database.canonical_root
@@ -317,9 +317,9 @@ def derived_of(run: ClusterRun) -> dict[int, tuple[Derived, ...]]:
 
 
 def read_back_of(run: ClusterRun) -> tuple[list[ReadBack], dict[int, str]]:
-    """Return what each replica holds, and why that of others could not be read.
+    """Return the data of each replica's disk, and the errors of disks that could not be read.
 
-    A halted validator is read back like any other: what it holds may be why it halted.
+    A halted validator is read like any other validator: its data may be the cause of its halt.
     """
     readbacks: list[ReadBack] = []
     unreadable: dict[int, str] = {}

@@ -1,4 +1,4 @@
-"""The rows and figures of a verdict: what a run that is over came to, replica by replica and as a whole."""
+"""The rows and figures of a verdict: the results of a finished run, by replica and as a whole."""
 
 from dataclasses import asdict
 from typing import Final
@@ -13,11 +13,11 @@ from cluster.verdict.monitor import Monitor
 from report.verdict_rows import ValidatorRow
 
 OF_OWN_DATABASE: Final = ("rebuilt", "pruned", "executed again")
-"""Work of replica modes on the project's own database; what an application does in there is its own."""
+"""Work of replica modes on the project's own database, which an application does not have."""
 
 
 def row_of(run: ClusterRun, slot: MachineSlot, monitor: Monitor) -> ValidatorRow:
-    """Return what the verdict says of one replica."""
+    """Return the verdict's row of a replica."""
     fired, expired, insolvent = monitor.exits.get(slot.node, (0, 0, 0))
     last = monitor.last.get(slot.node)
     counts = slot.counts

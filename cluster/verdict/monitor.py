@@ -26,10 +26,10 @@ from validators.execution.blocks import encode_block
 
 @dataclass(slots=True)
 class Monitor:
-    """The checks of one run, and what its record and its figures need beside them.
+    """The checks of a run, with further data for its record and its figures.
 
     Attributes:
-        context: What the checks know of the run; it has the final chain.
+        context: The checks' facts about the run, with the final chain.
         suite: The checks.
         is_reopened: Whether the run goes on from a data directory that another process has filled.
         has_audits: Whether a replica's structures are audited after each reorganization, and not only at the end.

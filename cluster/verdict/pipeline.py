@@ -1,7 +1,7 @@
-"""Runs a scenario, lets the checks see it, and writes the run directory.
+"""The pipeline of a run: it runs a scenario under the checks, and writes the run directory.
 
-The order matters: the run; then genesis and finalized blocks go to disk; then the cold replay reads them there in a
-process of its own; then the checks of the end; then the verdict. The directory gets its name when that is written.
+The order matters. After the run, genesis and finalized blocks are written to disk. Then the cold replay reads them in
+its own process. Then the checks conclude, and the verdict is written. Only then does the directory get its final name.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -81,8 +81,8 @@ def run_pipeline(
         network.outcome.RunFailedError: The test bed itself broke.
         LaunchError, UnusableApplicationError: The scenario's application cannot be used.
         checker.record.run_directory.RecordExistsError: Something else stands where the run directory would go.
-        KeyboardInterrupt: The run was interrupted. Its message says where the unfinished record is, if one is kept: of
-            a run with a run directory.
+        KeyboardInterrupt: The run was interrupted. Its message names the unfinished record, kept for a run with a run
+            directory.
     """
     take_notes()
     path, is_resumed = (None, False) if data is None else (data.path, data.start_us > 0)
@@ -145,7 +145,7 @@ def _run_and_keep(
             steps.progress.note("writing the run directory")
             write(writer, result)
             if result.unfinished:
-                # Beside its place: no finished run is replaced by an unfinished one.
+                # At another path, so that an unfinished run never replaces a finished run.
                 writer.path = writer.path.with_name(f"{writer.path.name}-{UNFINISHED}")
             name, verdict = cluster.scenario.name, result.verdict
             directory = writer.finish(scenario=name, seed=cluster.seed, digest=result.digest, verdict=verdict)
@@ -153,7 +153,7 @@ def _run_and_keep(
 
 
 def _name_of(scenario: Scenario, seed: int, data: DataDirectory | None) -> str:
-    # A reopened run is no repetition of the one that it goes on with, which keeps its place.
+    # A reopened run does not repeat the run that it continues, so both keep their places.
     reopened = f"-at-{data.start_us // 1_000}" if data is not None and data.start_us else ""
     return f"{scenario.name}-{seed}{reopened}"
 
@@ -161,7 +161,7 @@ def _name_of(scenario: Scenario, seed: int, data: DataDirectory | None) -> str:
 def _hooks_of(
     cluster: Cluster, monitor: Monitor, progress: LiveProgress, witnesses: Sequence[RunWitness]
 ) -> tuple[Callable[[Event], None], Callable[[int, AppliedResult], None]]:
-    """Return who sees events and applied blocks: the checks, witnesses, and then a person if one looks."""
+    """Return the functions that pass events and applied blocks to the checks, witnesses, and the live view."""
     for witness in witnesses:
         witness.attach(cluster)
     watch_executions(cluster, monitor.context.honest, monitor.executed, *witnesses)
@@ -215,12 +215,12 @@ class _Steps:
         return run
 
     def _count(self) -> int:
-        """Return the steps so far; a call of an application is one too, since it may take its time."""
+        """Return the steps so far, including calls of an application, because a call may take long."""
         asked = self.cluster.applications
         return self.cluster.steps + (0 if asked is None else asked.replicas.log.calls)
 
     def judge_or_break_off(self, run: ClusterRun, writer: RecordWriter, *, are_noted: bool) -> PipelineResult:
-        """Check a run that is written; where an interrupt or an error of a plug-in ends that, return it unfinished.
+        """Check a written run; after an interrupt or an error of a plug-in, return it unfinished.
 
         Args:
             run: The run.
@@ -366,7 +366,7 @@ class _Steps:
             validators=tuple(row_of(run, slot, monitor) for slot in run.slots),
             figures=figures_of(run, monitor),
             evidence=monitor.context.check(ExpectedReports).evidence(),
-            cells=run.cells,
+            points=run.points,
             not_asked=monitor.suite.not_asked,
             not_judged=monitor.suite.not_judged,
             rules=self._reached(run),

@@ -1,8 +1,8 @@
-"""Repeats a recorded run and holds the record against it: events, genesis, blocks, roots, and what its verdict says.
+"""The comparison of a record with a repetition of its run: events, genesis, blocks, roots, and verdict.
 
-Hashes that fit each other show that a record was not damaged by accident; a record of which one byte was changed can be
-sealed again. Only the run itself shows what belongs into it. Where the code is another one than the record's, a
-difference proves nothing against either: then the replay is inconclusive, and says what has changed first.
+Matching hashes show only that a record was not damaged by accident: a changed record can be sealed again. Only the
+repeated run shows the true contents. If the record was made by other code, a difference proves no error. Then the
+replay is inconclusive, and names the first change of the code.
 """
 
 from collections.abc import Iterator, Sequence
@@ -47,7 +47,7 @@ class UnfinishedRecordError(ReportedError):
 
 
 CALLS_BYTES_MAX: Final = 2 * 1024**3
-"""The longest record of calls: what a run keeps of them in memory."""
+"""The longest record of calls in bytes, which is the most that a run keeps in memory."""
 
 CHECK: Final = "replay"
 """The name of the result that says whether the record is the run's."""
@@ -61,8 +61,8 @@ def replay_record(
 ) -> PipelineResult:
     """Run a recorded scenario again, and add the check `replay` to its result; raises what recorded_scenario raises.
 
-    Where other code than the record's gives another run, that check is the only one: the others would be about a run
-    that was not recorded. `witnesses` see the run.
+    If other code than the record's gives another run, the result has only this check, because all other checks would
+    judge a run that was not recorded. `witnesses` see the run.
     """
     scenario = recorded_scenario(reader)
     result = run_pipeline(
@@ -91,7 +91,7 @@ def recorded_calls(reader: RecordReader) -> CallRecord | None:
 
 
 def checks_of(reader: RecordReader, result: PipelineResult) -> tuple[CheckResult, ...]:
-    """Return the checks of a repeated run, and those of its record that one run alone cannot make."""
+    """Return the checks of a repeated run, and the record's checks that a single run cannot make."""
     made = [check for check in result.checks if check.name != CHECK]
     return (*made, *(check for check in reader.checks() if check.name in _MADE_BY_HAND))
 
@@ -107,7 +107,7 @@ def recorded_scenario(reader: RecordReader) -> Scenario:
         DamagedRecordError: This code wrote it, and another part cannot be read.
     """
     refuse_unfinished(reader)
-    # Asked first: without the plug-in the record would be taken for one of other code.
+    # Checked first: without the plug-in the record would be taken for a record of other code.
     try:
         plugin_codes(_plugins_of(reader))
     except PluginError as error:
@@ -120,11 +120,11 @@ def recorded_scenario(reader: RecordReader) -> Scenario:
 
 
 class ForeignStateError(ReportedError):
-    """A record whose states are an application's own, where those of this project's chain are asked for."""
+    """A record with the states of an application, where states of the project's own chain are needed."""
 
 
 def refuse_foreign(reader: RecordReader) -> None:
-    """Raise ForeignStateError for the record of an application, whose blocks nobody can execute without it."""
+    """Raise ForeignStateError for the record of an application, whose blocks only the application can execute."""
     if APPLICATION_CALLS in reader.manifest.files:
         reason = "its states are those of an application: `explain` and the page say what the run knows of them"
         raise ForeignStateError(f"{reader.path}: {reason}")
@@ -157,7 +157,7 @@ def naming_changed_code(reader: RecordReader) -> Iterator[None]:
 
 
 def is_made_by_this_code(reader: RecordReader) -> bool:
-    """Return whether the code that wrote a record is the one that reads it."""
+    """Return whether the code that wrote a record equals the present code."""
     return reader.manifest.code.fingerprint == _code_for(reader).fingerprint
 
 
@@ -243,7 +243,7 @@ def _compare_verdict(reader: RecordReader, result: PipelineResult) -> None:
 
 
 def _compare_checks(reader: RecordReader, result: PipelineResult) -> None:
-    """Refuse a verdict that lacks a check, has another one, or says another outcome; raises DamagedRecordError."""
+    """Refuse a verdict with a missing or extra check, or another outcome; raises DamagedRecordError."""
     before, now = _outcomes_of(reader.checks()), _outcomes_of(result.checks)
     if before != now:
         said = ", ".join(each for each in before if each not in now) or "nothing else"

@@ -25,7 +25,7 @@ from checker.results import (
 from cluster.runtime.failures import AT_FAILURE
 from cluster.scenario.model import Scenario
 from cluster.verdict.facts import why_no_view_ends
-from faults import Cell
+from faults import FaultPoint
 from network.trace import Trace
 from report.verdict_rows import ValidatorRow
 from validators.execution import Genesis
@@ -42,11 +42,11 @@ class PipelineResult:
     validators: tuple[ValidatorRow, ...]
     figures: Mapping[str, int | str]
     evidence: tuple[Contradiction, ...]
-    cells: tuple[Cell, ...]
+    points: tuple[FaultPoint, ...]
     rules: tuple[RuleHit, ...]
     pairs: tuple[str, ...]
     workloads: Mapping[str, int]
-    """Acts by workload; 0 for one that had no effect."""
+    """Acts by workload; 0 for a workload without effect."""
     scripts: Mapping[str, int]
     trace: Trace = field(repr=False)
     genesis: Genesis = field(repr=False)
@@ -78,7 +78,7 @@ class PipelineResult:
 
     @property
     def verdict(self) -> str:
-        """The verdict in one word."""
+        """The verdict in a word."""
         return self._verdict.name
 
     @property
@@ -140,7 +140,7 @@ class PipelineResult:
         return [str(this_code()), *(f"with {plugin}" for plugin in plugin_codes(self.scenario.plugins))]
 
     def with_check(self, check: CheckResult) -> "PipelineResult":
-        """Return the same run with one more check."""
+        """Return the same run with a further check."""
         return replace(self, checks=(*self.checks, check))
 
     def as_json(self, command: str) -> dict[str, object]:
@@ -165,7 +165,7 @@ class PipelineResult:
             "validators": [msgspec.to_builtins(row) for row in self.validators],
             "figures": dict(self.figures),
             "evidence": [msgspec.to_builtins(each) for each in self.evidence],
-            "coverage": [cell._asdict() for cell in self.cells],
+            "coverage": [point._asdict() for point in self.points],
             "rules": {hit.cell: hit.hits for hit in self.rules},
             "workloads": dict(self.workloads),
             "reopened": self.reopened,

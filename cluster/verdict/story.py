@@ -1,6 +1,6 @@
-"""The story of a run: what happened and what was compared, each in a line of its own, before any check is named.
+"""The story of a run: lines for its events and its comparisons, before the checks.
 
-Everything is read from the result. Nothing here judges, and nothing of it enters a digest.
+The story is read from the result. It judges nothing and enters no digest.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cluster.verdict.result import PipelineResult
 
 FAULTS_TOLD: Final = 4
-"""Faults with a line of their own; the others are named together."""
+"""The number of faults with a line of their own; further faults are named together."""
 
 ROOT_DIGITS: Final = 12
 """Digits of a state root, as in every other short name."""

@@ -1,8 +1,8 @@
-"""Ends a process whose run does not move any more.
+"""The watchdog, which ends a process whose run makes no steps.
 
-The kernel sees a run that waits for ever and a run that takes too many steps. It cannot see one task
-that computes for ever, because trio is never asked for the time again. A thread beside the run can:
-it looks every few real seconds whether the count of steps has grown.
+The kernel detects a run that waits for ever and a run that takes too many steps. It cannot detect a task that computes
+for ever, because trio never reads the time again. A separate thread can: every few real seconds it checks whether the
+count of steps has grown.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The table `anchor` of a fault, and of what a scenario expects to be reached."""
+"""The table `anchor` of a fault, and of a moment that a scenario expects."""
 
 from collections.abc import Iterator
 from typing import Annotated
@@ -14,8 +14,9 @@ from faults.nearest import did_you_mean
 class Anchor(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A moment of the run.
 
-    ``of`` names the validator whose moment it is; left out, it is that of any, and a moment of the chain comes with the
-    first validator that finalizes the block. Moments outside of ``from_ms`` to ``by_ms`` do not count.
+    ``of`` names the validator whose moment counts. If it is left out, the moment of any validator counts, and a moment
+    of the chain comes with the first validator that finalizes the block. Moments outside ``from_ms`` to ``by_ms`` do
+    not count.
     """
 
     event: Annotated[str, means("The moment, by its name.")]
@@ -32,7 +33,7 @@ class Anchor(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     by_ms: Annotated[Milliseconds, means("Until when the run waits for the moment, in the time of the run.")]
 
     def check(self, place: str, replicas: int) -> Iterator[Requirement]:
-        """Yield the rules of an anchor: key, whether it is kept, what is allowed."""
+        """Yield the rules of an anchor: the key, whether the rule holds, the allowed values."""
         for key, name in (("event", self.event), ("after", self.after or self.event)):
             named = f"{name[:40]!r}{did_you_mean(name[:40], MOMENTS)}"
             reason = f"no moment is called {named}; there are {', '.join(MOMENTS)}"
@@ -42,11 +43,11 @@ class Anchor(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         yield f"{place}.by_ms", self.from_ms < self.by_ms, f"{self.by_ms} is not after from_ms, which is {self.from_ms}"
 
     def bounds(self, start_ms: int, stop_ms: int) -> tuple[int, int]:
-        """Return the time of the run in which a span can lie that counts from this moment."""
+        """Return the time of the run that can contain a span counted from this moment."""
         return self.from_ms + start_ms, self.by_ms + stop_ms
 
     def describe(self) -> str:
-        """Return when the moment comes, as a clause."""
+        """Return a clause for the time of the moment."""
         who = "any validator" if self.of is None else f"validator {self.of}"
         times = f" for the {_ordinal(self.nth)} time" if self.nth > 1 else ""
         since = f", counted from when {MOMENTS[self.after].clause('any validator')}" if self.after else ""

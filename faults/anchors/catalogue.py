@@ -1,4 +1,4 @@
-"""The moments that an anchor may name: a closed list, each with the event it is read off and its sentence."""
+"""The moments that an anchor may name: a closed list, each with its trace event and its sentence."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple, Self
@@ -23,7 +23,7 @@ from validators.messages import SnapshotChunk, SnapshotRequest
 
 
 class BlockFacts(NamedTuple):
-    """A finalized block's dead timers, and the epochs that it began with heights to promote."""
+    """The dead timers of a finalized block, and the number of epochs with heights to promote that it began."""
 
     dead_removed: int
     dead_waiting: int
@@ -37,14 +37,14 @@ class BlockFacts(NamedTuple):
 
 
 class ChainSoFar(NamedTuple):
-    """The chain before a block: whether the last block removed dead timers, how many wait, the most since none did."""
+    """The chain before a block: whether its parent removed dead timers, how many wait, and the peak since none did."""
 
     is_removing: bool = False
     dead_waiting: int = 0
     dead_peak: int = 0
 
     def then(self, facts: BlockFacts) -> "ChainSoFar":
-        """Return the chain with one more block."""
+        """Return the chain after the block with these facts."""
         peak = max(self.dead_peak if self.dead_waiting else 0, facts.dead_waiting)
         return ChainSoFar(facts.dead_removed > 0, facts.dead_waiting, peak)
 
@@ -73,11 +73,11 @@ class AnchorMoment(NamedTuple):
     """A moment that an anchor may name.
 
     Attributes:
-        event: The type of the trace event that it is read off.
-        meaning: The clause that says when it comes; `{who}` stands for the validator.
-        subject: Returns whose moment an event is, None for an event of this type that is not one.
+        event: The type of its trace event.
+        meaning: The clause for its time; `{who}` stands for the validator.
+        subject: Returns the validator of an event, None for an event of this type that is not this moment.
         in_block: For a moment of the chain: whether a block brings it, by its facts and the chain before it.
-        is_several: Whether one occurrence writes several events in one instant.
+        is_several: Whether a single occurrence writes several events in an instant.
     """
 
     event: type[TraceEvent]
@@ -87,7 +87,7 @@ class AnchorMoment(NamedTuple):
     is_several: bool = False
 
     def clause(self, who: str) -> str:
-        """Return when it comes, for one validator or for any."""
+        """Return the clause for its time, with the validator named."""
         if self.in_block is None:
             return self.meaning.format(who=who)
         return f"{who} finalizes a block{self.meaning}"
@@ -102,20 +102,20 @@ MOMENTS: Final[Mapping[str, AnchorMoment]] = {
     "vote": AnchorMoment(Voted, "{who} sends a vote"),
     "timeout": AnchorMoment(Reported, "{who} gives up a view", _if_timed_out),
     "executed": AnchorMoment(BlockExecuted, "{who} executes a block"),
-    "rolled-back": AnchorMoment(BlockRolledBack, "{who} drops executed blocks for others", is_several=True),
-    "rewind": AnchorMoment(BlockUndone, "{who} takes back blocks that it had applied early", is_several=True),
+    "rolled-back": AnchorMoment(BlockRolledBack, "{who} drops executed blocks for another branch", is_several=True),
+    "rewind": AnchorMoment(BlockUndone, "{who} rewinds blocks that it had applied early", is_several=True),
     "crash": AnchorMoment(Crashed, "{who} loses its power", _machine),
     "restart": AnchorMoment(Restarted, "{who} gets its power back", _machine),
     "boot": AnchorMoment(Booted, "{who} has read its disk and serves"),
     "damage": AnchorMoment(DamageFound, "{who} finds damage on its disk"),
-    "synced": AnchorMoment(DiskSynced, "what {who} has on its disk changes by a sync"),
+    "synced": AnchorMoment(DiskSynced, "a sync changes the disk of {who}"),
     "snapshot-asked": AnchorMoment(Sent, "{who} asks a peer for a snapshot", _if_snapshot_asked),
     "snapshot-part": AnchorMoment(Delivered, "{who} gets a piece of a snapshot", _if_snapshot_part),
     "joined": AnchorMoment(SnapshotJoined, "{who} has joined from a snapshot"),
     "finalized": _of_chain("", lambda _facts, _before: True),
     "epoch": _of_chain(" that begins an epoch with heights to promote", lambda facts, _before: facts.epochs > 0),
     "storm": _of_chain(
-        " that removes dead timers after one that removed none",
+        " that removes dead timers, after a block that removed none",
         lambda facts, before: facts.dead_removed > 0 and not before.is_removing,
     ),
     "half-drained": _of_chain(
@@ -123,7 +123,7 @@ MOMENTS: Final[Mapping[str, AnchorMoment]] = {
         lambda facts, before: 2 * facts.dead_waiting <= before.dead_peak < 2 * before.dead_waiting,
     ),
     "drained": _of_chain(
-        " that leaves no dead timer waiting after one that left some",
+        " that leaves no dead timer waiting, after a block that left some",
         lambda facts, before: not facts.dead_waiting and before.dead_waiting > 0,
     ),
 }

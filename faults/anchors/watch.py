@@ -1,4 +1,4 @@
-"""Sees anchors come, from the events of a run in the order of its log."""
+"""The detector of anchors in the events of a run, in the order of its log."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -11,10 +11,10 @@ from validators.events import BlockFinalized
 
 
 class AnchorWatch:
-    """Awaits the anchors of a run, and calls `reach` with the name of each that comes.
+    """The awaited anchors of a run; calls `reach` with the name of each anchor that comes.
 
-    The facts of a height have to be given (`see_block`) before the event of its finalization. Nothing is read off
-    events that no anchor names.
+    The caller gives the facts of a height (`see_block`) before the event of its finalization. Events that no anchor
+    names are not read.
     """
 
     def __init__(self, anchors: Mapping[str, Anchor], reach: Callable[[str], None]) -> None:
@@ -38,7 +38,7 @@ class AnchorWatch:
 
     @property
     def awaits_blocks(self) -> bool:
-        """Whether any anchor is a moment of the chain."""
+        """Whether an anchor is a moment of the chain."""
         return bool(self._on_chain)
 
     @property
@@ -51,7 +51,7 @@ class AnchorWatch:
         return self._anchors.pop(name, None) is not None
 
     def see_block(self, height: int, facts: BlockFacts) -> None:
-        """See what a final block did; only the first of a height counts, and heights ascend."""
+        """Take the facts of a final block; only the first block of a height counts, and heights ascend."""
         if height > self._known_height:
             found = [
                 name
@@ -79,7 +79,7 @@ class AnchorWatch:
             self._come(name, event, subject, is_first=True)
 
     def _come(self, moment: str, event: Event, subject: int, *, is_first: bool) -> None:
-        """Count a moment for the anchors that it is about; ``is_first``: no other validator has brought it."""
+        """Count a moment for its anchors; with ``is_first`` no other validator has brought it before."""
         for name, anchor in list(self._anchors.items()):
             if not anchor.from_ms * MILLISECOND_US <= event.at_us < anchor.by_ms * MILLISECOND_US:
                 continue

@@ -1,8 +1,7 @@
 """Adversaries: the behaviours of Byzantine validators, and the port that puts them between a validator and the bus.
 
-A behaviour enters as a class of its own that `catalogue` names. What only an engine knows, such as its votes and who
-leads a view, stands in that engine's modules (`simplex`), restated, behind `engine_votes` and `registry`; code that a
-correct validator runs may not enter.
+Each behaviour is a class that `catalogue` names. The votes and leaders of an engine are restated in that engine's
+modules (`simplex`), behind `engine_votes` and `registry`. This package imports no consensus code of correct validators.
 """
 
 from faults.byzantine.adversary import Adversary, Behaviour

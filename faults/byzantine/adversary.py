@@ -1,12 +1,12 @@
-"""An adversary: a validator of honest code, of which everything that leaves passes through here first.
+"""An adversary: a validator that runs honest code, whose outgoing messages all pass through this module.
 
-The validator has its own key. A message that it wants to send is an `Outgoing`; each behaviour that is on may let it
-pass, change it, hold it back or add to it (`Behaviour.tamper`). Where a behaviour is about a block that the validator
-builds, the validator's factory leads here too (`Adversary.propose`, `Adversary.over`). So nothing of the honest
-code knows of adversaries.
+The validator has its own key. A message that it wants to send is an `Outgoing`. Each active behaviour may let it pass,
+change it, hold it back or add to it (`Behaviour.tamper`). For behaviours about the blocks that the validator builds,
+the validator's factory calls this module too (`Adversary.propose`, `Adversary.over`). So the honest code does not know
+adversaries.
 
-Adversaries share nothing but the bus, like all others. Two that collude do so by rules that both know: the honest
-validators are cut into the same two halves, and of two blocks the one with the lower digest goes to the first half.
+Adversaries share only the bus, like all validators. Colluding adversaries follow a common rule: they split the honest
+validators into the same two halves, and the block with the lower digest goes to the first half.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,11 +26,11 @@ from validators.messages import Message, message_codec
 from validators.restored import EMPTY_LOG, LayerMaker, RestoredLog
 
 BLOCKS_KEPT: Final = 64
-"""The number of blocks, beside its validator's, that an adversary remembers to hand them out."""
+"""The number of forged blocks that an adversary keeps to answer requests for them."""
 
 
 class Outgoing(NamedTuple):
-    """One message on its way to some validators; raw bytes where it is no message at all."""
+    """A message on its way to some validators; raw bytes if it is not a valid message."""
 
     to: tuple[NodeId, ...]
     message: Message | bytes
@@ -38,7 +38,7 @@ class Outgoing(NamedTuple):
 
 
 class Wire(Protocol):
-    """The acts of an adversary beside those of its validator; the port of its incarnation."""
+    """The acts of an adversary besides its validator's acts; the port of its incarnation implements them."""
 
     @property
     def wall_us(self) -> Micros:
@@ -48,14 +48,14 @@ class Wire(Protocol):
         """Send messages as they are."""
 
     def give(self, message: Message) -> None:
-        """Let the own validator have a message, as if it had come from the bus."""
+        """Give a message to the own validator, as if it had come from the bus."""
 
     def note(self, name: str, kind: str, to: Sequence[NodeId]) -> None:
         """Trace that a message was tampered with."""
 
 
 class Orders(Protocol):
-    """The fault that a behaviour is of: how often, in which form, and for `withhold` what is kept from whom."""
+    """The fault of a behaviour: how often, in which form, and for `withhold` which messages are kept from whom."""
 
     @property
     def every(self) -> int: ...  # noqa: D102
@@ -68,7 +68,7 @@ class Orders(Protocol):
 
 
 class Behaviour:
-    """One behaviour while it is on; this one does nothing. `count` is messages forged, changed or held back."""
+    """The base of active behaviours, which changes nothing. `count` is messages forged, changed or held back."""
 
     def __init__(self, adversary: "Adversary", name: str, fault: Orders) -> None:
         self.adversary = adversary
@@ -78,7 +78,7 @@ class Behaviour:
         self._occasions = 0
 
     def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
-        """Return what is sent in the place of a message."""
+        """Return the messages that are sent in place of a message."""
         return (outgoing,)
 
     def hear(self, source: NodeId, message: Message) -> None:
@@ -87,10 +87,10 @@ class Behaviour:
     def propose(
         self, layer: ExecutionLayer, context: ProposalContext, candidates: Sequence[Any]
     ) -> ExecutedBlock | None:
-        """Return the block that is proposed in the place of the true one; None for the true one."""
+        """Return the block that is proposed in place of the true block; None for the true block."""
 
     def is_time(self) -> bool:
-        """Count an occasion and say whether it is one of those at which the fault strikes: each `every`-th."""
+        """Count an occasion and return whether the fault strikes at it: at each `every`-th."""
         self._occasions += 1
         return self._occasions % self.fault.every == 0
 
@@ -104,27 +104,27 @@ class Behaviour:
         return self.adversary.draw(self.name, bound)
 
     def junk(self, length: int) -> bytes:
-        """Return bytes of this fault's own chance."""
+        """Return random bytes from this fault's own chance."""
         return b"".join(self.draw(1 << 32).to_bytes(4, "big") for _ in range(-(-length // 4)))[:length]
 
     def take_turn(self, subject: str, bound: int) -> int:
-        """Return the next place below `bound` in turn, from a drawn one on: so a few occasions differ."""
+        """Return the next place below `bound` in turn, from a drawn place on, so that a few occasions differ."""
         return self.adversary.take_turn(f"{self.name} {subject}", bound)
 
 
 class Adversary:
-    """One Byzantine validator, over all its incarnations.
+    """A Byzantine validator, over all its incarnations.
 
     Args:
         node: Its number.
-        validators: How many validators there are.
-        replicas: How many there are with the observers, which are numbered after them.
-        byzantine: All Byzantine validators of the plan, this one among them.
+        validators: The number of validators.
+        replicas: The number of validators and observers; observers are numbered after validators.
+        byzantine: All Byzantine validators of the plan, this one included.
         kind: The consensus engine.
         votes: Signs the engine's votes with its true key.
         chance: The run's.
-        max_skew_ms: How far ahead of its own clock an honest validator lets a block's time be.
-        is_foreign: Whether its blocks are those of somebody else's application, whose rules nobody here knows.
+        max_skew_ms: How far a block's time may be ahead of an honest validator's clock, in milliseconds.
+        is_foreign: Whether its blocks belong to an outside application, whose rules the adversary does not know.
 
     Attributes:
         layer: The execution layer of its validator's present life.
@@ -156,7 +156,7 @@ class Adversary:
         honest = [other for other in range(validators) if other not in byzantine]
         middle = len(honest) // 2
         observers = range(validators, replicas)
-        # With one honest validator only an observer can be shown another chain than it.
+        # With a single honest validator, only an observer can be shown a different chain.
         first, second = (honest[:middle], [*honest[middle:], *observers]) if middle else (observers, honest)
         self.halves: Final = tuple(first), tuple(second)
         self.kind: Final = kind
@@ -165,9 +165,9 @@ class Adversary:
         self.layer: ExecutionLayer | None = None
         self.tampering = Tampering()
         self.believes_signatures = False
-        """Whether its layer takes every transaction for signed, while a block is built."""
+        """Whether its layer accepts every transaction as signed, while a block is built."""
         self.made: dict[bytes, SealedBlock] = {}
-        """Blocks that it made besides those that its validator proposed, with their seals, by digest."""
+        """Blocks that the adversary made besides its validator's proposals, with their seals, by digest."""
         self._chance = chance
         self._draws: dict[str, int] = {}
         self._behaviours: dict[str, Behaviour] = {}
@@ -187,14 +187,14 @@ class Adversary:
         self._counts[name] = self._behaviours.pop(name).count
 
     def count(self, name: str) -> int:
-        """Return how many messages a behaviour has forged, changed or held back so far."""
+        """Return the number of messages that a behaviour has forged, changed or held back so far."""
         behaviour = self._behaviours.get(name)
         return self._counts.get(name, 0) if behaviour is None else behaviour.count
 
     # -- for the validator's port and factory --------------------------------------------------
 
     def tamper(self, outgoing: Outgoing) -> list[Outgoing]:
-        """Return what is sent in the place of a message."""
+        """Return the messages that are sent in place of a message."""
         self.votes.observe(outgoing.message)
         replaced = [outgoing]
         for behaviour in list(self._behaviours.values()):
@@ -208,15 +208,15 @@ class Adversary:
             behaviour.hear(source, message)
 
     def policies(self) -> Mapping[str, Callable[[], Policy]]:
-        """Return the policies of our own chain, whose timer phase can be tampered with while a block is built."""
+        """Return the policies of the project's own chain, whose timer phase the adversary can tamper with."""
         return tampered_policies(POLICIES, self.tampering)
 
     def over(self, make: LayerMaker, read: Callable[[bytes], Any]) -> LayerMaker:
-        """Return a maker of the same layers, each of which the adversary then builds its own blocks on.
+        """Return a maker of the same layers; the adversary builds its own blocks on each layer.
 
         Args:
             make: Makes a layer of the validator.
-            read: Turns an entry of a block into a candidate for a proposal of such a layer.
+            read: Turns an entry of a block into a candidate for a proposal of this layer.
         """
 
         def made(
@@ -242,11 +242,11 @@ class Adversary:
     # -- for behaviours ------------------------------------------------------------------------
 
     def everybody(self) -> tuple[NodeId, ...]:
-        """Return all others."""
+        """Return all other replicas."""
         return tuple(node for node in range(self.replicas) if node != self.node)
 
     def role_of(self, message: Message | bytes) -> MessageRole | None:
-        """Return the role of a message of the engine, None for another one."""
+        """Return the role of a message of the engine, None for any other message."""
         info = self.kind.messages.get(type(message))
         return None if info is None else info.role
 
@@ -256,7 +256,7 @@ class Adversary:
         return Label(label.kind, label.view)
 
     def keep(self, block: Block, seal: bytes = b"") -> bytes:
-        """Remember a block that the validator does not know as its own; return its digest."""
+        """Remember a block that the adversary made; return its digest."""
         digest = block_digest(block)
         self.made[digest] = SealedBlock(block, seal)
         while len(self.made) > BLOCKS_KEPT:
@@ -270,7 +270,7 @@ class Adversary:
         return below(self._chance.draw("tampering", subject, ordinal), bound)
 
     def take_turn(self, subject: str, bound: int) -> int:
-        """Return the next place of a subject in turn, below `bound`; the first one is drawn."""
+        """Return the next place of a subject in turn, below `bound`; the first place is drawn."""
         ordinal = self._draws.get(subject, 0)
         self._draws[subject] = ordinal + 1
         return (below(self._chance.draw("tampering", subject, 0), bound) + ordinal) % bound

@@ -13,17 +13,17 @@ from validators.execution.blocks import decode_header, decode_sealed, encode_hea
 from validators.messages import BlockRelay, BlockResponse, Message, SnapshotChunk, SnapshotOffer, block_label
 
 TRUE_OFFERS: Final = 4
-"""Chances of an offer, beside one for each way to forge it, to be left as it is."""
+"""The number of chances for a true offer, added to a chance for each way to forge it."""
 
 ENOUGH_TO_VOTE: Final = 3
-"""With fewer receivers of a block one of them that does not have it would keep it from being final."""
+"""The smallest number of receivers: with fewer, a single receiver without the block would prevent its finality."""
 
 
 class ForgeAnswers(Behaviour):
-    """Answers with forged blocks and snapshots, asked or not; `what` says which, by default both."""
+    """Answers with forged blocks and snapshots, requested or not; `what` selects the form, by default both."""
 
     def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
-        """Forge an answer, or give one that nobody has asked for."""
+        """Forge an answer, or send an answer without a request."""
         if isinstance(outgoing.message, BlockRelay):
             is_about_blocks = self.fault.what in {"", "blocks"}
             is_to_change = is_about_blocks and self.is_time()
@@ -45,7 +45,7 @@ class ForgeAnswers(Behaviour):
         return None
 
     def _forge_blocks(self, message: BlockResponse) -> Message:
-        """Return an answer of which one block is forged, in the way whose turn it is."""
+        """Return an answer with a forged block; the forms take turns."""
         blocks, place = list(message.blocks), self.draw(len(message.blocks))
         block, seal = decode_sealed(blocks[place])
         header = block.header
@@ -63,7 +63,7 @@ class ForgeAnswers(Behaviour):
         return BlockResponse(tuple(blocks))
 
     def _forge_offer(self, message: SnapshotOffer[Finality]) -> Message | None:
-        """Return an offer forged in the way whose turn it is; None now and then, so that its pieces are asked for."""
+        """Return a forged offer, the forms in turn; None at times, so that peers request the pieces of a true offer."""
         outline, certificate = message.outline, message.certificate
         header = decode_header(message.header)
         offers: tuple[dict[str, Any], ...] = (
@@ -91,17 +91,18 @@ class ForgeAnswers(Behaviour):
             tuple(others),
             (first, first, *others),
             (),
-            # As many as before, and no log: the last one is no commit.
+            # As many operations as before, but not a log: the last operation is not a commit.
             (*others, first),
         )[self.take_turn("piece", 6)]
-        # A snapshot of one piece, or an empty piece, is the same in some of these forms.
+        # A snapshot with a single piece, or an empty piece, is the same in some of these forms.
         return None if operations == message.operations else replace(message, operations=operations)
 
 
 def exchange_body(behaviour: Behaviour, outgoing: Outgoing, relay: BlockRelay) -> Iterable[Outgoing]:
-    """Return what goes out in the place of one's own block: one of the others gets it over another body.
+    """Return the messages in place of the own block: a single receiver gets it with another body.
 
-    Nobody has asked for that answer. All others vote for the true block, which becomes final, and the one has to ask.
+    The answer has no request. All other receivers vote for the true block, which becomes final; the single receiver
+    has to request it.
     """
     if len(outgoing.to) < ENOUGH_TO_VOTE:
         return (outgoing,)
@@ -114,5 +115,5 @@ def exchange_body(behaviour: Behaviour, outgoing: Outgoing, relay: BlockRelay) -
 
 
 def _with_another_body(block: Block, seal: bytes) -> bytes:
-    """Return a block's encoding with its own digest, over other transactions."""
+    """Return the encoding of a block with its own header and other transactions."""
     return encode_sealed(Block(block.header, (*block.transactions, b"more")), seal)

@@ -1,4 +1,4 @@
-"""Tampering of a leader with its block: it is withheld, doubled, has forged claims, or comes from another time."""
+"""Tampering of a leader with its block: the block is withheld, doubled, or has forged claims or a wrong time."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -24,30 +24,30 @@ from validators.messages import BlockRelay, BlockRequest, BlockResponse, Message
 from validators.state import mmr_root
 
 YEARS_AHEAD_MS: Final = 1 << 61
-"""A block's time that no honest validator can take for the present."""
+"""Milliseconds by which a block's time is ahead, more than any honest validator accepts."""
 
 FOREIGN_YEARS_AHEAD_MS: Final = 1 << 50
-"""The same for an application: its events hold whole numbers up to 2^53 - 1, and timers are set for later times."""
+"""The same for an application: its events hold integers up to 2^53 - 1, and timers are set for later times."""
 
 
 class _OtherBlock(Behaviour):
-    """Sends other blocks than the one that its validator proposed, also to those that ask for them."""
+    """Sends other blocks than its validator proposed, also in answer to requests."""
 
     _seal = b""
 
     def own_block(self, outgoing: Outgoing) -> Block | None:
-        """Return the block of a message by which this validator proposes it."""
+        """Return the block that this validator proposes by a message."""
         if not isinstance(outgoing.message, BlockRelay):
             return None
         block, self._seal = decode_sealed(outgoing.message.block)
         return block if block.header.proposer == self.adversary.node else None
 
     def seal_of(self, block: Block) -> bytes:
-        """Return the seal of a block that is proposed in the place of the own one."""
+        """Return the seal of a block that is proposed in place of the own block."""
         return self.adversary.votes.seal_for(block.header, self._seal)
 
     def hear(self, source: NodeId, message: Message) -> None:
-        """Answer who asks for a block that the own validator does not know."""
+        """Answer a request for a block that the own validator does not know."""
         made = self.adversary.made.get(message.digest) if isinstance(message, BlockRequest) else None
         if made is not None:
             response = BlockResponse((encode_sealed(*made),))
@@ -77,7 +77,7 @@ class Equivocate(_OtherBlock):
         self._pairs = {block_digest(block): (first, second)}
         other = second if first is block else first
         self.adversary.keep(other, self.seal_of(other))
-        # Its own validator must be able to follow whichever of the two wins.
+        # Its own validator must be able to follow whichever block wins.
         self.adversary.wire.give(BlockRelay(encode_sealed(other, self.seal_of(other))))
         replaced = []
         for half, each in zip(self.adversary.halves, (first, second), strict=True):
@@ -96,7 +96,7 @@ class Equivocate(_OtherBlock):
         try:
             return layer.propose(context, [self.adversary.read(each) for each in block.transactions]).block
         except (InvalidBlockError, InvalidEncodingError, UnknownParentError):
-            # Another behaviour has forged the block before: it has no twin that is valid.
+            # Another behaviour has forged the block before, so there is no valid twin.
             return None
 
     def _split_vote(self, outgoing: Outgoing, pair: tuple[Block, Block]) -> Iterator[Outgoing]:
@@ -111,7 +111,7 @@ class SilentLeader(Behaviour):
     """Proposes nothing: neither its block nor its vote for it leaves."""
 
     def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
-        """Hold back what proposes."""
+        """Hold back the messages of a proposal."""
         message = outgoing.message
         if isinstance(message, BlockRelay) or self.adversary.votes.proposes(message):
             self.note(outgoing.label.kind, outgoing.to)
@@ -120,14 +120,14 @@ class SilentLeader(Behaviour):
 
 
 class ForgeBlock(_OtherBlock):
-    """Claims for its block what executing it does not give; which claim, `what` says, or all have their turn."""
+    """Claims a wrong result of executing its block; `what` selects the claim, or all claims take turns."""
 
     CLAIMS: ClassVar[tuple[str, ...]] = (
         *("state-root", "receipts-root", "height", "parent", "body"),
         *("due-set", "order", "clean-up"),
     )
     FOREIGN_CLAIMS: ClassVar[tuple[str, ...]] = ("state-root", "receipts-root", "height", "parent", "body")
-    """The claims where the blocks are somebody else's application's."""
+    """The claims for blocks of an outside application."""
     _TAMPERINGS: Final[dict[str, TamperingKind]] = {"due-set": "due-set", "order": "order", "clean-up": "clean-up"}
 
     def __init__(self, adversary: Adversary, name: str, fault: Orders) -> None:
@@ -144,7 +144,7 @@ class ForgeBlock(_OtherBlock):
     def propose(
         self, layer: ExecutionLayer, context: ProposalContext, candidates: Sequence[Any]
     ) -> ExecutedBlock | None:
-        """Build a block whose timer phase broke the rules, where that is the claim and it makes a difference."""
+        """Build a block whose timer phase breaks the rules, if that is the claim and it changes the result."""
         self._claim = ""
         if not self.is_time():
             return None
@@ -158,7 +158,7 @@ class ForgeBlock(_OtherBlock):
                 return tampered
             if self.fault.what:
                 break
-            # It makes no difference here.
+            # The rule changes nothing in this block.
             self._claim = self._next_claim()
         return true
 
@@ -176,7 +176,7 @@ class ForgeBlock(_OtherBlock):
             self.adversary.tampering.kind = ""
 
     def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
-        """Put the forged block in the place of the true one, in votes too."""
+        """Replace the true block by the forged block, in votes too."""
         block = self.own_block(outgoing)
         if block is not None:
             return (self._relay(outgoing, block),)
@@ -200,7 +200,7 @@ class ForgeBlock(_OtherBlock):
         return outgoing._replace(message=BlockRelay(encode_sealed(forged, seal)))
 
     def forge(self, block: Block) -> Block:
-        """Return the block that is proposed in the place of the true one."""
+        """Return the block that is proposed in place of the true block."""
         header, body = block.header, block.transactions
         if self._claim == "state-root":
             header = msgspec.structs.replace(header, state_root=other_digest(header.state_root))
@@ -218,13 +218,13 @@ class ForgeBlock(_OtherBlock):
         return Block(header, body)
 
     def other_height(self, height: int) -> int:
-        """Return a height that a block of this height must not claim: the next one, its parent's, or one before."""
-        # One above is refused for that alone; the others may be too old to be looked at.
+        """Return a height that a block of this height must not claim: the next, its parent's, or the one before."""
+        # Only the next height is surely refused for the height itself; a lower block may be ignored as too old.
         return max(0, height + (1, -1, 1, -2)[self.take_turn("height", 4)])
 
 
 class DragTime(Behaviour):
-    """Gives its block the earliest time that is valid, the latest one, or one years ahead (`absurd`)."""
+    """Gives its block the earliest valid time, the latest valid time, or a time years ahead (`absurd`)."""
 
     def __init__(self, adversary: Adversary, name: str, fault: Orders) -> None:
         super().__init__(adversary, name, fault)
@@ -259,5 +259,5 @@ class DragTime(Behaviour):
             return (layer.finalized if parent is None else parent.header).timestamp_ms + 1
         if self.fault.what not in ("", "latest"):
             raise ValueError(f"no form of skew-timestamps: {self.fault.what!r}")
-        # With a clock far behind, no later than an honest block would be: an earlier one could not be built.
+        # With a clock far behind, the time of an honest block: a block with an earlier time could not be built.
         return max(self.adversary.wire.wall_us // 1_000 + self.adversary.max_skew_ms, context.timestamp_ms)

@@ -1,4 +1,4 @@
-"""Blocks with another body than the one that was executed; the header commits to it."""
+"""Blocks with another body than the executed body; the header commits to the other body."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final
@@ -14,7 +14,7 @@ from validators.identity import public_key_of
 from validators.state import mmr_root
 
 FEE: Final = 1 << 40
-"""The most that the adversary's transactions offer for a cycle: more than any basefee of a run."""
+"""The price per cycle that the adversary's transactions offer: above every basefee of a run."""
 
 JUNK_BYTES: Final = 32
 """The length of an appended entry."""
@@ -24,13 +24,14 @@ _CELLS: Final = 10_000
 
 
 class ForgeBody(ForgeBlock):
-    """Proposes its block with one more transaction, which breaks the rule that `what` names.
+    """Proposes its block with an added transaction, which breaks the rule that `what` names.
 
-    With `unsigned` the transaction of a client has a spoilt signature. The block is executed as if that were none, so
-    that its roots are true: only the guard of the signature refuses it.
+    With `unsigned` a client's transaction has a broken signature. The block is executed as if the signature were valid,
+    so that its roots are true: only the check of the signature refuses it.
 
-    Nobody here knows the rules of an application. Its block gets an entry of random bytes more, or a drawn entry is
-    dropped, repeated, or flipped in one byte; the roots stay those of the true body. A block without entries gets one.
+    The adversary does not know the rules of an outside application. Its block gets an entry of random bytes, or a drawn
+    entry is dropped, repeated, or changed in a byte. The roots remain as for the true body. An empty block gets an
+    entry.
     """
 
     CLAIMS: ClassVar[tuple[str, ...]] = (
@@ -49,11 +50,11 @@ class ForgeBody(ForgeBlock):
     def propose(
         self, layer: ExecutionLayer, context: ProposalContext, candidates: Sequence[Any]
     ) -> ExecutedBlock | None:
-        """Build a block with a client's transaction that the client has not signed so, where that is the claim."""
+        """Build a block with a client's transaction under a broken signature, if that is the claim."""
         self._unsigned = b""
         super().propose(layer, context, candidates)
         if self.claim != "unsigned" or not candidates or not isinstance(candidates[0], Transaction):
-            # An engine behind the protocol of applications gets encoded ones, and verifies them where nobody reaches.
+            # An engine behind the protocol of applications gets encoded transactions, and verifies them out of reach.
             return None
         first, *others = candidates
         spoilt = bytes((first.signature[0] ^ 1,)) + first.signature[1:]
@@ -66,7 +67,7 @@ class ForgeBody(ForgeBlock):
         return built
 
     def forge(self, block: Block) -> Block:
-        """Return the block with the body of the claim, or as it was built if that one is in it."""
+        """Return the block with the body of the claim, or unchanged if it already has that body."""
         if self._unsigned:
             return block
         if self.claim in self.FOREIGN_CLAIMS:
@@ -76,7 +77,7 @@ class ForgeBody(ForgeBlock):
         return Block(msgspec.structs.replace(block.header, tx_root=mmr_root(body)), body)
 
     def _changed(self, body: tuple[bytes, ...]) -> tuple[bytes, ...]:
-        """Return a body with one entry too many, too few or changed; which entry and how is drawn."""
+        """Return a body with an entry added, dropped or changed; entry and change are drawn."""
         places = [place for place, entry in enumerate(body) if entry or self.claim != "flip"]
         if self.claim == "append" or not places:
             self._claim = "append"
@@ -101,7 +102,7 @@ class ForgeBody(ForgeBlock):
             "tip": {"priority_fee_per_cycle": FEE + 1},
             "own-cost": {"cycles_limit": 1},
             "room": {"cycles_limit": 1 << 40},
-            # Its signer has no funds, its encoding is changed below, or no client's transaction was there to spoil.
+            # Its signer has no funds, its encoding is changed below, or the block has no client's transaction.
             **{claim: {} for claim in ("balance", "encoding", "unsigned")},
         }
         encoded = encode_transaction(self._sign(**changes[self.claim]))

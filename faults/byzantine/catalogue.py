@@ -85,7 +85,7 @@ _GENERAL_FORMS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def behaviours_of(engine: str) -> Mapping[str, BehaviourMaker]:
-    """Return the behaviours that pass through an adversary of this engine, by name; none for an engine without them."""
+    """Return the behaviours of this engine's adversaries, by name; none for an engine without adversaries."""
     return {**GENERAL, **ADVERSARIES[engine].behaviours} if engine in ADVERSARIES else {}
 
 
@@ -93,13 +93,13 @@ _FOREIGN_FORMS: Final[Mapping[str, tuple[str, ...]]] = {
     "forge-block": ForgeBlock.FOREIGN_CLAIMS,
     "forge-body": ForgeBody.FOREIGN_CLAIMS,
 }
-"""The forms of behaviours that have others where the blocks are somebody else's application's."""
+"""The forms of behaviours that differ for an outside application."""
 
 
 def forms_of(engine: str, behaviour: str, *, is_foreign: bool = False) -> tuple[str, ...]:
-    """Return the forms of a behaviour, for `what`; those of an application of somebody else where it `is_foreign`.
+    """Return the forms of a behaviour, for `what`; with `is_foreign` the forms for an outside application.
 
-    Without one all have their turn, or chance chooses; `skew-timestamps` means `latest`.
+    Without `what` all forms take turns, or a draw chooses; `skew-timestamps` means `latest`.
     """
     general = {**_GENERAL_FORMS, **_FOREIGN_FORMS} if is_foreign else _GENERAL_FORMS
     if engine not in ADVERSARIES:
@@ -161,7 +161,7 @@ _FORM_SENTENCES: Final[Mapping[tuple[str, str], str]] = {
 
 
 def explain_behaviour(behaviour: BehaviourName, fault: Orders, every_ms: int) -> str:
-    """Return the sentence of a behaviour, without when and who."""
+    """Return the sentence of a behaviour, without its time and validator."""
     if behaviour == "withhold":
         kinds = ", ".join(fault.kinds) if fault.kinds else "votes and certificates"
         whom = ", ".join(str(node) for node in fault.to) if fault.to else ""

@@ -1,4 +1,4 @@
-"""Messages whose bytes are nearly those of a true one: longer, deeper, or encoded in another way."""
+"""Messages with bytes nearly as in a true message: longer, deeper, or encoded in another way."""
 
 from collections.abc import Iterable
 from typing import ClassVar, Final
@@ -9,13 +9,14 @@ from validators.execution.errors import InvalidEncodingError
 from validators.messages import REQUEST_BYTES_MAX, BlockRelay, Message, TransactionGossip
 
 LEVELS: Final = 40
-"""Arrays within arrays: more than any message nests, and than any may."""
+"""The depth of nested arrays: more than any message has or may have."""
 
 
 class OddEncoding(Behaviour):
-    """Sends a message in bytes that decode to it or nearly do, before the message itself; `what` says which.
+    """Sends a non-canonical encoding of a message before the message itself; `what` selects the form.
 
-    With `sealed` a block has a seal where its chain seals none. An application's transactions have any encoding.
+    With `sealed` a block has a seal although its chain seals no block. An application's transactions may have any
+    encoding.
     """
 
     FORMS: ClassVar[tuple[str, ...]] = ("trailing", "long-form", "deep", "oversize", "inside", "sealed")
@@ -29,13 +30,13 @@ class OddEncoding(Behaviour):
         if form in ("inside", "sealed"):
             return self._inside(outgoing, form)
         if form == "oversize" and self.adversary.role_of(message) is None:
-            # A block may be so long that a longer one would take the links of a run.
+            # A block may be so long that an even longer encoding would fill the links of a run.
             return (outgoing,)
         self.note(f"{outgoing.label.kind} {form}", outgoing.to)
         return (outgoing._replace(message=_odd(form, self.adversary.codec.encode(message))), outgoing)
 
     def _inside(self, outgoing: Outgoing, form: str) -> Iterable[Outgoing]:
-        """Put the block or the transactions of a message in another encoding in front of it; it is canonical itself."""
+        """Send the block or the transactions of a message in another encoding before the canonical message."""
         message = outgoing.message
         if form == "sealed":
             sealed = _with_seal(message.block) if isinstance(message, BlockRelay) else b""
@@ -49,12 +50,12 @@ class OddEncoding(Behaviour):
         else:
             return (outgoing,)
         self.note(f"{outgoing.label.kind} {form}", outgoing.to)
-        # As bytes: another behaviour would read the block, and this one cannot be read.
+        # As bytes: another behaviour would decode the block, and this block cannot be decoded.
         return (outgoing._replace(message=self.adversary.codec.encode(odd)), outgoing)
 
 
 def _with_seal(encoded: bytes) -> bytes:
-    """Return a block with a seal, nothing where it has one or another behaviour has made it unreadable."""
+    """Return a block with a seal; empty if it has a seal or another behaviour has made it unreadable."""
     try:
         block, seal = decode_sealed(encoded)
     except InvalidEncodingError:
@@ -68,7 +69,7 @@ def _in_long_form(encoded: bytes) -> bytes:
 
 
 def _odd(form: str, payload: bytes) -> bytes:
-    """Return the odd bytes of a message, whose first byte says how many fields follow and whose second is its tag."""
+    """Return the odd bytes of a message, whose first byte is its number of fields and whose second byte is its tag."""
     if form == "trailing":
         return payload + b"\xc0"
     if form == "long-form":

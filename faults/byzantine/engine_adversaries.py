@@ -1,4 +1,4 @@
-"""The adversaries of one consensus engine: general behaviours, and those that only this engine has."""
+"""The adversaries of a consensus engine: general behaviours, and the engine's own behaviours."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,18 +13,18 @@ from validators.consensus.kind import EngineKind
 from validators.consensus.signing import Scheme
 
 BehaviourMaker: TypeAlias = Callable[[Adversary, str, Orders], Behaviour]
-"""Makes a behaviour of an adversary, by the name of a fault, as that fault says."""
+"""Makes a behaviour of an adversary from the name and the keys of a fault."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineAdversaries:
-    """The part of the adversaries of one engine that no other engine has.
+    """The part of an engine's adversaries that no other engine has.
 
     Attributes:
         kind: The engine.
-        make_votes: Makes the votes of one of a number of validators, with its key and the cluster's configuration.
+        make_votes: Makes the votes of a validator, from its number, its key and the cluster's configuration.
         behaviours: The engine's own behaviours, by name.
-        forms: The forms of those that have several.
+        forms: The forms of behaviours that have several.
         finality_forms: The ways in which its votes can break a finality.
     """
 
@@ -47,7 +47,7 @@ class EngineAdversaries:
         max_skew_ms: int,
         is_foreign: bool = False,
     ) -> Adversary:
-        """Return the adversary of a validator, which signs with its true key; arguments are those of `Adversary`."""
+        """Return the adversary of a validator, which signs with its true key; arguments as for `Adversary`."""
         return Adversary(
             node,
             validators=validators,

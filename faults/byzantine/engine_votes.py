@@ -1,7 +1,7 @@
-"""The interface between general behaviours and what an adversary can say in one consensus engine.
+"""The interface between general behaviours and the messages of an adversary in a consensus engine.
 
-General behaviours ask for what engines with votes have in common: a vote for another block, a finality with a signer
-less, messages that make no sense. A behaviour that only one engine has stands in that engine's module.
+General behaviours use messages that all engines with votes have: a vote for another block, a finality without its last
+signer, messages that make no sense. A behaviour of a single engine is in that engine's module.
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,7 +12,7 @@ from validators.execution.blocks import Header
 
 
 class Junk(Protocol):
-    """The chance of a behaviour that makes up messages."""
+    """The source of random values for invented messages."""
 
     def draw(self, bound: int) -> int:
         """Return the next draw, below `bound`."""
@@ -22,16 +22,16 @@ class Junk(Protocol):
 
 
 class EngineVotes(Protocol):
-    """The votes of one validator, signed with its key as a behaviour wants them, and other messages of its engine."""
+    """The votes of a validator, signed with its key as a behaviour wants them, and other messages of its engine."""
 
     def observe(self, message: object) -> None:
-        """Remember what a message that was sent or heard makes known; anything may come."""
+        """Remember the contents of a message that was sent or heard; any object may come."""
 
     def remember(self, vote: EngineMessage) -> None:
         """Remember a vote of this validator for a block that it proposes, whatever the leader."""
 
     def proposes(self, message: object) -> bool:
-        """Whether this validator proposes its block by a message of the engine."""
+        """Whether this validator proposes its block by this message of the engine."""
 
     def block_of(self, message: object) -> bytes | None:
         """Return the digest of the block that a message is a vote for, None for another message."""
@@ -40,34 +40,34 @@ class EngineVotes(Protocol):
         """Return the same vote for another block, signed."""
 
     def seal_for(self, header: Header, seal: bytes) -> bytes:
-        """Return the seal of a block that is proposed in the place of one with this seal; empty where none has one."""
+        """Return the seal of a block that replaces a block with this seal; empty if the engine has no seals."""
 
     FINALITY_FORMS: ClassVar[tuple[str, ...]]
     """The ways in which a finality of the engine can be broken."""
 
     def broken_finality(self, form: str, finality: Finality) -> Finality | None:
-        """Return a finality of the same block that breaks one rule; None where what that takes is not known."""
+        """Return a finality of the same block that breaks one rule; None if its parts are not known."""
 
     def thinned(self, finality: Finality) -> Finality:
         """Return a finality without its last signer."""
 
     def old_requests(self, junk: Junk, until_view: int) -> Iterable[EngineMessage]:
-        """Return a request for what everybody has, of a view that is drawn."""
+        """Return a request about a drawn old view, for a certificate or block that every validator has."""
 
     def old_votes(self, junk: Junk, until_view: int) -> Iterable[EngineMessage]:
-        """Return a signed vote for a view that was left, which is drawn."""
+        """Return a signed vote for a drawn view that was left."""
 
     def unsigned_finalities(self, junk: Junk, views: Iterable[int]) -> Iterator[EngineMessage]:
-        """Yield a finality of the right form for each view; its block and signatures are made up."""
+        """Yield a well-formed finality for each view, with an invented block and signatures."""
 
     def senseless_requests(self) -> Iterable[EngineMessage]:
         """Return requests that no correct validator sends."""
 
     def senseless_finality(self, junk: Junk) -> Finality:
-        """Return a finality that cannot be."""
+        """Return an impossible finality."""
 
     def senseless_answers(self) -> Iterable[EngineMessage]:
-        """Return answers to no request."""
+        """Return answers without a request."""
 
     def senseless_votes(self, junk: Junk) -> Iterable[EngineMessage]:
-        """Return votes of others and of itself, none of them signed."""
+        """Return unsigned votes of other validators and of itself."""

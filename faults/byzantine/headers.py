@@ -12,9 +12,7 @@ from validators.execution import Block, Header
 class ForgeHeader(ForgeBlock):
     """Proposes its block with another version, epoch, height, view, leader or slot, or its parent's view or time.
 
-    All roots are true.
-
-    A guard that compares roots refuses none of these: only the guard of the field itself does.
+    All roots are true, so only the check of the changed field refuses the block.
     """
 
     CLAIMS: ClassVar[tuple[str, ...]] = (
@@ -38,7 +36,7 @@ class ForgeHeader(ForgeBlock):
             "time": ("timestamp_ms", lambda: self._parent_of(header).timestamp_ms),
             "slot": ("slot", lambda: max(0, header.slot + (1, -1)[self.draw(2)])),
         }
-        # Only the claim's own value is worked out: each may draw.
+        # Only the value of this claim is computed, because each may draw.
         name, value = changes[self.claim]
         return {name: value()}
 

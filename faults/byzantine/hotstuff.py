@@ -1,4 +1,4 @@
-"""Behaviours of Byzantine validators that only HotStuff has: certificates that they hide, or show when they are old."""
+"""Behaviours of Byzantine validators that only HotStuff has: hidden certificates and old certificates."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -23,14 +23,15 @@ from validators.execution.blocks import Block, block_digest, decode_sealed, enco
 from validators.messages import BlockRelay
 
 BLOCKS_MORE: Final = 12
-"""Blocks of a view that are sent beside the true one: with it more than the four of a view that are kept."""
+"""The number of blocks of a view sent besides the true block: validators keep four blocks of a view."""
 
 
 class HideCertificate(HotStuffBehaviour):
-    """Builds its block on the parent of the one that it holds the latest certificate of, as if that had none.
+    """Builds its block on the parent of the newest certified block, as if it did not know that block's certificate.
 
-    The certificate before it justifies the block, which honest validators may vote for where no lock is in the way: the
-    certified block between is abandoned. In the last view of its turn it hides two: there the lock is in the way.
+    The certificate of the parent justifies the block. Honest validators may vote for it where no lock forbids it, and
+    the certified block between is abandoned. In the last view of its turn it hides two certificates: there a lock
+    forbids it.
     """
 
     def __init__(self, adversary: Adversary, name: str, fault: Orders) -> None:
@@ -40,7 +41,7 @@ class HideCertificate(HotStuffBehaviour):
     def propose(
         self, layer: ExecutionLayer, context: ProposalContext, candidates: Sequence[Any]
     ) -> ExecutedBlock | None:
-        """Build on the block below the parent, where its certificate is known."""
+        """Build on the block below the parent, if its certificate is known."""
         self._hiding = b""
         below = context.parent
         for _ in range(1 + context.view % VIEWS_OF_A_TURN):
@@ -58,11 +59,11 @@ class HideCertificate(HotStuffBehaviour):
         return hidden
 
     def hides(self, block: Block) -> bool:
-        """Whether a block is the last one that was built so."""
+        """Whether a block is the last block that hides a certificate."""
         return bool(self._hiding) and block_digest(block) == self._hiding
 
     def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
-        """Seal such a block with the older certificate."""
+        """Seal the block with the older certificate."""
         if not isinstance(outgoing.message, BlockRelay):
             return (outgoing,)
         block, seal = decode_sealed(outgoing.message.block)
@@ -74,20 +75,20 @@ class HideCertificate(HotStuffBehaviour):
 
 
 class ExchangeCertificate(HideCertificate):
-    """Builds as low, and leaves the latest certificate in the seal: that of another block than the parent."""
+    """Builds as low as `HideCertificate`, and seals with the latest certificate, which is not its parent's."""
 
     def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
-        """Note such a block, which is sealed as if it stood on the certified one."""
+        """Note the block, which is sealed as if it stood on the certified block."""
         if isinstance(outgoing.message, BlockRelay) and self.hides(decode_sealed(outgoing.message.block).block):
             self.note("BlockRelay", outgoing.to)
         return (outgoing,)
 
 
 class ManyBlocks(HotStuffBehaviour):
-    """Proposes more valid blocks of one view than anybody keeps, each a millisecond after the one before."""
+    """Proposes more valid blocks of a view than a validator keeps, each a millisecond after the block before."""
 
     def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
-        """Send further blocks after the own one."""
+        """Send further blocks after the own block."""
         message, layer = outgoing.message, self.adversary.layer
         if not isinstance(message, BlockRelay) or not self.is_time():
             return (outgoing,)
@@ -104,7 +105,7 @@ class ManyBlocks(HotStuffBehaviour):
             try:
                 other = layer.propose(context, ()).block
             except (InvalidBlockError, UnknownParentError):
-                # Another behaviour has forged the own one.
+                # Another behaviour has forged the own block.
                 return further
             self.note("BlockRelay", outgoing.to)
             relay = BlockRelay(encode_sealed(other, self.votes.seal_for(other.header, seal)))
@@ -113,7 +114,7 @@ class ManyBlocks(HotStuffBehaviour):
 
 
 class StaleCertificate(HotStuffBehaviour):
-    """Gives views up with the oldest certificate that it knows in the place of the highest."""
+    """Gives views up with the oldest certificate that it knows instead of the highest."""
 
     def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
         """Replace the certificate of a TIMEOUT."""

@@ -1,4 +1,4 @@
-"""Votes of HotStuff, and messages that give views up, each of which breaks one rule and is signed with the true key."""
+"""Votes and TIMEOUTs of HotStuff that each break one rule, signed with the true key."""
 
 from collections.abc import Iterable, Iterator
 from typing import ClassVar, Final
@@ -18,22 +18,22 @@ from validators.consensus.hotstuff.messages import (
 from validators.messages import Message
 
 VIEWS_AHEAD: Final = 128
-"""Votes of the form `ahead` are of views this far ahead and more: further than any that is counted."""
+"""The smallest distance in views of votes of the form `ahead`: farther ahead than any counted vote."""
 
 VOTES_AHEAD: Final = 100
-"""The number of them at each occasion, each of another view: a few occasions name more views than may be kept."""
+"""The number of votes `ahead` at each occasion, each of another view: together more views than may be kept."""
 
 _ENTRY: Final = "entry-"
-"""The names of forms about the timeout certificate of a TIMEOUT begin so."""
+"""The prefix of forms about the timeout certificate of a TIMEOUT."""
 
 
 class ForgeVote(HotStuffBehaviour):
-    """Sends a forged message to everybody before each own vote or TIMEOUT; `what` says which, or all do.
+    """Sends a forged message to everybody before each own vote or TIMEOUT; `what` selects the form, or all take turns.
 
-    A vote: one of another validator (`signer`), of view 0 (`view`), over another block (`signature`), or many of views
-    far ahead (`ahead`). A TIMEOUT: over another view (`leaving`), or with a certificate of its own view (`high`), of
-    genesis with signers (`genesis`), with too few signers and the like (`bitmap`, `stray`, `quorum`, `signatures`,
-    `forged`); where timeouts have been heard also with the timeout certificate of another view (`entry-view`), of a
+    A vote of another validator (`signer`), of view 0 (`view`), over another block (`signature`), or many votes of views
+    far ahead (`ahead`). A TIMEOUT over another view (`leaving`), or with a certificate of its own view (`high`), of
+    genesis with signers (`genesis`), or with wrong signers (`bitmap`, `stray`, `quorum`, `signatures`, `forged`).
+    If timeouts have been heard, also a TIMEOUT with the timeout certificate of another view (`entry-view`), of a
     quorum that knew a higher certificate (`entry-high`), with a view too many (`entry-views`), or misshapen.
     """
 
@@ -53,7 +53,7 @@ class ForgeVote(HotStuffBehaviour):
             self._heard = message
 
     def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
-        """Put a forged message in front of a true one."""
+        """Send a forged message before a true message."""
         message = outgoing.message
         if not isinstance(message, HotStuffMessage) or not self.is_time():
             return (outgoing,)
@@ -67,7 +67,7 @@ class ForgeVote(HotStuffBehaviour):
             yield Outgoing(everybody, forged, self.adversary.label_of(forged))
 
     def _forge(self, form: str, view: int) -> Iterator[HotStuffMessage]:
-        """Yield the messages of a form; none where what they need has not been heard of."""
+        """Yield the messages of a form; none if their parts have not been heard."""
         votes = self.votes
         vote = votes.vote(view + 1, bytes(32))
         if form == "signer":
@@ -95,7 +95,7 @@ class ForgeVote(HotStuffBehaviour):
         return votes.timeout(view, misshapen(high, form, self.adversary.validators), None)
 
     def _forge_entry(self, form: str, view: int) -> Iterator[ViewTimeout]:
-        """Yield a TIMEOUT of a view that nobody has left, with a forged certificate of the timeouts before it."""
+        """Yield a TIMEOUT of a view that no validator has left, with a forged certificate of the timeouts before it."""
         votes = self.votes
         high = votes.certificate_below(view)
         true = votes.timeouts.certificate(view - 1)

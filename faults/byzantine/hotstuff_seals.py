@@ -1,4 +1,4 @@
-"""Seals of HotStuff that justify no block: each breaks one rule, and is signed with the leader's true key."""
+"""Invalid block seals of HotStuff: each breaks one rule, and is signed with the leader's true key."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -23,7 +23,7 @@ from validators.execution.blocks import Block, block_digest, decode_sealed, enco
 from validators.messages import BlockRelay, block_label
 
 _OF_TIMEOUTS: Final = "timeout-"
-"""The names of forms that are about a timeout certificate begin so; three-chain has no such certificates."""
+"""The prefix of forms about a timeout certificate; three-chain has no timeout certificates."""
 
 
 class HotStuffBehaviour(Behaviour):
@@ -38,15 +38,14 @@ class HotStuffBehaviour(Behaviour):
 
 
 class ForgeSeal(HotStuffBehaviour):
-    """Seals its block with one fault; which one, `what` says, or all have their turn.
+    """Seals its block with a fault; `what` selects the form, or all forms take turns.
 
-    The leader's vote: over another block (`vote`). The parent's certificate: with too few signers and the like
-    (`bitmap`, `stray`, `quorum`, `signatures`, `forged`), of an older block (`parent`), or that of genesis far above it
-    (`genesis`). The block: of a view that the parent's is not below (`late`), of a view that cannot be (`view`), or of
-    the next view that another leads, along with the true one (`leader`). The timeout certificate: of
-    another view (`timeout-view`), of a quorum that knew a higher certificate than the parent's (`timeout-high`), with
-    a view too many (`timeout-views`), or misshapen. Where no timeout has been heard of, the block is kept back, so
-    that its view ends by timeouts.
+    The leader's vote is over another block (`vote`). The parent's certificate has wrong signers (`bitmap`, `stray`,
+    `quorum`, `signatures`, `forged`), is of an older block (`parent`), or of genesis far above genesis (`genesis`). The
+    block has a view not above its parent's (`late`), an impossible view (`view`), or the next view of another leader,
+    sent along with the true block (`leader`). The timeout certificate is of another view (`timeout-view`), of a quorum
+    that knew a higher certificate than the parent's (`timeout-high`), has a view too many (`timeout-views`), or is
+    misshapen. If no timeout has been heard, the block is held back, so that its view ends by timeouts.
     """
 
     FORMS: ClassVar[tuple[str, ...]] = (
@@ -62,7 +61,7 @@ class ForgeSeal(HotStuffBehaviour):
     def propose(
         self, layer: ExecutionLayer, context: ProposalContext, candidates: Sequence[Any]
     ) -> ExecutedBlock | None:
-        """Choose the form; for a timeout certificate that shows too much, build below the highest certificate."""
+        """Choose the form; for `timeout-high`, build below the highest certificate."""
         self._form, self._view = "", context.view
         if not self.is_time():
             return None
@@ -78,7 +77,7 @@ class ForgeSeal(HotStuffBehaviour):
             return None
 
     def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
-        """Put a forged seal in the place of the true one."""
+        """Replace the true seal by a forged seal."""
         if not self._form or not isinstance(outgoing.message, BlockRelay):
             return (outgoing,)
         block, encoded = decode_sealed(outgoing.message.block)
@@ -124,11 +123,11 @@ class ForgeSeal(HotStuffBehaviour):
         return None if other is None else (block, other)
 
     def _own_view_until(self, view: int) -> int:
-        """Return the latest own view up to one, 0 where there is none."""
+        """Return the latest own view up to a view, 0 if there is none."""
         return next((each for each in range(view, 0, -1) if self.votes.is_leader(each)), 0)
 
     def _of_other_view(self, block: Block) -> tuple[Block, QuorumCertificate] | None:
-        """Build a block beside the own one, of the next view that another leads."""
+        """Build a block beside the own block, of the next view that another validator leads."""
         layer, header, justify = self.adversary.layer, block.header, self.votes.certificate_of(block.header.parent)
         assert layer is not None, "who proposes has a layer"
         if justify is None:
@@ -142,7 +141,7 @@ class ForgeSeal(HotStuffBehaviour):
         try:
             return layer.propose(context, ()).block, justify
         except (InvalidBlockError, UnknownParentError):
-            # Another behaviour has forged the own one, or its parent is final already.
+            # Another behaviour has forged the own block, or its parent is final already.
             return None
 
     def _with_timeout(self, outgoing: Outgoing, form: str, block: Block, seal: BlockSeal) -> Iterable[Outgoing]:
@@ -164,7 +163,7 @@ class ForgeSeal(HotStuffBehaviour):
             return (self._sealed(outgoing, f"{_OF_TIMEOUTS}{form}", block, sealed),)
         if before is not None:
             return (outgoing,)
-        # Without this block its view ends by timeouts; they are those of the view before in the next own one.
+        # Without this block its view ends by timeouts; the next own block needs them.
         self.note("BlockRelay withheld", outgoing.to)
         return ()
 

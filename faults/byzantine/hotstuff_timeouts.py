@@ -1,4 +1,4 @@
-"""The timeouts of HotStuff that one adversary has heard and sent, and certificates of them."""
+"""The timeouts of HotStuff that an adversary has heard and sent, and certificates made of them."""
 
 from typing import Final, TypeVar
 
@@ -13,7 +13,7 @@ _VIEWS_KEPT: Final = 64
 _Certificate = TypeVar("_Certificate", bound=QuorumCertificate | TimeoutCertificate)
 
 MISSHAPES: Final = ("bitmap", "stray", "quorum", "signatures", "forged")
-"""The forms of a certificate whose signers or signatures are not those of a quorum."""
+"""The forms of a certificate with signers or signatures that are not of a quorum."""
 
 
 class Timeouts:
@@ -30,7 +30,7 @@ class Timeouts:
             del self._heard[next(iter(self._heard))]
 
     def certificate(self, view: int) -> TimeoutCertificate | None:
-        """Return a certificate of all timeouts of a view, None where they are no quorum."""
+        """Return a certificate of all timeouts of a view, None if they are not a quorum."""
         heard = self._heard.get(view, {})
         if len(heard) < quorum_of(self._validators):
             return None
@@ -43,7 +43,7 @@ class Timeouts:
         )
 
     def latest_but(self, view: int, high_view_max: int) -> TimeoutCertificate | None:
-        """Return the certificate of the latest view but one, which shows no higher certificate than that."""
+        """Return the certificate of the latest view except a given view, with no certificate above a limit."""
         for other in sorted(self._heard, reverse=True):
             found = self.certificate(other) if other != view else None
             if found is not None and found.high_view <= high_view_max:
@@ -52,10 +52,10 @@ class Timeouts:
 
 
 def misshapen(certificate: _Certificate, form: str, validators: int) -> _Certificate:
-    """Return a certificate with a fault in its signers or signatures, and true in all else.
+    """Return a certificate with a fault in its signers or signatures; its other parts are true.
 
-    Its bitmap is a byte too long, names a signer that there is not, or lacks one of a quorum; a signature stands there
-    without a signer; or the last one is another signer's.
+    Its bitmap is a byte too long, names a signer that does not exist, or lacks a signer of the quorum; it has a
+    signature without a signer; or the last signature is another signer's.
     """
     signers, signatures = decode_signers(certificate.signers), certificate.signatures
     if form == "bitmap":

@@ -1,6 +1,6 @@
-"""All that one adversary can say in HotStuff: its votes and seals, signed with its key, and messages made up.
+"""The messages of an adversary in HotStuff: votes and seals signed with its key, and invented messages.
 
-The leader of a view is restated here: an adversary asks the engine nothing.
+The leader of a view is restated here, because an adversary does not ask the engine.
 """
 
 from collections.abc import Iterable, Iterator
@@ -36,7 +36,7 @@ _CERTIFICATES_KEPT = 64
 
 
 class HotStuffVotes:
-    """Signs any vote, and remembers the latest certificates that were sent or heard, by the block that they certify."""
+    """Signs any vote, and remembers the latest certificates that were sent or heard, by certified block."""
 
     FINALITY_FORMS: ClassVar[tuple[str, ...]] = ("short", "gap", "other", *MISSHAPES)
 
@@ -64,7 +64,7 @@ class HotStuffVotes:
                 self._keep(seal.justify)
 
     def remember(self, vote: BlockVote) -> None:
-        """Nothing is to be remembered of a vote."""
+        """Do nothing: HotStuff needs no memory of votes."""
 
     def proposes(self, _message: object) -> bool:
         """Whether a message proposes: only a relayed block does."""
@@ -79,13 +79,13 @@ class HotStuffVotes:
         return self.vote(vote.view, digest)
 
     def seal_for(self, header: Header, seal: bytes) -> bytes:
-        """Return a seal for a block in the place of another one: with its own vote, and its parent's certificate."""
+        """Return a seal for a block in place of another block: with its own vote, and its parent's certificate."""
         true = decode_seal(seal)
         if true is None:
             return seal
         justify = self._certificates.get(header.parent, true.justify)
         vote = self.vote(header.view, header_digest(header))
-        # Timeouts that show a later certificate would give it away.
+        # Timeouts with a later certificate would reveal the forgery.
         shown = true.timeout if true.timeout is not None and true.timeout.high_view <= justify.view else None
         return encode_seal(BlockSeal(justify, vote.signature, shown))
 
@@ -98,9 +98,9 @@ class HotStuffVotes:
         return msgspec.structs.replace(finality, certificate=thin)
 
     def broken_finality(self, form: str, finality: Finality) -> Commit | None:
-        """Return a proof that is a header short, has one of them again, or a certificate of its first or of no quorum.
+        """Return a proof that lacks or repeats a header, or has a certificate of its first block or without a quorum.
 
-        But for the last ones, all certificates are true.
+        Except in the last form, all certificates are true.
         """
         assert isinstance(finality, Commit), "the engine's own"
         headers, certificate = finality.headers, finality.certificate
@@ -117,11 +117,11 @@ class HotStuffVotes:
         yield from ()
 
     def old_votes(self, junk: Junk, until_view: int) -> Iterator[BlockVote]:
-        """Yield a vote in a view that was left."""
+        """Yield a vote of a view that was left."""
         yield self.vote(1 + junk.draw(until_view), junk.junk(32))
 
     def unsigned_finalities(self, junk: Junk, views: Iterable[int]) -> Iterator[ViewTimeout]:
-        """Yield a signed TIMEOUT of each view after one, which shows a certificate that is made up."""
+        """Yield a signed TIMEOUT of each view, with an invented certificate."""
         for view in views:
             yield self.timeout(view + 1, self._forged(junk, view), None)
 
@@ -130,7 +130,7 @@ class HotStuffVotes:
         yield from ()
 
     def senseless_finality(self, junk: Junk) -> Commit:
-        """Return a proof whose headers are none."""
+        """Return a proof with invalid headers."""
         return Commit((junk.junk(40), junk.junk(40), junk.junk(40)), self._forged(junk, VIEW_LIMIT - 1))
 
     def senseless_answers(self) -> Iterator[BlockVote]:
@@ -138,7 +138,7 @@ class HotStuffVotes:
         yield from ()
 
     def senseless_votes(self, junk: Junk) -> Iterator[BlockVote | ViewTimeout]:
-        """Yield votes of others and of itself, not signed or of no view."""
+        """Yield votes of other validators and of itself, unsigned or without a view."""
         victim = junk.draw(self._validators)
         yield BlockVote(victim, 1 + junk.draw(40), junk.junk(32), junk.junk(64))
         yield BlockVote(self._node, 0, junk.junk(32), b"")
@@ -161,7 +161,7 @@ class HotStuffVotes:
         return ViewTimeout(self._node, view, high, entry, signature)
 
     def with_oldest(self, message: ViewTimeout) -> ViewTimeout | None:
-        """Return the same message with the oldest certificate that is remembered, signed; None where that is no lie."""
+        """Return the same message with the oldest remembered certificate, signed; None if that changes nothing."""
         oldest = min(self._certificates.values(), key=lambda each: each.view, default=message.high)
         if oldest.view >= message.high.view:
             return None
@@ -177,7 +177,7 @@ class HotStuffVotes:
         return self._certificates.get(digest)
 
     def certificate_below(self, view: int) -> QuorumCertificate | None:
-        """Return the highest certificate that is remembered of a view below one; that of genesis is none."""
+        """Return the highest remembered certificate of a lower view; the certificate of genesis does not count."""
         below = [each for each in self._certificates.values() if 0 < each.view < view]
         return max(below, key=lambda each: each.view, default=None)
 

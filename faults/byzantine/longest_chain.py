@@ -1,4 +1,4 @@
-"""Behaviours of Byzantine validators that only the longest chain has: secret branches, and slots of others."""
+"""Behaviours of Byzantine validators that only the longest chain has: secret branches, and other leaders' slots."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -23,10 +23,10 @@ from validators.messages import BlockRelay, block_label
 
 
 class PrivateBranch(Behaviour):
-    """Builds its blocks on each other in secret, and publishes them all with each `every`-th one.
+    """Builds its blocks on each other in secret, and publishes them all with each `every`-th block.
 
-    Its own validator knows them, and follows the others' branch as soon as that is better: the secret branch grows all
-    the same. The next one begins at the head.
+    Its own validator knows the secret blocks, and follows the public branch as soon as it is better. The secret branch
+    continues to grow. The next secret branch begins at the head.
     """
 
     def __init__(self, adversary: Adversary, name: str, fault: Orders) -> None:
@@ -50,7 +50,7 @@ class PrivateBranch(Behaviour):
         return built
 
     def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
-        """Keep a secret block with its announcement, until the one comes with which all are published."""
+        """Keep a secret block and its announcement until the block with which all are published."""
         digest = self._subject_of(outgoing)
         if digest is None or digest not in self._secret:
             return (outgoing,)
@@ -77,10 +77,10 @@ class PrivateBranch(Behaviour):
 
 
 class Usurp(Behaviour):
-    """Sends a block of the next slot that is not its own along with its block: valid in all but its leader."""
+    """Sends a block of another leader's next slot along with its block: valid except for its leader."""
 
     def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
-        """Add a block on the own one to it."""
+        """Send a further block, built on the own block."""
         message, layer, votes = outgoing.message, self.adversary.layer, self.adversary.votes
         if not isinstance(message, BlockRelay) or not self.is_time():
             return (outgoing,)
@@ -99,7 +99,7 @@ class Usurp(Behaviour):
         try:
             block = layer.propose(context, ()).block
         except (InvalidBlockError, UnknownParentError):
-            # Nothing can be built on a block that another behaviour has forged before.
+            # No block can be built on a block that another behaviour has forged before.
             return (outgoing,)
         seal = votes.seal_for(block.header, b"")
         self.adversary.keep(block, seal)

@@ -13,16 +13,16 @@ from validators.execution.blocks import header_digest as digest_of
 from validators.messages import BlockRelay, Message
 
 _OF_FINALITY: Final = "final-"
-"""The names of forms about the final block of an answer begin so."""
+"""The prefix of forms about the final block of an answer."""
 
 
 class ForgeHead(Behaviour):
-    """Sends a forged block or header before its own, or names a forged head; `what` says which, or all have their turn.
+    """Sends a forged block or header before its own, or names a forged head; `what` selects the form, by default all.
 
-    A block of height 0 (`height`). A header: one that is none (`header`), of slot 0 (`slot`), of a slot that another
-    leads (`leader`) or with its own seal for one that another leads (`seal`), of an earlier slot than its parent's
-    (`late`), or two above its parent (`jump`). An answer to a peer that joins: with a head of another's slot (`head`),
-    or a proof of its final block that is none (`final-...`).
+    A block of height 0 (`height`). A header that is malformed (`header`), of slot 0 (`slot`), of another leader's slot
+    (`leader`) or with its own seal for another leader's slot (`seal`), of an earlier slot than its parent's (`late`),
+    or two heights above its parent (`jump`). An answer to a joining peer with a head of another leader's slot
+    (`head`), or an invalid proof of its final block (`final-...`).
     """
 
     FORMS: ClassVar[tuple[str, ...]] = (
@@ -38,21 +38,21 @@ class ForgeHead(Behaviour):
         return votes
 
     def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
-        """Put a forged message in front of a true one, or in the place of an answer."""
+        """Send a forged message before a true message, or in place of an answer."""
         message = outgoing.message
         is_own = isinstance(message, HeadResponse) or self.votes.proposes(message) or isinstance(message, BlockRelay)
         if not is_own or not self.is_time():
             return (outgoing,)
         form = self.fault.what or self.FORMS[self.take_turn("form", len(self.FORMS))]
         forged = tuple(self._say(form, outgoing))
-        # Of two answers the first one that arrives counts, which may be the true one.
+        # Of two answers the first to arrive counts, which may be the true answer.
         return forged if forged and isinstance(message, HeadResponse) else (*forged, outgoing)
 
     def _say(self, form: str, outgoing: Outgoing) -> Iterator[Outgoing]:
         forged = self._forge(form, outgoing.message)
         if forged is not None:
             self.note(f"{outgoing.label.kind} {form}", outgoing.to)
-            # As bytes: another behaviour would read a header in it, and one that is none cannot be read.
+            # As bytes: another behaviour would decode its header, and a malformed header cannot be decoded.
             yield outgoing._replace(message=self.adversary.codec.encode(forged))
 
     def _forge(self, form: str, message: Message | bytes) -> Message | None:
@@ -72,7 +72,7 @@ class ForgeHead(Behaviour):
         return BlockRelay(encode_sealed(Block(header, block.transactions), self.votes.seal_for(header, b"")))
 
     def _change(self, form: str, header: Header) -> dict[str, Any] | None:
-        """Return the fields of a header on the own one that break the rule of a form; None for forms of others."""
+        """Return the fields of a header on the own block that break the rule of a form; None for other forms."""
         above = {"parent": digest_of(header), "height": header.height + 1}
         view = header.view + 1
         while (self.votes.leader(view) == self.adversary.node) == (form in ("leader", "seal", "head")):

@@ -1,4 +1,4 @@
-"""All that one adversary can say under the longest chain: sealed headers with its signature, and others made up."""
+"""The messages of an adversary under the longest chain: headers sealed with its key, and invented headers."""
 
 from collections.abc import Iterable, Iterator
 from typing import ClassVar
@@ -41,10 +41,10 @@ class LongestChainVotes:
     # -- for general behaviours ----------------------------------------------------------------
 
     def observe(self, _message: object) -> None:
-        """Nothing is to be remembered of messages."""
+        """Do nothing: the longest chain needs no memory of messages."""
 
     def remember(self, vote: Announcement) -> None:
-        """Nothing is to be remembered of an announcement."""
+        """Do nothing: the longest chain needs no memory of announcements."""
 
     def proposes(self, message: object) -> bool:
         """Whether a message announces this validator's block."""
@@ -57,7 +57,7 @@ class LongestChainVotes:
         return None if facts is None else facts.digest
 
     def vote_for(self, vote: Announcement, digest: bytes) -> Announcement:
-        """Return an announcement of another block; where that is of no known header, of one that says so in a root."""
+        """Return an announcement of another block; without a known header, with an invented root in its header."""
         header = self._headers.get(digest)
         if header is None:
             header = msgspec.structs.replace(decode_header(vote.block.header), state_root=digest)
@@ -76,9 +76,9 @@ class LongestChainVotes:
         return Burial(finality.chain[:-1] or finality.chain)
 
     def broken_finality(self, form: str, finality: Finality) -> Burial:
-        """Return a proof that is a header short, or has one too many: not linked, of another leader, or forged.
+        """Return a proof without a header, or with an extra header: not linked, of another leader, or forged.
 
-        But for the last one all seals are true.
+        Except in the forged header all seals are true.
         """
         assert isinstance(finality, Burial), "the engine's own"
         if form not in self.FINALITY_FORMS:
@@ -108,21 +108,21 @@ class LongestChainVotes:
         yield HeadRequest()
 
     def old_votes(self, junk: Junk, until_view: int) -> Iterator[Announcement]:
-        """Yield an announcement of a block of a slot that is over."""
+        """Yield an announcement of a block of a past slot."""
         yield Announcement(self._sealed(self._made_up(junk, 1 + junk.draw(until_view), self._node)))
 
     def unsigned_finalities(self, junk: Junk, views: Iterable[int]) -> Iterator[Announcement]:
-        """Yield an announcement for each slot: a block is final by those above it, and their seals are junk."""
+        """Yield an announcement for each slot, with a junk seal: blocks above a block make it final."""
         for view in views:
             header = self._made_up(junk, view, self.leader(view) or 0)
             yield Announcement(SealedHeader(encode_header(header), junk.junk(64)))
 
     def senseless_requests(self) -> Iterator[HeadRequest]:
-        """Yield nothing: there is one request, and it makes sense."""
+        """Yield nothing: the only request of the engine always makes sense."""
         yield from ()
 
     def senseless_finality(self, junk: Junk) -> Burial:
-        """Return a proof whose header is none."""
+        """Return a proof with an invalid header."""
         return Burial((SealedHeader(junk.junk(40), junk.junk(64)),))
 
     def senseless_answers(self) -> Iterator[HeadResponse]:
@@ -130,7 +130,7 @@ class LongestChainVotes:
         yield HeadResponse(SealedHeader(b"", b""), None)
 
     def senseless_votes(self, junk: Junk) -> Iterator[Announcement]:
-        """Yield announcements of no header, of a block of slot 0, and of another validator's."""
+        """Yield announcements without a header, of a block of slot 0, and of another validator's block."""
         yield Announcement(SealedHeader(junk.junk(40), junk.junk(64)))
         yield Announcement(self._sealed(self._made_up(junk, 0, self._node)))
         yield Announcement(self._sealed(self._made_up(junk, 1 + junk.draw(40), junk.draw(self._validators))))
@@ -138,18 +138,18 @@ class LongestChainVotes:
     # -- for behaviours of the longest chain ---------------------------------------------------
 
     def leader(self, view: int) -> NodeId | None:
-        """Return the leader of a slot, None where the lottery gave it to nobody."""
+        """Return the leader of a slot, None if the lottery chose no leader."""
         return leader_of(view, self._validators, self._config)
 
     def first_time_ms(self, view: int) -> int:
-        """Return the first time that a block of a slot can bear."""
+        """Return the earliest valid time of a block of a slot."""
         return self._config.times_of(view).start
 
     def _sealed(self, header: Header) -> SealedHeader:
         return SealedHeader(encode_header(header), self.seal_for(header, b""))
 
     def _made_up(self, junk: Junk, view: int, proposer: NodeId) -> Header:
-        """Return the header of a block that does not exist, on a parent that does not either."""
+        """Return the header of a block that does not exist, on a parent that does not exist."""
         parent, state_root, tx_root, receipts_root = (junk.junk(32) for _ in range(4))
         height, time_ms = 1 + view, self.first_time_ms(view)
         return Header(VERSION, height, 0, view, parent, proposer, view, time_ms, state_root, tx_root, receipts_root)

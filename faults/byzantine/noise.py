@@ -1,4 +1,4 @@
-"""Noise: messages that mean nothing, and more messages than anybody needs."""
+"""Noise: meaningless messages, and more messages than a validator needs."""
 
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -23,12 +23,12 @@ from validators.messages import (
 from validators.state import Snapshot, mmr_root
 
 REQUESTS_AT_ONCE: Final = 12
-"""Rounds of each kind of request in a flood, at each occasion."""
+"""The number of rounds of each kind of request in a flood, at each occasion."""
 
 BLOCKS_AT_ONCE: Final = 40
 CERTIFICATES_AT_ONCE: Final = 100
 VIEWS_AHEAD: Final = 1_000
-"""The forged certificates of a flood are of this many views to come."""
+"""The number of future views of the forged certificates of a flood."""
 
 BLOCK_BYTES: Final = 4_096
 
@@ -37,7 +37,7 @@ _INDEX_FAR: Final = 1 << 40
 
 
 class _Noise(Behaviour):
-    """Says something besides at each vote."""
+    """Sends an additional message at each vote."""
 
     def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
         """Add noise to a vote."""
@@ -49,12 +49,12 @@ class _Noise(Behaviour):
         for message in self.make():
             label = NO_LABEL if isinstance(message, bytes) else Label(message.traced_name)
             self.note(label.kind or "bytes", outgoing.to)
-            # As bytes: another behaviour would read a message of it, and what makes no sense cannot be read.
+            # As bytes: another behaviour would decode a message, and a senseless message cannot be decoded.
             said = message if isinstance(message, bytes) else self.adversary.codec.encode(message)
             yield Outgoing(outgoing.to, said, label)
 
     def make(self) -> Iterable[Message | bytes]:
-        """Return what is said besides."""
+        """Return the additional messages."""
         raise NotImplementedError
 
     def junk_block(self) -> Block:
@@ -68,16 +68,16 @@ class _Noise(Behaviour):
 
 
 class Garbage(_Noise):
-    """Sends bytes that are no message, and messages that make no sense; a block of its own over another body to one."""
+    """Sends invalid bytes and senseless messages, and to a single receiver its own block with another body."""
 
     def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
-        """Add noise to a vote, and change the body of a block for one."""
+        """Add noise to a vote, and change the body of a block for a single receiver."""
         if isinstance(outgoing.message, BlockRelay):
             return exchange_body(self, outgoing, outgoing.message)
         return super().tamper(outgoing)
 
     def make(self) -> Iterable[Message | bytes]:
-        """Return one of many."""
+        """Return a senseless message, or invalid bytes."""
         votes = partial(self.adversary.votes.senseless_votes, self)
         makers = (self._bytes, self._requests, self._blocks, self._snapshots, votes)
         return makers[self.draw(len(makers))]()
@@ -107,17 +107,17 @@ class Garbage(_Noise):
         outline = Snapshot(_HEIGHT_FAR, 0, 0, self.junk(32), self.junk(10), (), ())
         yield SnapshotOffer(self.junk(40), certificate, outline, 1)
         yield SnapshotChunk(self.junk(32), 0, (b"",))
-        # Proofs of other engines travel in offers alone.
+        # Only offers carry proofs of other engines.
         if self.adversary.role_of(certificate):
             yield certificate
         yield from self.adversary.votes.senseless_answers()
 
 
 class Flood(_Noise):
-    """Sends many requests, unasked blocks, or forged certificates; `what` says which, by default all."""
+    """Sends many requests, unrequested blocks, or forged certificates; `what` selects the form, by default all."""
 
     def make(self) -> Iterator[Message | bytes]:
-        """Return all of a flood's part."""
+        """Return the messages of a flood."""
         if self.fault.what in {"", "requests"}:
             for _ in range(REQUESTS_AT_ONCE):
                 yield from self._requests()
@@ -128,7 +128,7 @@ class Flood(_Noise):
             yield from self._certificates()
 
     def _certificates(self) -> Iterator[Message]:
-        """Return certificates of the right form, each of another block of a view to come; their signatures are junk."""
+        """Return well-formed certificates, each of another block of a future view; their signatures are junk."""
         layer = self.adversary.layer
         assert layer is not None, "who votes has a layer"
         views = (layer.finalized.view + 1 + self.draw(VIEWS_AHEAD) for _ in range(CERTIFICATES_AT_ONCE))

@@ -1,6 +1,6 @@
-"""Timer phases that do not do what the rules say, so that a leader can claim what comes of them.
+"""Timer phases that break the rules, so that a leader can claim their wrong result.
 
-All who execute its block come to other roots, and none of them may vote for it.
+Every validator that executes the block gets other roots, and must not vote for it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,17 +16,16 @@ TamperingKind: TypeAlias = Literal["", "due-set", "order", "clean-up"]
 
 
 class Tampering:
-    """The rule that the timer phase of the block that is being built breaks; none while `kind` is empty.
+    """The rule that the timer phase of the block in construction breaks; none while `kind` is empty.
 
-    `due-set` fires none of the timers that are due, `order` fires them in the reverse order, `clean-up` removes none of
-    the dead ones.
+    `due-set` fires no due timer, `order` fires due timers in the reverse order, `clean-up` removes no dead timer.
     """
 
     kind: TamperingKind = ""
 
 
 def tampered_policies(honest: Mapping[str, type[Policy]], tampering: Tampering) -> dict[str, Callable[[], Policy]]:
-    """Return policies that do as the true ones but for the tampering."""
+    """Return policies that behave like the true policies except for the tampering."""
     return {name: _tampered_policy(policy, tampering) for name, policy in honest.items()}
 
 
@@ -51,7 +50,7 @@ def _tampered_policy(honest: type[Policy], tampering: Tampering) -> Callable[[],
 
 
 def _tamper(block: BlockContext, tampering: Tampering) -> BlockContext:
-    """Return the block as its timer phase is to see it."""
+    """Return the block as the tampered timer phase sees it."""
     if tampering.kind == "due-set":
         return replace(block, config=msgspec.structs.replace(block.config, execution_lane_paused=True))
     if tampering.kind == "clean-up":
@@ -64,7 +63,7 @@ def _tamper(block: BlockContext, tampering: Tampering) -> BlockContext:
 
 
 class _Reversed:
-    """Tables that give the waiting timers in the reverse order, and are the true ones in all else."""
+    """Tables that return the waiting timers in the reverse order, and otherwise behave like the true tables."""
 
     def __init__(self, tables: TimerTables) -> None:
         self._tables = tables

@@ -1,4 +1,4 @@
-"""The port of a Byzantine validator: its adversary tampers with what leaves, and sees what arrives."""
+"""The port of a Byzantine validator: its adversary tampers with outgoing messages, and sees incoming messages."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -16,7 +16,7 @@ from validators.messages import Message
 
 
 class ByzantinePort(Port):
-    """One incarnation's handle to kernel and bus, as `Port`, with an adversary in between."""
+    """The handle of an incarnation to kernel and bus, as `Port`, with an adversary in between."""
 
     __slots__ = ("_adversary",)
 
@@ -37,7 +37,7 @@ class ByzantinePort(Port):
         adversary.wire = self
 
     def send(self, destination: NodeId, payload: bytes, label: Label = NO_LABEL) -> None:
-        """Send what the adversary makes of a message to one validator."""
+        """Send a message to a validator, as the adversary changes it."""
         if self.is_live and self._adversary.is_active:
             self._send_tampered((destination,), payload, label)
             self._note_sent(label)
@@ -45,10 +45,10 @@ class ByzantinePort(Port):
             super().send(destination, payload, label)
 
     def broadcast(self, payload: bytes, label: Label = NO_LABEL) -> None:
-        """Send what the adversary makes of a message to all others."""
+        """Send a message to all other replicas, as the adversary changes it."""
         if self.is_live and self._adversary.is_active:
             self._send_tampered(self._adversary.everybody(), payload, label)
-            # The boundary after the first message of a vote: with an adversary, after all of them.
+            # The boundary after the first message of a vote: with an adversary, after all messages of the vote.
             self._note_sent(label)
         else:
             super().broadcast(payload, label)
@@ -62,7 +62,7 @@ class ByzantinePort(Port):
                 self._bus.send(self.node, destination, payload, outgoing.label)
 
     def give(self, message: Message) -> None:
-        """Let the own validator have a message, as if it had come from the bus."""
+        """Give a message to the own validator, as if it had come from the bus."""
         if self.is_live:
             super()._deliver(self.node, self._adversary.codec.encode(message))
 
@@ -74,9 +74,9 @@ class ByzantinePort(Port):
         self.send_all(self._adversary.tamper(Outgoing(to, self._adversary.codec.decode(payload), label)))
 
     def _deliver(self, source: NodeId, payload: bytes) -> None:
-        # What comes to a machine that stands still is not heard either.
+        # An adversary on a paused machine hears nothing.
         if self._adversary.is_active and not self._mailbox.is_paused:
-            # What is refused here the validator refuses as well, and says so.
+            # The validator refuses these bytes as well, and reports it.
             with suppress(Refused):
                 self._adversary.hear(source, self._adversary.codec.decode(payload))
         super()._deliver(source, payload)

@@ -1,4 +1,4 @@
-"""The adversaries of every consensus engine that has some, by the engine's name."""
+"""The adversaries of each consensus engine, by the engine's name."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -11,4 +11,4 @@ from faults.byzantine.simplex import SIMPLEX_ADVERSARIES
 ADVERSARIES: Final[Mapping[str, EngineAdversaries]] = {
     each.kind.name: each for each in (SIMPLEX_ADVERSARIES, HOTSTUFF_ADVERSARIES, LONGEST_CHAIN_ADVERSARIES)
 }
-"""An engine without an entry can have no Byzantine validators, and a plan that has some is refused."""
+"""A plan with Byzantine validators is refused for an engine without an entry."""

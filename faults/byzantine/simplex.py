@@ -1,4 +1,4 @@
-"""Behaviours of Byzantine validators that only Simplex has: two votes of a view, votes and certificates changed."""
+"""Behaviours of Byzantine validators that only Simplex has: two votes of a view, changed votes and certificates."""
 
 from collections.abc import Iterable, Iterator
 
@@ -26,9 +26,10 @@ from validators.messages import Message
 
 
 class DoubleVote(SimplexBehaviour):
-    """Notarizes and finalizes two blocks of a view: one half of the honest gets votes for one, the other for the other.
+    """Notarizes and finalizes two blocks of a view: each half of the honest validators gets votes for another block.
 
-    Where the leader has made two, it votes for these as soon as it knows both; else for one that does not exist.
+    If the leader has made two blocks, it votes for both as soon as it knows them. Otherwise its second vote is for a
+    block that does not exist.
     """
 
     def __init__(self, adversary: Adversary, name: str, fault: Orders) -> None:
@@ -43,7 +44,7 @@ class DoubleVote(SimplexBehaviour):
         view = message.proposal.view
         if len(self.votes.proposals(view)) < 2:
             return self._invent(outgoing, message) if self.is_time() else (outgoing,)
-        # Accomplices must learn of the leader's two blocks; the honest get each half its votes.
+        # Colluding adversaries must learn the leader's two blocks; each half of the honest validators gets its votes.
         colluders = tuple(node for node in outgoing.to if node in self.adversary.colluders)
         return (outgoing._replace(to=colluders), *self._vote_for_both(view))
 
@@ -70,10 +71,10 @@ class DoubleVote(SimplexBehaviour):
 
 
 class BlindVote(SimplexBehaviour):
-    """Notarizes the first block that it hears of in a view, whatever it claims, and finalizes what is notarized.
+    """Notarizes the first block that it hears of in a view without executing it, and finalizes each notarized block.
 
-    What it has voted to finalize it does not vote to leave. Its own validator counts the blind votes as well, so that
-    it can complete a certificate. `what` says which of the two votes is blind; by default both.
+    It never nullifies a view after its vote to finalize. Its own validator counts the blind votes as well, so that it
+    can complete a certificate. `what` selects the blind vote; by default both votes are blind.
     """
 
     def __init__(self, adversary: Adversary, name: str, fault: Orders) -> None:
@@ -81,7 +82,7 @@ class BlindVote(SimplexBehaviour):
         self._voted: dict[tuple[str, int], None] = {}
 
     def hear(self, _source: NodeId, message: Message) -> None:
-        """Vote at once for what a leader has voted for, and for the finality of what a quorum has."""
+        """Vote at once for a block that its leader has voted for, and for the finality of a notarized block."""
         if isinstance(message, Notarize) and not self.votes.is_leader(message.proposal.view):
             for proposal in self.votes.proposals(message.proposal.view)[:1]:
                 self._vote(self.votes.notarize(proposal))
@@ -89,7 +90,7 @@ class BlindVote(SimplexBehaviour):
             self._vote(self.votes.finalize(message.proposal))
 
     def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
-        """Leave out own votes where a blind one of the kind has left, and those to leave what it finalizes."""
+        """Drop own votes after a blind vote of the kind, and votes to nullify a view that it finalizes."""
         message = outgoing.message
         if isinstance(message, Notarize | Finalize):
             return () if (outgoing.label.kind, message.proposal.view) in self._voted else (outgoing,)
@@ -110,10 +111,10 @@ class BlindVote(SimplexBehaviour):
 
 
 class NullifyAndFinalize(SimplexBehaviour):
-    """Says of a view both that it is to be left and that it is final."""
+    """Votes both to nullify and to finalize a view."""
 
     def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
-        """Add the contrary of a vote."""
+        """Send the contrary vote as well."""
         contrary = self._contrary(outgoing.message)
         if contrary is None or not self.is_time():
             return (outgoing,)
@@ -129,7 +130,7 @@ class NullifyAndFinalize(SimplexBehaviour):
 
 
 class MutatedVotes(SimplexBehaviour):
-    """Changes view, parent's view or block of a vote, by as little as can be, and signs that."""
+    """Changes view, parent's view or block of a vote by the smallest step, and signs the changed vote."""
 
     def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
         """Change a vote."""
@@ -157,10 +158,10 @@ class MutatedVotes(SimplexBehaviour):
 
 
 class ThinCertificates(SimplexBehaviour):
-    """Sends certificates with too few signers, with signers that did not sign, and some of its own signature alone."""
+    """Sends certificates with too few signers, with signers that did not sign, or with its own signature alone."""
 
     def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
-        """Forge a certificate in the place of a true one, or add one to a vote."""
+        """Forge a certificate in place of a true certificate, or add a certificate to a vote."""
         message = outgoing.message
         if isinstance(message, Notarize):
             return self._add(outgoing, message) if self.is_time() else (outgoing,)
@@ -179,7 +180,7 @@ class ThinCertificates(SimplexBehaviour):
         return padded(certificate, validators) if choice == 1 else strayed(certificate)
 
     def _add(self, outgoing: Outgoing, vote: Notarize) -> Iterator[Outgoing]:
-        """Claim that all have made final what this validator alone has voted for."""
+        """Claim that all validators have finalized a block for which this validator alone has voted."""
         yield outgoing
         everybody = range(self.adversary.validators)
         signatures = (self.votes.finalize(vote.proposal).signature,) * self.adversary.validators

@@ -1,4 +1,4 @@
-"""Behaviours that only Simplex has: a leader that leaves a view out, and certificates that are misshapen."""
+"""Behaviours that only Simplex has: a leader that skips a view, and misshapen certificates."""
 
 from collections.abc import Iterable
 from typing import ClassVar, Final
@@ -23,15 +23,15 @@ from validators.execution.blocks import block_digest, decode_block, encode_block
 from validators.messages import BlockRelay, Message, block_label
 
 _OF_SIGNERS: Final = ("signers", "signatures")
-"""The shapes that only a certificate can lack."""
+"""The faults of shape that only a certificate can have."""
 
 
 class SkipView(SimplexBehaviour):
-    """Builds on the parent of the block that was notarized last, though nobody has nullified that block's view.
+    """Builds on the parent of the last notarized block, though no validator has nullified that block's view.
 
-    It does so as soon as it hears of the notarization, before that block can be final; its block is valid. Where others
-    vote for it, a block that becomes final is left out of the chain. Its vote states the parent that it has built on
-    (`stated`), or the one that it had to build on (`hidden`).
+    It does so as soon as it hears of the notarization, before that block can be final; its block is valid. If honest
+    validators vote for it, a block that becomes final is missing in the chain. Its vote states the parent that it has
+    built on (`stated`), or the parent that it had to build on (`hidden`).
     """
 
     FORMS: ClassVar[tuple[str, ...]] = ("stated", "hidden")
@@ -41,7 +41,7 @@ class SkipView(SimplexBehaviour):
         self._led: dict[int, None] = {}
 
     def hear(self, _source: NodeId, message: Message) -> None:
-        """Propose at once in the view after a notarized one."""
+        """Propose at once in the view after a notarized view."""
         if not isinstance(message, Notarization):
             return
         view, layer = message.proposal.view + 1, self.adversary.layer
@@ -52,7 +52,7 @@ class SkipView(SimplexBehaviour):
         is_there = parent == layer.finalized_digest or layer.executed(parent) is not None
         if not is_there or not self.is_time():
             return
-        # Its parent's time is below that of the block that is left out.
+        # Its parent's time is below the time of the skipped block.
         time_ms = skipped.header.timestamp_ms + 1
         context = ProposalContext(parent=parent, view=view, proposer=self.adversary.node, timestamp_ms=time_ms)
         block = layer.propose(context, ()).block
@@ -62,7 +62,7 @@ class SkipView(SimplexBehaviour):
         self._send(block, self.votes.notarize(Proposal(view, parent_view, block_digest(block))))
 
     def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
-        """Leave out what proposes the true block of such a view."""
+        """Drop the messages that propose the true block of this view."""
         message = outgoing.message
         if isinstance(message, BlockRelay):
             header = decode_block(message.block).header
@@ -83,12 +83,12 @@ class SkipView(SimplexBehaviour):
 
 
 class ForgeParent(SimplexBehaviour):
-    """Proposes its block as if it stood on another view: its own, a later one, or one far below the final block."""
+    """Proposes its block with a wrong parent view: its own, a later view, or a view far below the final block."""
 
     FORMS: ClassVar[tuple[str, ...]] = ("same", "later", "final")
 
     def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
-        """Put the forged view in the own vote for the own block."""
+        """Put the forged view into the own vote for the own block."""
         message = outgoing.message
         if not isinstance(message, Notarize) or not self.votes.proposes(message) or not self.is_time():
             return (outgoing,)
@@ -103,12 +103,12 @@ class ForgeParent(SimplexBehaviour):
 
 
 class Misshape(SimplexBehaviour):
-    """Sends each vote or certificate in a shape that none may have, before the true one; `what` says which shape."""
+    """Sends each vote or certificate in an invalid shape before the true message; `what` selects the shape."""
 
     FORMS: ClassVar[tuple[str, ...]] = ("view", "payload", "signers", "signatures")
 
     def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
-        """Put a misshapen message in front of a true one."""
+        """Send a misshapen message before a true message."""
         form = self.fault.what or self.FORMS[self.draw(len(self.FORMS))]
         misshapen = self._misshape(outgoing.message, form)
         if misshapen is None or not self.is_time():
@@ -132,7 +132,7 @@ class Misshape(SimplexBehaviour):
 
 
 def _misshapen(certificate: Certificate, form: str) -> Certificate | None:
-    """Return a certificate of another shape; None where its kind has no such part."""
+    """Return a certificate of another shape; None if its kind lacks the part to change."""
     if form == "signers":
         return msgspec.structs.replace(certificate, signers=certificate.signers + b"\0")
     if form == "signatures":

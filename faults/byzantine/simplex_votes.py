@@ -1,6 +1,6 @@
-"""All that one adversary can say in Simplex: its votes, signed with its key, and certificates and answers made up.
+"""The messages of an adversary in Simplex: votes signed with its key, and invented certificates and answers.
 
-The leader of a view is restated here: an adversary asks the engine nothing.
+The leader of a view is restated here, because an adversary does not ask the engine.
 """
 
 from collections.abc import Iterable, Iterator
@@ -55,7 +55,7 @@ class SimplexVotes:
             self.remember(message)
 
     def remember(self, vote: Notarize | Finalize) -> None:
-        """Remember what a vote is for as a leader's proposal."""
+        """Remember the proposal of a vote as a leader's proposal."""
         proposal = vote.proposal
         self._proposals.setdefault(proposal.view, {})[proposal.payload] = proposal
         while len(self._proposals) > _VIEWS_KEPT:
@@ -74,7 +74,7 @@ class SimplexVotes:
         return self.cast_like(vote, msgspec.structs.replace(vote.proposal, payload=digest))
 
     def seal_for(self, _header: Header, seal: bytes) -> bytes:
-        """Return the seal as it is: no block has one."""
+        """Return the seal unchanged: blocks of Simplex have no seal."""
         return seal
 
     def thinned(self, finality: Finality) -> Finality:
@@ -83,7 +83,7 @@ class SimplexVotes:
         return thinned(finality, self._validators)
 
     def broken_finality(self, form: str, finality: Finality) -> Finalization:
-        """Return a finalization of another view, or one with too few signers, with forged or with unknown ones."""
+        """Return a finalization of another view, or with too few, forged or unknown signers."""
         assert isinstance(finality, Finalization), "the engine's own"
         if form == "view":
             proposal = msgspec.structs.replace(finality.proposal, view=finality.view + 1)
@@ -97,15 +97,15 @@ class SimplexVotes:
         raise ValueError(f"no form of a broken finality: {form!r}")
 
     def old_requests(self, junk: Junk, until_view: int) -> Iterator[CertificateRequest]:
-        """Yield a request for a certificate that everybody has."""
+        """Yield a request for a certificate that every validator has."""
         yield CertificateRequest(1 + junk.draw(until_view))
 
     def old_votes(self, junk: Junk, until_view: int) -> Iterator[Nullify]:
-        """Yield a vote to leave a view that was left."""
+        """Yield a vote to nullify a view that was left."""
         yield self.nullify(1 + junk.draw(until_view))
 
     def unsigned_finalities(self, junk: Junk, views: Iterable[int]) -> Iterator[Finalization]:
-        """Yield a finalization of the right form for each view; its block and signatures are made up."""
+        """Yield a well-formed finalization for each view, with an invented block and signatures."""
         quorum = quorum_of(self._validators)
         signers, signatures = encode_signers(range(quorum), self._validators), (junk.junk(64),) * quorum
         for view in views:
@@ -117,7 +117,7 @@ class SimplexVotes:
         yield CertificateRequest(VIEW_LIMIT - 1)
 
     def senseless_finality(self, junk: Junk) -> Finalization:
-        """Return a finalization of the last view that can be."""
+        """Return a finalization of the last possible view."""
         proposal = Proposal(VIEW_LIMIT - 1, 0, junk.junk(32))
         return Finalization(proposal, b"\x0f", (junk.junk(64),) * 4)
 
@@ -126,7 +126,7 @@ class SimplexVotes:
         yield CertificateResponse(0, Nullification(VIEW_LIMIT - 1, b"", ()))
 
     def senseless_votes(self, junk: Junk) -> Iterator[Nullify | Notarize | Finalize]:
-        """Yield votes of others and of itself, none of them signed."""
+        """Yield unsigned votes of other validators and of itself."""
         victim = junk.draw(self._validators)
         yield Nullify(victim, 1 + junk.draw(40), junk.junk(64))
         yield Notarize(self._node, Proposal(1 + junk.draw(40), 0, junk.junk(32)), junk.junk(64))
@@ -170,7 +170,7 @@ def thinned(certificate: _Certificate, validators: int) -> _Certificate:
 
 
 def padded(certificate: _Certificate, validators: int) -> _Certificate:
-    """Return a certificate without its last signer, in whose place the first signature stands for all others."""
+    """Return a certificate without its last signer, with the first signature in place of all missing signatures."""
     signatures = certificate.signatures[:-1]
     filled = (*signatures, *(signatures[0] for _ in range(validators - len(signatures))))
     return msgspec.structs.replace(

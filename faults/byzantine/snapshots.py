@@ -1,4 +1,4 @@
-"""Snapshots and pieces that each break one rule, and requests for pieces that there are not."""
+"""Snapshots and pieces that each break one rule, and requests for pieces that do not exist."""
 
 from collections.abc import Iterable
 from typing import Any, ClassVar, Final
@@ -23,17 +23,17 @@ from validators.messages import (
 _STALE: Final = "stale"
 
 _OF_FINALITY: Final = "finality-"
-"""The names of forms about an offer's finality begin so; each engine has its own."""
+"""The prefix of forms about an offer's finality; each engine has its own forms."""
 
 _OF_PIECES: Final = "piece-"
-"""The names of forms about a piece begin so: its offer is true."""
+"""The prefix of forms about a piece, whose offer is true."""
 
 
 class _Curious(Behaviour):
-    """Asks all validators for their snapshots along with its votes, though it needs none."""
+    """Asks all validators for their snapshots along with its votes, without a need."""
 
     def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
-        """Ask beside a vote."""
+        """Ask for a snapshot along with a vote."""
         if self.adversary.role_of(outgoing.message) != "vote" or not self.is_asking():
             return (outgoing,)
         others = tuple(node for node in range(self.adversary.validators) if node != self.adversary.node)
@@ -46,16 +46,16 @@ class _Curious(Behaviour):
 
 
 class ForgeSnapshot(_Curious):
-    """Offers snapshots with one fault to peers that join; `what` says which, or all have their turn.
+    """Offers snapshots with one fault to joining peers; `what` selects the form, or all forms take turns.
 
-    An offer: with another header than its finality's (`header`) or a part of one (`header-cut`), a true one that is
-    older than what the peer has (`stale`), a witness that is too short (`witness`) or of another root (`root`),
-    operations in its outline (`operations`), a start below 0 (`start`) or at its end (`size`), another floor
-    (`floor`), a peak too many (`peak`) or another one (`peak-other`), no pieces (`no-pieces`) or more than
-    operations (`pieces`), or a finality that is none of the engine's (`finality-...`). After a true offer a piece:
-    with an operation too many (`piece-more`) or too few (`piece-fewer`), with another one (`piece-other`), without
-    any (`piece-empty`), of another snapshot (`piece-digest`), or out of turn (`piece-index`). Where a form does not
-    fit what is asked for, the next has its turn.
+    An offer has another header than its finality's (`header`), a part of a header (`header-cut`), or a true header
+    older than the peer's (`stale`). Its witness is too short (`witness`) or of another root (`root`). Its outline has
+    operations (`operations`), a start below 0 (`start`) or at its end (`size`), another floor (`floor`), a peak too
+    many (`peak`) or a wrong peak (`peak-other`). It has no pieces (`no-pieces`), more pieces than operations
+    (`pieces`), or a broken finality (`finality-...`). After a true offer, a piece has an operation too many
+    (`piece-more`), too few (`piece-fewer`) or changed (`piece-other`), or no operation (`piece-empty`); it belongs to
+    another snapshot (`piece-digest`), or comes out of turn (`piece-index`). If a form does not fit the request, the
+    next form is taken.
     """
 
     FORMS: ClassVar[tuple[str, ...]] = (
@@ -72,11 +72,11 @@ class ForgeSnapshot(_Curious):
         self._pieces = 0
 
     def is_asking(self) -> bool:
-        """Whether it has no old offer of another yet."""
+        """Whether it still needs an old offer of another validator."""
         return self._old is None
 
     def hear(self, source: NodeId, message: Message) -> None:
-        """Keep the first offer of another; choose the form of an own one when a peer asks, and send an old one."""
+        """Keep the first offer of another validator; when a peer asks, choose a form, or send the old offer."""
         if isinstance(message, SnapshotOffer) and self._old is None:
             self._old = message
         if not isinstance(message, SnapshotRequest) or not self.is_time():
@@ -92,7 +92,7 @@ class ForgeSnapshot(_Curious):
             self.adversary.wire.send_all((Outgoing((source,), old, block_label(old, decode_header(old.header))),))
 
     def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
-        """Forge an offer or a piece in the form that is its peer's."""
+        """Forge an offer or a piece in the form chosen for its peer."""
         message = outgoing.message
         form = self._form_of.get(outgoing.to[0], "") if outgoing.to else ""
         if not form or not isinstance(message, SnapshotOffer | SnapshotChunk):
@@ -112,7 +112,7 @@ class ForgeSnapshot(_Curious):
         return (outgoing._replace(message=forged),)
 
     def _readable_old(self) -> SnapshotOffer[Finality] | None:
-        """Return the offer of another; one that cannot be read is a second forger's, and another is asked for."""
+        """Return the old offer; an unreadable offer comes from another forger, and is requested again."""
         if self._old is not None and not _is_readable(self._old):
             self._old = None
         return self._old
@@ -160,7 +160,7 @@ class ForgeSnapshot(_Curious):
 
 
 def _is_readable(offer: SnapshotOffer[Finality]) -> bool:
-    """Whether an offer's header is one; another forger's may be none."""
+    """Whether the header of an offer is valid; another forger's header may be invalid."""
     try:
         decode_header(offer.header)
     except InvalidEncodingError:
@@ -169,22 +169,22 @@ def _is_readable(offer: SnapshotOffer[Finality]) -> bool:
 
 
 def forms_of_snapshots(finality_forms: Iterable[str], *, is_foreign: bool = False) -> tuple[str, ...]:
-    """Return the forms of forged snapshots in an engine whose finality can be broken in these ways."""
-    # An application's snapshot has pieces, and no operation log with a witness and peaks.
+    """Return the forms of forged snapshots in an engine with these forms of broken finality."""
+    # An application's snapshot has pieces, but no operation log with a witness and peaks.
     own = (form for form in ForgeSnapshot.FORMS if not is_foreign or form not in ("witness", "peak-other"))
     return (*own, *(_OF_FINALITY + each for each in finality_forms))
 
 
 class ProbeSnapshots(_Curious):
-    """Asks for pieces that an offered snapshot does not have; `what` says which, or all have their turn.
+    """Asks for pieces that an offered snapshot does not have; `what` selects the form, or all forms take turns.
 
-    Those before its first one (`before`) and behind its last one (`behind`), and one of another snapshot (`digest`).
+    A piece before the first (`before`), behind the last (`behind`), or of another snapshot (`digest`).
     """
 
     FORMS: ClassVar[tuple[str, ...]] = ("before", "behind", "digest")
 
     def hear(self, source: NodeId, message: Message) -> None:
-        """Ask for a piece of a snapshot that is offered."""
+        """Ask for a piece of an offered snapshot."""
         if not isinstance(message, SnapshotOffer) or not _is_readable(message):
             return
         form = self.fault.what or self.FORMS[self.take_turn("form", len(self.FORMS))]

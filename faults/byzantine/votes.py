@@ -1,4 +1,4 @@
-"""Tampering with votes in any engine that has them: two where one is allowed, old ones, or no vote at all."""
+"""Tampering with votes in any engine with votes: two votes instead of one, old votes, or no vote."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -9,16 +9,16 @@ from network.types import Label, NodeId
 from validators.messages import Message
 
 VOTES_REPEATED: Final = 3
-"""The number of old messages that go along with a new one."""
+"""The number of old messages sent along with a new message."""
 
 _MESSAGES_KEPT: Final = 64
 
 _OF_A_QUORUM: Final = ("vote", "certificate")
-"""Roles of the messages by which a quorum comes about."""
+"""Roles of the messages that form a quorum."""
 
 
 def other_digest(digest: bytes) -> bytes:
-    """Return the digest of no block."""
+    """Return a digest that belongs to no block."""
     return bytes(byte ^ 0xFF for byte in digest)
 
 
@@ -26,7 +26,7 @@ class ConflictingVotes(Behaviour):
     """Votes for two blocks of a view before everybody: a block that does not exist, then the true one."""
 
     def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
-        """Put a vote for another block in front of a vote."""
+        """Send a vote for another block before a vote."""
         votes = self.adversary.votes
         digest = votes.block_of(outgoing.message)
         if digest is None or not self.is_time():
@@ -36,10 +36,10 @@ class ConflictingVotes(Behaviour):
 
 
 class Withhold(Behaviour):
-    """Sends some kinds of messages not at all, or not to some; by default no votes and no certificates to anybody."""
+    """Withholds kinds of messages from some or all receivers; by default votes and certificates from all."""
 
     def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
-        """Leave out the receivers that must not get it."""
+        """Drop the receivers that must not get the message."""
         if not self._is_meant(outgoing):
             return (outgoing,)
         deprived = tuple(node for node in outgoing.to if not self.fault.to or node in self.fault.to)
@@ -55,14 +55,14 @@ class Withhold(Behaviour):
 
 
 class StaleVotes(Behaviour):
-    """Sends its vote of an earlier view again in the place of the new one."""
+    """Sends its vote of an earlier view again instead of the new vote."""
 
     def __init__(self, adversary: Adversary, name: str, fault: Orders) -> None:
         super().__init__(adversary, name, fault)
         self._last: dict[str, Outgoing] = {}
 
     def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
-        """Replace a vote by the last true one of its kind."""
+        """Replace a vote by the last true vote of its kind."""
         if self.adversary.role_of(outgoing.message) != "vote":
             return (outgoing,)
         kind = outgoing.label.kind
@@ -75,7 +75,7 @@ class StaleVotes(Behaviour):
 
 
 class Replay(Behaviour):
-    """Sends old messages again along with each vote: its own, and those that it has heard from others."""
+    """Sends old messages again along with each vote: its own, and messages heard from other validators."""
 
     def __init__(self, adversary: Adversary, name: str, fault: Orders) -> None:
         super().__init__(adversary, name, fault)
@@ -94,6 +94,6 @@ class Replay(Behaviour):
         return (outgoing, *again)
 
     def hear(self, _source: NodeId, message: Message) -> None:
-        """Keep votes and certificates of others."""
+        """Keep votes and certificates of other validators."""
         if self.adversary.role_of(message) in _OF_A_QUORUM:
             self._kept.append(message)

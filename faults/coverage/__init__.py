@@ -1,5 +1,5 @@
-"""Coverage: the phases of consensus in which faults hit validators, the cells of a run, and the sets of required ones.
+"""Coverage: the phases of consensus in which faults hit validators, a run's coverage points, and the required points.
 
-Phases are read from the events of a run and from nothing else. A kind's own required cells are the kind's; what a
-campaign makes of them is `cluster.campaign`'s.
+Phases are read only from the events of a run. Each kind declares its required points, and `cluster.campaign` checks
+them.
 """

@@ -1,4 +1,4 @@
-"""The interface between the phases of validators and one consensus engine: its own phases, and what begins them."""
+"""The interface between the phases of validators and a consensus engine: its own phases and their beginnings."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from validators.events import CertificateHeld, Voted
 from validators.messages import BlockRelay
 
 Role: TypeAlias = Literal["leader", "voter", "observer"]
-"""The role of a validator in its current view; an observer votes for nothing and leads no view."""
+"""The role of a validator in its current view; an observer never votes or leads."""
 
 ROLES: Final[tuple[Role, ...]] = ("leader", "voter", "observer")
 
@@ -18,12 +18,12 @@ Phase: TypeAlias = str
 Stage: TypeAlias = Literal[
     "proposing", "awaiting-proposal", "verifying", "voted", "certifying", "finalizing", "leaving", "recovering"
 ]
-"""A part of a view in any engine, by which kinds of faults say whom they have to hit; engines have phases for them."""
+"""A part of a view in any engine; kinds of faults require hits at stages, and engines map stages to phases."""
 
 
 @dataclass(slots=True)
 class PhaseStatus:
-    """The phase, role and view of one validator.
+    """The phase, role and view of a validator.
 
     Attributes:
         phase: Its phase.
@@ -46,17 +46,17 @@ def _stay(_status: PhaseStatus, _event: Voted | CertificateHeld) -> Phase | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnginePhases:
-    """The phases that one engine adds to those of every engine.
+    """The phases that an engine adds to the phases of every engine.
 
     Attributes:
         name: The engine's name.
-        phases: Its phases, in the order in which they are shown, with what each means.
-        stages: The phases in which a validator is at the stages that not every engine has.
+        phases: Its phases in display order, with their meanings.
+        stages: The phases for stages that not every engine has.
         proposal: The kind of message by which a leader proposes.
-        requests: Kinds of messages that ask for what consensus lacks.
-        waiting: The phases of its own that a leader's proposal ends.
-        voted: Returns the phase that a sent vote begins; None for none.
-        held: Returns the phase that a certificate begins; None for none.
+        requests: Kinds of messages that ask for missing parts of consensus.
+        waiting: The engine's phases that a leader's proposal ends.
+        voted: Returns the phase that a sent vote begins, or None.
+        held: Returns the phase that a certificate begins, or None.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The phases of a slot of the longest chain: those of every engine, by its own messages."""
+"""The phases of a slot of the longest chain: the phases of every engine, with the messages that begin them."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ from validators.events import Voted
 
 
 def _voted(status: PhaseStatus, voted: Voted) -> Phase | None:
-    # Its own block is out: nothing more is asked of a leader in its slot.
+    # Its own block has left: a leader has nothing more to do in its slot.
     return "awaiting-proposal" if voted.view == status.view and status.phase != "joining" else None
 
 

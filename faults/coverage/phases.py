@@ -1,9 +1,9 @@
-"""The phase of consensus, or of its recovery, in which each validator is: read from the run's events alone.
+"""The phase of consensus or recovery of each validator, read from the run's events alone.
 
-A validator does one thing at a time in its current view, and its events say when it goes on to the next: it enters the
-view, votes, holds a certificate. What it does for older views meanwhile (finality comes a view late) has a phase of its
-own only while nothing of the new view has begun. Phases of votes and certificates are the engine's (`EnginePhases`),
-those of waiting, catching up and recovery are of every engine; a log gives the same phases again.
+A validator goes through its current view step by step, and its events show each step: it enters the view, votes, holds
+a certificate. Work for older views (finality comes a view late) is a phase only until the new view's work begins.
+Phases of votes and certificates belong to the engine (`EnginePhases`). Waiting, catching up and recovery are phases of
+every engine. The same log gives the same phases.
 """
 
 from collections.abc import Callable
@@ -29,8 +29,8 @@ class Phases:
     """The status of every validator, kept up to date by the events of the run.
 
     Args:
-        validators: How many there are; they are numbered from 0.
-        on_leave: Is called with a validator's number before its status changes.
+        validators: The number of validators, which are numbered from 0.
+        on_leave: Called with a validator's number before its status changes.
         engine: The phases of the consensus engine.
     """
 
@@ -57,11 +57,11 @@ class Phases:
         }
 
     def of(self, node: int) -> PhaseStatus:
-        """Return where a validator is."""
+        """Return the status of a validator."""
         return self._statuses[node]
 
     def restart(self, node: int) -> None:
-        """Note that a validator is about to get power: it reads its disk before the event of that is shown."""
+        """Note that a validator is about to get power, because it reads its disk before the event of its restart."""
         self._go(node, "recovering")
 
     def _go(self, node: int, phase: Phase) -> None:
@@ -111,7 +111,7 @@ class Phases:
     def _execute(self, event: Event, _executed: BlockExecuted) -> None:
         status = self._statuses[event.node]
         if status.phase in {"fetching", "joining"}:
-            # What was lacking has come; a joiner that executes has been told to go by blocks.
+            # The missing block has come; a joiner that executes catches up by blocks.
             self._go(event.node, _first_phase(status))
 
     def _boot(self, event: Event, _booted: Booted) -> None:

@@ -1,9 +1,9 @@
-"""Cells of a run: the kind of a fault, and the phase and role of the validators that it hit.
+"""Coverage points of the faults of a run: the kind of a fault, and the phase and role of a validator that it hit.
 
-A cell is (kind, phase, role). Each fault counts for itself whom it touched (``Injector.count_at``); here those counts
-are read off whenever a validator leaves a phase, and what was added since goes to the phase that it leaves. That is
-exact to a turn of the kernel, the same under every order of trio's tasks, and costs nothing while nothing is touched.
-A fault that had no effect in the end fills no cell. Cells that a campaign has to reach are a kind's `cells`.
+Each fault counts its hits for each validator (``Injector.count_at``). When a validator leaves a phase, `Coverage` reads
+the counts and adds their growth to that phase. This is exact to a turn of the kernel, independent of the order of
+trio's tasks, and free while no fault hits. A fault without effect reaches no point. The attribute `cells` of a kind
+names the points that a campaign has to reach.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -15,7 +15,7 @@ from faults.events import FaultEdge
 from network.events import Event, Handlers
 
 
-class Cell(NamedTuple):
+class FaultPoint(NamedTuple):
     """The hits of a kind of fault on validators of this role in this phase.
 
     ``hits`` is in the fault's own count: messages, crashes, pieces of work.
@@ -28,12 +28,12 @@ class Cell(NamedTuple):
 
 
 class Coverage:
-    """Collects the cells of one run.
+    """The coverage points of a run.
 
     Args:
         kinds: The kind of each fault of the plan, by its name.
-        validators: How many validators there are.
-        count_at: How often a fault, which has begun, has touched a validator so far.
+        validators: The number of validators.
+        count_at: The number of hits of a fault that has begun on a validator so far.
         engine: The phases of the consensus engine.
 
     Attributes:
@@ -64,8 +64,8 @@ class Coverage:
         """Note that a validator is about to get power."""
         self._phases.restart(node)
 
-    def cells(self, effective: Iterable[str]) -> tuple[Cell, ...]:
-        """Return what the faults of these names came to, in ascending order; asked when the run is over."""
+    def points(self, effective: Iterable[str]) -> tuple[FaultPoint, ...]:
+        """Return the points of the faults with these names, in ascending order; called at the end of the run."""
         for node in self._nodes:
             self._settle(node)
         names = tuple(effective)
@@ -74,14 +74,14 @@ class Coverage:
             if name in names:
                 key = self._kinds[name], phase, role
                 sums[key] = sums.get(key, 0) + hits
-        return tuple(Cell(*key, hits) for key, hits in sorted(sums.items()))
+        return tuple(FaultPoint(*key, hits) for key, hits in sorted(sums.items()))
 
     def _leave(self, node: int) -> None:
         self.on_leave(node, self._phases.of(node))
         self._settle(node)
 
     def _settle(self, node: int) -> None:
-        """Put down what touched a validator since it was looked at last to the phase that it is in."""
+        """Add the hits on a validator since the last call to its present phase."""
         for name, counted in self._counted.items():
             count = self._count_at(name, node)
             if count != counted[node]:

@@ -11,7 +11,7 @@ from faults.coverage.simplex import SIMPLEX_PHASES
 ENGINE_PHASES: Final[Mapping[str, EnginePhases]] = {
     phases.name: phases for phases in (SIMPLEX_PHASES, HOTSTUFF_PHASES, LONGEST_CHAIN_PHASES)
 }
-"""An engine without an entry has the phases of every engine only."""
+"""An engine without an entry has only the phases of every engine."""
 
 _BEGINNING: Final[Mapping[Phase, str]] = {
     "proposing": "leads the view and has not voted for its block yet",
@@ -35,9 +35,9 @@ PHASES: Final[Mapping[Phase, str]] = {
     **{phase: meaning for engine in ENGINE_PHASES.values() for phase, meaning in engine.phases.items()},
     **_BESIDE,
 }
-"""Every phase of every engine, in the order in which they are shown, with what it means."""
+"""Every phase of every engine in display order, with its meaning."""
 
 
 def phases_of(engine: str) -> EnginePhases:
-    """Return the phases that an engine adds to those of every engine."""
+    """Return the phases that an engine adds to the phases of every engine."""
     return ENGINE_PHASES.get(engine) or EnginePhases(name=engine)

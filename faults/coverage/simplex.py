@@ -10,7 +10,7 @@ from validators.events import CertificateHeld, Voted
 
 def _voted(status: PhaseStatus, voted: Voted) -> Phase | None:
     if voted.vote == "finalize":
-        # Sent behind the sync, when the next view has been entered: what has begun there is the newer phase.
+        # The vote leaves after the sync, when the next view may have begun: then the next view's phase is newer.
         return "finalizing" if status.phase == "awaiting-proposal" else None
     if voted.view != status.view or status.phase == "joining":
         return None

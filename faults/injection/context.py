@@ -1,8 +1,8 @@
-"""The handle by which one fault of a plan acts on a running cluster, and the count of what it did.
+"""The handle by which a fault of a plan acts on a running cluster, and the count of its effects.
 
-A fault has taken effect only when something that would have happened did not: a message it touched, a running validator
-that it stopped and that later came back, an event it held back, work that took longer, a clock that was read and was
-wrong. So the context counts what bus and machines report, never that a fault was begun.
+A fault has an effect only if the run changes: it touched a message, stopped a running validator that later came back,
+held back an event, slowed work, or a wrong clock was read. So the context counts the reports of bus and machines, never
+the beginning of a fault.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,11 +17,11 @@ from network.chance import Chance
 from network.types import MILLISECOND_US
 
 PART_MARK: Final = "@"
-"""Stands between the name of a fault and the part of it that a condition of the bus is; no fault's name has it."""
+"""The separator between a fault's name and a part of the fault, in names of bus conditions; fault names lack it."""
 
 
 class Touched(NamedTuple):
-    """The touches of a fault so far, and the number of validators that it has stopped and that are not back yet."""
+    """The touches of a fault so far, and the number of validators that it has stopped and not yet restarted."""
 
     done: int
     pending: int
@@ -33,13 +33,13 @@ class Machinery:
 
     Attributes:
         nodes: The number of validators and observers on the bus.
-        begin_us: When this process begins, in virtual time.
+        begin_us: The virtual time at which this process begins.
         now_us: Returns the virtual time.
         fire: Lets the supervisor reach an edge of the fault of this name, at a virtual time.
-        trace: Notes a moment of the fault of this name that was not planned.
-        on_restart: Is called before a validator gets power back.
-        leader: Returns the leader of the greatest view that any validator has entered; -1 before the first.
-        followers: Is called, by fault, when the leader has changed.
+        trace: Notes an unplanned moment of the fault of this name.
+        on_restart: Called before a validator gets power back.
+        leader: Returns the leader of the greatest view that any validator has entered; -1 before the first view.
+        followers: Functions by fault, called when the leader has changed.
     """
 
     bus: Bus
@@ -57,13 +57,13 @@ class Machinery:
 
 
 class FaultContext:
-    """One fault of a plan in one run.
+    """A fault of a plan in a run.
 
     Attributes:
         name: The fault's name.
-        is_resumed: Whether an earlier process has recorded something of it.
-        begin_us: When this process begins, in the time that the fault's own times count in.
-        machinery: What it acts on.
+        is_resumed: Whether an earlier process has recorded effects of it.
+        begin_us: The beginning of this process, in the fault's own time.
+        machinery: The parts of the cluster that it acts on.
         bus: The bus; conditions on it are named by `condition`.
         power: The validators' machines.
         chance: The run's chance.
@@ -92,7 +92,7 @@ class FaultContext:
     # -- counting ------------------------------------------------------------------------------
 
     def touch(self, node: int, count: int = 1) -> None:
-        """Count something that was done to a validator."""
+        """Count effects on a validator."""
         self._count += count
         self._hit(node, count)
 
@@ -111,7 +111,7 @@ class FaultContext:
         meter: Callable[[int], int],
         nodes: Iterable[int],
     ) -> tuple[Edge, Edge]:
-        """Return the edges of a time in which the fault counts by how much the `meter` of each node grows."""
+        """Return the edges of a window in which the fault counts the growth of the `meter` of each node."""
         measured = _Meter(meter, tuple(nodes))
         self._meters.append(measured)
 
@@ -126,15 +126,15 @@ class FaultContext:
         return window(*span_ms, start, stop)
 
     def touched(self) -> Touched:
-        """Return what the fault has come to so far."""
+        """Return the touches of the fault so far."""
         metered = sum(meter.at(node) for meter in self._meters for node in meter.nodes)
         messages = sum(self.bus.touched(condition) for condition in self._conditions)
         return Touched(self._count + metered + messages, len(self._stopped))
 
     def count_at(self, node: int) -> int:
-        """Return how often it has touched one validator so far; a message touches its sender and its receiver."""
+        """Return the number of its touches of a validator so far; a message touches its sender and its receiver."""
         count = self._hits.get(node, 0)
-        # Loops: most faults have neither, and every change of a phase asks all of them.
+        # Loops: most faults have neither, and every change of a phase asks all faults.
         for meter in self._meters:
             count += meter.at(node) if node in meter.nodes else 0
         for condition in self._conditions:
@@ -147,11 +147,11 @@ class FaultContext:
     # -- power ---------------------------------------------------------------------------------
 
     def outage(self, span_ms: tuple[int, int], nodes: tuple[int, ...]) -> Iterator[Edge]:
-        """Yield the edges of a time in which validators have no power."""
+        """Yield the edges of a window in which validators have no power."""
         yield from window(*span_ms, lambda: self.switch_off(nodes), lambda: self.switch_on(nodes))
 
     def switch_off(self, nodes: Iterable[int]) -> None:
-        """Cut the power of validators in one instant: all are down before one could notice another's absence."""
+        """Cut the power of validators in one instant: all are down before any of them can notice an absence."""
         self.note_stopped([node for node in nodes if self.power.crash(node)])
 
     def note_stopped(self, nodes: Iterable[int]) -> None:
@@ -161,7 +161,7 @@ class FaultContext:
             self._hit(node, 1)
 
     def switch_on(self, nodes: Iterable[int]) -> None:
-        """Give those of the validators power that this fault has stopped."""
+        """Restart the validators among these that this fault has stopped."""
         stopped = [node for node in nodes if node in self._stopped]
         for node in stopped:
             del self._stopped[node]
@@ -184,14 +184,14 @@ class FaultContext:
         del self.machinery.followers[self.name]
 
     def fire_later(self, after_ms: int, name: str, action: Callable[[], None]) -> None:
-        """Let the fault have one more moment, `after_ms` from now, which the trace calls `name`."""
+        """Add a moment to the fault, `after_ms` from now, with this `name` in the trace."""
         at_us = self.machinery.now_us() + after_ms * MILLISECOND_US
         at_ms = at_us // MILLISECOND_US
         self.machinery.fire(self.name, at_us, Edge(at_ms, at_ms, name, action))
 
 
 class _Meter:
-    """Adds up by how much a reading of each node grows between `open` and `close`."""
+    """The growth of a reading of each node between `open` and `close`, added up."""
 
     def __init__(self, read: Callable[[int], int], nodes: tuple[int, ...]) -> None:
         self.nodes = nodes
@@ -200,15 +200,15 @@ class _Meter:
         self._grown = dict.fromkeys(nodes, 0)
 
     def open(self) -> None:
-        """Read what there is before."""
+        """Read the values at the beginning."""
         self._before = {node: self._read(node) for node in self.nodes}
 
     def close(self) -> None:
-        """Keep what it has grown by."""
+        """Add the growth since `open`."""
         self._grown = {node: self.at(node) for node in self.nodes}
         self._before = {}
 
     def at(self, node: int) -> int:
-        """Return the growth at one node so far."""
+        """Return the growth at a node so far."""
         grown = self._grown[node]
         return grown + self._read(node) - self._before[node] if node in self._before else grown

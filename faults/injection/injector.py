@@ -1,7 +1,7 @@
-"""Puts a fault plan to work on a running cluster, and keeps count of what really took effect.
+"""The injector of a fault plan into a running cluster; it counts the effects of each fault.
 
-Invariant: every edge of a fault is one event of the supervisor in the kernel's queue, so it comes before anything that
-a validator does in the same instant, and alone.
+Invariant: every edge of a fault is a separate event of the supervisor in the kernel's queue. So it comes before every
+step of a validator in the same instant.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -15,7 +15,7 @@ from faults.anchors.catalogue import BlockFacts
 from faults.anchors.watch import AnchorWatch
 from faults.byzantine.adversary import Adversary
 from faults.coverage.engine_phases import PhaseStatus
-from faults.coverage.points import Cell, Coverage
+from faults.coverage.points import Coverage, FaultPoint
 from faults.coverage.registry import phases_of
 from faults.events import FaultEdge, Healed
 from faults.injection.context import FaultContext, Machinery, Touched
@@ -36,10 +36,10 @@ from validators.execution import BlockSummary
 
 @dataclass(frozen=True, slots=True)
 class FaultEffect:
-    """The effect of one fault of the plan.
+    """The effect of a fault of the plan.
 
-    ``count`` is messages touched, validators stopped and restarted, events held back, work that took longer, or times
-    and timers that were not true; what earlier processes recorded is in it. ``is_past``: it was over before this one.
+    ``count`` is messages touched, validators stopped and restarted, events held back, slowed pieces of work, or wrong
+    times and timers, in all processes of the run. ``is_past``: the fault was over before this process began.
     """
 
     name: str
@@ -56,19 +56,18 @@ class FaultEffect:
 
 
 ANCHORED: Final = "anchor"
-"""The edge of a fault whose anchor has come; its own edges count from there."""
+"""The edge of a fault at its anchor; its other edges count from this time."""
 
 _UNTOUCHED: Final = Touched(0, 0)
 _NOBODY: Final = -1
 
 
 class Injector:
-    """Schedules a plan's edges on the kernel and reports what each fault came to.
+    """Schedules a plan's edges on the kernel and reports the effect of each fault.
 
-    ``validators`` is how many the bus links; the last ``observers`` of them have no vote; ``engine`` names their
-    consensus engine. ``earlier`` is what earlier
-    processes recorded of a run that goes on: a fault that was over by then is not put to work again, and one that was
-    in its midst resumes.
+    ``validators`` is the number of replicas on the bus; the last ``observers`` of them have no vote. ``engine`` names
+    their consensus engine. ``earlier`` is the record of earlier processes of a run that goes on: a fault that was over
+    is not injected again, and an active fault resumes.
     """
 
     def __init__(
@@ -122,7 +121,7 @@ class Injector:
         self._contexts = {name: FaultContext(name, machinery, is_resumed=name in self._earlier) for name in plan}
 
     def _awaited(self) -> dict[str, Anchor]:
-        """Return the anchors to await; a fault that had its own in an earlier process has had its occurrence."""
+        """Return the anchors to await, without anchors that came in an earlier process."""
         return {
             name: fault.anchor
             for name, fault in self._plan.items()
@@ -131,7 +130,7 @@ class Injector:
 
     @property
     def last_edge_us(self) -> int:
-        """Virtual time from which no enabled fault is at work any more, nor what clocks that were ahead left behind."""
+        """The virtual time after which no enabled fault is active and no effect of clocks that were ahead is left."""
         return self._last_edge_us
 
     def schedule(self) -> None:
@@ -154,7 +153,7 @@ class Injector:
         self._post(max(self._last_edge_us, self._kernel.now_us), partial(self._heal, self._last_edge_us))
 
     def note_block(self, height: int, summary: BlockSummary, events: Iterable[object]) -> None:
-        """See a block that an honest validator finalized, before the event of that: anchors may name what it did."""
+        """Take a block that an honest validator finalized, before its event, because anchors may name its effects."""
         if self._anchors.awaits_blocks:
             self._anchors.see_block(height, BlockFacts.of(summary, events))
 
@@ -174,34 +173,34 @@ class Injector:
             self._post_heal()
 
     def _note_view(self, _event: Event, entered: Entered) -> None:
-        """See a view begin: the leader of the greatest one is whom `isolate-leader` cuts off."""
+        """Note the beginning of a view: `isolate-leader` cuts off the leader of the greatest view."""
         if entered.view > self._view:
             self._view, self._leader = entered.view, entered.leader
             for name in self._followers:
                 self._post(self._kernel.now_us, partial(self._follow, name))
 
     def effects(self) -> Iterator[FaultEffect]:
-        """Yield what each fault of the plan came to, in the plan's order."""
+        """Yield the effect of each fault, in the plan's order."""
         for name, fault in self._plan.items():
             touched, is_past = self._touched(name, fault), self._is_past(name, fault)
-            # Where the process ended before they were back, the next one started them.
+            # If the process ended before validators were back, the next process started them.
             count = touched.done + touched.pending if is_past else touched.done
             yield FaultEffect(name, kind_of(fault), fault.enabled, fault.may_be_idle, count, is_past)
 
     def touched(self) -> Iterator[tuple[str, Touched]]:
-        """Yield what each fault that has begun has come to so far."""
+        """Yield the touches of each fault that has begun."""
         return ((name, self._touched(name, self._plan[name])) for name in self._begun)
 
-    def cells(self) -> tuple[Cell, ...]:
-        """Return whom the faults that took effect hit, and in which phase; asked when the run is over."""
-        return self._coverage.cells(effect.name for effect in self.effects() if effect.took_effect)
+    def points(self) -> tuple[FaultPoint, ...]:
+        """Return the coverage points of the faults that took effect; called at the end of the run."""
+        return self._coverage.points(effect.name for effect in self.effects() if effect.took_effect)
 
     def watch_phases(self, on_leave: Callable[[int, PhaseStatus], None]) -> None:
-        """Have a function called with a validator and its status before that changes."""
+        """Register a function that is called with a validator and its status before the status changes."""
         self._coverage.on_leave = on_leave
 
     def count_at(self, name: str, node: int) -> int:
-        """Return how often a fault has touched one validator so far."""
+        """Return the number of a fault's touches of a validator so far."""
         return self._contexts[name].count_at(node)
 
     def _touched(self, name: str, fault: Fault) -> Touched:
@@ -216,7 +215,7 @@ class Injector:
         return fault.enabled and (is_begun_before or fault.bounds()[1] * MILLISECOND_US < self._begin_us)
 
     def _follow(self, name: str) -> None:
-        # The fault may be over since the move was asked for.
+        # The fault may have ended since the move was scheduled.
         if name in self._followers:
             self._followers[name]()
 
@@ -233,7 +232,7 @@ class Injector:
         self._chain.add(self._kernel.now_us, FaultEdge(name, moment))
 
     def _heal(self, planned_us: int) -> None:
-        # Planned anew whenever an anchor comes, or comes no more: the last plan counts.
+        # Planned again whenever an anchor comes or is given up: the last plan counts.
         if planned_us == self._last_edge_us and not self._is_healed:
             self._is_healed = True
             self._chain.add(self._kernel.now_us, Healed())

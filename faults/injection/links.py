@@ -24,9 +24,9 @@ def both_ways(pairs: Iterable[Link]) -> tuple[Link, ...]:
 
 
 def crossing_links(groups: Sequence[Sequence[int]], nodes: int, *, one_way: bool = False) -> tuple[Link, ...]:
-    """Return every directed link between different groups, in ascending order; or from earlier groups to later ones.
+    """Return every directed link between different groups, in ascending order; with `one_way` only to later groups.
 
-    A node in no group is a group of its own, behind those that are named.
+    A node in no group is its own group, behind the named groups.
     """
     group_by_node = {node: index for index, group in enumerate(groups) for node in group}
     loners = [node for node in range(nodes) if node not in group_by_node]
@@ -45,14 +45,14 @@ def cut(context: FaultContext, links: Iterable[Link], in_flight: str = "arrives"
 def cut_window(
     context: FaultContext, span_ms: tuple[int, int], links: Iterable[Link], in_flight: str = "arrives"
 ) -> tuple[Edge, Edge]:
-    """Return the edges of a time in which links are cut."""
+    """Return the edges of a window in which links are cut."""
     return window(*span_ms, partial(cut, context, tuple(links), in_flight), partial(context.bus.lift, context.name))
 
 
 def rule_window(
     context: FaultContext, span_ms: tuple[int, int], links: Iterable[Link], rule: MessageRule
 ) -> tuple[Edge, Edge]:
-    """Return the edges of a time in which a rule is imposed on links."""
+    """Return the edges of a window in which a rule is imposed on links."""
     return window(*span_ms, partial(impose, context, tuple(links), rule), partial(context.bus.lift, context.name))
 
 
@@ -70,7 +70,7 @@ def clog_window(
     gap_ms: int = 0,
     part: str = "",
 ) -> Iterator[Edge]:
-    """Yield the edges of a time in which messages pile up; at its end they are released `gap_ms` apart."""
+    """Yield the edges of a window in which messages pile up; at its end they are released `gap_ms` apart."""
     begin = partial(impose, context, tuple(links), MessageRule("hold", tuple(kinds)), part)
     yield from window(*span_ms, begin, partial(_unclog, context, part, gap_ms * MILLISECOND_US))
 

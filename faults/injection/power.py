@@ -12,8 +12,8 @@ from validators.storage import Boundary, SimulatedDisk
 class Watch:
     """Decides at which boundary of the write-ahead order a validator loses its power.
 
-    ``is_struck`` is asked at each boundary, in the midst of the validator's step: True cuts the power there and then,
-    and nothing of the step that follows happens. ``note`` is called once for each, as an event of the supervisor.
+    ``is_struck`` is called at each boundary within the validator's step: True cuts the power at once, and the rest of
+    the step does not happen. ``note`` is called once for each loss of power, as an event of the supervisor.
     """
 
     is_struck: Callable[[Boundary], bool]
@@ -24,16 +24,16 @@ class Power(Protocol):
     """Acts on validators' machines."""
 
     def crash(self, node: int) -> bool:
-        """Stop ``node`` in this instant; False where it was not running."""
+        """Stop ``node`` in this instant; False if it was not running."""
 
     def restart(self, node: int) -> bool:
-        """Start ``node`` on its old disk; False where it is running already."""
+        """Start ``node`` on its old disk; False if it is running already."""
 
     def pause(self, node: int) -> None:
         """Hold back every event of ``node``."""
 
     def resume(self, node: int) -> int:
-        """Let the events of ``node`` go on, and return how many were held back."""
+        """Let the events of ``node`` go on, and return the number of held events."""
 
     def slow_down(self, node: int, factor: int) -> None:
         """Make all work of ``node`` take ``factor`` times as long."""
@@ -54,7 +54,7 @@ class Power(Protocol):
         """Return the clocks of ``node``, which outlive its incarnations."""
 
     def set_clock(self, node: int, setting: ClockSetting) -> None:
-        """Make the clocks of ``node`` go by a setting from now on, be it on or off."""
+        """Set the clocks of ``node`` from now on, whether it is on or off."""
 
     def slowed_disk(self, node: int) -> int:
         """Return how many syncs of ``node`` took longer since ``slow_disk``."""
@@ -63,13 +63,13 @@ class Power(Protocol):
         """Put an empty disk into ``node``, which is off."""
 
     def forget_votes(self, node: int) -> None:
-        """Give ``node``, which is off, a new journal: it will not know what it has said."""
+        """Give ``node``, which is off, a new journal, so that it forgets its votes."""
 
     def disk(self, node: int) -> SimulatedDisk:
-        """Return the disk of ``node``, to make it worse."""
+        """Return the disk of ``node``, for a fault to damage or slow."""
 
     def revive(self, node: int) -> bool:
-        """Restart ``node`` if it runs but has stopped over its disk; False where it has not."""
+        """Restart ``node`` if it runs but has halted because of its disk; False if it has not halted."""
 
     def watch(self, node: int, watch: Watch | None) -> None:
-        """Tell of each boundary of the write-ahead order that ``node`` reaches, over restarts as well."""
+        """Call ``watch`` at each boundary of the write-ahead order that ``node`` reaches, also after restarts."""

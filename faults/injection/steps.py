@@ -1,4 +1,4 @@
-"""The moments of a fault: each is one event of the supervisor."""
+"""The moments of a fault: each is an event of the supervisor."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ from network.types import MILLISECOND_US
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One moment of a fault: when, what the trace calls it, what is done.
+    """A moment of a fault: its time, its name in the trace, its action.
 
-    ``until_ms`` is when nothing is left of what the edge belongs to: a window of the fault, or the moment itself. A run
-    that begins later leaves the edge out; one that begins in between does at its start what was to be done before.
+    ``until_ms`` is the end of the edge's window of the fault, or the moment itself. A run that begins after that end
+    leaves the edge out. A run that begins within the window carries out the action at its start.
     """
 
     at_ms: int
@@ -20,7 +20,7 @@ class Edge:
     act: Callable[[], None]
 
     def at_us(self, begin_us: int, origin_us: int = 0) -> int | None:
-        """Return the virtual time of this edge in a run that begins at ``begin_us``; None: it is past.
+        """Return the virtual time of this edge in a run that begins at ``begin_us``, None if the edge is past.
 
         Its own times count from ``origin_us``.
         """
@@ -30,5 +30,5 @@ class Edge:
 
 
 def window(start_ms: int, stop_ms: int, begin: Callable[[], None], end: Callable[[], None]) -> tuple[Edge, Edge]:
-    """Return the two edges of a time in which a fault is at work."""
+    """Return the two edges of a window in which a fault is active."""
     return Edge(start_ms, stop_ms, "start", begin), Edge(stop_ms, stop_ms, "stop", end)

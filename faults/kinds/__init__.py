@@ -1,6 +1,6 @@
-"""Kinds of faults: one class a kind, its parameters and everything about them.
+"""Kinds of faults: a class for each kind, with its parameters and everything about them.
 
-A file holds one kind, or a family as small as the disk faults. What enters: a subclass of `faults.kinds.base.Fault`
-with its rules, sentence, draws, injection and promised cells. What may not: rules across faults (`faults.plan`), what
-several kinds do to links or machines (`faults.injection`). `registry` finds every class of this folder by itself.
+A file holds a kind, or a small family such as the disk faults. Each kind is a subclass of `faults.kinds.base.Fault`
+with its rules, sentence, draws, injection and promised coverage points. Rules across faults belong in `faults.plan`,
+shared effects on links or machines in `faults.injection`. `registry` finds every class of this folder.
 """

@@ -1,7 +1,7 @@
-"""The interface of a kind of fault, and the bases that a kind is derived from.
+"""The interface of a kind of fault, and the base classes of kinds.
 
-A kind is one frozen struct: its fields are the keys of `[faults.NAME]`, its docstring describes them, its methods are
-everything that the rest of the project asks of a fault. Nothing else knows a kind by its type.
+A kind is a frozen struct: its fields are the keys of `[faults.NAME]`, its docstring describes them, its methods are
+everything that the rest of the project asks of a fault. No other module knows a kind by its type.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Final, Literal, NamedTuple, Self, TypeAl
 import msgspec
 
 from faults.anchors.anchor import Anchor
-from faults.coverage.required import DEFAULT, Cells
+from faults.coverage.required import DEFAULT, RequiredPoints
 from faults.injection.context import FaultContext
 from faults.injection.steps import Edge
 from faults.kinds.drawing import Drawn
@@ -25,37 +25,37 @@ Family: TypeAlias = Literal["network", "machine", "disk", "clock", "validator", 
 Part: TypeAlias = Literal["links", "power", "pace", "disks", "clocks"]
 
 EVERYTHING: Final[tuple[Part, ...]] = get_args(Part)
-"""The parts of the test bed: what messages become, who is on, how fast a machine works, what disks hold, the time."""
+"""The parts of the test bed: the fate of messages, power, the speed of machines, the contents of disks, the time."""
 
 Resource: TypeAlias = Literal["power", "pace", "disk pace", "clock"]
 
 RESOURCES: Final[Sequence[Resource]] = ("power", "pace", "disk pace", "clock")
-"""Parts of a machine that one fault at a time may have."""
+"""Parts of a machine that only one fault at a time may use."""
 
 
 class Occupied(NamedTuple):
-    """The part of a machine that a fault has to itself, and what the machine is called meanwhile."""
+    """The part of a machine that a fault uses exclusively, and the word for the machine's state meanwhile."""
 
     resource: Resource
     state: str
 
 
 FOREVER: Final = 1 << 63
-"""The end in milliseconds of a loss that stays: above every time of a plan."""
+"""The end in milliseconds of a permanent loss: above every time of a plan."""
 
 
 class Loss(NamedTuple):
-    """A time in which validators are off, or links carry nothing, as the plan states it, in milliseconds.
+    """A window of the plan in which validators are off or links carry nothing, in milliseconds.
 
     Attributes:
         start_ms: Its beginning.
-        stop_ms: Its end; FOREVER where what is lost does not come back.
-        off: The validators that are off, stand still, or have no vote.
+        stop_ms: Its end; FOREVER for a permanent loss.
+        off: The validators that are off, paused, or without a vote.
         links: The directed links that carry nothing.
-        of_leader: Whether all links of the leader of the moment carry nothing.
-        on_ms: For a loss that comes and goes, how long it is there each time; else 0.
-        rest_ms: For a loss that comes and goes, how long it is not there in between; else 0.
-        is_sure: Whether all of it is lost all the time; else the run shows what is lost, and when.
+        of_leader: Whether all links of the current leader carry nothing.
+        on_ms: The length of each period of a periodic loss; else 0.
+        rest_ms: The length of each gap of a periodic loss; else 0.
+        is_sure: Whether the loss is complete during the whole window; else only the run shows the loss and its time.
     """
 
     start_ms: int
@@ -86,27 +86,27 @@ class Plan:
 
 
 class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", kw_only=True):
-    """The interface of every kind of fault; `inject` has to be written, all else has a default.
+    """The interface of every kind of fault; only `inject` has no default.
 
     Attributes:
         enabled: A fault that is not enabled stays in the plan and does nothing.
         may_be_idle: An enabled fault without effect makes a run inconclusive, unless it may be idle.
         anchor: The moment from which its times count; without one they count from the beginning of the run.
         family: The heading under which the kind is listed.
-        counts: What its count is of: the figure `fault_NAME` of a run.
+        counts: The unit of its count, the figure `fault_NAME` of a run.
         cells: The stages and roles that a campaign with this kind has to reach.
         end_key: The key whose value must lie after the start.
         reaches: The parts of the test bed that it may touch. The audit does not follow a kind of a plug-in, and leaves
             these parts out from the first edge of its fault on.
-        touches_disk: Whether it makes a simulated disk worse.
-        destroys_synced: Whether it may destroy what a validator has synced.
-        only_stops: Whether validators that stop and restart are all that comes of it.
-        is_byzantine: Whether its validator is judged by no check.
+        touches_disk: Whether it damages or slows a simulated disk.
+        destroys_synced: Whether it may destroy synced data of a validator.
+        only_stops: Whether it only stops and restarts validators.
+        is_byzantine: Whether no check judges its validator.
     """
 
     family: ClassVar[Family] = "other"
     counts: ClassVar[str] = ""
-    cells: ClassVar[Cells] = DEFAULT
+    cells: ClassVar[RequiredPoints] = DEFAULT
     end_key: ClassVar[str] = "stop_ms"
     reaches: ClassVar[tuple[Part, ...]] = EVERYTHING
     touches_disk: ClassVar[bool] = False
@@ -119,16 +119,16 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="
     anchor: Anchor | None = None
 
     def span(self) -> tuple[int, int]:
-        """Return when the fault starts and when nothing of it is left, in milliseconds from its anchor or the start."""
+        """Return the start and end of the fault's effects, in milliseconds from its anchor or the start of the run."""
         raise NotImplementedError
 
     def bounds(self, node: int | None = None) -> tuple[int, int]:
-        """Return the time of the run in which the fault can be at work, wherever its anchor comes; at one validator."""
+        """Return the time of the run in which the fault can be active, at any time of its anchor; or at a validator."""
         start_ms, stop_ms = self.span() if node is None else self.span_at(node)
         return (start_ms, stop_ms) if self.anchor is None else self.anchor.bounds(start_ms, stop_ms)
 
     def sentence(self) -> str:
-        """Return what the fault does as one sentence, with the moment that its times count from."""
+        """Return a sentence for the fault, with its anchor."""
         told = self.describe()
         return (
             told if self.anchor is None else f"Counted from when {self.anchor.describe()}: {told[0].lower()}{told[1:]}"
@@ -139,28 +139,28 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="
         return tuple(validators_of(self))
 
     def check(self, plan: Plan) -> Iterable[Requirement]:
-        """Return the rules of the kind about this fault: key, whether it is kept, what is allowed."""
+        """Return the rules of the kind about this fault: the key, whether the rule holds, the allowed values."""
         return ()
 
     def describe(self) -> str:
-        """Return the fault as one sentence: who, what, when, until when."""
+        """Return a sentence for the fault: its targets, effect, start and end."""
         raise NotImplementedError
 
     def inject(self, context: FaultContext) -> Iterator[Edge]:
-        """Yield the moments of the fault, each with what is done then."""
+        """Yield the moments of the fault, each with its action."""
         raise NotImplementedError
 
     @classmethod
     def draws(cls) -> tuple[Drawn, ...]:
-        """Return the ways in which the swarm draws this kind; without one it draws none."""
+        """Return the ways in which the swarm draws this kind; empty if the swarm never draws it."""
         return ()
 
     def span_at(self, node: int) -> tuple[int, int]:
-        """Return the part of the span in which one validator is hit."""
+        """Return the part of the span in which a validator is hit."""
         return self.span()
 
     def occupies(self) -> Occupied | None:
-        """Return what no other fault may have of the same machine meanwhile."""
+        """Return the part of the machine that no other fault may use meanwhile."""
         return None
 
     def runs_on_real_disks(self) -> bool:
@@ -176,15 +176,15 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="
         return 0
 
     def losses(self, nodes: int) -> Iterable[Loss]:
-        """Return the times in which it takes validators or links away, or may do so."""
+        """Return the windows in which validators or links are lost, or may be lost."""
         return ()
 
     def lost_views_ppm(self, validators: int) -> int:
-        """Return about how many of a million views it costs beside its losses: a guess, for estimates alone."""
+        """Return the approximate share of lost views besides its losses, in parts per million: only for estimates."""
         return 0
 
     def resolved(self, regions: Sequence[Region], validators: int) -> Self:
-        """Return the fault with validators by number in the place of regions, and of none where none stands for all.
+        """Return the fault with numbers of validators in place of regions, or of an empty list that means all.
 
         Args:
             regions: The region of each validator, if `[network]` has any.
@@ -196,23 +196,23 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="
         return self
 
     def moments(self) -> int:
-        """Return about how many moments it has, beside those of its outages."""
+        """Return the approximate number of its moments, without its outages."""
         return 2
 
     def outages(self, replicas: int) -> int:
-        """Return about how many outages it draws."""
+        """Return the approximate number of outages that it draws."""
         return 0
 
 
 def problem_of(kind: type[Fault]) -> str:
-    """Return what is wrong with the declarations of a kind, or an empty string."""
+    """Return the error in the declarations of a kind, or an empty string."""
     if not isinstance(kind.reaches, tuple) or any(part not in EVERYTHING for part in kind.reaches):
         return f"reaches {kind.reaches!r}: it must be a tuple of {', '.join(EVERYTHING)}"
     return ""
 
 
 class Windowed(Fault, kw_only=True, frozen=True):
-    """A fault that is at work from `start_ms` to `stop_ms`."""
+    """A fault that is active from `start_ms` to `stop_ms`."""
 
     start_ms: Start
     stop_ms: Stop
@@ -240,7 +240,7 @@ class Outage(Fault, kw_only=True, frozen=True):
         return self.at_ms, self.restart_ms
 
     def losses(self, nodes: int) -> Iterable[Loss]:
-        """Return its one loss, of the validators that it names."""
+        """Return its loss, of the validators that it names."""
         return (Loss(*self.span(), off=self.targets()),)
 
     def occupies(self) -> Occupied | None:
@@ -252,7 +252,7 @@ DOWN: Final = Occupied("power", "down")
 
 
 def windows_ms(start_ms: int, stop_ms: int, on_ms: int, off_ms: int) -> Iterator[tuple[int, int]]:
-    """Yield when a fault that comes and goes is there; one that never goes has one window."""
+    """Yield the windows of a periodic fault; a fault without gaps has a single window."""
     if not off_ms:
         yield start_ms, stop_ms
         return
@@ -261,5 +261,5 @@ def windows_ms(start_ms: int, stop_ms: int, on_ms: int, off_ms: int) -> Iterator
 
 
 def moments_of(span_ms: int, period_ms: int) -> int:
-    """Return about how many moments a fault has that begins and ends in each period."""
+    """Return the approximate number of moments of a fault that begins and ends in each period."""
     return 2 * -(-span_ms // period_ms)

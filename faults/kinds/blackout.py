@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Self
 
 import msgspec
 
-from faults.coverage.required import VERIFYING, Cells
+from faults.coverage.required import VERIFYING, RequiredPoints
 from faults.injection.context import FaultContext
 from faults.injection.steps import Edge, window
 from faults.kinds.base import Loss, Outage, Part, Plan
@@ -19,13 +19,13 @@ from network.types import MILLISECOND_US
 
 
 class Blackout(Outage, tag="blackout", kw_only=True, frozen=True):
-    """Cut the power of validators in one instant; they come back at one later time, or ``restart_every_ms`` apart.
+    """Cut the power of validators in one instant; they come back together later, or ``restart_every_ms`` apart.
 
     ``regions`` of ``[network]`` stand for the validators there. Without ``validators`` and ``regions`` all are hit.
     """
 
     counts: ClassVar[str] = "validators restarted"
-    cells: ClassVar[Cells] = (*VERIFYING, ("voted", "leader"))
+    cells: ClassVar[RequiredPoints] = (*VERIFYING, ("voted", "leader"))
     reaches: ClassVar[tuple[Part, ...]] = ("power",)
 
     validators: Annotated[
@@ -49,11 +49,11 @@ class Blackout(Outage, tag="blackout", kw_only=True, frozen=True):
         return self.at_ms, max((at_ms for _, at_ms in self.restarts_ms()), default=self.restart_ms)
 
     def span_at(self, node: int) -> tuple[int, int]:
-        """Return its time up to the restart of one validator."""
+        """Return its time up to the restart of a validator."""
         return self.at_ms, dict(self.restarts_ms())[node]
 
     def resolved(self, regions: Sequence[Region], validators: int) -> Self:
-        """Return the blackout with its validators by number; raises ValueError for a region without any."""
+        """Return the blackout with its validators by number; raises ValueError for a region without validators."""
         if not self.validators and not self.regions:
             return msgspec.structs.replace(self, validators=tuple(range(validators)))
         for region in self.regions:

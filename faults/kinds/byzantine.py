@@ -5,7 +5,7 @@ from functools import partial
 from typing import Annotated, ClassVar
 
 from faults.byzantine.catalogue import BehaviourName, behaviours_of, explain_behaviour, forms_of
-from faults.coverage.required import VERIFYING, Cells
+from faults.coverage.required import VERIFYING, RequiredPoints
 from faults.injection.context import FaultContext
 from faults.injection.steps import Edge
 from faults.kinds.base import DOWN, FOREVER, Family, Loss, Occupied, Part, Plan, Windowed
@@ -14,14 +14,14 @@ from network.topology import MILLION
 
 
 class Byzantine(Windowed, tag="byzantine", kw_only=True, frozen=True):
-    """One validator tampers with its messages, with its true key, at each `every`-th occasion; no check covers it.
+    """A validator tampers with its messages, with its true key, at each `every`-th occasion; no check covers it.
 
     At most f validators may be Byzantine, unless one of their faults has `above_f`: then the checks have to find the
     violation.
     """
 
     counts: ClassVar[str] = "messages forged, changed, added or withheld, for each receiver; for `amnesia` restarts"
-    cells: ClassVar[Cells] = VERIFYING
+    cells: ClassVar[RequiredPoints] = VERIFYING
     family: ClassVar[Family] = "validator"
     reaches: ClassVar[tuple[Part, ...]] = ("power", "disks")
     is_byzantine: ClassVar[bool] = True
@@ -50,16 +50,16 @@ class Byzantine(Windowed, tag="byzantine", kw_only=True, frozen=True):
         return self.behaviour != "amnesia"
 
     def exceeds_f(self) -> bool:
-        """Whether the fault says so."""
+        """Whether the fault sets `above_f`."""
         return self.above_f
 
     def losses(self, nodes: int) -> Iterator[Loss]:
-        # Who forgets its votes may never vote again.
+        # A validator that forgets its votes may never vote again.
         stop_ms = FOREVER if self.behaviour == "amnesia" else self.stop_ms
         yield Loss(self.start_ms, stop_ms, off=self.targets(), is_sure=False)
 
     def lost_views_ppm(self, validators: int) -> int:
-        """Return half of those that it leads."""
+        """Return half of the views that it leads."""
         return MILLION // (2 * validators)
 
     def check(self, plan: Plan) -> Iterator[Requirement]:
@@ -102,7 +102,7 @@ class Byzantine(Windowed, tag="byzantine", kw_only=True, frozen=True):
         )
 
     def _forget(self, context: FaultContext) -> None:
-        """Restart the validator without its journal; one that is down already forgets nothing now."""
+        """Restart the validator without its journal; a validator that is down already forgets nothing now."""
         if context.power.crash(self.validator):
             context.power.forget_votes(self.validator)
             context.power.restart(self.validator)

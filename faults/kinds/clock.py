@@ -1,7 +1,7 @@
 """Faults of clocks: offsets and strobes of the wall clock, drift and swings of both clocks of a machine.
 
-A fault of clocks reaches the state by one way: the timestamp in the header of a block that a hit validator leads. So
-it can outlive its own end: `faults.plan.true_again_ms` says until when.
+A fault of clocks reaches the state only through the timestamp in the header of a block that a hit validator leads. So
+its effect can outlive its end: `faults.plan.true_again_ms` returns until when.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Final
 
 import msgspec
 
-from faults.coverage.required import TIMESTAMPS, Cells
+from faults.coverage.required import TIMESTAMPS, RequiredPoints
 from faults.injection.context import FaultContext
 from faults.injection.steps import Edge
 from faults.kinds.base import Family, Occupied, Part, Plan, Windowed, moments_of
@@ -32,7 +32,7 @@ _Swing = Annotated[int, msgspec.Meta(ge=-900_000, le=900_000)]
 class ClockFault(Windowed, kw_only=True, frozen=True):
     """A fault of the clocks of some machines, which belongs to the machines and outlives a crash."""
 
-    cells: ClassVar[Cells] = TIMESTAMPS
+    cells: ClassVar[RequiredPoints] = TIMESTAMPS
     family: ClassVar[Family] = "clock"
     reaches: ClassVar[tuple[Part, ...]] = ("clocks",)
 
@@ -47,11 +47,11 @@ class ClockFault(Windowed, kw_only=True, frozen=True):
         yield distinct("validators", self.validators)
 
     def change(self) -> Requirement:
-        """Return the rule that the clocks change at all."""
+        """Return the rule that the fault changes the clocks."""
         raise NotImplementedError
 
     def setting_after(self, elapsed_ms: int) -> ClockSetting:
-        """Return how the clocks go from a moment on that lies this long after the start."""
+        """Return the setting of the clocks from a time on, given since the start."""
         raise NotImplementedError
 
     def turns(self) -> Iterator[tuple[int, int]]:
@@ -68,7 +68,7 @@ class ClockFault(Windowed, kw_only=True, frozen=True):
 
         yield from context.metered_window(self.span(), begin, end, meter=wrong, nodes=self.validators)
         for at_ms, ppm in self.turns():
-            # Clocks that turn go on from what they show.
+            # A clock that turns continues from its reading.
             yield Edge(at_ms, at_ms, "reverse", partial(set_clocks, ClockSetting(offset_us=None, ppm=ppm)))
 
     def _set(self, context: FaultContext, setting: ClockSetting) -> None:
@@ -76,7 +76,7 @@ class ClockFault(Windowed, kw_only=True, frozen=True):
             context.power.set_clock(node, setting)
 
     def wall(self, offset_ms: int) -> str:
-        """Return the wall clocks, and how far ahead they are."""
+        """Return a phrase for the wall clocks and their offset."""
         clocks = "clock of" if len(self.validators) == 1 else "clocks of"
         is_ahead = "ahead" if offset_ms > 0 else "behind"
         verb = "is" if len(self.validators) == 1 else "are"
@@ -87,7 +87,7 @@ class ClockFault(Windowed, kw_only=True, frozen=True):
         return f"at the end {'it is' if len(self.validators) == 1 else 'they are'} set right"
 
     def run(self, rhythm: str) -> str:
-        """Return the sentence of clocks that run at another pace."""
+        """Return the sentence of clocks that run at a wrong pace."""
         timers = f"and {'its' if len(self.validators) == 1 else 'their'} timers with them"
         end = "at the end they are set right"
         return f"{self.when()} the clocks of {who(self.validators)} run {rhythm}, {timers}; {end}."
@@ -128,7 +128,7 @@ class _PaceFault(ClockFault, kw_only=True, frozen=True):
         return "ppm", self.rate() != 0, "changes nothing; give parts per million fast, or slow below zero"
 
     def rate(self) -> int:
-        """Return by how many parts per million the clocks run fast."""
+        """Return the rate error of the clocks, in parts per million fast."""
         raise NotImplementedError
 
 
@@ -155,7 +155,7 @@ class ClockDrift(_PaceFault, tag="clock-drift", kw_only=True, frozen=True):
         return max(-(-(self.stop_ms - self.start_ms) * self.ppm // MILLION), 0)
 
     def setting_after(self, elapsed_ms: int) -> ClockSetting:
-        """Return the rate, and the lead that it has come to."""
+        """Return the rate, and the lead reached by then."""
         return ClockSetting(offset_us=elapsed_ms * MILLISECOND_US * self.ppm // MILLION, ppm=self.ppm)
 
     def describe(self) -> str:
@@ -203,7 +203,7 @@ class ClockSwing(_PaceFault, tag="clock-swing", kw_only=True, frozen=True):
             yield at_ms, -self.ppm if place % 2 else self.ppm
 
     def setting_after(self, elapsed_ms: int) -> ClockSetting:
-        """Return the rate of this half period, and the lead that it has come to."""
+        """Return the rate of this half period, and the lead reached by then."""
         half_ms = self.period_ms // 2
         halves, rest_ms = divmod(elapsed_ms, half_ms)
         gained_ms, ppm = (half_ms - rest_ms, -self.ppm) if halves % 2 else (rest_ms, self.ppm)
@@ -244,7 +244,7 @@ def _fast(ppm: int) -> str:
 
 
 def _draw_clocks(draw: Draw, name: str, validators: int) -> Plain:
-    """Return validators and a span: one machine as often as a minority, half of them, a quorum or all."""
+    """Return validators and a span: one machine, a minority, half of them, a quorum or all, equally often."""
     faulty = faults_of(validators)
     count = draw.one_of(f"{name}.count", (1, 1, faulty, validators // 2, validators - faulty, validators))
     order = draw.some_of(f"{name}.order", range(validators), validators)
@@ -254,7 +254,7 @@ def _draw_clocks(draw: Draw, name: str, validators: int) -> Plain:
 def _draw_offset_ms(draw: Draw, name: str) -> int:
     """Return an offset of Jepsen's range, a few milliseconds to minutes, and both sides of the skew of voters.
 
-    Ahead not as far as back: a chain that is ahead of true time stands still until that has come.
+    Offsets ahead are smaller than offsets back: a chain ahead of true time stands still until true time reaches it.
     """
     ahead = (4, 60, 250, 480, 540, 600, 2_000, 8_000, 30_000)
     back = (4, 60, 480, 540, 4_000, 64_000, 262_000)

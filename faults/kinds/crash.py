@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Annotated, ClassVar
 
-from faults.coverage.required import VERIFYING, Cells
+from faults.coverage.required import VERIFYING, RequiredPoints
 from faults.injection.context import FaultContext
 from faults.injection.steps import Edge
 from faults.kinds.base import Outage, Part
@@ -17,7 +17,7 @@ class Crash(Outage, tag="crash", kw_only=True, frozen=True):
     """Stop one validator in an instant: memory and unsynced writes are gone. It restarts from its disk."""
 
     counts: ClassVar[str] = "restarts"
-    cells: ClassVar[Cells] = VERIFYING
+    cells: ClassVar[RequiredPoints] = VERIFYING
     reaches: ClassVar[tuple[Part, ...]] = ("power",)
     only_stops: ClassVar[bool] = True
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Annotated, ClassVar, Final
 
-from faults.coverage.required import Cells
+from faults.coverage.required import RequiredPoints
 from faults.injection.context import FaultContext
 from faults.injection.power import Watch
 from faults.injection.steps import Edge, window
@@ -34,7 +34,7 @@ class CrashAtBoundary(Windowed, tag="crash-at-boundary", kw_only=True, frozen=Tr
     """
 
     counts: ClassVar[str] = "restarts"
-    cells: ClassVar[Cells] = (("verifying", "voter"), ("finalizing", "voter"))
+    cells: ClassVar[RequiredPoints] = (("verifying", "voter"), ("finalizing", "voter"))
     family: ClassVar[Family] = "machine"
     reaches: ClassVar[tuple[Part, ...]] = ("power",)
 
@@ -87,7 +87,7 @@ class CrashAtBoundary(Windowed, tag="crash-at-boundary", kw_only=True, frozen=Tr
         yield Loss(*self.span(), off=self.targets(), is_sure=False)
 
     def inject(self, context: FaultContext) -> Iterator[Edge]:
-        # One that struck in an earlier process has had its occurrence.
+        # A fault that struck in an earlier process has had its occurrence.
         if self.every or not context.is_resumed:
             begin, end = partial(self._watch, context), partial(context.power.watch, self.validator, None)
             yield from window(self.start_ms, self.stop_ms, begin, end)

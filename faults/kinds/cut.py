@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Annotated, ClassVar
 
-from faults.coverage.required import MESSAGES, Cells
+from faults.coverage.required import MESSAGES, RequiredPoints
 from faults.injection.context import FaultContext
 from faults.injection.links import cut_window
 from faults.injection.steps import Edge
@@ -18,7 +18,7 @@ class Cut(Windowed, tag="cut", kw_only=True, frozen=True):
     """Cut single links in one direction each, from the first validator to the second."""
 
     counts: ClassVar[str] = "messages lost"
-    cells: ClassVar[Cells] = MESSAGES
+    cells: ClassVar[RequiredPoints] = MESSAGES
     family: ClassVar[Family] = "network"
     reaches: ClassVar[tuple[Part, ...]] = ("links",)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Annotated, ClassVar, Final
 
-from faults.coverage.required import VOTING, Cells
+from faults.coverage.required import VOTING, RequiredPoints
 from faults.injection.context import FaultContext
 from faults.injection.steps import Edge
 from faults.kinds.base import FOREVER, Family, Loss, Occupied, Part, Plan, Windowed
@@ -35,23 +35,23 @@ _WRITES: Final[Mapping[storage.Write, str]] = {
 
 
 class DiskFault(Windowed, kw_only=True, frozen=True):
-    """A fault of one validator's disk; most of them are a condition of its medium."""
+    """A fault of a validator's disk; most disk faults are a condition of its medium."""
 
     family: ClassVar[Family] = "disk"
     reaches: ClassVar[tuple[Part, ...]] = ("disks",)
     touches_disk: ClassVar[bool] = True
     restarts_halted: ClassVar[bool] = False
-    """Whether the operator restarts a validator at the end that has stopped over its disk."""
+    """Whether the operator restarts a validator at the end if it halted because of its disk."""
 
     validator: Annotated[Validator, means("The validator whose disk is hit.")]
     stop_ms: Annotated[Milliseconds, means("When it ends; what is damaged by then stays damaged.")]
 
     def condition(self, used_bytes: int) -> storage.Condition:
-        """Return the condition of a medium that holds this much at the start."""
+        """Return the condition of a medium that holds this many bytes at the start."""
         raise NotImplementedError
 
     def losses(self, nodes: int) -> Iterator[Loss]:
-        # Who stops over its disk is restarted at the end; a vote that is damaged is given up for good.
+        # A validator that halts because of its disk is restarted at the end; a damaged journal costs its vote for good.
         stop_ms = FOREVER if self.destroys_synced else self.stop_ms
         if self.restarts_halted or self.destroys_synced:
             yield Loss(self.start_ms, stop_ms, off=self.targets(), is_sure=False)
@@ -61,7 +61,7 @@ class DiskFault(Windowed, kw_only=True, frozen=True):
 
 
 class _Damage(DiskFault, kw_only=True, frozen=True):
-    """Damage of what was synced: at most f validators may be hit by it over the whole plan."""
+    """Damage of synced data: at most f validators may be hit over the whole plan."""
 
     destroys_synced: ClassVar[bool] = True
     medium: ClassVar[type[storage.BitFlip | storage.StaleRead | storage.MisdirectedWrite]]
@@ -85,7 +85,7 @@ class BitRot(_Damage, tag="bit-rot", kw_only=True, frozen=True):
     """Sectors of one validator's disk go bad when they are read: one bit, from then on."""
 
     counts: ClassVar[str] = "sectors"
-    cells: ClassVar[Cells] = (("recovering", "voter"),)
+    cells: ClassVar[RequiredPoints] = (("recovering", "voter"),)
     medium: ClassVar = storage.BitFlip
     effect: ClassVar[str] = "of the sectors that are read have a bit flipped from then on"
 
@@ -108,7 +108,7 @@ class StaleReads(_Damage, tag="stale-read", kw_only=True, frozen=True):
     """Sectors of one validator's disk read as an earlier sync left them, from then on."""
 
     counts: ClassVar[str] = "sectors"
-    cells: ClassVar[Cells] = (("recovering", "voter"),)
+    cells: ClassVar[RequiredPoints] = (("recovering", "voter"),)
     medium: ClassVar = storage.StaleRead
     effect: ClassVar[str] = "of the sectors that are read show what an earlier sync left there, from then on"
 
@@ -117,7 +117,7 @@ class MisdirectedWrites(_Damage, tag="misdirected-write", kw_only=True, frozen=T
     """Writes of one validator land on synced bytes elsewhere; their own place holds zeros."""
 
     counts: ClassVar[str] = "appends"
-    cells: ClassVar[Cells] = (("voted", "voter"),)
+    cells: ClassVar[RequiredPoints] = (("voted", "voter"),)
     medium: ClassVar = storage.MisdirectedWrite
     effect: ClassVar[str] = "of the writes land in another place and destroy what stood there"
 
@@ -126,7 +126,7 @@ class IoErrorFault(DiskFault, tag="io-error", kw_only=True, frozen=True):
     """Reads, writes and syncs of one validator fail; a validator that stopped over a failure restarts at the end."""
 
     counts: ClassVar[str] = "failures"
-    cells: ClassVar[Cells] = ()
+    cells: ClassVar[RequiredPoints] = ()
     reaches: ClassVar[tuple[Part, ...]] = ("power", "disks")
     restarts_halted: ClassVar[bool] = True
 
@@ -159,7 +159,7 @@ class DiskFull(DiskFault, tag="disk-full", kw_only=True, frozen=True):
     """One validator's disk takes ``spare_bytes`` more; a validator that stopped restarts at the end."""
 
     counts: ClassVar[str] = "appends that did not fit"
-    cells: ClassVar[Cells] = (("verifying", "voter"),)
+    cells: ClassVar[RequiredPoints] = (("verifying", "voter"),)
     reaches: ClassVar[tuple[Part, ...]] = ("power", "disks")
     restarts_halted: ClassVar[bool] = True
 
@@ -178,7 +178,7 @@ class SlowDisk(DiskFault, tag="slow-disk", kw_only=True, frozen=True):
     """Each sync of one validator takes ``factor`` times as long and ``extra_ms`` on top."""
 
     counts: ClassVar[str] = "syncs"
-    cells: ClassVar[Cells] = (*VOTING, ("certifying", "leader"), ("certifying", "voter"))
+    cells: ClassVar[RequiredPoints] = (*VOTING, ("certifying", "leader"), ("certifying", "voter"))
     reaches: ClassVar[tuple[Part, ...]] = ("pace",)
 
     factor: Annotated[Positive, means("How many times as long a sync takes.")] = 1
@@ -211,7 +211,7 @@ class TornWrites(Windowed, tag="torn-writes", kw_only=True, frozen=True):
     """Crashes of these validators leave a part of the unsynced writes: a prefix, or a random subset of sectors."""
 
     counts: ClassVar[str] = "files with a part left"
-    cells: ClassVar[Cells] = (("verifying", "voter"), ("certifying", "voter"))
+    cells: ClassVar[RequiredPoints] = (("verifying", "voter"), ("certifying", "voter"))
     family: ClassVar[Family] = "disk"
     reaches: ClassVar[tuple[Part, ...]] = ("disks",)
     touches_disk: ClassVar[bool] = True
@@ -239,7 +239,7 @@ class TornWrites(Windowed, tag="torn-writes", kw_only=True, frozen=True):
 
 
 def impose_on_media(fault: DiskFault | TornWrites, context: FaultContext) -> tuple[Edge, Edge]:
-    """Return the edges of a time in which the media of a fault's targets have its condition."""
+    """Return the edges of a window in which the media of a fault's targets have its condition."""
     power, name = context.power, context.name
 
     def begin() -> None:
@@ -278,7 +278,7 @@ def _draw_bit_rot(draw: Draw, name: str, validators: int) -> Plain:
 
 
 def _draw_restart(draw: Draw, name: str, fault: Plain, _validators: int) -> Plain:
-    """Return a restart while the fault is at work: a validator reads most of its disk then."""
+    """Return a restart while the fault is active, because a restarted validator reads most of its disk."""
     at_ms = draw.between(f"{name}.at_ms", fault["start_ms"] + 100, fault["stop_ms"] - 500)
     restart_ms = at_ms + draw.between(f"{name}.down_ms", 100, 400)
     return {"kind": "crash", "validator": fault["validator"], "at_ms": at_ms, "restart_ms": restart_ms}
@@ -289,7 +289,7 @@ def _draw_torn(draw: Draw, name: str, validators: int) -> Plain:
 
 
 def _draw_boundary(draw: Draw, name: str, fault: Plain, validators: int) -> Plain:
-    """Return a crash with something written and not synced: only that can be torn."""
+    """Return a crash between a write and its sync, because only unsynced data can be torn."""
     return {
         "kind": "crash-at-boundary",
         "validator": draw_validator(draw, name, validators),

@@ -1,6 +1,6 @@
 """Draws that several kinds share: spans, validators, groups, in the time that the swarm leaves for faults.
 
-A draw's name is its identity: another name gives every seed another scenario.
+A draw's name is its identity: a changed name changes the scenario of every seed.
 """
 
 from collections.abc import Callable
@@ -9,26 +9,26 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from network.draw import Draw
 
 Plain: TypeAlias = dict[str, Any]
-"""A fault as a scenario file has it."""
+"""A fault as in a scenario file."""
 
 FAULTS_FROM_MS: Final = 2_000
-"""No drawn fault begins before this, so that every cluster has begun."""
+"""The earliest start of a drawn fault, so that every cluster has begun."""
 
 FAULTS_UNTIL_MS: Final = 16_000
-"""Every fault is drawn to be over by then; it is played sooner."""
+"""The latest end of a drawn fault; the swarm then scales faults to an earlier time."""
 
 CHANNELS: Final = (["votes"], ["certificates"], ["blocks"], ["transactions"], ["votes", "certificates"])
 
 
 class Drawn(NamedTuple):
-    """One way in which the swarm draws a kind.
+    """A way in which the swarm draws a kind.
 
     Attributes:
-        place: The place in the swarm's list, from which it takes a few. A new kind takes the next free one: whatever
-            moves in that list changes every seed.
+        place: The place in the swarm's list, from which it takes a few. A new kind takes the next free place, because
+            a moved entry changes every seed.
         name: The name of the fault in the scenario, and of its draws.
         make: Draws the fault's keys without its kind, from the draw, the name, and the number of validators.
-        companion: Draws a second fault, without which the first does next to nothing; it is given the first as well.
+        companion: Draws a second fault from the first, if the first has little effect alone.
     """
 
     place: int
@@ -61,7 +61,7 @@ def draw_outage_of_one(draw: Draw, name: str, validators: int) -> Plain:
 
 
 def draw_brief_outage(draw: Draw, name: str) -> Plain:
-    """Return a drawn outage so short that the view in which it began may still go on."""
+    """Return a drawn outage so short that the view may outlast it."""
     at_ms = draw.between(f"{name}.at_ms", 4_000, FAULTS_UNTIL_MS - 2_000)
     return {"at_ms": at_ms, "restart_ms": at_ms + draw.between(f"{name}.down_ms", 100, 900)}
 
@@ -72,13 +72,13 @@ def draw_validator(draw: Draw, name: str, validators: int) -> int:
 
 
 def draw_another(draw: Draw, name: str, node: int, validators: int) -> Plain:
-    """Return, for three seeds of ten, another validator that is hit as well."""
+    """Return another validator that is hit as well, for three seeds of ten."""
     others = [other for other in range(validators) if other != node]
     return {"also": [draw.one_of(f"{name}.also", others)]} if draw.chance(f"{name}.is_two", 30) else {}
 
 
 def draw_groups(draw: Draw, name: str, validators: int) -> list[list[int]]:
-    """Return a drawn partition of any shape: one alone, halves, a minority, three parts."""
+    """Return a drawn partition: a single validator, halves, a minority, or three parts."""
     order = draw.some_of(f"{name}.order", range(validators), validators)
     # Every second cut leaves no side with a quorum.
     cut = draw.one_of(f"{name}.cut", (validators // 2, validators // 2, 1, validators - 1))
@@ -89,5 +89,5 @@ def draw_groups(draw: Draw, name: str, validators: int) -> list[list[int]]:
 
 
 def draw_in_flight(draw: Draw, name: str) -> Plain:
-    """Return, for three seeds of ten, that messages on their way are lost too."""
+    """Return the key by which messages on their way are lost too, for three seeds of ten."""
     return {"in_flight": "lost"} if draw.chance(f"{name}.is_torn", 30) else {}

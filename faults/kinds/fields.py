@@ -1,4 +1,4 @@
-"""Types of the fields of faults, which refuse what is out of range, and the rules that several kinds share."""
+"""Types of the fields of faults, which refuse values out of range, and the rules that several kinds share."""
 
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Final, Literal, TypeAlias, TypeVar
@@ -18,7 +18,7 @@ PartsPerMillion = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
 Start = Annotated[Milliseconds, means("When it begins.")]
 Stop = Annotated[Milliseconds, means("When it ends.")]
 VALIDATOR_TITLE: Final = "validator"
-"""Tells a validator's number from every other number, in the type of a value."""
+"""The mark of a validator's number in the type of a value."""
 
 Validator = Annotated[int, msgspec.Meta(ge=0, title=VALIDATOR_TITLE)]
 Link = tuple[Validator, Validator]
@@ -31,7 +31,7 @@ InFlight = Literal["arrives", "lost"]
 _Value = TypeVar("_Value", int, str, Link)
 
 Requirement: TypeAlias = tuple[str, bool, str]
-"""A rule about one fault: the key, whether it is kept, and what is allowed."""
+"""A rule about a fault: the key, whether the rule holds, and the allowed values."""
 
 
 def distinct(key: str, named: Sequence[int]) -> Requirement:
@@ -47,7 +47,7 @@ def no_repeats(key: str, names: Sequence[str]) -> Requirement:
 
 
 def sound_links(key: str, links: Sequence[Link], *, is_directed: bool = False) -> Iterator[Requirement]:
-    """Require that no link leads from a validator to itself, and that none is named twice."""
+    """Require that no link leads from a validator to itself, and that no link is named twice."""
     loops = [first for first, second in links if first == second]
     yield key, not loops, f"validator {loops[0] if loops else ''} has no link to itself"
     twice = _second(links if is_directed else [(min(pair), max(pair)) for pair in links])
@@ -57,7 +57,7 @@ def sound_links(key: str, links: Sequence[Link], *, is_directed: bool = False) -
 def known_messages(kinds: Sequence[str], engine: str, *, may_be_idle: bool) -> Iterator[Requirement]:
     """Require that `kinds` are kinds of messages, and that the engine has one of them unless the fault may be idle.
 
-    A list may name those of several engines, so that one plan is for all of them.
+    A list may name messages of several engines, so that a plan works for all of them.
     """
     for kind in kinds:
         named = f"{kind!r}{did_you_mean(kind, MESSAGE_KINDS)}"

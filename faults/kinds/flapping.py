@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Annotated, ClassVar
 
-from faults.coverage.required import CUTS, Cells
+from faults.coverage.required import CUTS, RequiredPoints
 from faults.injection.context import FaultContext
 from faults.injection.links import crossing_links, cut_window
 from faults.injection.steps import Edge
@@ -19,7 +19,7 @@ class Flapping(Windowed, tag="flapping", kw_only=True, frozen=True):
     """A partition that comes and goes: cut for ``cut_ms``, open for ``open_ms``, and again."""
 
     counts: ClassVar[str] = "messages lost"
-    cells: ClassVar[Cells] = CUTS
+    cells: ClassVar[RequiredPoints] = CUTS
     family: ClassVar[Family] = "network"
     reaches: ClassVar[tuple[Part, ...]] = ("links",)
 

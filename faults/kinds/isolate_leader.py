@@ -1,9 +1,9 @@
-"""The isolation of leaders, one after the other."""
+"""The isolation of each leader in turn."""
 
 from collections.abc import Iterator
 from typing import Annotated, ClassVar, Final
 
-from faults.coverage.required import VERIFYING, Cells
+from faults.coverage.required import VERIFYING, RequiredPoints
 from faults.injection.context import FaultContext
 from faults.injection.links import crossing_links, cut
 from faults.injection.steps import Edge, window
@@ -20,7 +20,7 @@ class IsolateLeader(Windowed, tag="isolate-leader", kw_only=True, frozen=True):
     """Cut off the leader of the greatest view that any validator has entered; with ``open_ms`` it comes and goes."""
 
     counts: ClassVar[str] = "messages lost"
-    cells: ClassVar[Cells] = (*VERIFYING, ("voted", "leader"), ("leaving", "voter"))
+    cells: ClassVar[RequiredPoints] = (*VERIFYING, ("voted", "leader"), ("leaving", "voter"))
     family: ClassVar[Family] = "network"
     reaches: ClassVar[tuple[Part, ...]] = ("links",)
 
@@ -65,7 +65,7 @@ class _Isolation:
         self._isolated = _NOBODY
 
     def begin(self) -> None:
-        """Cut off the leader of now, and each one that follows."""
+        """Cut off the present leader, and each following leader."""
         self._context.follow_leader(self._follow)
         self._move(self._context.machinery.leader())
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Annotated, ClassVar
 
-from faults.coverage.required import MESSAGES, Cells
+from faults.coverage.required import MESSAGES, RequiredPoints
 from faults.injection.context import FaultContext
 from faults.injection.links import all_links, both_ways
 from faults.injection.steps import Edge, window
@@ -41,7 +41,7 @@ class Links(Windowed, tag="links", kw_only=True, frozen=True):
     """
 
     counts: ClassVar[str] = "messages changed, doubled or lost"
-    cells: ClassVar[Cells] = MESSAGES
+    cells: ClassVar[RequiredPoints] = MESSAGES
     family: ClassVar[Family] = "network"
     reaches: ClassVar[tuple[Part, ...]] = ("links",)
 

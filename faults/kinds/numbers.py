@@ -1,6 +1,6 @@
-"""The validators that a fault names, and the same fault with other numbers for them, whatever its kind.
+"""The validators that a fault of any kind names, and the same fault with other numbers for them.
 
-The types of a fault's values say which of them are validators (`faults.kinds.fields`), so a new kind is known.
+The types of a fault's values mark validators (`faults.kinds.fields`), so a new kind needs no code here.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ def _fields(kind: Kind) -> tuple[inspect.Field, ...]:
 
 @cache
 def _naming_fields(kind: Kind) -> tuple[inspect.Field, ...]:
-    """Return the fields whose type has a validator somewhere in it."""
+    """Return the fields whose type contains a validator."""
     return tuple(field for field in _fields(kind) if _may_name(field.type))
 
 
@@ -62,7 +62,7 @@ def _named(value: Any, kind: inspect.Type) -> Iterator[int]:  # noqa: ANN401 - o
 
 
 def renumbered(kind: Kind, entry: Plain, numbers: Mapping[int, int], validators: int) -> Plain:
-    """Return a fault's plain data with new numbers; a validator without one is gone from it."""
+    """Return a fault's plain data with new numbers; a validator without a new number is removed."""
     found: Plain = dict(entry)
     for field in _fields(kind):
         value = entry[field.encode_name]
@@ -71,7 +71,7 @@ def renumbered(kind: Kind, entry: Plain, numbers: Mapping[int, int], validators:
 
 
 def _kept_or_other(value: Any, kind: inspect.Type, numbers: Mapping[int, int], validators: int) -> Any:  # noqa: ANN401
-    """Return a value with new numbers: a fault, or an anchor, about one validator has to be about some validator."""
+    """Return a value with new numbers; a fault or anchor about a removed validator gets another validator."""
     if isinstance(kind, inspect.UnionType) and value is not None:
         (stated,) = (each for each in kind.types if not isinstance(each, inspect.NoneType))
         if isinstance(stated, inspect.StructType):
@@ -84,7 +84,7 @@ def _kept_or_other(value: Any, kind: inspect.Type, numbers: Mapping[int, int], v
 
 
 def _kept(value: Any, kind: inspect.Type, numbers: Mapping[int, int]) -> Any:  # noqa: ANN401 - plain data
-    """Return the part of a fault's value that is left, None if nothing is."""
+    """Return the remaining part of a fault's value, None if nothing remains."""
     if isinstance(kind, inspect.UnionType):
         (stated,) = (each for each in kind.types if not isinstance(each, inspect.NoneType))
         return None if value is None else _kept(value, stated, numbers)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal, assert_never
 
-from faults.coverage.required import CUTS, Cells
+from faults.coverage.required import CUTS, RequiredPoints
 from faults.injection.context import FaultContext
 from faults.injection.links import clog_window, crossing_links, cut_window, rule_window
 from faults.injection.steps import Edge
@@ -23,7 +23,7 @@ class Partition(Windowed, tag="partition", kw_only=True, frozen=True):
     """
 
     counts: ClassVar[str] = "messages lost, held or delayed"
-    cells: ClassVar[Cells] = CUTS
+    cells: ClassVar[RequiredPoints] = CUTS
     family: ClassVar[Family] = "network"
     reaches: ClassVar[tuple[Part, ...]] = ("links",)
 
@@ -40,7 +40,7 @@ class Partition(Windowed, tag="partition", kw_only=True, frozen=True):
             "`delayed`: messages arrive `delay_ms` later."
         ),
     ] = "cut"
-    one_way: Annotated[bool, means("Only from earlier groups to later ones.")] = False
+    one_way: Annotated[bool, means("Only from earlier groups to later groups.")] = False
     delay_ms: Annotated[Milliseconds, means("With `delayed`, at least 1.")] = 0
     release_gap_ms: Annotated[
         Milliseconds,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Annotated, ClassVar
 
-from faults.coverage.required import TIMESTAMPS, Cells
+from faults.coverage.required import TIMESTAMPS, RequiredPoints
 from faults.injection.context import FaultContext
 from faults.injection.steps import Edge, window
 from faults.kinds.base import Family, Loss, Occupied, Part, Plan, Windowed, moments_of, windows_ms
@@ -23,7 +23,7 @@ class Pause(Windowed, tag="pause", kw_only=True, frozen=True):
     counts: ClassVar[str] = (
         "events held back: messages, timers, finished work and submissions, handled oldest first at the end"
     )
-    cells: ClassVar[Cells] = TIMESTAMPS
+    cells: ClassVar[RequiredPoints] = TIMESTAMPS
     family: ClassVar[Family] = "machine"
     reaches: ClassVar[tuple[Part, ...]] = ("pace",)
 

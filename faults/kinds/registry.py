@@ -1,4 +1,4 @@
-"""The kinds of faults: those of this folder, and those that plug-ins have added."""
+"""The kinds of faults: the kinds of this folder, and the kinds of plug-ins."""
 
 from collections.abc import Iterator
 from importlib import import_module
@@ -15,7 +15,7 @@ _LISTED_FIRST: Final = (
     *("crash", "blackout", "pause", "slow", "crash_at_boundary", "restart_storm", "wipe"),
     *("disk", "clock", "byzantine"),
 )
-"""The order in which files of kinds are listed; others follow by name."""
+"""The order of the first files of kinds in lists; further files follow by name."""
 
 
 def _built_in() -> Iterator[type[Fault]]:

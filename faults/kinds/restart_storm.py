@@ -1,9 +1,9 @@
-"""Storms of restarts: validators lose their power one after the other, again and again."""
+"""Storms of restarts: validators lose their power in turn, again and again."""
 
 from collections.abc import Iterator
 from typing import Annotated, ClassVar, NamedTuple
 
-from faults.coverage.required import Cells
+from faults.coverage.required import RequiredPoints
 from faults.injection.context import FaultContext
 from faults.injection.steps import Edge
 from faults.kinds.base import DOWN, Family, Loss, Occupied, Part, Plan, Windowed
@@ -23,14 +23,14 @@ class StormOutage(NamedTuple):
 
 
 class RestartStorm(Windowed, tag="restart-storm", kw_only=True, frozen=True):
-    """Cut the power of one validator after the other, again and again; without ``validators`` all are hit.
+    """Cut the power of validators in turn, again and again; without ``validators`` all are hit.
 
     The time between two cuts is drawn within ``every_ms``, and the time off within ``down_ms``. The fault skips a
     validator that is still off. Validators are hit in turn, or with ``is_drawn`` in a drawn order.
     """
 
     counts: ClassVar[str] = "restarts"
-    cells: ClassVar[Cells] = (("awaiting-proposal", "voter"),)
+    cells: ClassVar[RequiredPoints] = (("awaiting-proposal", "voter"),)
     family: ClassVar[Family] = "machine"
     reaches: ClassVar[tuple[Part, ...]] = ("power",)
 
@@ -39,7 +39,7 @@ class RestartStorm(Windowed, tag="restart-storm", kw_only=True, frozen=True):
         means("The validators, in the order of their turns; left out: all, observers too."),
     ] = ()
     start_ms: Annotated[Milliseconds, means("When power is cut first.")]
-    stop_ms: Annotated[Milliseconds, means("When power is cut last; the last ones are back after the longest outage.")]
+    stop_ms: Annotated[Milliseconds, means("When power is cut last; all validators are back after the longest outage.")]
     every_ms: Annotated[tuple[Positive, Positive], means("`[least, most]` between two cuts; the time is drawn.")]
     down_ms: Annotated[
         tuple[Positive, Positive],
@@ -94,7 +94,7 @@ class RestartStorm(Windowed, tag="restart-storm", kw_only=True, frozen=True):
         return 0
 
     def outages(self, replicas: int) -> int:
-        """Return about how many outages it draws: a validator that is off still has none."""
+        """Return the approximate number of its outages; a validator that is still off has none."""
         doubled_ms, nodes = 2 * (self.stop_ms - self.start_ms), len(self.validators) or replicas
         return min(doubled_ms // sum(self.every_ms) + 1, nodes * (doubled_ms // sum(self.down_ms) + 1))
 

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 import msgspec
 
-from faults.coverage.required import MESSAGES, Cells
+from faults.coverage.required import MESSAGES, RequiredPoints
 from faults.injection.context import FaultContext
 from faults.injection.links import all_links, impose
 from faults.injection.steps import Edge
@@ -31,7 +31,7 @@ class Rule(Windowed, tag="rule", kw_only=True, frozen=True):
     """
 
     counts: ClassVar[str] = "messages dropped, held, delayed or recorded"
-    cells: ClassVar[Cells] = MESSAGES
+    cells: ClassVar[RequiredPoints] = MESSAGES
     family: ClassVar[Family] = "network"
     reaches: ClassVar[tuple[Part, ...]] = ("links",)
 
@@ -88,7 +88,7 @@ class Rule(Windowed, tag="rule", kw_only=True, frozen=True):
 
     @property
     def released_ms(self) -> int:
-        """When the last held message is let go."""
+        """The time at which the last held message is released."""
         return self.stop_ms if self.release_ms is None else self.release_ms
 
     def span(self) -> tuple[int, int]:
@@ -148,7 +148,7 @@ class Rule(Windowed, tag="rule", kw_only=True, frozen=True):
                 return f"are held, and released in their order at {seconds(self.released_ms)}{first}"
 
     def lost_views_ppm(self, validators: int) -> int:
-        """Return one in three: nobody knows which messages a view can do without."""
+        """Return one third, because the effect of a message on its view is unknown."""
         return MILLION // 3
 
     def inject(self, context: FaultContext) -> Iterator[Edge]:
@@ -190,11 +190,11 @@ def _draw(draw: Draw, name: str, validators: int) -> Plain:
 
 
 def _draw_late_votes(draw: Draw, name: str, _validators: int) -> Plain:
-    """Return a delay of votes for blocks until views time out: nullified blocks are notarized after all."""
+    """Return a delay of votes for blocks until views time out, so that nullified blocks are notarized later."""
     delay_ms = draw.between(f"{name}.delay_ms", 1_300, 2_100)
     return {"action": "delay", "kinds": [*VOTES], "delay_ms": delay_ms, **draw_window(draw, name)}
 
 
 def _draw_late_end(draw: Draw, name: str, _validators: int) -> Plain:
-    """Return a hold of votes for finality: certified blocks pile up, and all become final, or are dropped, at once."""
+    """Return a hold of votes for finality: certified blocks pile up, and become final, or are dropped, together."""
     return {"action": "hold", "kinds": [*FINALITY], **draw_window(draw, name)}

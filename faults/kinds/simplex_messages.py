@@ -22,16 +22,16 @@ LEAVING_VOTES: Final = (Nullify.traced_name,)
 """Votes to leave a view."""
 
 LEAVING: Final = (*LEAVING_VOTES, Nullification.traced_name)
-"""All by which a view is left."""
+"""All messages by which validators leave a view."""
 
 CERTIFIED: Final = (Notarization.traced_name,)
-"""The certificate of a block that is not final yet."""
+"""The certificate of a block before its finality."""
 
 FINALITY: Final = (*LAST_VOTES, Finalization.traced_name)
-"""All by which a block becomes final."""
+"""All messages by which a block becomes final."""
 
 BLOCK_CERTIFICATES: Final = (*CERTIFIED, Finalization.traced_name)
 """Certificates of blocks."""
 
 ANSWERS: Final = (CertificateResponse.traced_name,)
-"""Answers with a certificate that was asked for."""
+"""Answers with a requested certificate."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Annotated, ClassVar
 
-from faults.coverage.required import VOTING, Cells
+from faults.coverage.required import VOTING, RequiredPoints
 from faults.injection.context import FaultContext
 from faults.injection.steps import Edge
 from faults.kinds.base import Family, Occupied, Part, Windowed
@@ -17,7 +17,7 @@ class Slow(Windowed, tag="slow", kw_only=True, frozen=True):
     """All work of one validator (executing, verifying, syncing) takes ``factor`` times as long."""
 
     counts: ClassVar[str] = "pieces of work that took longer; work that began earlier keeps its time"
-    cells: ClassVar[Cells] = VOTING
+    cells: ClassVar[RequiredPoints] = VOTING
     family: ClassVar[Family] = "machine"
     reaches: ClassVar[tuple[Part, ...]] = ("pace",)
 

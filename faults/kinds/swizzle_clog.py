@@ -1,4 +1,4 @@
-"""Swizzle clogs: validators clog one by one, and unclog in another order."""
+"""Swizzle clogs: validators clog singly, and unclog in another order."""
 
 from collections.abc import Iterator, Sequence
 from typing import Annotated, ClassVar, NamedTuple
@@ -26,7 +26,7 @@ from validators.messages import Channel, kinds_of, touches_consensus
 
 
 class ClogWindow(NamedTuple):
-    """Links that are clogged, in virtual milliseconds; ``part`` tells the windows of one fault apart."""
+    """A window in which links are clogged, in virtual milliseconds; ``part`` names it within its fault."""
 
     part: str
     links: tuple[Link, ...]
@@ -74,7 +74,7 @@ class SwizzleClog(Windowed, tag="swizzle-clog", kw_only=True, frozen=True):
             return [value for _, value in sorted(keyed)[:count]]
 
         everybody = range(nodes)
-        # A validator stands as the pair of itself, so that both are drawn and clogged in the same way.
+        # A validator is the pair of itself and itself, so that validators and pairs are drawn and clogged alike.
         chosen = [(node, node) for node in self.validators]
         chosen = chosen or ranked([(node, node) for node in everybody], "who", max(nodes // 2, 1))
         pairs = ranked([(low, high) for high in everybody for low in range(high)], "pairs", self.pairs)
@@ -90,13 +90,13 @@ class SwizzleClog(Windowed, tag="swizzle-clog", kw_only=True, frozen=True):
 
     def losses(self, nodes: int) -> Iterator[Loss]:
         if touches_consensus(self.channels):
-            # Drawn validators and pairs may be any.
+            # The plan does not show which validators and pairs are drawn.
             is_named = self.validators and not self.pairs
             links = [link for link in all_links(nodes) if not is_named or set(link) & set(self.validators)]
             yield Loss(*self.span(), links=tuple(links), is_sure=False)
 
     def lost_views_ppm(self, validators: int) -> int:
-        """Return one in three: half of all validators are clogged for half of the time."""
+        """Return one third: half of all validators are clogged for half of the time."""
         return MILLION // 3
 
     def inject(self, context: FaultContext) -> Iterator[Edge]:

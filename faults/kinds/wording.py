@@ -1,4 +1,4 @@
-"""Phrases that the sentences of several kinds are made of."""
+"""Phrases shared by the sentences of several kinds."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -34,7 +34,7 @@ def ranges(found: Sequence[Range]) -> str:
 
 
 def messages(channels: Sequence[str]) -> str:
-    """Return the messages of these channels; of all, if none is named."""
+    """Return a phrase for the messages of these channels; for all messages, if no channel is named."""
     return join(channels) if channels else "all messages"
 
 

@@ -11,7 +11,7 @@ from cluster.runtime.cluster import Cluster
 from cluster.runtime.hooks import RunHooks
 from cluster.scenario.load import load_scenario
 from cluster.swarm.generator import draw_scenario, drawn_kinds
-from faults import FAULTS, PHASES, ROLES, Cell, Coverage, kind_of
+from faults import FAULTS, PHASES, ROLES, Coverage, FaultPoint, kind_of
 from faults.coverage.phases import Phases
 from faults.coverage.registry import ENGINE_PHASES
 from faults.events import FaultEdge
@@ -25,8 +25,8 @@ from validators.events import Booted, Entered, Voted
 CRASH = 'faults.it={{kind="crash", validator={0}, at_ms={1}, restart_ms={2}}}'
 
 
-def cells_of(*settings, seed=0, scenario="calm"):
-    return Cluster(load_scenario(scenario, settings), seed).run().cells
+def points_of(*settings, seed=0, scenario="calm"):
+    return Cluster(load_scenario(scenario, settings), seed).run().points
 
 
 def phases_of(*events):
@@ -122,9 +122,9 @@ def test_a_crash_of_a_leader_with_a_block_to_propose_is_that_cell(calm_events):
     entered = next(event for event, body in events_of_type(calm_events, Entered) if body == Entered(6, event.node))
     at_ms = entered.at_us // 1_000 + 20
 
-    cells = cells_of(CRASH.format(entered.node, at_ms, at_ms + 2_000))
+    points = points_of(CRASH.format(entered.node, at_ms, at_ms + 2_000))
 
-    assert cells == (Cell("crash", "proposing", "leader", 1),)
+    assert points == (FaultPoint("crash", "proposing", "leader", 1),)
 
 
 def test_a_crash_between_vote_and_certificate_is_that_cell(calm_events):
@@ -134,17 +134,17 @@ def test_a_crash_between_vote_and_certificate_is_that_cell(calm_events):
     )
     at_ms = voted.at_us // 1_000 + 1
 
-    (cell,) = cells_of(CRASH.format(voted.node, at_ms, at_ms + 2_000))
+    (point,) = points_of(CRASH.format(voted.node, at_ms, at_ms + 2_000))
 
-    assert (cell.kind, cell.phase) == ("crash", "notarized")
+    assert (point.kind, point.phase) == ("crash", "notarized")
 
 
 def test_a_lost_message_hits_who_sent_it_and_who_was_to_have_it():
     rule = 'faults.it={kind="rule", action="drop", kinds=["BlockRelay"], from=[1], views=[[5, 5]], stop_ms=30_000}'
 
-    cells = cells_of(rule)
+    points = points_of(rule)
 
-    assert [(cell.phase, cell.role, cell.hits) for cell in cells] == [
+    assert [(point.phase, point.role, point.hits) for point in points] == [
         ("awaiting-proposal", "voter", 3),
         ("proposing", "leader", 3),
     ]
@@ -153,19 +153,19 @@ def test_a_lost_message_hits_who_sent_it_and_who_was_to_have_it():
 def test_damage_that_is_read_at_a_restart_hits_a_recovery():
     disk = 'faults.rot={kind="bit-rot", validator=2, ppm=500_000, files=["blocks"], start_ms=4_000, stop_ms=9_000}'
 
-    cells = cells_of(disk, CRASH.format(2, 5_000, 6_000))
+    points = points_of(disk, CRASH.format(2, 5_000, 6_000))
 
-    assert [cell[:3] for cell in cells if cell.kind == "bit-rot"] == [("bit-rot", "recovering", "voter")]
+    assert [point[:3] for point in points if point.kind == "bit-rot"] == [("bit-rot", "recovering", "voter")]
 
 
 def test_work_that_takes_longer_is_counted_while_it_does():
-    cells = cells_of('faults.it={kind="slow", validator=2, factor=40, start_ms=3_000, stop_ms=12_000}')
+    points = points_of('faults.it={kind="slow", validator=2, factor=40, start_ms=3_000, stop_ms=12_000}')
 
-    assert {cell.phase for cell in cells} >= {"awaiting-proposal", "verifying", "notarized"}
+    assert {point.phase for point in points} >= {"awaiting-proposal", "verifying", "notarized"}
 
 
 def test_a_fault_without_effect_fills_no_cell():
-    assert cells_of('faults.it={kind="rule", action="drop", views=[[900, 901]], stop_ms=3_000}') == ()
+    assert points_of('faults.it={kind="rule", action="drop", views=[[900, 901]], stop_ms=3_000}') == ()
 
 
 def test_a_kind_that_nobody_prepared_is_hit_where_its_count_grows():
@@ -179,18 +179,18 @@ def test_a_kind_that_nobody_prepared_is_hit_where_its_count_grows():
     router.route(Event(0, 1, Entered(2, 1)))
     counts[1] = 5
 
-    assert coverage.cells(["it"]) == (
-        Cell("new", "awaiting-proposal", "voter", 3),
-        Cell("new", "proposing", "leader", 2),
+    assert coverage.points(["it"]) == (
+        FaultPoint("new", "awaiting-proposal", "voter", 3),
+        FaultPoint("new", "proposing", "leader", 2),
     )
 
 
 @pytest.mark.soak
 def test_the_cells_of_a_run_are_the_same_under_another_shuffle_of_tasks():
     scenario = next(each for each in map(draw_scenario, range(99)) if {"links", "partition"} & set(each.faults))
-    plain = Cluster(scenario, 0).run().cells
+    plain = Cluster(scenario, 0).run().points
     with shuffled(5):
-        again = Cluster(scenario, 0).run().cells
+        again = Cluster(scenario, 0).run().points
 
     assert plain == again
     assert len(plain) > 2
@@ -222,17 +222,17 @@ def test_every_kind_that_seeds_draw_now_and_then_is_promised():
     assert often <= set(drawn_kinds())
 
 
-def result(seed, *cells):
-    return SeedResult(seed, 0, "passed", "", "", "ab", 1, cells=tuple(cells))
+def result(seed, *points):
+    return SeedResult(seed, 0, "passed", "", "", "ab", 1, points=tuple(points))
 
 
 def test_a_campaign_with_an_empty_promised_cell_is_inconclusive():
     tally = SweepTally(2, coverage=CoverageTable((("crash", "proposing", "leader"), ("crash", "nullified", "voter"))))
-    tally.add(result(1, Cell("crash", "proposing", "leader", 1)))
+    tally.add(result(1, FaultPoint("crash", "proposing", "leader", 1)))
 
     assert (tally.verdict, tally.exit_code) == ("inconclusive", 3)
     assert tally.coverage.empty == (("crash", "nullified", "voter"),)
-    tally.add(result(2, Cell("crash", "nullified", "voter", 1)))
+    tally.add(result(2, FaultPoint("crash", "nullified", "voter", 1)))
     assert (tally.verdict, tally.coverage.empty) == ("passed", ())
 
 
@@ -245,15 +245,15 @@ def test_a_failure_outweighs_an_empty_cell():
 
 def test_a_cell_counts_runs_and_hits():
     table = CoverageTable()
-    table.add([Cell("cut", "verifying", "voter", 7)])
-    table.add([Cell("cut", "verifying", "voter", 2), Cell("cut", "down", "voter", 1)])
+    table.add([FaultPoint("cut", "verifying", "voter", 7)])
+    table.add([FaultPoint("cut", "verifying", "voter", 2), FaultPoint("cut", "down", "voter", 1)])
 
     assert table.reached == {("cut", "verifying", "voter"): Reached(2, 9), ("cut", "down", "voter"): Reached(1, 1)}
 
 
 @pytest.mark.soak
 def test_the_command_names_empty_cells_and_a_sweep_without_goals_passes(tmp_path, capsys):
-    """The second and third sweep have nothing left to run: the cells are those of the results file."""
+    """The second and third sweep have nothing left to run: the points are those of the results file."""
 
     def sweep(*arguments):
         settings = ("--set", "run.until_height=3", "--set", CRASH.format(2, 1_500, 2_000))
@@ -269,5 +269,5 @@ def test_the_command_names_empty_cells_and_a_sweep_without_goals_passes(tmp_path
     assert promising_code == 3
     assert "2 judged before" in promising
     assert "crash on a voter while verifying" in " ".join(promising.split())
-    assert [cell["runs"] for cell in as_data["cells"]] == [2]
+    assert [point["runs"] for point in as_data["cells"]] == [2]
     assert as_data["empty"] == []

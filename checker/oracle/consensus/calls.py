@@ -1,8 +1,8 @@
-"""Calls of a consensus engine as plain data: all that a specification reads, and the answers that it is compared with.
+"""Calls of a consensus engine as plain data: the input of a specification, and the engine's answers to compare.
 
 Messages and journal records are bytes. A message is its wire encoding, a msgpack array that begins with its tag; a
-record is as the journal keeps it. Events and effects have the meaning of their namesakes in the seam between a
-validator and its engine (docs/design.md); times are in microseconds of virtual time.
+record has the encoding of the journal. Events and effects have the meanings of the interface between a validator and
+its engine (docs/design.md). Times are in microseconds of virtual time.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from typing import ClassVar, NamedTuple, Protocol, TypeAlias
 
 
 class Life(NamedTuple):
-    """The arguments with which a replica's engine is made, once in each life.
+    """The arguments of a replica's engine, which is made once in each life.
 
     `genesis` is the digest of the block of view 0; `config` has the times and limits of docs/ by name.
     """
@@ -55,7 +55,7 @@ class Received(NamedTuple):
 
 
 class Built(NamedTuple):
-    """The block that `Build` asked for; None means that there will be none."""
+    """The block that `Build` requested; None means that no block will come."""
 
     view: int
     digest: bytes | None
@@ -63,7 +63,7 @@ class Built(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """The answer to a `Judge`; None means that there will be none."""
+    """The answer to a `Judge`; None means that no answer will come."""
 
     question: str
     view: int
@@ -101,7 +101,7 @@ class FloorAdopted(NamedTuple):
 
 
 class AskAgain(NamedTuple):
-    """There is a new application: every question that is not answered is repeated."""
+    """There is a new application: every question without an answer is repeated."""
 
 
 Event: TypeAlias = (
@@ -119,7 +119,7 @@ class Append(NamedTuple):
 
 
 class Send(NamedTuple):
-    """Send a message to one validator, or to all others where `to` is None."""
+    """Send a message to a validator, or to all other validators if `to` is None."""
 
     to: int | None
     message: bytes
@@ -157,7 +157,7 @@ class Build(NamedTuple):
 
 
 class Judge(NamedTuple):
-    """Execute a block; the parent is that on which it has to stand, None for any."""
+    """Execute a block; `parent` is its required parent, None for any."""
 
     question: str
     view: int
@@ -167,7 +167,7 @@ class Judge(NamedTuple):
 
 
 class Adopt(NamedTuple):
-    """Follow a block before it is final; `abandoned` blocks of the head before it are left."""
+    """Follow a block before it is final, and leave the last `abandoned` blocks of the previous head's branch."""
 
     view: int
     digest: bytes
@@ -189,14 +189,14 @@ class Entered(NamedTuple):
 
 
 class Relay(NamedTuple):
-    """Send the bytes of our own block to everybody."""
+    """Send the bytes of the own block to all validators."""
 
     digest: bytes
     seal: bytes
 
 
 class ReportActivity(NamedTuple):
-    """Something to know of a validator; `evidence` is signed messages of it that exclude each other."""
+    """A report about a validator; `evidence` is its signed messages that exclude each other."""
 
     activity: str
     node: int
@@ -273,22 +273,22 @@ Call: TypeAlias = Replayed | Checked | SealChecked | FinalityVerified | Stepped 
 
 
 class Specification(Protocol):
-    """One engine's rules in their plainest form, in one life of one replica.
+    """The rules of an engine in their plainest form, in a life of a replica.
 
-    A specification is made with a `Life` and a `Signatures`, which signs as the replica signed and remembers as it
-    remembers. A message that `check` has approved is given to `step` at once or later. Each rule is a function whose
-    docstring begins with the rule's numbers in docs/ ("SX-1, SX-2: ..."), and an effect is given by calling a method
-    `emit` with it alone: so a difference can name its rule.
+    A specification is made with a `Life` and a `Signatures`, which repeats the replica's signatures and memory. A
+    message that `check` has approved is given to `step` at once or later. Each rule is a function whose docstring
+    begins with the rule's numbers in docs/ ("SX-1, SX-2: ..."). A rule emits each effect by a separate call of a
+    method `emit`, so that a difference can name its rule.
     """
 
     MESSAGE_PARTS: ClassVar[Mapping[int, str]]
     """By the tag of each message the part of the check that it belongs to: vote, certificate, request or report."""
 
     def replay(self, records: Sequence[bytes], floor: bytes | None) -> str:
-        """Take up the journal of an earlier life; return the fault of a journal that is refused, empty for none."""
+        """Read the journal of an earlier life; return the fault of a refused journal, empty for a valid journal."""
 
     def check(self, sender: int, message: bytes) -> Answer:
-        """Return whether a message is sound and of use, and how many signatures had to be verified."""
+        """Return whether a message is sound and useful, and the number of verified signatures."""
 
     def check_seal(self, block: Facts, seal: bytes) -> Answer:
         """Return whether the seal of a block from outside is sound."""
@@ -297,4 +297,4 @@ class Specification(Protocol):
         """Return whether a finality from outside is proved."""
 
     def step(self, event: Event) -> Sequence[Effect]:
-        """Return what is to be done after an event, in this order."""
+        """Return the effects of an event, in order."""

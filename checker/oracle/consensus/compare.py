@@ -1,7 +1,7 @@
-"""Compares the recorded calls of an engine with its specification, up to the first difference of each life.
+"""The comparison of an engine's recorded calls with its specification, up to the first difference of each life.
 
-The whole list of effects is compared, in order. A difference belongs to a part, by what differs: a vote, certificate,
-journal record, seal, adoption or finality is a matter of safety; anything else costs time and no more.
+The whole list of effects is compared, in order. A different vote, certificate, journal record, seal, adoption or
+finality is a safety violation; any other difference costs only time.
 """
 
 import re
@@ -26,7 +26,7 @@ _RULE: Final = re.compile(r"(?:SX|HS|LC)-\d+")
 _SHOWN_BYTES: Final = 4
 _SHOWN_DIFFERENCES: Final = 3
 _SHOWN_RULES: Final = 4
-"""Where an effect is too much, it is the rules that were asked last, and did not give it, that are shown."""
+"""The number of rules shown for a surplus effect: the last rules called, none of which emitted it."""
 
 
 _PART_OF_EFFECT: Final[dict[type[Any], str]] = {
@@ -41,13 +41,13 @@ _PART_OF_EFFECT: Final[dict[type[Any], str]] = {
     calls.Finalized: "finality",
     calls.ReportActivity: "report",
 }
-"""Parts of effects; that of a message depends on its tag, and a block without a seal is a request to vote for it."""
+"""Parts of effects; the part of a message depends on its tag, and a block without a seal requests votes."""
 
 
 class Difference(NamedTuple):
-    """The first difference between an engine and its specification in one life of a replica.
+    """The first difference between an engine and its specification in a life of a replica.
 
-    `rules` has the numbers of the rules that gave the expected effect, or that were asked last in the call.
+    `rules` has the numbers of the rules that emitted the expected effect, or of the last rules called.
     """
 
     replica: int
@@ -62,7 +62,7 @@ class Difference(NamedTuple):
 
     @property
     def is_safety(self) -> bool:
-        """Whether it is a matter of safety."""
+        """Whether it is a safety violation."""
         return self.part in SAFETY_PARTS
 
     def __str__(self) -> str:
@@ -75,7 +75,7 @@ class Difference(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """The comparison of one life: the calls and effects up to its end or first difference, and that difference."""
+    """The comparison of a life: its first difference, and the number of calls and effects up to it."""
 
     calls: int
     effects: int
@@ -90,13 +90,13 @@ def compare_life(
     number: int = 1,
     known: MutableMapping[Signed, bool] | None = None,
 ) -> Comparison:
-    """Compare the calls of one life, each with its virtual time, with the specification of the engine.
+    """Compare the calls of a life, each with its virtual time, with the specification of the engine.
 
     Args:
         make: Makes the specification.
         life: The arguments of the engine.
         timed_calls: The virtual time in microseconds and the plain data of each call, in their order.
-        number: The place of the life among those of the replica, from 1.
+        number: The number of the life of the replica, from 1.
         known: Valid and invalid signatures, which the lives of a run share.
     """
     kept = list(timed_calls)
@@ -128,17 +128,17 @@ class _Follower:
         self.sent: dict[bytes, None] = {}
 
     def follow_soundly(self, call: calls.Call) -> list[Any]:
-        """Return the outcome that the specification has for a call; an error of its own is an outcome as well.
+        """Return the specification's outcome for a call; an error of the specification is an outcome as well.
 
-        Effects that no engine without a fault has may lead to calls that no rule foresees.
+        Effects of a faulty engine may lead to calls that no rule covers.
         """
         try:
             return self.follow(call)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the run has other checks that are to be asked
+        except Exception as error:  # noqa: BLE001 - any error: the other checks of the run follow
             return [f"no such call ({type(error).__name__}: {error})"]
 
     def follow(self, call: calls.Call) -> list[Any]:
-        """Return the outcome that the specification has for a call."""
+        """Return the specification's outcome for a call."""
         specification = self.specification
         if isinstance(call, calls.Stepped):
             self.signatures.offer(_signatures_in(call.effects))
@@ -156,7 +156,7 @@ class _Follower:
         assert_never(call)
 
     def note_sent(self, effects: Iterable[object]) -> None:
-        """Note the messages of a step that was as expected. A message that the replica sends again is a retry."""
+        """Note the messages of a correct step, because a message that the replica sends again is a retry."""
         self.sent.update((each.message, None) for each in effects if isinstance(each, calls.Send))
 
 
@@ -178,7 +178,7 @@ def _typed(outcome: Sequence[Any]) -> list[tuple[type[Any], Any]]:
 
 
 def _first_place(expected: Sequence[Any], found: Sequence[Any]) -> int:
-    """Return the first place at which outcomes differ; the length of the shorter one if it is all of its beginning."""
+    """Return the first index at which outcomes differ; the shorter length if one begins with the other."""
     pairs = enumerate(zip(_typed(expected), _typed(found), strict=False))
     return next((at for at, (one, other) in pairs if one != other), min(len(expected), len(found)))
 
@@ -201,7 +201,7 @@ def _signatures_of(value: object) -> Iterator[bytes]:
 
 
 def _decoded(encoded: bytes) -> Any:  # noqa: ANN401 - whatever an engine encodes
-    """Return a message or record as lists, numbers and bytes: a record may have a tag byte before; else the bytes."""
+    """Return a message or record, with or without a tag byte, as lists, numbers and bytes; else the bytes."""
     if len(encoded) in {0, 32, SIGNATURE_BYTES}:
         return encoded
     for start in (0, 1):
@@ -216,7 +216,7 @@ def _decoded(encoded: bytes) -> Any:  # noqa: ANN401 - whatever an engine encode
 
 
 def _part_of(expected: Sequence[Any], found: Sequence[Any], call: calls.Call, follower: _Follower) -> str:
-    """Return the part of a difference: of safety if any effect that is missing or too much is of safety."""
+    """Return the part of a difference: a part of safety if any missing or surplus effect is of safety."""
     if isinstance(call, calls.Replayed):
         return "record"
     if isinstance(call, calls.FinalityVerified):
@@ -228,7 +228,7 @@ def _part_of(expected: Sequence[Any], found: Sequence[Any], call: calls.Call, fo
             return "report"  # An unjust refusal, another reason or another cost.
         return "seal" if isinstance(call, calls.SealChecked) else _part_of_message(call.message, follower)
     missing, extra = Counter(_typed(expected)), Counter(_typed(found))
-    # Without any, it is the order that differs.
+    # Without missing and surplus effects the order differs.
     differing = [*(missing - extra), *(extra - missing)] or _typed(found[_first_place(expected, found) :])
     parts = [_part_of_effect(each, follower) for _, each in differing]
     return next((each for each in SAFETY_PARTS if each in parts), parts[0])
@@ -253,7 +253,7 @@ def _part_of_message(message: bytes, follower: _Follower) -> str:
 def _rules_of(
     make: SpecificationMaker, life: calls.Life, followed: Sequence[calls.Call], place: int
 ) -> tuple[str, ...]:
-    """Return the rules behind the effect at a place of the last call: the specification follows all calls again."""
+    """Return the rules behind an effect of the last call, by following all calls again."""
     follower = _Follower(make, life)
     for call in followed[:-1]:
         follower.follow(call)
@@ -296,7 +296,7 @@ def _nearest_rules(frame: FrameType | None) -> tuple[str, ...]:
 
 
 def _shown_difference(expected: Sequence[Any], found: Sequence[Any]) -> tuple[str, str]:
-    """Return the outcomes in words, without the effects that both begin and end with."""
+    """Return the outcomes in words, without their common first and last effects."""
     start = _first_place(expected, found)
     end = min(_first_place(expected[::-1], found[::-1]), min(len(expected), len(found)) - start)
     return _shown(expected[start : len(expected) - end]), _shown(found[start : len(found) - end])
@@ -323,7 +323,7 @@ def _shown_call(call: calls.Call) -> str:
 
 
 def shown_value(value: Any) -> str:  # noqa: ANN401 - any outcome
-    """Return an event, effect or answer in words; a recorded one has its name before its fields."""
+    """Return an event, effect or answer in words, with its name before its fields."""
     if isinstance(value, bytes):
         decoded = _decoded(value)
         return shown_value(decoded) if isinstance(decoded, list) else value[:_SHOWN_BYTES].hex() or "-"

@@ -1,7 +1,7 @@
-"""The rules of chained HotStuff by number (docs/hotstuff.md), as a replica that follows them to the letter.
+"""The rules of chained HotStuff by number (docs/hotstuff.md), as a replica that follows them exactly.
 
-Everything is plain: messages and records are arrays of msgpack, blocks and votes are lists in the order of their
-arrival, and what follows from them is worked out whenever it is asked for. Nothing here comes from the engine.
+Messages and records are msgpack arrays. Blocks and votes are lists in the order of their arrival, and every other value
+is computed from them at each use. This module shares no code with the engine.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -47,14 +47,14 @@ CHAIN_LENGTH: Final = {"three-chain": 3, "two-chain": 2}
 
 
 class Block(NamedTuple):
-    """A block that is here, with its seal."""
+    """A stored block with its seal."""
 
     facts: calls.Facts
     seal: Seal
 
 
 class Asked(NamedTuple):
-    """A certified block that the application was asked about, and its answer."""
+    """A certified block sent to the application, and the application's answer."""
 
     view: int
     digest: bytes
@@ -62,7 +62,7 @@ class Asked(NamedTuple):
 
 
 class HotStuff:
-    """One replica that follows the rules in one life.
+    """A replica that follows the rules in one life.
 
     Args:
         life: Its index, the validators' keys, the block of view 0, and its times.
@@ -84,7 +84,7 @@ class HotStuff:
         self.signatures = signatures
         self.effects: list[calls.Effect] = []
 
-        # What the journal leads to.
+        # State restored from the journal.
         self.view = 1
         self.last_voted = 0
         self.vote: Vote | None = None
@@ -94,7 +94,7 @@ class HotStuff:
         self.entry: TimeoutCertificate | None = None
         self.final_view = 0
 
-        # What is lost with the life.
+        # State lost with the life.
         self.blocks: list[Block] = []
         self.votes: list[Vote] = []
         self.reported: list[tuple[int, int]] = []
@@ -109,12 +109,12 @@ class HotStuff:
 
     @property
     def faults(self) -> int:
-        """HS-1: how many validators may be Byzantine."""
+        """HS-1: the number of validators that may be Byzantine."""
         return (self.validators - 1) // 3
 
     @property
     def quorum(self) -> int:
-        """HS-1: how many votes are a certificate."""
+        """HS-1: the number of votes of a certificate."""
         return self.validators - self.faults
 
     def leader(self, view: int) -> int:
@@ -130,13 +130,13 @@ class HotStuff:
         return encode_varint(view) + encode_varint(high_view)
 
     def certificate_of(self, votes: Iterable[Vote]) -> Certificate:
-        """HS-5: the certificate that votes for one block make."""
+        """HS-5: the certificate of the votes for a block."""
         ordered = sorted(votes, key=lambda vote: vote.signer)
         bitmap = bitmap_of((vote.signer for vote in ordered), self.validators)
         return Certificate(ordered[0].view, ordered[0].digest, bitmap, tuple(vote.signature for vote in ordered))
 
     def timeout_certificate_of(self, timeouts: Iterable[Timeout]) -> TimeoutCertificate:
-        """HS-6: the timeout certificate that TIMEOUTs of one view make."""
+        """HS-6: the timeout certificate of the TIMEOUTs of a view."""
         ordered = sorted(timeouts, key=lambda timeout: timeout.signer)
         bitmap = bitmap_of((timeout.signer for timeout in ordered), self.validators)
         views = tuple(timeout.high.view for timeout in ordered)
@@ -187,7 +187,7 @@ class HotStuff:
         return self.fault_of_signatures(signers, TIMEOUT_NAMESPACE, messages, certificate.signatures)
 
     def check(self, sender: int, message: bytes) -> calls.Answer:
-        """HS-14: whether a message is sound and of use."""
+        """HS-14: whether a message is sound and useful."""
         before, found = self.signatures.verified, decode_message(message)
         if not 0 <= sender < self.validators:
             reason = "unknown sender"
@@ -222,7 +222,7 @@ class HotStuff:
         return self.fault_of_certificate(timeout.high) or self.fault_of_entry(timeout)
 
     def is_later(self, timeout: Timeout) -> bool:
-        """HS-16: whether a TIMEOUT is later than its signer's last one, or as late with a later certificate."""
+        """HS-16: whether a TIMEOUT is later than its signer's last, or as late with a later certificate."""
         last = self.timeouts.get(timeout.signer)
         return last is None or (timeout.view, timeout.high.view) > (last.view, last.high.view)
 
@@ -277,7 +277,7 @@ class HotStuff:
         return self.is_final_chain(found, proof.certificate) and not self.fault_of_certificate(proof.certificate)
 
     def is_final_chain(self, blocks: Sequence[calls.Facts], certificate: Certificate) -> bool:
-        """HS-20: whether blocks are of consecutive views, each the parent of the next, and the last one certified."""
+        """HS-20: whether blocks are of consecutive views, each the parent of the next, and the last is certified."""
         return all(
             child.parent == parent.digest and child.view == parent.view + 1 for parent, child in pairwise(blocks)
         ) and (blocks[-1].view, blocks[-1].digest) == (certificate.view, certificate.digest)
@@ -285,7 +285,7 @@ class HotStuff:
     # -- what is remembered ------------------------------------------------------------------------
 
     def replay(self, records: Sequence[bytes], floor: bytes | None) -> str:
-        """HS-7, HS-21: the fault of a journal that is refused, empty for a journal that is taken up."""
+        """HS-7, HS-21: the fault of a refused journal, empty for an accepted journal."""
         for record in map(decode_record, (*(() if floor is None else (floor,)), *records)):
             own = record.vote if isinstance(record, CastVote) else record
             if isinstance(own, Vote | Timeout) and own.signer != self.me:
@@ -319,7 +319,7 @@ class HotStuff:
             self.final_view = view_of(record) if isinstance(record, Proof) else self.final_view
 
     def write(self, record: Record) -> None:
-        """Remember a record, and append it by the rule that asks for it."""
+        """Remember a record, and append it by the rule that calls this."""
         self.remember(record)
         self.emit(calls.Append(encode_record(record)))
 
@@ -333,14 +333,14 @@ class HotStuff:
         self.asked = [asked for asked in self.asked if asked.view > self.final_view]
 
     def forget_votes(self) -> None:
-        """HS-26: votes of views before the last one are forgotten."""
+        """HS-26: votes of views before the last view are forgotten."""
         self.votes = [vote for vote in self.votes if vote.view >= self.view - 1]
         self.reported = [(view, signer) for view, signer in self.reported if view >= self.view - 1]
 
     # -- starting, and what comes from outside -----------------------------------------------------
 
     def step(self, event: calls.Event) -> Sequence[calls.Effect]:
-        """HS-48: do what an event asks for, then propose, then vote, where that is possible."""
+        """HS-48: carry out an event, then propose, then vote, if possible."""
         self.effects = []
         self.take(event)
         self.try_to_propose()
@@ -406,7 +406,7 @@ class HotStuff:
     # -- certificates, lock and finality -----------------------------------------------------------
 
     def take_certificate(self, certificate: Certificate) -> None:
-        """HS-31: take the certificate of a block, whoever brought it."""
+        """HS-31: take the certificate of a block from any source."""
         if certificate.view > self.high.view:
             self.write(certificate)
             self.move_up()
@@ -422,15 +422,15 @@ class HotStuff:
             self.emit(calls.Judge(CERTIFY, view, digest, None, None))
 
     def is_sound(self, view: int, digest: bytes) -> bool:
-        """HS-50, HS-52: whether a certified block is not above the final one, or has passed certification."""
+        """HS-50, HS-52: whether a certified block is not above the final block, or has passed certification."""
         return view <= self.final_view or Asked(view, digest, is_sound=True) in self.asked
 
     def block(self, digest: bytes) -> Block | None:
-        """HS-25, HS-36: a block that is here."""
+        """HS-25, HS-36: a stored block."""
         return next((block for block in self.blocks if block.facts.digest == digest), None)
 
     def move_up(self) -> None:
-        """HS-33, HS-34: lock the parent of the highest certificate's block, and make final what can be."""
+        """HS-33, HS-34: lock the parent of the highest certificate's block, and find new final blocks."""
         certified = self.block(self.high.digest)
         if certified is not None:
             self.raise_lock(certified.seal.justify.view, certified.seal.justify.digest)
@@ -444,7 +444,7 @@ class HotStuff:
             self.write(Lock(view, digest))
 
     def find_proof(self) -> Proof | None:
-        """HS-34: the proof of the highest block that is final by what is here."""
+        """HS-34: the proof of the highest block that stored blocks and certificates make final."""
         certificate = self.high
         while certificate.view > self.final_view:
             chain: list[calls.Facts] = []
@@ -461,7 +461,7 @@ class HotStuff:
         return None
 
     def make_final(self, proof: Proof) -> None:
-        """HS-35: record a proof, lock by it, forget what is below, and report its first block final."""
+        """HS-35: record a proof, lock by it, forget lower blocks, and report its first block final."""
         self.write(proof)
         second = decode_header(proof.headers[-2])
         assert second is not None, "a proof is verified or made here"
@@ -472,7 +472,7 @@ class HotStuff:
     # -- blocks, votes and timeouts that arrive ----------------------------------------------------
 
     def take_block(self, block: calls.Facts, encoded: bytes) -> None:
-        """HS-36, HS-37: take a block and what its seal brings."""
+        """HS-36, HS-37: take a block and the certificates of its seal."""
         seal = decode_seal(encoded)
         if seal is None or (seal.justify.view == 0 and seal.justify.digest != self.genesis):
             return
@@ -489,7 +489,7 @@ class HotStuff:
             self.move_up()
 
     def is_near(self, view: int) -> bool:
-        """HS-36: whether a block of a view is above the final one and not too far ahead."""
+        """HS-36: whether a block of a view is above the final block and not too far ahead."""
         return self.final_view < view <= self.view + self.view_retention
 
     def first_vote(self, view: int, signer: int) -> Vote | None:
@@ -497,7 +497,7 @@ class HotStuff:
         return next((vote for vote in self.votes if (vote.view, vote.signer) == (view, signer)), None)
 
     def count_vote(self, vote: Vote) -> None:
-        """HS-38: count a vote; report a second one for another block."""
+        """HS-38: count a vote; report a second vote for another block."""
         if vote.view < self.view - 1:
             return
         first = self.first_vote(vote.view, vote.signer)
@@ -538,12 +538,12 @@ class HotStuff:
             self.set_timer()
 
     def keep_timeout(self, timeout: Timeout) -> None:
-        """HS-42: keep a TIMEOUT in the place of its signer's last one."""
+        """HS-42: keep a TIMEOUT in place of its signer's last TIMEOUT."""
         if self.is_later(timeout):
             self.timeouts[timeout.signer] = timeout
 
     def take_timeout(self, timeout: Timeout) -> None:
-        """HS-42: take a TIMEOUT and what it brings."""
+        """HS-42: take a TIMEOUT and its certificates."""
         self.keep_timeout(timeout)
         self.take_certificate(timeout.high)
         if timeout.entry is not None:
@@ -566,7 +566,7 @@ class HotStuff:
         self.give_up("ViewExpired")
 
     def give_up(self, reason: str) -> None:
-        """HS-44: give the current view up, and say so again where that was said."""
+        """HS-44: give the current view up, and repeat an earlier TIMEOUT."""
         self.set_timer()
         if self.timeout is not None and self.timeout.view >= self.view:
             self.emit(calls.Send(None, encode(self.timeout)))
@@ -575,7 +575,7 @@ class HotStuff:
             self.certify_timeouts(self.view)
 
     def follow_others(self) -> None:
-        """HS-45: enter the view that f + 1 others have come to, and give it up."""
+        """HS-45: enter the view that f + 1 other validators have reached, and give it up."""
         views = sorted((each.view for signer, each in self.timeouts.items() if signer != self.me), reverse=True)
         if len(views) <= self.faults:
             return
@@ -592,7 +592,7 @@ class HotStuff:
             self.take_timeout_certificate(self.timeout_certificate_of(timeouts))
 
     def say_timeout(self, reason: str) -> None:
-        """HS-47: report that a view is given up, and say so to all."""
+        """HS-47: report that a view is given up, and send a TIMEOUT to all."""
         self.emit(calls.ReportActivity("TimedOut", self.leader(self.view), self.view, reason, ()))
         if self.is_observer:
             return
@@ -607,7 +607,7 @@ class HotStuff:
     # -- proposals and own votes -------------------------------------------------------------------
 
     def may_vote(self) -> bool:
-        """HS-49: whether a vote may be cast in the current view at all."""
+        """HS-49: whether a vote may be cast in the current view."""
         return not self.is_observer and self.view > self.last_voted
 
     def try_to_propose(self) -> None:
@@ -630,7 +630,7 @@ class HotStuff:
             self.send_vote(vote)
 
     def try_to_vote(self) -> None:
-        """HS-52: have the first block of the current view verified that may get the vote."""
+        """HS-52: request the verification of the current view's first block that may get the vote."""
         block = next((block for block in self.blocks if self.may_vote_for(block)), None)
         if block is None or self.verifying is not None or block.facts.proposer == self.me:
             return

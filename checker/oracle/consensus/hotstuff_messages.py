@@ -103,23 +103,23 @@ def encode(array: Any) -> bytes:  # noqa: ANN401 - any of the arrays above
 
 
 def encode_record(record: Record) -> bytes:
-    """HS-7: a record as the journal keeps it."""
+    """HS-7: the encoding of a record in the journal."""
     return bytes([RECORDS.index(type(record))]) + encode(record)
 
 
 def decode_record(encoded: bytes) -> Record:
-    """HS-7: the record that the journal keeps as these bytes."""
+    """HS-7: the record of these bytes of the journal."""
     record: Record = decode(encoded[1:], RECORDS[encoded[0]])
     return record
 
 
 def decode_message(encoded: bytes) -> Vote | Timeout:
-    """HS-3, HS-4: the message that travels as these bytes."""
+    """HS-3, HS-4: the message of these bytes."""
     return decode(encoded, Vote) if encoded[1] == 0 else decode(encoded, Timeout)
 
 
 def decode_header(header: bytes) -> calls.Facts | None:
-    """HS-9: the part of a header that consensus reads, None for bytes that are no header."""
+    """HS-9: the part of a header that consensus reads, None for an invalid header."""
     try:
         fields = decode(header, list[msgspec.Raw])
         decode(fields[0], int)
@@ -147,7 +147,7 @@ def bitmap_of(signers: Iterable[int], validators: int) -> bytes:
 
 
 def decode_seal(encoded: bytes) -> Seal | None:
-    """HS-8: the seal that bytes are the one encoding of, None for bytes that are no seal."""
+    """HS-8: the seal of a canonical encoding, None for other bytes."""
     try:
         seal = decode(encoded, Seal)
     except (msgspec.MsgspecError, ValueError):

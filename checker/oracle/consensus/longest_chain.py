@@ -1,7 +1,7 @@
 """The longest chain in its plainest form: the numbered rules of docs/longest-chain.md, each a function.
 
-All is kept as lists and dictionaries of what came, and worked out anew at each use. Blocks are asked for, followed and
-dropped in the order that the rules give.
+Received data is kept in lists and dictionaries, and every other value is computed at each use. Blocks are requested,
+followed and dropped in the order of the rules.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,7 +47,7 @@ class Answered(NamedTuple):
 
 @dataclass
 class Block:
-    """A block that is here, and what is known of it."""
+    """A stored block, and the facts known of it."""
 
     facts: Facts
     seal: bytes
@@ -81,7 +81,7 @@ def leader_of(slot: int, validators: int, config: Config) -> int:
 
 
 def drawn_leader(slot: int, validators: int, key: int, empty_ppm: int) -> int:
-    """LC-3: The leader whom the lottery draws; nobody for some of a million slots."""
+    """LC-3: The leader that the lottery draws, None for `empty_ppm` of a million slots."""
     drawn = sha256(b"stampede_LOTTERY" + key.to_bytes(8, "big") + slot.to_bytes(8, "big")).digest()
     first, second = int.from_bytes(drawn[:8], "big"), int.from_bytes(drawn[8:16], "big")
     if first * 1_000_000 // DRAW < empty_ppm:
@@ -90,7 +90,7 @@ def drawn_leader(slot: int, validators: int, key: int, empty_ppm: int) -> int:
 
 
 def read_header(header: bytes) -> Facts | None:
-    """LC-7: The facts of an encoded header, None for bytes that are none."""
+    """LC-7: The facts of an encoded header, None for other bytes."""
     try:
         read = msgspec.msgpack.decode(header, type=Header)
     except (msgspec.MsgspecError, ValueError):
@@ -139,12 +139,12 @@ def write(*fields: object) -> bytes:
 
 
 class LongestChain:
-    """One replica's rules in one life."""
+    """The rules of a replica in one life."""
 
     MESSAGE_PARTS: ClassVar[Mapping[int, str]] = {
         ANNOUNCEMENT: "vote",
         HEAD_REQUEST: "request",
-        # A head and a final block that a joiner trusts.
+        # A head and a final block that a joining replica trusts.
         HEAD_RESPONSE: "certificate",
     }
 
@@ -162,7 +162,7 @@ class LongestChain:
         self.building: int | None = None
         self.waiting: dict[bytes, tuple[Facts, bytes]] = {}
         self.sealed: dict[int, Sealed | None] = {}
-        # Blocks: those here in the order of LC-27, and lost digests, the oldest first.
+        # Blocks: stored blocks in the order of LC-27, and lost digests, the oldest first.
         self.final = Facts(0, life.genesis, b"", 0, NOBODY, b"")
         self.head = self.final
         self.burial: list[Sealed] = []
@@ -347,7 +347,7 @@ class LongestChain:
         self.arrive(known_header(sealed.header), sealed.seal)
 
     def arrive(self, facts: Facts, seal: bytes) -> None:
-        """LC-18: A block is kept, or waits if its slot is further ahead than the next one."""
+        """LC-18: A block is kept, or waits if its slot is further ahead than the next slot."""
         last = self.entered + 1 if self.entered else self.first_slot
         if facts.view <= last:
             self.keep(facts, seal)
@@ -356,7 +356,7 @@ class LongestChain:
             self.give_up_furthest()
 
     def give_up_furthest(self) -> None:
-        """LC-20: Of too many blocks that wait the one of the highest slot is given up, then of the highest digest."""
+        """LC-20: Of too many waiting blocks, the block of the highest slot, then digest, is given up."""
         if len(self.waiting) > WAITING_MAX:
             _, furthest = max((facts.view, digest) for digest, (facts, _) in self.waiting.items())
             del self.waiting[furthest]
@@ -364,7 +364,7 @@ class LongestChain:
     # -- the blocks here -----------------------------------------------------------------------
 
     def keep(self, facts: Facts, seal: bytes) -> None:
-        """LC-22: A block that is not here is kept, unless it is lost."""
+        """LC-22: A new block is kept, unless it is lost."""
         if facts.digest in self.here:
             return
         if self.is_lost(facts):
@@ -393,7 +393,7 @@ class LongestChain:
             del self.lost[next(iter(self.lost))]
 
     def standing_on(self, digest: bytes) -> list[bytes]:
-        """LC-22: The blocks here whose parent is this block, be it here or not."""
+        """LC-22: The stored blocks whose parent is this block, stored or not."""
         return [each for each, block in self.here.items() if block.facts.parent == digest]
 
     def compare_with_neighbours(self, facts: Facts) -> None:
@@ -416,7 +416,7 @@ class LongestChain:
             bad += self.standing_on(each)
 
     def report_conflict(self, facts: Facts, sealed: Sealed) -> None:
-        """LC-21: Two different sealed headers of one slot are evidence against its leader, once."""
+        """LC-21: Two different sealed headers of a slot are evidence against its leader, once."""
         first = self.sealed.setdefault(facts.view, sealed)
         if first is not None and first != sealed:
             self.sealed[facts.view] = None
@@ -434,7 +434,7 @@ class LongestChain:
     def grounds(self) -> dict[bytes, None]:
         """LC-25: The final block, and the blocks that can be followed."""
         found: dict[bytes, None] = {self.final.digest: None}
-        # A parent that is not bad is lower by one.
+        # A parent that is not bad is lower by 1.
         for block in sorted(self.here.values(), key=lambda each: each.facts.height):
             if block.is_sound and not block.is_bad and block.facts.parent in found:
                 found[block.facts.digest] = None
@@ -443,7 +443,7 @@ class LongestChain:
     # -- questions and the head ----------------------------------------------------------------
 
     def ask_for_better(self) -> None:
-        """LC-27: Better blocks are asked for where a branch ends, and where it leaves what can be followed."""
+        """LC-27: Better blocks are requested where a branch ends, and where it leaves the followable blocks."""
         grounds = self.grounds()
         parents = {block.facts.parent: None for block in self.here.values()}
         for digest, block in self.here.items():
@@ -469,7 +469,7 @@ class LongestChain:
             block.is_asked = False
 
     def judge(self, digest: bytes, ok: bool | None) -> None:  # noqa: FBT001 - the answer to a question
-        """LC-28: A block is bad or sound; all that lies under a sound one is asked for."""
+        """LC-28: A block is bad or sound; all blocks under a sound block are requested."""
         if ok is False:
             self.refuse(digest)
             return
@@ -597,7 +597,7 @@ class LongestChain:
             self.trust(greatest)
 
     def trust(self, answer: Answered) -> None:
-        """LC-42: The final block under the greatest head is taken on first sight, where there is no own one."""
+        """LC-42: The final block under the greatest head is taken on first sight, if there is no own final block."""
         final, head = known_header(answer.final[0].header), known_header(answer.head.header)
         is_lost = final.digest in self.lost or self.is_lost(final)
         may_take = not self.burial or (self.judges_by_headers and not is_lost)
@@ -615,7 +615,7 @@ class LongestChain:
                 self.arrive_sealed(sealed)
 
     def stand_on_own_state(self, digest: bytes) -> None:
-        """LC-44: A sound block whose branch hangs in the air tells the final block of the state."""
+        """LC-44: A sound block whose branch has no known root shows the final block of the state."""
         branch = self.branch_of(digest)
         if not self.burial and branch and branch[0].facts.parent != self.final.digest:
             lowest = branch[0].facts

@@ -13,4 +13,4 @@ SPECIFICATIONS: Final[Mapping[str, SpecificationMaker]] = {
     "hotstuff": HotStuff,
     "longest-chain": LongestChain,
 }
-"""An engine that is not here is not judged by a specification."""
+"""The specifications by engine; other engines are not judged by a specification."""

@@ -1,8 +1,8 @@
-"""Signatures of the validators as a specification sees them: verified with the public keys, and remembered as ruled.
+"""The validators' signatures for a specification: verified with the public keys, and remembered by the rules.
 
-A replica verifies a signature once and remembers the result (docs/simplex.md); how many it really verifies sets how
-much virtual time a message costs. So a specification remembers by the same rule, which is shared by the engine, by the
-seals of blocks and by finalities from outside, in the order of their calls.
+A replica verifies a signature once and remembers the result (docs/simplex.md). The number of verifications sets the
+virtual time that a message costs. So a specification remembers by the same rule. The engine, the seals of blocks and
+finalities from outside share the memory, in the order of their calls.
 """
 
 from collections.abc import Iterable, MutableMapping, Sequence
@@ -12,7 +12,7 @@ from nacl.exceptions import BadSignatureError
 from nacl.signing import VerifyKey
 
 REMEMBERED_MAX: Final = 8_192
-"""Results that a replica remembers; the oldest goes first."""
+"""The number of results that a replica remembers; the oldest goes first."""
 
 SIGNATURE_BYTES: Final = 64
 
@@ -36,15 +36,15 @@ def signed_bytes(namespace: bytes, message: bytes) -> bytes:
 
 
 class Signatures:
-    """Signatures of all validators in one life of one replica.
+    """The signatures of all validators in a life of a replica.
 
-    A specification holds no secret key: `sign` takes the replica's own signature from the effects that are judged, if
-    it is valid over the bytes that the specification builds.
+    A specification holds no secret key. `sign` takes the replica's own signature from the judged effects, if it is
+    valid over the bytes that the specification builds.
 
     Args:
-        me: The replica's index; an observer's may be none of the validators'.
+        me: The replica's index; the index of an observer is above the validators'.
         public_keys: 32 bytes for each validator, by index.
-        known: Results that the specifications of a run share; each of them counts as if it were alone.
+        known: Results that the specifications of a run share; each specification still counts its own verifications.
     """
 
     def __init__(
@@ -56,14 +56,14 @@ class Signatures:
         self._remembered: dict[Signed, bool] = {}
         self._offered: Iterable[bytes] = ()
         self.verified = 0
-        """Signatures that the replica has really verified in this life."""
+        """The number of signatures that the replica has verified in this life."""
 
     def offer(self, signatures: Iterable[bytes]) -> None:
-        """Take the signatures that stand in the effects of the step that is judged; they are read when one is made."""
+        """Take the signatures in the effects of the judged step; they are read when the specification signs."""
         self._offered = signatures
 
     def sign(self, namespace: bytes, message: bytes) -> bytes:
-        """Return the replica's signature over a message; empty bytes if the replica has made none."""
+        """Return the replica's signature over a message; empty bytes without a signature."""
         signed = signed_bytes(namespace, message)
         self._offered = tuple(self._offered)
         for signature in self._offered:

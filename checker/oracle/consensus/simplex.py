@@ -1,7 +1,7 @@
-"""Simplex by the numbered rules of docs/simplex.md: the specification that the calls of an engine are compared with.
+"""Simplex by the numbered rules of docs/simplex.md: the specification for the comparison with an engine's calls.
 
-Votes, certificates and results stand in dictionaries by view, and everything else is worked out from them when it is
-asked for. A rule is a function, and its docstring begins with the rule's number.
+Votes, certificates and results are kept in dictionaries by view, and every other value is computed from them at each
+use. A rule is a function, and its docstring begins with the rule's number.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ from checker.oracle.consensus.simplex_messages import (
 
 NAMESPACES: Final = (b"stampede_NOTARIZE", b"stampede_NULLIFY", b"stampede_FINALIZE")
 PENDING, PASSED, FAILED = "pending", "passed", "failed"
-"""States of a certification; none of a block that nobody was asked about."""
+"""States of a certification; a block without a request has no state."""
 
 VIEW_LIMIT: Final = 2**62
 TICKS_IN_SKIP: Final = 4
@@ -50,7 +50,7 @@ OUT_OF_RANGE: Final = "view out of range"
 
 
 class Simplex:
-    """The rules of Simplex in one life of one replica; see `calls.Specification`."""
+    """The rules of Simplex in a life of a replica; see `calls.Specification`."""
 
     MESSAGE_PARTS: ClassVar[Mapping[int, str]] = dict(
         enumerate(("vote", "vote", "vote", "certificate", "certificate", "certificate", "request", "certificate"))
@@ -83,23 +83,23 @@ class Simplex:
         self.verified: dict[int, bool] = {}
         """Views whose proposal the application has verified."""
         self.reasons: dict[int, str] = {}
-        """By view, the reason for which it was given up."""
+        """By view, the reason for giving it up."""
         self.tick = 0
         self.heard = [0] * self.validators
-        """By validator, the tick in which it was heard last."""
+        """By validator, the last tick in which it was heard."""
         self.helped: dict[int, tuple[int, int]] = {}
-        """By replica that was helped, the view in which it was stuck, and the current view then."""
+        """By helped replica, the view in which it was stuck, and the current view then."""
         self.wanted: int | None = None
-        """The view whose certificate is asked for."""
+        """The view whose certificate is requested."""
         self.peers: list[int] = []
-        """The peers that are asked for it, the next first."""
+        """The peers to ask for it, the next first."""
         self.is_changed = False
         self.effects: list[calls.Effect] = []
 
     # -- calls ---------------------------------------------------------------------------------
 
     def replay(self, records: Sequence[bytes], floor: bytes | None) -> str:
-        """SX-60: the highest finality of the journal comes first, then all that is above it, oldest first."""
+        """SX-60: the highest finality of the journal comes first, then all entries above it, oldest first."""
         self.is_restarted = bool(records)
         entries = [decode_record(record) for record in records]
         known = [*([] if floor is None else [decode_record(floor)]), *entries]
@@ -115,7 +115,7 @@ class Simplex:
         return ""
 
     def check(self, sender: int, message: bytes) -> calls.Answer:
-        """SX-10, SX-3: who may send, and who counts as heard; only what the rest of a message needs is verified."""
+        """SX-10, SX-3: the permitted and the heard senders; the rest of a message is verified only where needed."""
         decoded = msgspec.msgpack.decode(message)
         is_request = decoded[0] == REQUEST_TAG
         if sender < 0 or (sender >= self.validators and not is_request):
@@ -132,7 +132,7 @@ class Simplex:
         return calls.Answer(reason, self.signatures.verified - before)
 
     def check_seal(self, _block: calls.Facts, _seal: bytes) -> calls.Answer:
-        """SX-62: no block of Simplex has a seal, so that nothing asks for the check of a seal."""
+        """SX-62: no block of Simplex has a seal, so that no seal is checked."""
         return calls.Answer("no seals", 0)
 
     def verify_finality(self, finality: bytes) -> bool:
@@ -189,7 +189,7 @@ class Simplex:
         return self.tick - self.heard[validator] <= TICKS_IN_SKIP
 
     def is_skipped(self, leader: int) -> bool:
-        """SX-6: another leader that is not active is skipped if a quorum less one of the others is active."""
+        """SX-6: another leader that is inactive is skipped if a quorum minus 1 of the other validators is active."""
         others = [each for each in range(self.validators) if each not in {self.me, leader}]
         enough = sum(self.is_active(each) for each in others) >= self.quorum() - 1
         return leader != self.me and not self.is_active(leader) and enough
@@ -210,7 +210,7 @@ class Simplex:
         return OUT_OF_RANGE if parent_view < 0 else "" if len(digest) == 32 else "payload length"
 
     def vote_fault(self, sender: int, vote: Vote) -> str:
-        """SX-13: a vote is its sender's, sound, of use or a cry for help, and signed; asked for in this order."""
+        """SX-13: a vote is its sender's, sound, useful or a request for help, and signed; checked in this order."""
         if vote.signer != sender:
             return "signer is not the sender"
         if fault := self.content_fault(vote):
@@ -220,7 +220,7 @@ class Simplex:
         return "" if self.is_signed(vote.signer, vote, vote.signature) else "invalid signature"
 
     def certificate_fault(self, certificate: Certificate) -> str:
-        """SX-14: a certificate is sound, well formed, of use, and signed; asked for in this order."""
+        """SX-14: a certificate is sound, well formed, useful, and signed; checked in this order."""
         if fault := self.content_fault(certificate) or self.form_fault(certificate):
             return fault
         if not self.is_certificate_of_use(certificate):
@@ -239,9 +239,9 @@ class Simplex:
         return "" if len(certificate.signatures) == len(signers) else "signature count"
 
     def is_vote_of_use(self, vote: Vote) -> bool:
-        """SX-16: a vote is of use above the final view, up to the view after the current, if it may count or convict.
+        """SX-16: a vote is useful above the final view, up to the view after the current, if it may count or convict.
 
-        A notarize or nullify whose certificate is held is of none.
+        A notarize or nullify whose certificate is held is useless.
         """
         if not self.final_view() < view_of(vote) <= self.view + 1:
             return False
@@ -256,7 +256,7 @@ class Simplex:
         return first.subject != vote.subject and not is_convicted
 
     def is_certificate_of_use(self, certificate: Certificate) -> bool:
-        """SX-18: a certificate is of use in any view above the final one if none of its kind and view is held."""
+        """SX-18: a certificate is useful in any view above the final view if none of its kind and view is held."""
         place = (certificate.kind, view_of(certificate))
         return view_of(certificate) > self.final_view() and place not in self.certificates
 
@@ -274,22 +274,22 @@ class Simplex:
         return message + encode_varint(proposal[0]) + proposal[1] if proposal else message
 
     def is_signed(self, signer: int, content: Vote | Certificate, signature: bytes) -> bool:
-        """SX-8: a signature is verified once and remembered, and so is an own one as it is made."""
+        """SX-8: a signature is verified once and remembered; an own signature is remembered when made."""
         return self.signatures.verify(signer, NAMESPACES[content.kind], self.signed_message(content), signature)
 
     def is_signed_by_all(self, certificate: Certificate) -> bool:
-        """SX-9: the signatures of a certificate are verified in the order of the signers, up to the first bad one."""
+        """SX-9: the signatures of a certificate are verified in the order of the signers, up to the first invalid."""
         pairs = zip(signers_of(certificate), certificate.signatures, strict=True)
         return all(self.is_signed(signer, certificate, signature) for signer, signature in pairs)
 
     # -- what is known of views ----------------------------------------------------------------
 
     def final_view(self) -> int:
-        """SX-50: the final view is that of the highest finalization, and 0 before the first."""
+        """SX-50: the final view is the view of the highest finalization, and 0 before the first."""
         return 0 if self.finality is None else view_of(self.finality)
 
     def final_block(self) -> Parent:
-        """SX-50: the final block is that of the highest finalization, and genesis before the first."""
+        """SX-50: the final block is the block of the highest finalization, and genesis before the first."""
         return Parent(0, self.genesis) if self.finality is None else block_of(self.finality.subject)
 
     def proposals(self, view: int) -> list[Subject]:
@@ -313,7 +313,7 @@ class Simplex:
         return bool(self.proposals(view)) and not is_settled and view not in self.verifying
 
     def has_voted(self, view: int) -> bool:
-        """SX-60: a view has an own vote if there is one of any kind."""
+        """SX-60: a view has an own vote if it has an own vote of any kind."""
         return any((kind, view) in self.own for kind in (NOTARIZE, NULLIFY, FINALIZE))
 
     def certified_block(self, view: int) -> Parent | None:
@@ -329,7 +329,7 @@ class Simplex:
     # -- the start -----------------------------------------------------------------------------
 
     def restore(self, entry: Entry) -> str:
-        """SX-60: an entry of the journal is taken up; another's vote and a certification of nothing are refused."""
+        """SX-60: a journal entry is restored; another's vote and a certification without a block are refused."""
         view = view_of(entry)
         if isinstance(entry, Vote):
             if entry.signer != self.me:
@@ -355,7 +355,7 @@ class Simplex:
         return first
 
     def start(self) -> None:
-        """SX-21: enter, count ticks, have certified, vote again, wait, give up, complete own votes; in this order."""
+        """SX-21: enter, count ticks, certify, vote again, wait, give up, complete own votes; in this order."""
         started = self.view
         self.emit(calls.Entered(started, self.leader(started)))
         self.set_tick_timer()
@@ -375,7 +375,7 @@ class Simplex:
     # -- messages ------------------------------------------------------------------------------
 
     def receive(self, sender: int, message: Any) -> None:  # noqa: ANN401 - a decoded message
-        """SX-22: a request is answered; a nullify of a view that was left gets help; what is still of use counts."""
+        """SX-22: a request is answered; a nullify of a view that was left gets help; a useful message counts."""
         if message[0] == REQUEST_TAG:
             for certificate in self.answers(message[1]):
                 self.emit(calls.Send(sender, encode([RESPONSE_TAG, message[1], wire_certificate(certificate)])))
@@ -389,7 +389,7 @@ class Simplex:
                 self.count(vote)
 
     def receive_certificate(self, certificate: Certificate) -> None:
-        """SX-23: a certificate that is of use is journaled and applied, and not sent on."""
+        """SX-23: a useful certificate is journaled and applied, and not sent on."""
         if self.is_certificate_of_use(certificate):
             self.emit(calls.Append(encode_certificate_record(certificate)))
             self.apply(certificate)
@@ -397,7 +397,7 @@ class Simplex:
     def answers(self, view: int) -> list[Certificate]:
         """SX-24: the answer is the certified notarization and the nullification of a view, else the finalization.
 
-        At or below the final view it is the finalization.
+        At or below the final view the answer is the finalization.
         """
         floor = [] if self.finality is None else [self.finality]
         held = []
@@ -428,7 +428,7 @@ class Simplex:
     # -- answers of the application ------------------------------------------------------------
 
     def take_block(self, view: int, digest: bytes | None) -> None:
-        """SX-27: of a block of ours for the current view, the wait ends, it is relayed, and then notarized."""
+        """SX-27: an own block for the current view ends the wait, is relayed, and then notarized."""
         if view != self.view or view not in self.parent_asked or not self.may_propose(view):
             return
         if digest is None:
@@ -453,7 +453,7 @@ class Simplex:
             self.cast(NOTARIZE, self.proposals(view)[0])
 
     def take_certification(self, block: Parent, *, is_good: bool) -> None:
-        """SX-29: a result is journaled; a good one leads to the finalize and the next view, a bad one out of this."""
+        """SX-29: a result is journaled; a good result leads to the finalize and the next view, a bad result out."""
         view = block.view
         notarization = self.certificates.get((NOTARIZE, view))
         if view <= self.final_view() or notarization is None or self.certified.get(view) != PENDING:
@@ -471,7 +471,7 @@ class Simplex:
             self.give_up("FailedCertification")
 
     def ask_again(self) -> None:
-        """SX-30: certifications without a result are asked for again, the lowest view first."""
+        """SX-30: certifications without a result are requested again, the lowest view first."""
         for view in self.views():
             if self.certified.get(view) == PENDING:
                 del self.certified[view]
@@ -535,7 +535,7 @@ class Simplex:
     def reason_to_leave(self) -> str:
         """SX-35: a view is given up as it is entered if it failed certification, or its leader left it, or is skipped.
 
-        A leader whose one proposal is here is not skipped.
+        A leader with a single known proposal is not skipped.
         """
         view, leader = self.view, self.leader(self.view)
         if self.certified.get(view) == FAILED:
@@ -559,9 +559,9 @@ class Simplex:
             self.cast(NULLIFY, (view,))
 
     def look_at_view(self) -> None:
-        """SX-37: after a start, view, certificate, result or first proposal: build, have verified, then fetch.
+        """SX-37: after a start, view, certificate, result or first proposal: build, verify, then fetch.
 
-        A step that changes something more is looked at again before anything is fetched.
+        If a step changes the view again, the rule repeats before the fetch.
         """
         view = self.view
         parent = self.parent_to_build_on(view)
@@ -576,7 +576,7 @@ class Simplex:
     def parent_to_build_on(self, view: int) -> Parent | int:
         """SX-38: a leader builds on the highest certified or final block with only nullified views above it.
 
-        A view below that is neither certified nor nullified is missing, and is returned.
+        A lower view that is neither certified nor nullified is missing, and is returned.
         """
         for before in range(view - 1, self.final_view(), -1):
             block = self.certified_block(before)
@@ -594,9 +594,9 @@ class Simplex:
             self.emit(calls.Build(self.view, *parent))
 
     def request_verification(self, view: int) -> int | None:
-        """SX-40: a proposal on a sound ancestry is verified, a refuted one gives the view up; else a view is missing.
+        """SX-40: a proposal on a sound ancestry is verified, a refuted proposal ends the view; else a view is missing.
 
-        Nothing of a view that was given up or is equivocated is verified.
+        No proposal of a view that was given up or is equivocated is verified.
         """
         if (NULLIFY, view) in self.own or self.is_equivocated(view):
             return None
@@ -631,7 +631,7 @@ class Simplex:
     # -- fetching ------------------------------------------------------------------------------
 
     def fetch(self, missing: int | None) -> None:
-        """SX-42: one view is asked for at a time, of the current leader first and the others from it on, in turn."""
+        """SX-42: one view at a time is requested, from the current leader first and the next peers in turn."""
         if missing == self.wanted:
             return
         if self.wanted is not None:
@@ -643,13 +643,13 @@ class Simplex:
         self.request_certificate()
 
     def ask_next_peer(self, view: int) -> None:
-        """SX-43: a peer whose time is over comes last, and the next is asked, round and round."""
+        """SX-43: a peer whose time is over comes last, and the next peer is asked, in a cycle."""
         if view == self.wanted:
             self.peers = self.peers[1:] + self.peers[:1]
             self.request_certificate()
 
     def request_certificate(self) -> None:
-        """SX-43: a request goes to one peer, which has the fetch timeout."""
+        """SX-43: a request goes to a single peer, which has the fetch timeout."""
         if self.wanted is not None and self.peers:
             self.emit(calls.Send(self.peers[0], encode([REQUEST_TAG, self.wanted])))
             self.emit(calls.SetTimer("fetch", self.wanted, self.config["fetch_timeout_us"]))
@@ -687,7 +687,7 @@ class Simplex:
         self.count(vote)
 
     def count(self, vote: Vote) -> None:
-        """SX-49: a vote counts: evidence is reported; then the leader's says what its view is about; then a quorum.
+        """SX-49: a vote counts: evidence is reported; then the leader's vote names its proposal; then a quorum.
 
         The leader's first notarize of the current view ends the wait for it; its nullify gives the current view up.
         """
@@ -706,7 +706,7 @@ class Simplex:
         self.complete(vote)
 
     def convictions(self, vote: Vote) -> list[tuple[str, tuple[Vote, Vote]]]:
-        """SX-56: a signer's first vote of a kind is kept; two that exclude each other are evidence, once of a kind."""
+        """SX-56: a signer's first vote of a kind is kept; contradicting votes are evidence, once for each kind."""
         view, first = view_of(vote), self.votes.setdefault((vote.kind, view_of(vote)), {})
         activity = "NullifyFinalize"
         if vote.signer in first:
@@ -722,7 +722,7 @@ class Simplex:
         return [(activity, (earlier, vote))]
 
     def complete(self, vote: Vote) -> None:
-        """SX-57: a quorum of votes for one subject is journaled, sent to all and applied, unless it is held or past."""
+        """SX-57: a quorum of votes for a subject is journaled, sent to all and applied, unless it is held or past."""
         place = (vote.kind, view_of(vote))
         if view_of(vote) <= self.final_view() or place in self.certificates:
             return
@@ -743,7 +743,7 @@ class Simplex:
     def apply(self, certificate: Certificate) -> None:
         """SX-58: a notarization ends the wait and is certified; a nullification or finalization leads to the next view.
 
-        A finality is told before the view that it leads to.
+        A finality is reported before the view that it leads to.
         """
         self.is_changed = True
         view = view_of(certificate)
@@ -762,7 +762,7 @@ class Simplex:
         self.request_certification(view)
 
     def forget(self) -> None:
-        """SX-55: nothing of a view at or below the final one matters any more."""
+        """SX-55: votes and certificates of views at or below the final view are forgotten."""
         final = self.final_view()
         self.votes = {place: votes for place, votes in self.votes.items() if place[1] > final}
         self.own = {place: vote for place, vote in self.own.items() if place[1] > final}

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import msgspec
 
 NOTARIZE, NULLIFY, FINALIZE = range(3)
-"""Kinds of votes, which are their tags on the wire; the certificate of a kind has the tag that is higher by three."""
+"""Kinds of votes, which are their tags on the wire; the tag of a kind's certificate is higher by 3."""
 CERTIFICATE_TAG: Final = 3
 REQUEST_TAG: Final = 6
 RESPONSE_TAG: Final = 7
@@ -30,7 +30,7 @@ class Vote(NamedTuple):
 
 
 class Certificate(NamedTuple):
-    """A quorum of votes of one kind for one subject."""
+    """A quorum of votes of a kind for a subject."""
 
     kind: int
     subject: Subject
@@ -60,7 +60,7 @@ encode: Final = msgspec.msgpack.Encoder().encode
 
 
 def view_of(content: Entry) -> int:
-    """Return the view that a vote, certificate or result is about."""
+    """Return the view of a vote, certificate or result."""
     view: int = content.subject[0]
     return view
 
@@ -77,7 +77,7 @@ def signers_of(certificate: Certificate) -> list[int]:
 
 
 def wire_subject(content: Vote | Certificate) -> Any:  # noqa: ANN401 - a view or a list
-    """Return a subject as it is encoded: the view of a nullify, else the proposal."""
+    """Return the encoded form of a subject: the view of a nullify, else the proposal."""
     return content.subject[0] if content.kind == NULLIFY else list(content.subject)
 
 
@@ -98,13 +98,13 @@ def decode_vote(message: Sequence[Any]) -> Vote:
 
 
 def wire_certificate(certificate: Certificate) -> list[Any]:
-    """Return a certificate as it is encoded."""
+    """Return the encoded form of a certificate."""
     tag = certificate.kind + CERTIFICATE_TAG
     return [tag, wire_subject(certificate), certificate.bitmap, list(certificate.signatures)]
 
 
 def certificate_in(message: Sequence[Any]) -> Certificate:
-    """Return the certificate that a decoded message is, or brings as an answer."""
+    """Return the certificate of a decoded message or answer."""
     tag, subject, bitmap, signatures = message[2] if message[0] == RESPONSE_TAG else message
     kind = tag - CERTIFICATE_TAG
     return Certificate(kind, as_subject(kind, subject), bitmap, tuple(signatures))

@@ -1,7 +1,7 @@
-"""The policy oracles: one file a policy, and the registry.
+"""The policy oracles: a file for each policy, and the registry.
 
-A policy oracle restates a policy from its document alone. It may use all of the oracle and nothing of `scheduler/`.
-No other file of the oracle asks for a policy by its name.
+A policy oracle restates a policy from its document alone. It may use the whole oracle and no module of `scheduler/`.
+No other file of the oracle depends on the name of a policy.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,13 +28,13 @@ POLICY_ORACLES: Final[Mapping[str, PolicyOracle]] = {
         AptosOracle(),
     )
 }
-"""The policy oracles by the names of their policies; a policy without one makes a run inconclusive."""
+"""The policy oracles by the names of their policies; a policy without an oracle makes a run inconclusive."""
 
 __all__ = ["POLICY_ORACLES", "BlockStart", "PolicyInBlock", "PolicyOracle", "configurations", "reserved_addresses"]
 
 
 def reserved_addresses(genesis: Genesis) -> tuple[bytes, ...]:
-    """Return the addresses that nobody may transfer to on a chain with the policies of a genesis."""
+    """Return the addresses to which no transfer may go on a chain with the policies of a genesis."""
     return tuple(address for entry in genesis.policies for address in POLICY_ORACLES[entry.policy].reserved)
 
 

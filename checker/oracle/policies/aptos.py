@@ -42,7 +42,7 @@ class Asked(NamedTuple):
 
     Attributes:
         pass_signer: Whether its handler is to see a sender.
-        number: What the token's number has to be.
+        number: The required number of the token.
         is_first: Whether the insertion gives the actor its first number.
     """
 
@@ -105,7 +105,7 @@ class AptosInBlock(PolicyInBlock):
         _raise_first(errors)
 
     def _delta_of(self, timer: Timer, expires_at: int | None) -> int | None:
-        """Return the expiry of an entry's own, None where entries have none; one that is stated too low is negative."""
+        """Return the entry's own expiry, None if entries have no expiry; a too low stated expiry is negative."""
         if self.config.expiry != "at_run":
             return None
         if expires_at is None:
@@ -172,7 +172,7 @@ class AptosInBlock(PolicyInBlock):
         return queue.key_of(timer)
 
     def id_of(self, call: Call, name: bytes) -> bytes:
-        """Return the identifier in a key of which every byte is the entry's; raises RevertedError."""
+        """Return the identifier in a key that matches the entry in every byte; raises RevertedError."""
         timer = call.contents.timers.get(name[-32:])
         if timer is None or name != self.queue.key_of(timer):
             raise RevertedError("UnknownTimer")
@@ -217,11 +217,11 @@ class AptosOracle(PolicyOracle):
         return AptosInBlock(start)
 
     def audit(self, contents: Contents) -> str:
-        """Return how deposits or keys contradict the entries, empty if they do not."""
+        """Return the contradiction of deposits or keys with the entries, empty if they agree."""
         timers, keys = contents.timers.rows.values(), len(contents.own(ENTRIES).rows)
         held, owed = contents.balance(DEPOSITS), sum(map(deposit_of, timers))
         if held != owed:
-            return f"{held} units are deposited, the queued entries have put down {owed}"
+            return f"{held} units are deposited, the queued entries have deposited {owed} units"
         marked = sum(map(len, contents.own(SLOTS).rows.values()))
         if keys != len(timers) + marked:
             return f"the queue has {keys} keys, {len(timers)} bodies and {marked} marks"
@@ -231,7 +231,7 @@ class AptosOracle(PolicyOracle):
         """Return the queue configuration; raises MalformedError."""
         config = queue_config_of(read(encoded, "the queue configuration"))
         if config is None:
-            raise MalformedError("the queue configuration of genesis is none that a chain can run on")
+            raise MalformedError("the queue configuration of genesis breaks a rule of its fields")
         return config
 
     def config_table(self, contents: Contents) -> Table[None, Any]:
@@ -239,7 +239,7 @@ class AptosOracle(PolicyOracle):
         return contents.own(CONFIG)
 
     def config_of(self, fields: Sequence[Any]) -> QueueConfig | None:
-        """Return the queue configuration of these fields, None where a field breaks its rule."""
+        """Return the queue configuration of these fields, None if a field breaks its rule."""
         return queue_config_of(fields)
 
     def key_of(self, name: str) -> str:
@@ -252,7 +252,7 @@ def _is_expiry(delta_ms: int | None) -> bool:
 
 
 def _raise_first(errors: Sequence[tuple[str, bool]]) -> None:
-    """Raise the first error of those that hold."""
+    """Raise the first error whose condition holds."""
     error = next((error for error, is_so in errors if is_so), None)
     if error is not None:
         raise RevertedError(error)

@@ -25,7 +25,7 @@ class BiasAuctionInBlock(PolicyInBlock):
         self.config: BiasConfig = start.contents.own(CONFIG).rows[None]
 
     def fill_in(self, call: Call, due: int, gas_limit: int | None, fees: Fees) -> tuple[int | None, Fees]:
-        """Return gas limit and fees of a call, with the bid that it locks; an agent is asked for what is open."""
+        """Return gas limit and fees of a call, with the bid that it locks; an agent fills missing values."""
         bid = fees.bid
         if fees.gba is not None and (bid is None or gas_limit is None):
             tip, limit = self._ask(call, due, fees.gba)
@@ -87,7 +87,7 @@ class BiasAuctionOracle(PolicyOracle):
         return BiasAuctionInBlock(start)
 
     def audit(self, contents: Contents) -> str:
-        """Return how the escrow contradicts the bids, empty if it does not."""
+        """Return the contradiction of the escrow with the bids, empty if they agree."""
         held, locked = contents.balance(ESCROW), sum(bid for _, bid in contents.own(BIDS).rows.values())
         if held != locked:
             return f"the escrow holds {held}, bids are {locked}"
@@ -101,7 +101,7 @@ class BiasAuctionOracle(PolicyOracle):
         """Return the bias configuration; raises MalformedError."""
         config = bias_config_of(read(encoded, "the bias configuration"))
         if config is None:
-            raise MalformedError("the bias configuration of genesis is none that a chain can run on")
+            raise MalformedError("the bias configuration of genesis breaks a rule of its fields")
         return config
 
     def config_table(self, contents: Contents) -> Table[None, Any]:
@@ -109,7 +109,7 @@ class BiasAuctionOracle(PolicyOracle):
         return contents.own(CONFIG)
 
     def config_of(self, fields: Sequence[Any]) -> BiasConfig | None:
-        """Return the bias configuration of these fields, None where a field breaks its rule."""
+        """Return the bias configuration of these fields, None if a field breaks its rule."""
         return bias_config_of(fields)
 
     def key_of(self, name: str) -> str:

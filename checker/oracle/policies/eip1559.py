@@ -16,7 +16,7 @@ from checker.oracle.timers import TimerPhase
 
 
 class Eip1559InBlock(PolicyInBlock):
-    """One block in the lane; its market is read at the start, and at activation there is none yet."""
+    """A block in the lane; its market is read at the start, and does not exist yet at activation."""
 
     def __init__(self, start: BlockStart) -> None:
         super().__init__(start)
@@ -27,7 +27,7 @@ class Eip1559InBlock(PolicyInBlock):
 
     @property
     def watch_limits(self) -> watches.Limits | None:
-        """The limits of state triggers, where genesis has switched them on."""
+        """The limits of state triggers, if genesis has switched them on."""
         config = self.start.contents.own(watches.CONFIG).get(None)
         return None if config is None else watches.Limits(*config)
 
@@ -50,7 +50,7 @@ class Eip1559InBlock(PolicyInBlock):
 
 
 def _parts(encoded: bytes) -> list[bytes]:
-    """Return the lane configuration, and behind it the trigger configuration where both stand in an array of bin."""
+    """Return the lane configuration, and the trigger configuration if both stand in an array of bin."""
     fields = read(encoded, "the configuration of eip1559")
     if not isinstance(fields, list) or len(fields) != 2 or not all(isinstance(field, bytes) for field in fields):
         return [encoded]
@@ -71,17 +71,17 @@ class Eip1559Oracle(PolicyOracle):
         """Return the lane configuration; raises MalformedError."""
         config = lane_config_of(read(_parts(encoded)[0], "the lane configuration"))
         if config is None:
-            raise MalformedError("the lane configuration of genesis is none that a chain can run on")
+            raise MalformedError("the lane configuration of genesis breaks a rule of its fields")
         return config
 
     def read_option(self, encoded: bytes) -> watches.TriggerConfig | None:
-        """Return the trigger configuration, where the switch is on; raises MalformedError."""
+        """Return the trigger configuration, if the switch is on; raises MalformedError."""
         _, *option = _parts(encoded)
         if not option:
             return None
         config = watches.trigger_config_of(read(option[0], "the trigger configuration"))
         if config is None:
-            raise MalformedError("the trigger configuration of genesis is none that a chain can run on")
+            raise MalformedError("the trigger configuration of genesis breaks a rule of its fields")
         return config
 
     def option_table(self, contents: Contents) -> Table[None, Any]:
@@ -89,7 +89,7 @@ class Eip1559Oracle(PolicyOracle):
         return contents.own(watches.CONFIG)
 
     def option_of(self, fields: Sequence[Any]) -> watches.TriggerConfig | None:
-        """Return the trigger configuration of these fields, None where a field breaks its rule."""
+        """Return the trigger configuration of these fields, None if a field breaks its rule."""
         return watches.trigger_config_of(fields)
 
     def option_key_of(self, name: str) -> str:
@@ -101,7 +101,7 @@ class Eip1559Oracle(PolicyOracle):
         return contents.lane_config
 
     def config_of(self, fields: Sequence[Any]) -> LaneConfig | None:
-        """Return the lane configuration of these fields, None where a field breaks its rule."""
+        """Return the lane configuration of these fields, None if a field breaks its rule."""
         return lane_config_of(fields)
 
     def key_of(self, name: str) -> str:

@@ -1,4 +1,4 @@
-"""The policy oracle of `fifo`: CIP-5, which is what the form of a policy oracle has by itself."""
+"""The policy oracle of `fifo`: the rules of CIP-5, which are the defaults of a policy oracle."""
 
 from typing import ClassVar
 

@@ -1,4 +1,4 @@
-"""The policy oracle of `fifo-free`: everything due fires, for nothing, and a timer never expires."""
+"""The policy oracle of `fifo-free`: every due timer fires without a fee, and a timer never expires."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final, NamedTuple
@@ -22,7 +22,7 @@ CONFIG: Final = OwnTable(lambda _: plain_key(0x29, b""), lambda _, config: list(
 
 
 class FreePhase(TimerPhase):
-    """One block's timer phase: no timer is over a budget, and none waits unless the lane is paused."""
+    """A block's timer phase: no timer exceeds a budget, and no timer waits unless the lane is paused."""
 
     def _reason_to_hold(self, _timer: Timer) -> str:
         return ""
@@ -42,7 +42,7 @@ class FifoFreeInBlock(PolicyInBlock):
 
     def __init__(self, start: BlockStart) -> None:
         super().__init__(start)
-        # Once: what governance writes in this block holds from the next one on.
+        # Read once, because governance's changes in this block hold from the next block on.
         self.config: FreeConfig = start.contents.own(CONFIG).rows[None]
 
     def call_error(self, call: Call, cycles: int) -> str:
@@ -52,7 +52,7 @@ class FifoFreeInBlock(PolicyInBlock):
         return "" if is_allowed else "TooManyCalls"
 
     def ceiling(self, config: TimerConfig) -> int:
-        """Return the greatest gas limit: without a budget, that of a fire alone."""
+        """Return the greatest gas limit: without a budget, the limit of a single fire."""
         return config.max_cycles_per_fire
 
     def timer_phase(self, present: Present, parent_now: int, proposer: bytes) -> TimerPhase:
@@ -73,7 +73,7 @@ class FifoFreeOracle(PolicyOracle):
         """Return the free configuration; raises MalformedError."""
         config = self.config_of(read(encoded, "the free configuration"))
         if config is None:
-            raise MalformedError("the free configuration of genesis is none that a chain can run on")
+            raise MalformedError("the free configuration of genesis breaks a rule of its fields")
         return config
 
     def config_table(self, contents: Contents) -> Table[None, Any]:
@@ -81,7 +81,7 @@ class FifoFreeOracle(PolicyOracle):
         return contents.own(CONFIG)
 
     def config_of(self, fields: Sequence[Any]) -> FreeConfig | None:
-        """Return the free configuration of these fields, None where a field breaks its rule."""
+        """Return the free configuration of these fields, None if a field breaks its rule."""
         return FreeConfig(*fields) if hold((whole(), whole()), fields) else None
 
     def key_of(self, name: str) -> str:

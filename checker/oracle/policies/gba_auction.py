@@ -67,7 +67,7 @@ class GbaAuctionOracle(PolicyOracle):
         """Return the auction configuration; raises MalformedError."""
         config = auction_config_of(read(encoded, "the auction configuration"))
         if config is None:
-            raise MalformedError("the auction configuration of genesis is none that a chain can run on")
+            raise MalformedError("the auction configuration of genesis breaks a rule of its fields")
         return config
 
     def config_table(self, contents: Contents) -> Table[None, Any]:
@@ -75,7 +75,7 @@ class GbaAuctionOracle(PolicyOracle):
         return contents.own(CONFIG)
 
     def config_of(self, fields: Sequence[Any]) -> AuctionConfig | None:
-        """Return the auction configuration of these fields, None where a field breaks its rule."""
+        """Return the auction configuration of these fields, None if a field breaks its rule."""
         return auction_config_of(fields)
 
     def key_of(self, name: str) -> str:

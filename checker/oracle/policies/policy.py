@@ -1,7 +1,7 @@
-"""The form of a policy oracle: a policy restated by the oracle, with the answers of CIP-5 (`fifo`) to every question.
+"""The interface of a policy oracle: a policy restated by the oracle, with the rules of CIP-5 (`fifo`) as defaults.
 
-A policy oracle says what holds for all blocks of its policy, and opens each block. Tables of this policy alone are
-declared in its file as `OwnTable` and read by `contents.own(TABLE)`.
+A policy oracle has the rules for all blocks of its policy, and opens each block. Its file declares the policy's own
+tables as `OwnTable`, which `contents.own(TABLE)` reads.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ class BlockStart(NamedTuple):
 
     Attributes:
         activated_at: The first height of the policy on this chain.
-        room: Limits of the block, and what its transactions have used of them so far.
+        room: Limits of the block, and their use by its transactions so far.
         is_in_slots: Whether the present is a slot, and not the height.
         slot_ms: The length of a slot.
         timestamp_ms: The block's own time.
@@ -38,7 +38,7 @@ class BlockStart(NamedTuple):
 
 
 class PolicyInBlock(Admission):
-    """A policy within one block: how timers come in, and the timer phase."""
+    """A policy within a block: the admission of timers, and the timer phase."""
 
     def __init__(self, start: BlockStart) -> None:
         self.start = start
@@ -68,13 +68,13 @@ class PolicyOracle:
         return PolicyInBlock(start)
 
     def audit(self, _contents: Contents) -> str:
-        """Return how the policy's own tables contradict the others, empty if they do not; under every policy."""
+        """Return the contradiction of the policy's own tables with other tables, empty if none; under every policy."""
         return ""
 
     def read_config(self, encoded: bytes) -> tuple[Any, ...] | None:
-        """Return the policy's own configuration, None for a policy without one; raises MalformedError."""
+        """Return the policy's own configuration, None for a policy without configuration; raises MalformedError."""
         if encoded:
-            raise MalformedError(f"the policy {self.name} has a configuration, and there is none")
+            raise MalformedError(f"the policy {self.name} takes no configuration, and genesis has one")
         return None
 
     def read_option(self, _encoded: bytes) -> tuple[Any, ...] | None:
@@ -82,15 +82,15 @@ class PolicyOracle:
         return None
 
     def option_table(self, _contents: Contents) -> Table[None, Any] | None:
-        """Return the table that holds these."""
+        """Return the table of the further parameters."""
         return None
 
     def option_of(self, _fields: Sequence[Any]) -> tuple[Any, ...] | None:
-        """Return these parameters of these fields, None where a field breaks its rule."""
+        """Return the further parameters of these fields, None if a field breaks its rule."""
         return None
 
     def option_key_of(self, name: str) -> str:
-        """Return the key by which governance knows a field of these."""
+        """Return the key by which governance knows a field of the further parameters."""
         raise KeyError(name)
 
     def config_table(self, _contents: Contents) -> Table[None, Any] | None:
@@ -98,7 +98,7 @@ class PolicyOracle:
         return None
 
     def config_of(self, _fields: Sequence[Any]) -> tuple[Any, ...] | None:
-        """Return the configuration of these fields, None where a field breaks its rule."""
+        """Return the configuration of these fields, None if a field breaks its rule."""
         return None
 
     def key_of(self, name: str) -> str:

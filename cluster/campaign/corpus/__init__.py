@@ -1,4 +1,4 @@
-"""Campaigns that go by what they have reached: the estimate of the unseen, and the corpus of plans that reached more.
+"""Coverage-guided campaigns: the corpus of plans with new coverage, and the estimate of unreached coverage.
 
-Plain data of results and plans enter; nothing here runs a scenario or judges one.
+The input is plain data of results and plans; this package runs and judges no scenario.
 """

@@ -1,8 +1,8 @@
 """The folder of a corpus: plans that reached a pair of situations which no run before them had reached.
 
-Each plan is a scenario file, which `run` takes with the seed in its first line; `corpus.json` lists the plans, oldest
-first, and every pair that was reached. It is written last and in one move, so that a corpus is as it was before a round
-of seeds or after it. Files that it does not list are none of the corpus.
+Each plan is a scenario file, which `run` takes with the seed in its first line. `corpus.json` lists the plans, oldest
+first, and every reached pair. It is written last and atomically, so that a crash leaves the corpus as it was before a
+round of seeds or after it. A file that it does not list does not belong to the corpus.
 """
 
 import hashlib
@@ -25,6 +25,7 @@ from cluster.campaign.shrink import COMMENT_CHARACTERS_MAX, plan_file
 from cluster.campaign.shrink_candidates import Plain
 from cluster.scenario.load import decode_scenario, encode_scenario, load_scenario
 from cluster.scenario.messages import ScenarioError
+from network.words import counted
 
 FORMAT: Final = "stampede-corpus 1"
 LISTING: Final = "corpus.json"
@@ -61,8 +62,8 @@ class Corpus:
         plans: The plans by name, oldest first.
 
     Raises:
-        UnsuitableFileError: Its listing is no plain file, or too long.
-        ScenarioError: The folder is no corpus, or a plan in it is no scenario.
+        UnsuitableFileError: Its listing is not a plain file, or is too long.
+        ScenarioError: The folder is not a corpus, or a plan in it is not a scenario.
         InUseError: Another process holds it.
     """
 
@@ -92,19 +93,21 @@ class Corpus:
         return hashlib.sha256(json.dumps(list(self.plans.items())).encode()).hexdigest()
 
     def unseen(self, pairs: Sequence[str]) -> list[str]:
-        """Return those pairs that no run before has reached."""
+        """Return the pairs that no earlier run reached."""
         return [pair for pair in pairs if pair not in self._pairs]
 
     def keep(self, reached: Sequence[NewPlan]) -> None:
-        """Keep those plans, in their order, that reached an unseen pair."""
+        """Keep the plans that reached an unseen pair, in their order."""
         kept: dict[str, Plain] = {}
         for each in reached:
             if news := self.unseen(each.pairs):
                 self._pairs |= dict.fromkeys(news)
-                name = self._write(each, [f"Reached {len(news)} unseen pairs of situations, such as", f"  {news[0]}"])
+                name = self._write(
+                    each, [f"Reached {counted(len(news), 'unseen pairs')} of situations, for example", f"  {news[0]}"]
+                )
                 kept[name] = json.loads(each.scenario)
         if kept:
-            # Only now: a plan that a killed process wrote without this line is in no corpus.
+            # Last: a plan that a killed process wrote without this listing belongs to no corpus.
             self.plans.update(kept)
             listing = _Listing(FORMAT, list(self.plans), sorted(self._pairs))
             write_whole(self.folder / LISTING, msgspec.json.format(msgspec.json.encode(listing), indent=1))
@@ -120,17 +123,17 @@ class Corpus:
         path = self.folder / LISTING
         if not path.exists():
             if any(self.folder.iterdir()):
-                raise ScenarioError(str(self.folder), f"is no corpus: it has other files and no {LISTING}")
+                raise ScenarioError(str(self.folder), f"is not a corpus: it has other files and no {LISTING}")
             return _Listing(FORMAT, [], [])
         try:
             listing = msgspec.json.decode(read_plain(path, LISTING_BYTES_MAX), type=_Listing)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-            raise ScenarioError(str(path), f"is no listing of a corpus: {error}") from error
+            raise ScenarioError(str(path), f"is not a listing of a corpus: {error}") from error
         if listing.format != FORMAT:
             raise ScenarioError(str(path), f"has the format {listing.format!r:.60}; this program reads {FORMAT!r}")
         for name in listing.plans:
             if not _NAME.fullmatch(name):
-                raise ScenarioError(str(path), f"{name!r:.60} is no name of a plan")
+                raise ScenarioError(str(path), f"{name!r:.60} is not a name of a plan")
         return listing
 
     def _read_plan(self, name: str) -> Plain:
@@ -146,5 +149,5 @@ def write_failed(folder: Path, scenario: bytes, seed: int, signature: str) -> No
 
 
 def failed_plan(folder: Path, seed: int) -> Path:
-    """Return the file of a seed's variant that did not pass."""
+    """Return the path of the file for a seed's variant that did not pass."""
     return folder / FAILED / f"{VARIED}-{seed}.toml"

@@ -1,8 +1,8 @@
-"""The scenarios of a campaign with a corpus, round by round: even seeds are drawn by the swarm, odd ones varied.
+"""The scenarios of a campaign with a corpus, in rounds: the swarm draws even seeds, odd seeds vary a plan.
 
-All seeds of a round see the corpus as it was before the round, and what they reached enters it in the order of their
-numbers once all of them are there. So the scenarios depend on the corpus and the seeds alone, not on the number of
-worker processes or on which result came first. A round is finished before the next one begins.
+All seeds of a round see the corpus as it was before the round. When all results of the round have arrived, new plans
+enter the corpus in the order of their seeds. So a scenario depends on the corpus and its seed alone, not on the number
+of worker processes or the order of results. A round is finished before the next round begins.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +17,7 @@ ROUND_SEEDS: Final = 20
 
 
 def is_varied(seed: int) -> bool:
-    """Whether a seed is one of the half that is varied from a corpus."""
+    """Whether a seed's scenario is varied from a corpus."""
     return seed % 2 == 1
 
 
@@ -47,14 +47,14 @@ class CorpusPlans:
             write_failed(self._corpus.folder, scenario, result.seed, result.signature)
 
     def finish(self, earlier: Sequence[SeedResult] = ()) -> None:
-        """Keep the plans of a round that reached an unseen pair and passed: others would fail again in each variant.
+        """Keep the plans of a round that reached an unseen pair and passed: variants of a failed plan fail again.
 
-        `earlier` results of the round were there before the sweep went on.
+        `earlier` results of the round were in the results file before the sweep went on.
         """
         results = sorted([*earlier, *self._results])
         self._results.clear()
         passed = [result for result in results if not result.exit_code and self._corpus.unseen(result.pairs)]
-        # All scenarios are made before the corpus changes, on which they depend.
+        # All scenarios are made before the corpus changes, because they depend on it.
         self._corpus.keep([NewPlan(self.scenario_of(each.seed), each.seed, each.pairs) for each in passed])
 
 

@@ -1,10 +1,9 @@
-"""The estimate of the unseen: how much of what a campaign could reach it has not reached yet.
+"""The estimate of the unseen: the chance that further runs of a campaign reach something new.
 
-Each run reaches some places: coverage points of faults and rules, pairs of situations. A place in a run is an
-observation.
-By Good and Turing the chance that the next observation is of a place that no run has reached is about the share of the
-observations that are of places in one run only. Numbers are whole and fractions exact: the same results give the same
-estimate, in whatever order they came.
+Each run reaches places: coverage points of faults and rules, pairs of situations. A place in a run is an observation.
+The Good-Turing estimate of the chance that the next observation is new: the number of places that only a single run
+reached, divided by the number of observations. Numbers are whole and fractions exact: the same results give the same
+estimate in any order.
 """
 
 from bisect import bisect_left
@@ -30,7 +29,7 @@ class Unseen(NamedTuple):
     Attributes:
         reached: Places that at least one run has reached.
         once: Places that exactly one run has reached.
-        observations: Places of all runs, one that several runs reached counted in each.
+        observations: The number of places of each run, added up.
         new: New places in each thousand of the seeds, in the order of the seeds.
     """
 
@@ -59,12 +58,12 @@ class Unseen(NamedTuple):
 
 @dataclass(slots=True)
 class History:
-    """The runs that reached each place, as far as the estimate needs them."""
+    """The count of runs and the lowest seed for each place: the data of the estimate."""
 
     _seeds: list[int] = field(default_factory=list)
     _runs: dict[Hashable, int] = field(default_factory=dict)
     _first: dict[Hashable, int] = field(default_factory=dict)
-    """The lowest seed that reached a place: results come in any order."""
+    """The lowest seed that reached a place, because results come in any order."""
 
     def add(self, seed: int, places: Iterable[Hashable]) -> None:
         """Add the places of one run, each once."""

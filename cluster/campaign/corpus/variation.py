@@ -1,8 +1,8 @@
 """Varies a plan of the corpus: moved instants, added, removed and exchanged faults and workloads, changed values.
 
-A variant is a function of the corpus and the seed: every choice is drawn by name, as the swarm's are. What is added is
-of another plan of the corpus, or of the one that the swarm draws from the same seed: faults and values are of the sort
-that the swarm draws. A variant that breaks a rule of scenarios, or changes nothing, is drawn again.
+A variant is a function of the corpus and the seed: every choice is a named draw, as in the swarm. An added fault,
+workload or value comes from another plan of the corpus, or from the swarm's plan of the same seed. So the swarm could
+have drawn each of them. A variant that breaks a rule of scenarios, or changes nothing, is drawn again.
 """
 
 import copy
@@ -22,26 +22,26 @@ VARIED: Final = "varied"
 """The name of a varied scenario."""
 
 ATTEMPTS: Final = 20
-"""Variants that are drawn before the seed is left to the swarm."""
+"""The number of variants drawn before the seed takes the swarm's plan."""
 
 MOVE_MS: Final = 4_000
 """The farthest that a fault is moved."""
 
 ENTRIES_MORE: Final = 1
-"""Most faults, and most workloads, that a variant has beyond its plan: variants of variants grow slowly."""
+"""The largest number of faults, and of workloads, that a variant adds to its plan: variants of variants grow slowly."""
 
 ENTRIES_MAX: Final = 24
-"""Most faults, and most workloads, of a variant: a few more than the swarm draws; no corpus grows for ever."""
+"""The largest number of faults, and of workloads, of a variant: a few more than the swarm draws, as a bound."""
 
 _TABLES: Final = ("faults", "workload")
 """Sections whose entries are added, removed and exchanged."""
 
 _TIMES: Final = ("start_ms", "stop_ms", "at_ms", "restart_ms")
 _VALUES: Final = ("chain", "network", "costs", "sync")
-"""Sections whose values are exchanged one by one."""
+"""Sections whose values are exchanged singly."""
 
 _KEPT: Final = ("policy", "activation", "id", "timebase", "regions")
-"""Values that others depend on."""
+"""Keys on which other values depend."""
 
 
 class Varying(NamedTuple):
@@ -79,7 +79,7 @@ def vary(plans: Mapping[str, Plain], seed: int, settings: Sequence[str] = ()) ->
     names = _nearest(plans, own)
     for attempt in range(ATTEMPTS if names else 0):
         name = f"corpus.{attempt}"
-        # Later plans reached what earlier ones had not: the later of two.
+        # Of two drawn plans take the later: later plans reached places that earlier plans had not.
         place = max(draw.between(f"{name}.{which}", 0, len(names) - 1) for which in ("plan", "or"))
         plain = copy.deepcopy(plans[names[place]])
         donors = [own, plans[draw.one_of(f"{name}.donor", names)]]
@@ -101,9 +101,9 @@ _TITLE_MAX: Final = 200
 
 
 def _nearest(plans: Mapping[str, Plain], own: Plain) -> list[str]:
-    """Return the names of the plans of the engine and the policy that the seed draws, or of one of the two.
+    """Return the names of the plans with the seed's engine and policy; if there are none, with either of the two.
 
-    The swarm deals both in turn: with plans of any chain, some chains would have many seeds, and others none for long.
+    The swarm gives each engine and policy the same number of seeds. Plans of any chain would spoil this balance.
     """
     alike = {name: sum(map(eq, _chain_of(plain), _chain_of(own))) for name, plain in plans.items()}
     most = max(alike.values(), default=0)
@@ -176,7 +176,7 @@ def _exchange(table: str) -> Callable[[Varying], str]:
 
 
 def _take_value(varying: Varying) -> str:
-    """Take one value from another plan."""
+    """Take a single value from another plan."""
     donor = varying.one_of("donor", varying.donors)
     section = varying.one_of("section", _VALUES)
     places = [
@@ -215,7 +215,7 @@ def _scale(varying: Varying) -> str:
 
 
 def _leaves(section: Mapping[str, Any], path: tuple[str, ...]) -> list[tuple[tuple[str, ...], Any]]:
-    """Return the values of a section with their places; tables of values are gone through."""
+    """Return the values of a section with their paths, also in nested tables."""
     found: list[tuple[tuple[str, ...], Any]] = []
     for key, value in section.items():
         if key in _KEPT:
@@ -250,4 +250,4 @@ _STEPS: Final[Sequence[Callable[[Varying], str]]] = (
     _take_value,
     _scale,
 )
-"""The steps; those with many outcomes are drawn more often."""
+"""The steps; a step with many outcomes occurs several times, so that it is drawn more often."""

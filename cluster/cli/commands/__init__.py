@@ -1,4 +1,4 @@
-"""The commands, one file each: its arguments, the call that does the work, what it prints, its exit code.
+"""The commands, a file each: its arguments, the call that does the work, its output, its exit code.
 
-Three rooms: `runs` run clusters or say what can be run, `campaigns` run many, `records` read what a run left behind.
+Three rooms: `runs` runs clusters or lists what can be run, `campaigns` runs many, `records` reads run directories.
 """

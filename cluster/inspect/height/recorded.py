@@ -51,14 +51,14 @@ class _Alone(NamedTuple):
 
 @dataclass(slots=True)
 class RecordedHeight:
-    """One height of a record.
+    """A height of a record.
 
     Attributes:
         reader: The record.
         scenario: Its scenario.
         height: The height.
         last: The last height that the record has a block of.
-        blocks: The blocks of the height, the record's final one first.
+        blocks: The blocks of the height, the record's final block first.
         trace: The part of each replica, by the events.
         roots: The final blocks of the height with their roots, by replica.
         scene: The chain, and the names of its addresses.
@@ -82,7 +82,7 @@ class RecordedHeight:
         self._factories = factories_of(self.scenario, mutants, {}, is_sharing=False)
 
     def replica(self, node: int) -> ReplicaAt:
-        """Return a replica's part; an empty one where it had none."""
+        """Return a replica's part in the height; empty if it had no part."""
         return self.trace.replicas.get(node, ReplicaAt())
 
     def root_of(self, node: int, block: RecordedBlock) -> bytes | None:
@@ -110,22 +110,22 @@ class RecordedHeight:
         return sorted(node for node, part in self.trace.replicas.items() if part.has_kept(block.digest))
 
     def executor_of(self, block: RecordedBlock) -> int:
-        """Return the replica whose code executes a block unless another one is asked for.
+        """Return the replica whose code executes a block by default.
 
-        A replica for which it is final comes before one that kept it or refused it, an honest one before a Byzantine
-        one, and one without a mutant before others.
+        First come replicas for which the block is final, then replicas that kept or refused it. Honest replicas come
+        before Byzantine replicas, and replicas without a mutant before replicas with a mutant.
         """
         nodes = self.final_on(block.digest) or self.honest(self.executed_by(block))
         nodes = nodes or self.honest(self.refused_by(block)) or self.executed_by(block) or [0]
         return min(nodes, key=lambda node: (bool(self.mutants_of(node)), node))
 
     def honest(self, nodes: Iterable[int]) -> list[int]:
-        """Return those of some replicas that are not Byzantine."""
+        """Return the replicas that are not Byzantine, among some replicas."""
         byzantine = byzantine_validators(self.scenario.faults)
         return [node for node in nodes if node not in byzantine]
 
     def run(self, block: RecordedBlock, node: int) -> RanBlock:
-        """Execute a block by a replica's code; where the record says otherwise of the replica, repeat the run.
+        """Execute a block by a replica's code; if the result contradicts the record, repeat the run.
 
         Raises:
             CodeChangedError: Other code wrote the record, and this code executes the block otherwise.
@@ -161,7 +161,7 @@ class RecordedHeight:
         return _Alone(found.found[0] if found.found else None, past, broken)
 
     def _run_in_run(self, block: RecordedBlock, node: int, alone: _Alone) -> RanBlock:
-        """Return the execution of the repeated run, or the lone one where no other can be had."""
+        """Return the execution of the repeated run, or, without it, the lone execution."""
         execution, past, broken = alone
         if not is_made_by_this_code(self.reader):
             what = broken or "another root"

@@ -1,7 +1,7 @@
-"""The report of one height of a recorded run, as `show` prints it.
+"""The report of a height of a recorded run, as `show` prints it.
 
-Records hold blocks and roots, and no receipts: the block is executed again, by the code of the replica that is asked
-for, or of a replica for which it became final.
+Records hold blocks and roots, but no receipts. So the block is executed again by the code of the requested replica, or
+of a replica for which it became final.
 """
 
 from collections.abc import Iterator, Sequence
@@ -37,13 +37,13 @@ from validators.consensus.registry import ENGINES
 
 
 def show_height(reader: RecordReader, height: int, *, replica: int | None = None, prefix: str = "") -> HeightReport:
-    """Return one height of a recorded run.
+    """Return a height of a recorded run.
 
     Args:
         reader: The record, finished or not.
         height: The height.
-        replica: The replica whose execution is shown; None for a replica that has the block as a final one.
-        prefix: The first digits of the block that is shown; empty for the final one, or the replica's.
+        replica: The replica whose execution is shown; None for a replica for which the block is final.
+        prefix: The first digits of the shown block; empty for the final block, or the replica's.
 
     Raises:
         ShowError: The record has no such height, replica or block.
@@ -96,7 +96,7 @@ def _chosen(place: RecordedHeight, replica: int | None, prefix: str) -> Recorded
     part = place.replica(replica)
     own = [root.digest for root in place.roots if root.node == replica]
     refused = [each for each in place.blocks if replica in place.refused_by(each)]
-    # A final block that it refused says more than another one that it kept.
+    # A final block that it refused says more than another block that it kept.
     own += [each.digest for each in refused if each.is_on_chain]
     own += [each.digest for _, each in reversed(part.executed)]
     own += [each.digest for each in refused]
@@ -180,7 +180,7 @@ def _block_line(place: RecordedHeight, block: RecordedBlock) -> BlockLine:
 
 
 def _root_lines(place: RecordedHeight) -> list[RootLine]:
-    """Return the roots of the height: those of final blocks, and those that replicas refused a block for."""
+    """Return the roots of the height: of final blocks, and the roots for which replicas refused a block."""
     found: dict[tuple[bytes, bytes, bool], list[int]] = {}
     for root in place.roots:
         found.setdefault((root.digest, root.root, True), []).append(root.node)
@@ -240,7 +240,7 @@ def _executions(place: RecordedHeight, node: int) -> Iterator[ReplicaExecution]:
 
 
 def _compare(place: RecordedHeight, here: RanBlock, there: RanBlock) -> Comparison:
-    """Return where the execution of another replica differs from one; of one that broke off, up to there."""
+    """Return the differences of two replicas' executions, up to the end of an aborted execution."""
     names, sides = place.scene.names, (here.execution, there.execution)
     is_whole = all(each.root for each in sides)
     length = (max if is_whole else min)(len(each.receipts) for each in sides)

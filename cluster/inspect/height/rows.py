@@ -1,4 +1,4 @@
-"""Rows of one executed block: transactions, timers that fired, left or wait, events; every address with its name."""
+"""Rows of an executed block: transactions, timers that fired, left or wait, events; every address with its name."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -132,7 +132,7 @@ def event_rows(execution: BlockExecution, names: Names) -> list[EventRow]:
 def _events_of(
     receipts: Iterable[Receipt], order: Mapping[bytes, int]
 ) -> Iterator[tuple[int, int | None, msgspec.Struct]]:
-    """Yield each event with the number of its receipt, and of its transaction if it is one's."""
+    """Yield each event with the number of its receipt, and of its transaction, if any."""
     for index, receipt in enumerate(receipts):
         if isinstance(receipt, TransactionReceipt):
             yield from ((index, order.get(receipt.transaction), event) for event in receipt.events)

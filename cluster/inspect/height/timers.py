@@ -1,4 +1,4 @@
-"""Rows of the timers of one executed block: how each left and what it was charged, and why others wait."""
+"""Rows of the timers of an executed block: each exit with its charge, and the reason of each waiting timer."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
@@ -39,7 +39,7 @@ REASONS: Final = {
 """Reasons to wait in words."""
 
 PAID_FROM_DEPOSIT: Final = {"aptos": "burned", "bias-auction": "tip"}
-"""By policy, the part of a fire's cost that its deposit pays; under every other one the whole deposit comes back."""
+"""By policy, the part of a fire's cost that its deposit pays; under other policies the whole deposit comes back."""
 
 
 class BlockPast:
@@ -178,10 +178,10 @@ def held_back(events: Iterable[object]) -> dict[DeferralReason, int]:
 
 
 class _Waits:
-    """Says why timers wait at the end of a block.
+    """The reasons why timers wait at the end of a block.
 
     A block names a timer when it holds it back for the first time; afterwards it counts reasons. So the reason is known
-    where all that have not expired are live and wait for one reason, or where the block names the timer.
+    if the block names the timer, or if all unexpired timers are live and wait for the same reason.
     """
 
     def __init__(self, now: int, height: int, events: Iterable[object], summary: BlockSummary | None) -> None:
@@ -193,11 +193,11 @@ class _Waits:
         self._dead = 0 if summary is None else summary.waiting_dead
 
     def see(self, waiting: Iterable[TimerLife]) -> None:
-        """Take those that have expired off the dead ones: the rest is insolvent, or expired by another rule."""
+        """Subtract the expired timers from the dead timers: the rest is insolvent, or expired by another rule."""
         self._dead = max(self._dead - sum(self._is_expired(life) for life in waiting), 0)
 
     def why(self, life: TimerLife) -> str:
-        """Return why one waits."""
+        """Return the reason why a timer waits."""
         if life.due > self.now:
             return f"watches {counted(life.watched_keys, 'keys')}" if life.watched_keys else "not due"
         if self._is_expired(life):

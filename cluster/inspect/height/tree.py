@@ -80,7 +80,7 @@ class RecordedTree:
                 parents.setdefault(block.digest, block)
 
     def past_of(self, block: RecordedBlock) -> Iterator[Block]:
-        """Yield the blocks that lead to the parent of one, lowest height first."""
+        """Yield the blocks that lead to the parent of a block, lowest height first."""
         beside: list[RecordedBlock] = []
         before = block.parent
         while before is not None and not before.is_on_chain:
@@ -123,17 +123,17 @@ class RecordedTree:
 
 @dataclass(slots=True)
 class ReplicaAt:
-    """The part of one replica at a height, by its events.
+    """The part of a replica at a height, by its events.
 
     Attributes:
-        executed: Its executions of blocks of this height that came to a root, each with its virtual time.
+        executed: Its completed executions of blocks of this height, each with its virtual time.
         final: The blocks of this height that became final for it, each with its root and its virtual time.
-        left: The blocks of this height that it dropped or took back.
-        refused: The blocks that it refused to certify, or whose claimed root is not that of its execution.
-        joined: The height of a snapshot of this height or above that it took for its state; 0 without one.
-        halted: The reason why it stopped for good; empty where it did not, or was started again.
+        left: The blocks of this height that it dropped or rewound.
+        refused: The blocks that it refused to certify, or whose claimed root differs from its execution's root.
+        joined: The height of a snapshot of this height or above from which it joined; 0 without a snapshot.
+        halted: The reason of its final halt; empty if it did not halt, or was restarted.
         finalized: Its greatest final height.
-        booted: The greatest final height that it had on its disk at a start.
+        booted: The greatest final height on its disk at a start.
     """
 
     executed: list[tuple[int, BlockExecuted]] = field(default_factory=list)
@@ -159,12 +159,12 @@ class ReplicaAt:
 
 @dataclass(slots=True)
 class HeightTrace:
-    """The events of a run about one height.
+    """The events of a run about a height.
 
     Attributes:
         height: The height.
-        replicas: The part of each replica, by number; an event gives it one.
-        certificates: By digest and kind of certificate, the replicas that held one, each with its number of signers.
+        replicas: The part of each replica with an event, by number.
+        certificates: By digest and kind of certificate, the replicas that held it, each with its number of signers.
     """
 
     height: int

@@ -28,7 +28,7 @@ from cluster.cli.main import main
 from cluster.cli.options import RUNS, parse_seeds
 from cluster.cli.sweep_result import reach_lines, sweep_as_json
 from cluster.scenario.load import encode_scenario, load_scenario
-from faults import Cell
+from faults import FaultPoint
 from tests.support.cluster_runs import result_of
 from tests.support.commands import run_command
 from tests.support.results_files import count_rows, read_rows
@@ -179,10 +179,12 @@ def test_results_come_back_as_they_were_written(tmp_path):
 
 
 def test_a_seed_run_again_has_its_new_result_and_cells_alone(tmp_path):
-    again = RESULT._replace(verdict="passed", exit_code=0, cells=(Cell("crash", "voting", "leader", 2),))
+    again = RESULT._replace(verdict="passed", exit_code=0, points=(FaultPoint("crash", "voting", "leader", 2),))
     again = again._replace(rules=(RuleHit("expired", 2),))
     with ResultsFile(tmp_path / "r.sqlite", "calm") as results:
-        results.add(RESULT._replace(cells=(Cell("pause", "voting", "leader", 1),), rules=(RuleHit("due-next", 1),)))
+        results.add(
+            RESULT._replace(points=(FaultPoint("pause", "voting", "leader", 1),), rules=(RuleHit("due-next", 1),))
+        )
         results.add(again)
         assert list(results.results()) == [again]
 

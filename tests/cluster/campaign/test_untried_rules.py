@@ -11,7 +11,7 @@ def table_of(*labels):
 
 
 def test_rules_are_missed_in_the_rooms_that_a_run_came_to():
-    untried = {cell.label for cell in untried_rules(table_of("price-rose"))}
+    untried = {point.label for point in untried_rules(table_of("price-rose"))}
 
     assert {"price-rose-by-one", "price-fell"} <= untried
     assert "price-rose" not in untried
@@ -19,7 +19,7 @@ def test_rules_are_missed_in_the_rooms_that_a_run_came_to():
 
 
 def test_refusals_are_nothing_that_a_run_has_to_reach():
-    assert not any(hasattr(cell, "words") for cell in untried_rules(table_of(*list(CELLS)[:-1:2])))
+    assert not any(hasattr(point, "words") for point in untried_rules(table_of(*list(CELLS)[:-1:2])))
 
 
 def test_a_sweep_that_noted_no_rules_says_nothing_of_them():
@@ -30,6 +30,4 @@ def test_a_sweep_that_noted_no_rules_says_nothing_of_them():
 def test_the_line_counts_what_the_page_lists():
     table = table_of("price-rose")
 
-    assert untried_lines(table)[0].startswith(
-        f"rules not reached, of which this says nothing: {len(untried_rules(table))};"
-    )
+    assert untried_lines(table)[0].startswith(f"{len(untried_rules(table))} rules not reached;")

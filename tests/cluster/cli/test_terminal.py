@@ -255,7 +255,7 @@ def test_a_results_file_says_nothing_to_the_terminal(tmp_path, typed):
     path = tmp_path / "results.sqlite"
     result = SeedResult(0, 1, "safety", HOSTILE, HOSTILE, "ab", 5, HOSTILE, fingerprint=this_code().fingerprint)
     with ResultsFile(path, encode_scenario(load_scenario("calm", [SHORT])).decode()) as file:
-        file.add(result._replace(cells=((HOSTILE, "quiet", "leader", 1),)))
+        file.add(result._replace(points=((HOSTILE, "quiet", "leader", 1),)))
     printed = typed(
         *("sweep", "calm", "--set", SHORT, "--seeds", "0..1", "--jobs", "1", "--annotate"),
         *("--runs", tmp_path, "--results", path, "--junit", tmp_path / "out.xml"),

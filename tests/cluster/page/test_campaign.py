@@ -6,18 +6,18 @@ from cluster.campaign.coverage import CoverageTable
 from cluster.campaign.results_db import SeedResult
 from cluster.campaign.sweep import SweepTally
 from cluster.page.campaign import sweep_rows
-from faults import Cell
+from faults import FaultPoint
 from report.page.render import campaign_page
 from tests.support.pages import tags_of, text_of
 
-CELL = Cell("crash", "verifying", "voter", 3)
+POINT = FaultPoint("crash", "verifying", "voter", 3)
 
 
 def result_of(seed, signature="", directory=""):
     bad = bool(signature)
     verdict = "safety" if bad else "passed"
     return SeedResult(
-        seed, int(bad), verdict, signature, f"{signature} at {seed}", "ab", 1_500, directory, cells=(CELL,)
+        seed, int(bad), verdict, signature, f"{signature} at {seed}", "ab", 1_500, directory, points=(POINT,)
     )
 
 

@@ -118,7 +118,7 @@ def run_shrink(options: argparse.Namespace) -> int:
 
 
 def _drift(before: str, now: str) -> str:
-    """Say that a recorded run does not repeat: the code is another one than it was recorded with."""
+    """Return a message that a recorded run does not repeat, because other code recorded it."""
     if not now:
         return f"does not go wrong any more: it passes; recorded was {before!r}"
     return f"goes wrong otherwise than recorded: {now!r}; recorded was {before!r}"

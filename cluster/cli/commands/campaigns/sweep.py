@@ -1,4 +1,4 @@
-"""The command `sweep`: many seeds, one results file, what went wrong by signature, what the faults reached."""
+"""The command `sweep`: many seeds, a results file, failures by signature, coverage of the faults."""
 
 import argparse
 import hashlib
@@ -65,10 +65,10 @@ CORPUS: Final = RUNS / "corpus"
 """The corpus of `--corpus` without a folder."""
 
 COVERAGE_SEEDS: Final = 1_000
-"""A sweep of the swarm over so many seeds has to reach every promised cell of the faults."""
+"""The number of seeds from which a sweep of the swarm has to reach every promised coverage point of faults."""
 
 RULES_SEEDS: Final = 2_000
-"""A sweep of the swarm over so many seeds has to reach every cell of the rules that the swarm promises."""
+"""The number of seeds from which a sweep of the swarm has to reach every promised coverage point of rules."""
 
 
 def fill_parser(parser: Parser) -> None:
@@ -111,7 +111,7 @@ def fill_parser(parser: Parser) -> None:
         "--require-coverage",
         action=argparse.BooleanOptionalAction,
         default=None,
-        help="inconclusive unless the faults reach every promised phase and role, and the runs every promised cell of "
+        help="inconclusive unless the faults reach every promised phase and role, and the runs every promised point of "
         f"the rules (default: for --swarm without --set, from {COVERAGE_SEEDS:,} and {RULES_SEEDS:,} seeds on)",
     )
     parser.add_argument(
@@ -122,7 +122,7 @@ def fill_parser(parser: Parser) -> None:
 
 
 def _add_tools(parser: Parser) -> None:
-    """Add what a sweep does for the tools of those who run it."""
+    """Add the options for reports to other tools."""
     parser.add_argument(
         "--junit", type=parse_result_file, metavar="FILE", help="also write a JUnit file, a test case a seed"
     )
@@ -241,7 +241,7 @@ def _write_page(
 
 @contextmanager
 def _corpus(options: argparse.Namespace) -> Iterator[CorpusPlans | None]:
-    """Open the corpus, if the sweep has one."""
+    """Open the corpus, if any."""
     if options.corpus is None:
         yield None
         return
@@ -272,7 +272,7 @@ def under_way_line(seed: int, options: argparse.Namespace) -> str:
 
 
 def _promises(options: argparse.Namespace) -> Promises:
-    """Return the cells that the sweep has to reach: as it was told, or by the number of its seeds."""
+    """Return the coverage points that the sweep has to reach, by its options or the number of its seeds."""
     if options.require_coverage is None:
         is_whole = options.swarm and not options.settings and options.faults is None
         seeds = len(options.seeds) if is_whole else 0
@@ -286,7 +286,7 @@ def _promises(options: argparse.Namespace) -> Promises:
 
 
 def _promise_of_faults(options: argparse.Namespace) -> tuple[Place, ...]:
-    """Return the cells that the sweep promises for the kinds of faults that it is about."""
+    """Return the coverage points that the sweep promises for its kinds of faults."""
     if options.swarm:
         return promise_of(drawn_kinds(), DRAWN_SIMPLEX.name)
     scenario = scenario_of(options)
@@ -319,12 +319,12 @@ def _examples(tally: SweepTally) -> list[SeedResult]:
 
 
 def repeat_of(options: argparse.Namespace, result: SeedResult) -> str:
-    """Return the command that runs one judged seed of the sweep once more."""
+    """Return the command that repeats a judged seed of the sweep."""
     return command_of(options, result.seed, is_repeated="determinism" in result.failed.split())
 
 
 def command_of(options: argparse.Namespace, seed: int, *, is_repeated: bool = False) -> str:
-    """Return the command that runs one seed of the sweep."""
+    """Return the command that runs a seed of the sweep."""
     is_varied_plan = options.corpus is not None and is_varied(seed)
     subject = SWARM if options.swarm else options.scenario
     return run_command(

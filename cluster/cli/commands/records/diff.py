@@ -110,7 +110,7 @@ def _write_page(readers: tuple[RecordReader, RecordReader], found: Diff) -> list
     """Write the page of two runs that differ beside the first, and return the line that says where."""
     first, second = (reader.path.resolve() for reader in readers)
     place = first.with_name(f"diff-{first.name}-{second.name}.html")
-    # What other code wrote can be compared byte by byte, and drawn only if it is understood.
+    # A record of other code can be compared byte by byte, but drawn only if this code can read it.
     return write_page(place, lambda: page_of_two(*readers, found))
 
 

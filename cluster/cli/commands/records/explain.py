@@ -71,7 +71,7 @@ def run_explain(options: argparse.Namespace) -> int:
     witness = ExecutionWitness()
     result = repeat(reader, witness, is_quiet=options.json)
     replay = result.checks[-1]
-    # Where the run is another one, what the record says of its own is all that there is.
+    # If the repeated run differs, only the record's own checks can be explained.
     is_of_record = replay.status != "passed" and deciding_check(reader.checks()) is not None
     checks = reader.checks() if is_of_record else checks_of(reader, result)
     if deciding_check(checks) is None:
@@ -143,9 +143,9 @@ def _write_page(
 def _confirm(
     reader: RecordReader, replay: CheckResult, checks: Sequence[CheckResult], difference: Difference | None
 ) -> CheckResult:
-    """Return the replay's result, unless it says that the run is the recorded one and what is explained is not.
+    """Return the replay's result, unless it confirms the record although the explained difference contradicts it.
 
-    A run that differs from itself may by chance be the recorded one in some of its repeats, or in all of them.
+    A run that differs from itself may by chance equal the recorded run in some or all of its repeats.
     """
     if replay.status != "passed":
         return replay

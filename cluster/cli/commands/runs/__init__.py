@@ -1,1 +1,1 @@
-"""The commands about scenarios and their runs: what there is, what it will do, and doing it."""
+"""The commands about scenarios and their runs: list them, check them, run them."""

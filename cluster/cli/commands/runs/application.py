@@ -1,4 +1,4 @@
-"""The command `application`: check somebody else's state machine, a process, or write a first one."""
+"""The command `application`: check an application in another process, or write a first application."""
 
 import argparse
 import json
@@ -48,7 +48,7 @@ def fill_parser(parser: Parser) -> None:
 
 
 def run_application(options: argparse.Namespace) -> int:
-    """Check an application, or write one; return 0, or 1 where a step of the script failed."""
+    """Check or write an application; return 0, or 1 if a step of the script failed."""
     return _write(options) if options.what == "new" else _check(options)
 
 

@@ -18,9 +18,9 @@ from network.words import counted
 
 @dataclass(frozen=True, slots=True)
 class ExplainedFault:
-    """One fault of a plan: when it is at work, in virtual milliseconds, and what it does, in one sentence each.
+    """A fault of a plan: its times in virtual milliseconds, and sentences for its effect.
 
-    `quorum` says what it leaves of a quorum, and is empty where it takes no validator and no link away.
+    `quorum` is a sentence for the remaining quorum, empty if it takes no validator and no link away.
     """
 
     name: str

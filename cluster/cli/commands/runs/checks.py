@@ -1,4 +1,4 @@
-"""The command `checks`: what a run is judged by, and what `[expect]` may name under `fails`."""
+"""The command `checks`: the checks of a run, which `[expect]` may name under `fails`."""
 
 import argparse
 from collections.abc import Iterable, Iterator
@@ -14,7 +14,7 @@ from cluster.scenario.plugins import checks_with
 
 
 class CheckEntry(msgspec.Struct, frozen=True):
-    """One check: its name, what it demands, the class of its failure, its engines (none: every engine), and notes."""
+    """A check: its name, its demand, the class of its failure, its engines (none: every engine), and notes."""
 
     name: str
     sentence: str

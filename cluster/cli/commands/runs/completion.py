@@ -65,7 +65,7 @@ def print_script(options: argparse.Namespace) -> int:
 
 
 def words_by_command() -> dict[str, list[str]]:
-    """Return the options of each command, read off its own help, and the scenarios where it takes one."""
+    """Return the options of each command, read from its help, and the scenarios if it takes a scenario."""
     main = import_module("cluster.cli.main")
     scenarios = list(scenario_files())
     found = {}

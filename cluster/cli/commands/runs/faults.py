@@ -1,4 +1,4 @@
-"""The command ``faults``: what a scenario may say under ``[faults.NAME]``."""
+"""The command ``faults``: the kinds and keys that a scenario may use under ``[faults.NAME]``."""
 
 import argparse
 from collections.abc import Iterator, Sequence
@@ -30,6 +30,6 @@ def describe_faults(options: argparse.Namespace) -> int:
 
 
 def lines_with_notes(entries: Sequence[KindEntry]) -> Iterator[str]:
-    """Yield the lines of kinds, and of a single one its notes."""
+    """Yield the lines of kinds; for a single kind also its notes."""
     yield from lines_of(entries)
     yield from (entry.notes for entry in entries if entry.notes and len(entries) == 1)

@@ -1,4 +1,4 @@
-"""The command `reorgs`: forks of every depth without a network, led to one state along every road."""
+"""The command `reorgs`: forks of every depth without a network, whose state must be equal along every road."""
 
 import argparse
 from collections.abc import Iterable, Sequence
@@ -32,7 +32,7 @@ ALL: Final = "all"
 PAIRS: Final = "pairs"
 
 HASH_SEED: Final = 20_011
-"""PYTHONHASHSEED of the process that replays; another one than that of any process of a run."""
+"""PYTHONHASHSEED of the process that replays; it differs from every process of a run."""
 
 
 def fill_parser(parser: Parser) -> None:
@@ -72,7 +72,7 @@ def fill_parser(parser: Parser) -> None:
 
 
 def run_reorgs(options: argparse.Namespace) -> int:
-    """Build every fork, print the table; return 0 if all states are equal, 1 if one differs, 3 if one shows nothing."""
+    """Build every fork, print the table; return 0 if all states are equal, 1 if any differs, 3 if any shows nothing."""
     _refuse_together(options)
     return _lead_scenario(options) if options.application is None else _lead_application(options)
 
@@ -162,7 +162,7 @@ def parse_policies(text: str) -> tuple[str, ...]:
 
 
 def _pairs() -> Sequence[str]:
-    """Return every pair of policies of which the second one may follow the first."""
+    """Return every pair of policies whose second policy may follow the first."""
     pairs = permutations(POLICIES, 2)
     return [
         f"{first}{ARROW}{second}"

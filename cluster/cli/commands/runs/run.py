@@ -1,4 +1,4 @@
-"""The command `run`: a scenario or a drawn one, once, judged and recorded."""
+"""The command `run`: a named or drawn scenario, run once, judged and recorded."""
 
 import argparse
 from collections.abc import Callable, Sequence
@@ -164,7 +164,7 @@ def result_lines(result: PipelineResult, command: str, width: int, seconds: floa
 
 
 def _not_asked(result: PipelineResult, families: Sequence[FamilyResult]) -> dict[str, str]:
-    """Return the families without a result and why, without those that a failure kept from being judged."""
+    """Return the families without a result and the reasons, except families not judged because of a failure."""
     unjudged = [FAMILY_OF.get(check, check) for check in result.not_judged]
     found = without_answer(result.not_asked, families)
     return {name: reason for name, reason in found.items() if name not in unjudged}

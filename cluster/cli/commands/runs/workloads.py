@@ -1,4 +1,4 @@
-"""The command `workloads`: what a scenario may say under `[workload.NAME]`."""
+"""The command `workloads`: the kinds and keys that a scenario may use under `[workload.NAME]`."""
 
 import argparse
 from typing import Final

@@ -177,15 +177,15 @@ class TestFolder:
     def test_a_folder_of_other_files_is_no_corpus(self, tmp_path):
         (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
 
-        with pytest.raises(ScenarioError, match="is no corpus"):
+        with pytest.raises(ScenarioError, match="is not a corpus"):
             Corpus(tmp_path)
 
     @pytest.mark.parametrize(
         ("content", "reason"),
         [
-            (b"\xff{", "is no listing"),
+            (b"\xff{", "is not a listing"),
             (b'{"format": "other 1", "plans": [], "pairs": []}', "has the format 'other 1'"),
-            (b'{"format": "stampede-corpus 1", "plans": ["../x"], "pairs": []}', "'../x' is no name of a plan"),
+            (b'{"format": "stampede-corpus 1", "plans": ["../x"], "pairs": []}', "'../x' is not a name of a plan"),
             (b'{"format": "stampede-corpus 1", "plans": ["gone"], "pairs": []}', "gone.toml: no such scenario file"),
         ],
     )

@@ -6,7 +6,7 @@ from checker.coverage.collector import RuleHit
 from cluster.campaign.corpus.unseen import COVERAGE_POINTS, FAULT_POINTS, PAIRS, History, Unseen
 from cluster.campaign.results_db import SeedResult
 from cluster.campaign.sweep import SweepTally
-from faults import Cell
+from faults import FaultPoint
 
 PASSED = SeedResult(0, 0, "passed", "", "all is well", "ab", 5)
 
@@ -51,9 +51,9 @@ def test_the_estimate_is_the_same_in_any_order_of_results():
 
 def test_a_sweep_estimates_each_sort_of_place():
     tally = SweepTally(2)
-    crash, cut = Cell("crash", "proposing", "leader", 7), Cell("cut", "down", "voter", 1)
-    tally.add(PASSED._replace(cells=(crash,), rules=(RuleHit("due-next", 3),), pairs=("a b", "b a")))
-    tally.add(PASSED._replace(seed=1, cells=(crash._replace(hits=2), cut)))
+    crash, cut = FaultPoint("crash", "proposing", "leader", 7), FaultPoint("cut", "down", "voter", 1)
+    tally.add(PASSED._replace(points=(crash,), rules=(RuleHit("due-next", 3),), pairs=("a b", "b a")))
+    tally.add(PASSED._replace(seed=1, points=(crash._replace(hits=2), cut)))
 
     assert tally.unseen[FAULT_POINTS] == Unseen(reached=2, once=1, observations=3, new=(2,))
     assert tally.unseen[COVERAGE_POINTS] == Unseen(reached=1, once=1, observations=1, new=(1,))
