@@ -1,7 +1,7 @@
 """The scheduler: the rules of timers made executable.
 
 This package imports nothing of the project. It does no input or output, draws no chance, reads no clock and uses no
-floats; it reads and writes state only through the protocols of `scheduler.tables`.
+floats. It reads and writes state only through the protocols of `scheduler.tables`.
 """
 
 from scheduler import buckets

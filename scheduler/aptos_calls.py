@@ -1,7 +1,7 @@
 """Calls about the queue of scheduled transactions: insertion, cancellation, tokens, governance of the service.
 
-The base of the policy `aptos` in a block. Every function checks first and writes after; what a call does is taken back
-with the call, so nothing here is kept outside the state but what `cancelled` says may have left.
+The base of the policy `aptos` in a block. Every function checks first and writes after. A call's changes are rolled
+back with the call, so nothing here is kept outside the state, except `cancelled`, the entries that may have left.
 """
 
 from collections.abc import Sequence

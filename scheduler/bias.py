@@ -1,7 +1,7 @@
 """Exponential bias in fixed point, and what follows from it: N_max, the value-decay constraint (D-2, D-3, Q-22).
 
-Whole numbers only: a series with guard bits, whose error is known, gives the floor of the exact value; where the error
-leaves the floor open the series is taken again with more bits. Exponents are fractions (numerator, denominator).
+Whole numbers only. A series with guard bits, whose error is known, gives the floor of the exact value. Where the error
+leaves the floor open, the series is computed again with more bits. Exponents are fractions (numerator, denominator).
 """
 
 from typing import Final

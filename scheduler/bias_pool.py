@@ -1,9 +1,9 @@
 """The waiting set of the bias auction, in an order that need not be made anew as all of it grows older (D-1, D-2).
 
-Timers of one first height and one gas limit, a *cohort*, have the same bias and the same divisor in every block: among
-them bids decide, now and later, whatever lambda does. So a block works out one score for each cohort, at most one for
-each timer that waits, and none for a group of cohorts whose best possible score is below the last one that it needs;
-then one more for each timer that it looks at.
+Timers of one first height and one gas limit, a *cohort*, have the same bias and the same divisor in every block. Among
+them bids decide, now and later, whatever lambda does. So a block computes one score for each cohort, at most one for
+each waiting timer. It computes none for a group of cohorts whose best possible score is below the last score that it
+needs. It computes one more score for each timer that it looks at.
 
 Rejected: a kinetic tournament, which keeps the order of any two timers until the block in which it turns. It saves the
 scores of cohorts, but every change of lambda moves all of those blocks, and rounding makes some turn twice.
@@ -116,8 +116,8 @@ class BiasPool(DuePool):
 
         These are left out where the runner-up of the walk is known: behind it nobody matters who cannot win.
         """
-        # Scores negated. A group's item stands before timers of the same score: all of its timers that have it are
-        # there before one of them is yielded, and then places decide.
+        # Scores negated. A group's item stands before timers of the same score. So all its timers with that score are
+        # there before any of them is yielded, and then places decide.
         heap = [self._item_of_group(first, height, lambda_) for first in self.groups]
         heapify(heap)
         opened: dict[int, list[tuple[int, int]]] = {}

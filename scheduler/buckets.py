@@ -1,7 +1,7 @@
 """The timers of one height in the order in which they came: the calendar queue's buckets (C-2, docs/state.md, timers).
 
-No operation reads or writes more of a bucket than its counters and one entry, but for the walk over gaps when the
-first timer leaves; each gap is passed once in a bucket's life.
+An operation reads or writes only a bucket's counters and one entry, except for the walk over gaps when the first timer
+leaves. Each gap is passed once in a bucket's life.
 """
 
 from collections.abc import Iterator

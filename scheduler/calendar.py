@@ -1,11 +1,11 @@
 """The calendar queue: which heights have timers, in three tiers by how far away they are (A-1, K-32, Q-32, Q-35).
 
-Its members are heights, never timers: a timer for a height that has others already touches nothing here, and what moves
-between tiers is a height. The tier of a height follows from it, its bucket's flag, the present and the profile alone,
-so the queue of a state can be made anew from its buckets, and equals the one that was kept. Heights keep their own
-value in every tier and are looked at when they are taken out; so a ring shorter than an epoch, or a jump over more than
-the ring, mixes nothing up. Forks share what did not change. Rejected: one sorted list of heights, whose copy costs
-every block as much as there are heights.
+Its members are heights, never timers: a timer for a height that already has timers changes nothing here, and heights
+move between tiers. The tier of a height follows from the height, its bucket's flag, the present and the profile alone.
+So the queue of a state can be rebuilt from its buckets, and equals the queue that was kept. Heights keep their own
+value in every tier and are checked when they are taken out. So a ring shorter than an epoch, or a jump over more than
+the ring, causes no confusion. Forks share unchanged parts. Rejected: one sorted list of heights, which every block
+would have to copy.
 """
 
 import enum
@@ -107,8 +107,8 @@ class Advance:
 class CalendarQueue:
     """The heights above the present that have a bucket.
 
-    `_early` are those outside the ring whose bucket was made in range of it, which only a ring that was made shorter
-    since leaves behind: they come back into it before their epoch begins.
+    `_early` are heights outside the ring whose bucket was made within its range. Only a ring that was shortened since
+    leaves heights there, and they come back into the ring before their epoch begins.
     """
 
     __slots__ = ("_early", "_epochs", "_now", "_overflow", "_ring", "profile")

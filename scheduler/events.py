@@ -1,8 +1,8 @@
 """The events of timers, one record each, in the order of the block.
 
-Each timer leaves with exactly one of TimerFired, TimerExpired, TimerCancelledInsufficientFunds, TimerCancelled,
-TimerCancelledForDelay, and TimerCancelledByGovernance of a live timer; under `aptos` TransactionCancelled, and
-TransactionFailed of what did not run, stand beside TimerFired.
+Each timer leaves with exactly one of TimerFired, TimerExpired, TimerCancelledInsufficientFunds, TimerCancelled and
+TimerCancelledForDelay, or TimerCancelledByGovernance for a live timer. Under `aptos` there are also
+TransactionCancelled, and TransactionFailed for an entry that did not run, beside TimerFired.
 Records are msgpack arrays that begin with their tag; tags 0 to 31 and 64 to 95 belong to this module
 (docs/events.md).
 """

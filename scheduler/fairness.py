@@ -1,7 +1,7 @@
 """The fires of each subject in the window, and the weight that this gives: W(actor) of CIP-1, section 8.
 
-The window is one record per block and one sum per subject. A block's cost follows from its own fires, those that leave
-the window, and how many different sums there are, never from how many actors exist.
+The window is one record per block and one sum per subject. A block's cost depends on its own fires, the fires that
+leave the window, and the number of different sums. It never depends on the number of actors.
 """
 
 from collections.abc import Callable, Sequence

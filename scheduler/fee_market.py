@@ -15,8 +15,8 @@ Median = Literal["mean", "lower", "upper"]
 def basefee_delta(used: int, lane: int, config: LaneConfig) -> Fraction:
     """Return by which fraction a block that used `used` of `lane` cycles moves the basefee.
 
-    The literal slope is the formula of the text, which reaches its clip at 9/16 and 7/16 already; the classic one is
-    that of EIP-1559, which reaches it at a full and an empty block (Q-1).
+    The literal slope is the formula of the text, which reaches its clip at 9/16 and 7/16 already. The classic slope is
+    that of EIP-1559, which reaches its clip at a full and an empty block (Q-1).
     """
     (over, under), limit = config.target_utilisation, Fraction(*config.max_basefee_step)
     excess = Fraction(used * under, lane * over) - 1

@@ -1,7 +1,7 @@
 """The asking of the GBA auction: for which timers agents bid in a block, and what they are told (B-3, Q-48).
 
-A timer that its payer could not cover at any bid costs no ask: else those who cannot pay would use up the asks of a
-block, and timers that can pay would wait behind them.
+A timer that its payer could not cover at any bid costs no ask. Such timers would otherwise use up the asks of a block,
+and timers that can pay would wait behind them.
 """
 
 from bisect import bisect_right

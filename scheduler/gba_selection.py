@@ -20,8 +20,8 @@ class Contender(NamedTuple):
 def rank_of(contender: Contender, tie_break: Literal["id", "append"] = "id") -> tuple[int, int, int, int, bytes]:
     """Return the key of the order: greatest tip, then greatest weight, then identifier (B-8).
 
-    By `append` the place decides instead of the identifier: timers of a later height stand before those that were
-    carried on, because the page appends these to the next block's bucket (E-7).
+    By `append` the place decides instead of the identifier. Timers of a later height stand before timers carried over
+    from earlier blocks, because the page appends the latter to the next block's bucket (E-7).
     """
     timer, tip, weight = contender
     place = (-timer.due, timer.sequence) if tie_break == "append" else (0, 0)

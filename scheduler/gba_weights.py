@@ -1,8 +1,7 @@
 """The weights of the GBA auction: sums of an epoch, the score that they give, and the weight that moves towards it.
 
 Exact: a step is a fraction, the state keeps millionths of it, rounded down. A weight is written when its actor was
-scored and decayed when it is read, so that an actor without timers costs nothing (docs/gba-auction.md, epochs and
-weights).
+scored and decayed when it is read. So an actor without timers costs nothing (docs/spec.md, epochs and weights).
 """
 
 from collections.abc import Mapping, Sequence

@@ -58,8 +58,8 @@ def keccak256(data: bytes) -> bytes:
 def timer_id_of(actor: bytes, due: int, payload: bytes, nonce: int, *, counter: int | None = None) -> bytes:
     """Return the 32-byte identifier of a timer.
 
-    Without a counter this is the published formula, under which two equal calls in one transaction collide; with the
-    actor's counter appended as eight bytes every call has its own (Q-27). Chains of this project always append it.
+    Without a counter this is the published formula, under which two equal calls in one transaction collide. With the
+    actor's counter appended as eight bytes every call has its own identifier (Q-27). This project's chains append it.
     """
     preimage = actor + due.to_bytes(8, "big") + payload + nonce.to_bytes(8, "big")
     return keccak256(preimage if counter is None else preimage + counter.to_bytes(8, "big"))

@@ -272,8 +272,8 @@ def is_expired(timer: Timer, now: int) -> bool:
 def call_of(timer: Timer) -> tuple[str, bytes]:
     """Return the handler and the payload that a timer's fire delivers (C-5, Q-29).
 
-    A timer with the default handler whose payload is a JSON object with the strings `_handler` and `_payload`, the
-    latter canonical base64, calls that handler with the decoded payload; every other payload is delivered as it is.
+    A payload of a timer with the default handler may be a JSON object with the strings `_handler` and `_payload`, the
+    latter canonical base64. It calls that handler with the decoded payload. Any other payload is delivered as it is.
     """
     if timer.handler != DEFAULT_HANDLER:
         return timer.handler, timer.payload

@@ -1,8 +1,8 @@
 """The entries of the queue that are due, in key order: the range index of the policy `aptos`.
 
-The state cannot be read in key order (docs/state.md), so a validator keeps what is due by slot, each slot sorted by key
-when it is first walked. A walk costs what it yields. Where the highest price comes first (K-24), the same entries are
-kept by price too. Invariant: the content follows from the entries that were added and not discarded.
+The state cannot be read in key order (docs/state.md), so a validator keeps due entries by slot. Each slot is sorted by
+key when it is first walked. A walk costs what it yields. Where the highest price comes first (K-24), the same entries
+are kept by price too. Invariant: the content follows from the entries that were added and not discarded.
 """
 
 from bisect import bisect_left, insort

@@ -1,8 +1,8 @@
 """The exits of timers: classification of the waiting set, destruction of dead timers, payment for a fire.
 
-Shared by every policy. Classification is the one step whose cost grows with all that waits (20,000 after an outage, in
-each of thirty blocks), so it is one plain loop with a payer's balance looked up once, and events are made only for
-timers that leave. Rejected: a generator per timer with an enum for its class, three times slower.
+Shared by every policy. Classification is the one step whose cost grows with all waiting timers (20,000 after an outage,
+in each of thirty blocks). So it is one plain loop that looks up a payer's balance once and makes events only for timers
+that leave. Rejected: a generator per timer with an enum for its class, three times slower.
 """
 
 from collections.abc import Sequence
@@ -102,9 +102,9 @@ def settle(
 ) -> Settlement:
     """Charge the greatest cost, remove the timer, run its handler, burn, give the tip to the proposer, refund the rest.
 
-    The payer must have `required`. With a `payment`, which the event states as the tip and others make, the cost was
-    charged before. The timer is removed before its handler runs, so that the handler finds the place
-    under the cap free, and it stays removed when the handler reverts. A `fifo` timer has no tip field: its tip is 0.
+    The payer must have `required`. With a `payment`, which the event states as the tip and other policies make, the
+    cost was charged before. The timer is removed before its handler runs, so that its place under the cap is free for
+    the handler. It stays removed when the handler reverts. A `fifo` timer has no tip field: its tip is 0.
     """
     # The greatest cost before the run: its handler must not spend what the fire may still cost.
     if payment is None:

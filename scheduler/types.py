@@ -153,8 +153,9 @@ class TimerConfig(Parameters, frozen=True, array_like=True, forbid_unknown_field
 class LaneMarket(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """The lane market: the values that one block leaves to the next (docs/state.md, lane market).
 
-    `basefee` is the next block's, without the lane multiplier, `p50_tip` the median priority of this block's fires,
-    both in units per cycle; `used_cycles` are all cycles of this block, `burned` the units ever burned as lane basefee.
+    `basefee` is the next block's, without the lane multiplier. `p50_tip` is the median priority of this block's fires.
+    Both are in units per cycle. `used_cycles` are all cycles of this block, `burned` the units ever burned as lane
+    basefee.
     """
 
     basefee: int
@@ -232,8 +233,8 @@ class BlockPhase(enum.Enum):
 class PhaseResult:
     """The result of a phase, or of a part: counts of timers, cycles, cells and units, and the events in order.
 
-    `fired` includes `reverted`. `waiting_live` are live timers held back in this block, first attempt or not,
-    `waiting_dead` the expired and insolvent ones beyond the GC budget; both None where the phase did not count them.
+    `fired` includes `reverted`. `waiting_live` are live timers held back in this block, first attempt or not.
+    `waiting_dead` are expired and insolvent timers beyond the GC budget. Both are None where the phase did not count.
     `removed` are the timers that left without a fire. `lane_burned` and `cells_burned` are the parts of `burned` that
     are lane basefee, and for cells. `reached` are the coverage points of the phase, without those of its handlers'
     calls. `insolvent_left` are the identifiers of the insolvent timers in `waiting_dead`.

@@ -4,9 +4,9 @@ A timer that watches is an ordinary one that becomes due when it has expired. A 
 bucket; from the next block on it competes like any other. A block compares once, at its end, with its start (K-41).
 docs/bias-auction.md has the rules, docs/state.md the tables.
 
-Invariants: a timer has a watch and a place under each of its keys, or neither; a key has at most one hit in the queue,
-so that the queue is never longer than there are watched keys; a block looks at no more places than its limit, whatever
-was hit.
+Invariants: a timer has a watch and a place under each of its keys, or neither. A key has at most one hit in the queue,
+so that the queue is never longer than the number of watched keys. A block looks at no more places than its limit,
+whatever was hit.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

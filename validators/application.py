@@ -1,8 +1,8 @@
-"""The chain of one validator as consensus sees it: blocks are built, judged, relayed and finalized here.
+"""A validator's chain as consensus sees it: it builds, judges, relays and finalizes blocks.
 
 The application owns the execution layer, unfinalized blocks with goals over them, and the block file. Consensus asks
-by the public methods; answers go back as events through `Answers`, once the work has taken its virtual time and what a
-promise depends on is on the disk (`_certify`).
+through the public methods. Answers go back as events through `Answers`, once the work has taken its virtual time and
+the data that a promise relies on is on the disk (`_certify`).
 """
 
 from collections.abc import Callable, Sequence
@@ -37,7 +37,7 @@ from validators.sync.snapshots import SnapshotJoin, SnapshotSource
 
 
 class ExecutionOver(NamedTuple):
-    """An execution's virtual time is over; `mode` is why it was made: propose or verify."""
+    """An execution's virtual time is over; `mode` is its reason: propose or verify."""
 
     digest: bytes
     mode: str
@@ -58,7 +58,7 @@ class Answers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """The validator's other parts, on which the application stands."""
+    """The validator's other parts that the application uses."""
 
     port: Port
     codec: Codec[Message]
@@ -131,10 +131,10 @@ class Application:
         block = self._follower.block(digest)
         return None if block is None else block.header.height
 
-    # -- what consensus asks -------------------------------------------------------------------
+    # -- requests of consensus -----------------------------------------------------------------
 
     def enter(self, view: int) -> None:
-        """A view has begun: what was to be proposed or verified for earlier ones is not needed any more."""
+        """Drop builds and verifications of earlier views, because a new view has begun."""
         self._follower.abandon(lambda goal: goal.purpose >= Purpose.VERIFY and goal.view < view)
         if self._proposing is not None and self._proposing.view < view:
             self._proposing = None
@@ -145,9 +145,9 @@ class Application:
         self._follower.want(Goal(Purpose.PROPOSE, view, parent.digest))
 
     def judge(self, question: Question, ref: BlockRef, parent: BlockRef | None) -> None:
-        """Execute a block and answer whether it is what its header says; silence where nothing is done before time.
+        """Execute a block and answer whether its result matches its header; some answers come only later.
 
-        While another state is about to take this one's place no proposal can be judged, which consensus learns at once.
+        While the state is about to be replaced no proposal can be judged, which consensus is told at once.
         """
         if self._settings.speculates:
             self._follower.want(Goal(Purpose[question.name], *ref, b"" if parent is None else parent.digest))
@@ -156,7 +156,7 @@ class Application:
             self._answers.answer(Judged(question, ref, None))
 
     def adopt(self, ref: BlockRef) -> None:
-        """Store a head that is followed before it is final, with its ancestors, and apply it once that is durable."""
+        """Store a head that is followed before it is final, with its ancestors, and apply it once it is durable."""
         if self.layer.executed(ref.digest) is not None:
             for executed in self.layer.path_to(ref.digest):
                 self._store(executed.digest, executed.block)
@@ -167,24 +167,24 @@ class Application:
         self._finalizer.finalize(finality)
 
     def take_blocks(self, peer: int, encoded_blocks: Sequence[bytes]) -> None:
-        """Keep blocks of a peer and go on with what waited for them, be it that they show how far behind we are."""
+        """Keep a peer's blocks and continue waiting work; the blocks may show that this validator is far behind."""
         self.exchange.take(peer, encoded_blocks)
         self._finalizer.join_if_far_behind()
         self._follower.advance()
 
     def pause(self) -> None:
-        """Do nothing more: a snapshot is about to take this state's place, or has not quite arrived yet."""
+        """Stop all work: a snapshot is about to replace this state, or its parts are still arriving."""
         self._follower.pause()
 
     def resume(self) -> None:
-        """Go on."""
+        """Resume the work."""
         self.exchange.report_sealed()
         self._follower.resume()
 
     def go_by_blocks(self) -> None:
-        """Fetch and execute every block up to the one that is final now: no peer has a snapshot, or one has just come.
+        """Fetch and execute every block up to the present final block: no peer has a snapshot, or one was just joined.
 
-        A second one at once would again be old when it is here: a slow validator would run after the others for ever.
+        A second snapshot at once would be old again on arrival: a slow validator would never catch up.
         """
         self._finalizer.go_by_blocks()
         self._follower.resume()
@@ -203,10 +203,10 @@ class Application:
         self._counts.reach(SyncRule.SNAPSHOT_GIVEN_UP)
         self.go_by_blocks()
 
-    # -- what time brings ----------------------------------------------------------------------
+    # -- timers and finished work --------------------------------------------------------------
 
     def pace(self, view: int) -> None:
-        """The block interval is over: propose, if this is still what is wanted."""
+        """Propose after the block interval, if a proposal is still wanted."""
         proposing = self._proposing
         if proposing is None or proposing.view != view:
             return
@@ -229,22 +229,22 @@ class Application:
         self._port.work(self._execution_cost(executed), ExecutionOver(executed.digest, "propose", view))
 
     def end_execution(self, over: ExecutionOver) -> None:
-        """An execution's virtual time is over."""
+        """Handle the end of an execution's virtual time."""
         self._follower.end(over.digest)
         if over.invalid:
             self._follower.mark_invalid(over.digest, over.invalid)
         self._count_execution(over.digest, over.mode)
         if over.mode == "propose":
-            # FinalizationOutcome may have dropped the branch meanwhile: then there is nothing to vote for.
+            # Finality may have dropped the branch in the meantime: then there is nothing to vote for.
             built = self.layer.executed(over.digest)
             facts = None if built is None else read_facts(encode_header(built.header))
             self._answers.answer(Built(over.view, None if facts is None else over.digest, facts))
         self._follower.advance()
 
     def recover(self) -> int:
-        """Execute again the certified blocks above the finalized one; return what it costs, in microseconds.
+        """Execute again the certified blocks above the finalized block; return the cost in virtual microseconds.
 
-        The one of the highest view is certified again, which matters where blocks are applied early.
+        The block of the highest view is certified again, which matters where blocks are applied early.
         """
         cost_us = 0
         highest = BlockRef(0, b"")
@@ -253,7 +253,7 @@ class Application:
             digest = block_digest(block)
             self._follower.add_block(digest, block)
             self._follower.seal(digest, seal)
-            # Lowest first, so a parent that can be executed has been; one that is not here is fetched later.
+            # Lowest first, so that parents are executed before children; a missing block is fetched later.
             if self._follower.is_ready(block.header.parent):
                 cost_us += self._execution_cost(run_block(self.layer, block))
                 self._count_execution(digest, "recover")
@@ -280,7 +280,7 @@ class Application:
         self._note_undone()
         reason = outcome.reason if isinstance(outcome, InvalidBlockError) else ""
         if isinstance(outcome, InvalidBlockError) and outcome.own_root is not None:
-            # The root that this validator came to, beside the one that the header claims: the checks compare it.
+            # The checks compare the root that this validator computed with the root that the header claims.
             header = block.header
             self._port.trace(BlockExecuted(header.height, header.view, digest, outcome.own_root, "diverged"))
         self._follower.begin(digest)
@@ -337,7 +337,7 @@ class Application:
         is_sound = settled.is_ready and block is not None and self._headers.is_of_view(block.header, goal.view)
         if is_sound and block is not None:
             self._store(goal.digest, block)
-        # A refusal goes the same way, so that answers keep the order of their questions.
+        # A refusal takes the same way, so that answers keep the order of their questions.
         self._barrier.then(partial(self._report_certification, goal.ref, is_sound=is_sound))
 
     def _report_certification(self, ref: BlockRef, *, is_sound: bool) -> None:
@@ -352,7 +352,7 @@ class Application:
         self._note_undone()
 
     def _note_undone(self) -> None:
-        """Trace the blocks that the layer has just taken back for another branch, and executed again."""
+        """Trace the blocks that the layer has just undone for another branch, and those it executed again."""
         for executed in self.layer.take_undone():
             self._counts.undone += 1
             self._port.trace(BlockUndone(executed.header.height, executed.digest))

@@ -9,7 +9,7 @@ CYCLES_PER_COST: Final = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Costs:
-    """Virtual time that work takes, in whole microseconds (docs/scenarios.md), and what a peer gets of it."""
+    """Virtual time of a validator's work, in whole microseconds (docs/scenarios.md), and a peer's share of it."""
 
     verify_signature_us: int = 60
     execute_us: int = 20
@@ -17,13 +17,13 @@ class Costs:
     hash_write_us: int = 5
     sync_us: int = 2_000
     decode_kib_us: int = 2
-    """For each whole KiB of a message that arrives, whatever is in it."""
+    """For each whole KiB of an arriving message, whatever its kind."""
     serve_block_us: int = 50
-    """For each block that a peer has asked for."""
+    """For each block that a peer requests."""
     transaction_us: int = 20
-    """For each transaction of a block of an outside application that states no cost."""
+    """For each transaction of an outside application's block that states no cost."""
     payload_kib_us: int = 2
-    """For each KiB begun of such a block's transactions."""
+    """For each started KiB of the transactions of an outside application's block that states no cost."""
     answers_per_second: int = 8
     """Requests of one kind that are answered to each peer in a second."""
 

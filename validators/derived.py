@@ -1,8 +1,8 @@
-"""Derived state: what a validator keeps in memory although something else says it, as plain data for the checks.
+"""Derived state: data that a validator keeps in memory although it follows from another source, for the checks.
 
-Each part that keeps such state has a method `derived`, which returns what it keeps, the same rebuilt from its source,
-and its sizes beside their bounds. It changes nothing and is never called by a validator itself. What is rebuilt and
-bounded here grows or goes stale otherwise without anybody's notice: a wrong entry costs time or room, and no vote.
+Each part that keeps derived state has a method `derived`. It returns the kept data, the same data rebuilt from its
+source, and sizes with their bounds. It changes nothing, and a validator never calls it. Without these checks derived
+state could grow or go stale unnoticed: a wrong entry costs time or room, but no vote.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ Plain: TypeAlias = int | str | bytes | None
 
 
 class DerivedSize(NamedTuple):
-    """The number of entries that is found and the greatest that it may be, with the formula for that."""
+    """The number of entries found and the greatest number allowed, with the formula for it."""
 
     what: str
     found: int
@@ -26,10 +26,10 @@ class Derived(NamedTuple):
 
     Attributes:
         part: The part's name.
-        kept: By the name of an entry, its value in memory.
-        rebuilt: The same from the source; an entry that should not be there is absent.
+        kept: The values in memory, by the entry's name.
+        rebuilt: The same values from the source; an entry that should not exist is absent.
         sizes: Sizes with their bounds.
-        is_of_disk: Whether the source is the disk, which a fault of the disk may have changed.
+        is_of_disk: Whether the source is the disk, which a disk fault may have changed.
     """
 
     part: str

@@ -1,7 +1,6 @@
-"""The effects of consensus, performed: the write-ahead order is to be seen here and nowhere else.
+"""The performer of consensus effects, and the only place that implements the write-ahead order.
 
-Whatever a step appends goes to the journal at once; whatever it sends goes through `Barrier.then` and so leaves only
-after the sync.
+A step's appends go to the journal at once. Its sends go through `Barrier.then` and so leave only after the sync.
 """
 
 from collections import deque
@@ -57,17 +56,17 @@ class EffectRunner:
         self._steps: deque[list[Effect]] = deque()
 
     def perform(self, step: list[Effect], application: Application) -> None:
-        """Perform one step's effects: first everything is appended, only then the rest in order."""
+        """Perform one step's effects: all appends first, then the rest in order."""
         records = [effect.record for effect in step if isinstance(effect, Append)]
         for record in records:
             self._journal.append(self._records.encode(record))
-        # After all appends, so that one sync covers them; and once durable, because a certificate that a crash takes
-        # back was never held.
+        # After all appends, so that one sync covers them. Traced only once durable, because a certificate that a crash
+        # loses was never held.
         for record in records:
             self._barrier.then(partial(trace_certificate, self._port, self._records, record))
         self._steps.append(step)
         if len(self._steps) > 1:
-            # An effect of an earlier step was answered at once: that step's other effects come first.
+            # An effect of an earlier step was answered at once: the other effects of that step come first.
             return
         while self._steps:
             for effect in self._steps[0]:
@@ -109,7 +108,7 @@ class EffectRunner:
             case Relay(digest, seal):
                 application.exchange.seal(digest, seal)
                 relay = partial(application.exchange.relay, digest)
-                # Before the vote is durable, as the specification has it: a block is not a promise. A seal is one.
+                # Before the vote is durable, as in the specification: a block is not a promise. A seal is a promise.
                 self._barrier.then(relay) if seal else relay()
             case ReportActivity():
                 self._port.trace(self._report_of(effect))

@@ -1,4 +1,4 @@
-"""The events that validators trace about themselves: lives, views, votes, blocks, and what they found or refused.
+"""The events that validators trace about themselves: lives, views, votes, blocks, damage and refusals.
 
 A type whose `kind` differs from its name keeps the word that logs and digests have had from the start.
 """
@@ -9,7 +9,7 @@ from network.events import TraceEvent
 
 
 class Booted(TraceEvent, frozen=True):
-    """A validator read its disk and starts to serve. `root` is the state's at `finalized_height`."""
+    """A validator read its disk and starts to serve. `root` is the state root at `finalized_height`."""
 
     kind: ClassVar[str] = "boot"
     incarnation: int
@@ -19,21 +19,21 @@ class Booted(TraceEvent, frozen=True):
 
 
 class Halted(TraceEvent, frozen=True):
-    """A validator stopped for good, with its reason."""
+    """A validator stopped for good, for a reason."""
 
     kind: ClassVar[str] = "halted"
     reason: str
 
 
 class StoppedVoting(TraceEvent, frozen=True):
-    """A validator follows without a vote from now on, because its vote journal is lost; with the reason."""
+    """A validator follows without a vote from now on, because its vote journal is lost, for a reason."""
 
     kind: ClassVar[str] = "observer"
     reason: str
 
 
 class Entered(TraceEvent, frozen=True):
-    """A validator entered a view; `leader` is -1 where it has none."""
+    """A validator entered a view; `leader` is -1 if the view has no leader."""
 
     kind: ClassVar[str] = "enter"
     view: int
@@ -80,7 +80,7 @@ class EvidenceReported(Reported, frozen=True):
 
 
 class HeadAdopted(TraceEvent, frozen=True):
-    """A validator follows another head before it is final; `abandoned` blocks of the head before it are left."""
+    """A validator follows another head before it is final, and leaves `abandoned` blocks of its previous head."""
 
     kind: ClassVar[str] = "head"
     height: int
@@ -98,7 +98,7 @@ class Uncertified(TraceEvent, frozen=True):
 
 
 class BlockExecuted(TraceEvent, frozen=True):
-    """A validator executed a block, speculatively or again after a restart; `mode` says what for."""
+    """A validator executed a block, speculatively or again after a restart; `mode` is the purpose."""
 
     kind: ClassVar[str] = "executed"
     height: int
@@ -119,7 +119,7 @@ class BlockFinalized(TraceEvent, frozen=True):
 
 
 class BlockRolledBack(TraceEvent, frozen=True):
-    """A validator dropped a block that it had executed, because another one became final."""
+    """A validator dropped an executed block, because a competing block became final."""
 
     kind: ClassVar[str] = "rolled-back"
     height: int
@@ -127,7 +127,7 @@ class BlockRolledBack(TraceEvent, frozen=True):
 
 
 class BlockUndone(TraceEvent, frozen=True):
-    """A validator took back a block that it had applied before it was final, for another branch; latest ones first."""
+    """A validator undid a block that it had applied before it was final, for another branch; latest blocks first."""
 
     kind: ClassVar[str] = "rewound"
     height: int
@@ -135,7 +135,7 @@ class BlockUndone(TraceEvent, frozen=True):
 
 
 class SnapshotJoined(TraceEvent, frozen=True):
-    """A validator took a peer's snapshot for its state: the block it stands at, and the root that it computed."""
+    """A validator replaced its state by a peer's snapshot: the snapshot's block, and the root that it computed."""
 
     kind: ClassVar[str] = "snapshot-joined"
     height: int
@@ -144,7 +144,7 @@ class SnapshotJoined(TraceEvent, frozen=True):
 
 
 class DamageFound(TraceEvent, frozen=True):
-    """A validator found that its disk does not hold what it wrote: file, place in it, and what is wrong."""
+    """A validator found that its disk does not hold what it wrote: the file, the place in it, and the fault."""
 
     kind: ClassVar[str] = "damage"
     file: str
@@ -162,7 +162,7 @@ class DamageRepaired(TraceEvent, frozen=True):
 
 
 class MessageRefused(TraceEvent, frozen=True):
-    """A validator did not take a message or request: its kind, and why."""
+    """A validator refused a message or request: its kind, and the reason."""
 
     kind: ClassVar[str] = "refused"
     message: str

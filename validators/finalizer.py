@@ -17,9 +17,9 @@ class Finalizer:
     Args:
         layer: Executes and applies.
         follower: Brings final blocks here.
-        log: Gets what each final block's layer keeps of it.
-        barrier: Calls back when they are durable.
-        snapshot_gap_blocks: A snapshot is sought from this distance on, in blocks.
+        log: Gets the data that each final block's layer keeps of it.
+        barrier: Calls back when the data are durable.
+        snapshot_gap_blocks: The distance in blocks from which on a snapshot is sought.
         store: Stores the bytes of a block.
         seek_snapshot: Begins to join from a snapshot.
         applied: Gets the blocks that were applied and dropped.
@@ -49,28 +49,28 @@ class Finalizer:
         self._applied = applied
         self._halt = halt
         self._wanted: Finality | None = None
-        """The highest one that is known."""
+        """The highest known finality."""
         self._goal: Finality | None = None
-        """The one that the follower works for."""
+        """The finality for which the follower works."""
         self._held: Finality | None = None
         self._is_finalizing = False
         self._is_by_blocks = False
 
     @property
     def finality(self) -> Finality | None:
-        """The proof of the finalized block; None where only a later block's makes it final."""
+        """The proof of the finalized block; None where only a later block's proof makes it final."""
         held = self._held
         return held if held is not None and held.digest == self._layer.finalized_digest else None
 
     def finalize(self, finality: Finality) -> None:
         """Apply a block and its ancestors as soon as all of them are here."""
         view = finality.view
-        # Certificates arrive in any order; an older one has nothing left to say.
+        # Certificates arrive in any order; an older certificate adds nothing.
         if self._wanted is not None and view <= self._wanted.view:
             return
         self._wanted = finality
-        # What is being fetched is fetched first. Given up for the next one, each would be, where blocks become final
-        # faster than a fetch takes.
+        # A fetch under way is finished first. If it were given up for the next block, every fetch would be, where
+        # blocks become final faster than a fetch takes.
         kept = [Purpose.PROPOSE]
         if self._goal is not None and self._follower.lacks(self._goal.digest):
             kept.append(Purpose.FINALIZE)
@@ -80,13 +80,13 @@ class Finalizer:
         self._want_finalized()
 
     def go_by_blocks(self) -> None:
-        """Seek no snapshot before the block that is final now is applied."""
+        """Seek no snapshot before the present final block is applied."""
         self._is_by_blocks = True
 
     def join_if_far_behind(self) -> None:
         """Seek a snapshot when the finalized block is far above and not executed here.
 
-        Not while one is sought, or is on its way to the disk: the second would be written over the older base.
+        Not while a snapshot is sought or on its way to the disk: a second would be written over the older base.
         """
         if self._wanted is None or self._is_by_blocks or self._is_finalizing or self._follower.is_paused:
             return

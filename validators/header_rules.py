@@ -1,6 +1,6 @@
 """The claims of a header beside the proposal that names its block: view, leader, parent and time, before execution.
 
-A header that is not what its proposal says is refuted here by itself, so that nothing is fetched or executed for it.
+A header that contradicts its proposal is refuted here by itself, so that nothing is fetched or executed for it.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ class HeaderRules:
         self._wall_us = wall_us
 
     def find_fault(self, goal: Goal, header: Header) -> str:
-        """Return why a block is not what its proposal says; only blocks to verify or to adopt are judged."""
+        """Return how a block contradicts its proposal, or ""; only blocks to verify or to adopt are judged."""
         if goal.purpose not in {Purpose.VERIFY, Purpose.ADOPT}:
             return ""
         if not self.is_of_view(header, goal.view):
@@ -35,8 +35,8 @@ class HeaderRules:
         return f"time {header.timestamp_ms} is beyond {limit_ms}" if header.timestamp_ms > limit_ms else ""
 
     def time_of(self, view: int, parent: Header) -> int:
-        """Return the time of a block that is built now, in milliseconds, as all others will take it."""
-        # Above the parent's even if this clock is behind: a header that is not would be refused by all.
+        """Return the time of a block that is built now, in milliseconds, as all peers will accept it."""
+        # Above the parent's even if this clock is behind, because all peers would refuse any other header.
         time_ms = max(self._wall_us() // 1_000, parent.timestamp_ms + 1)
         times_ms = self._settings.consensus_config.times_of(view)
         # The clock may have been set since the view began.
@@ -47,7 +47,7 @@ class HeaderRules:
         return header.view == view and header.proposer == self._leader(view)
 
     def _find_time_fault(self, header: Header) -> str:
-        """Return why a block cannot bear its time: the view says when it was proposed, whatever time it is now."""
+        """Return why a block cannot have its time; the view determines the time, whatever time it is now."""
         times_ms = self._settings.consensus_config.times_of(header.view)
         is_of_view = times_ms is None or header.timestamp_ms in times_ms
         return "" if is_of_view else f"time {header.timestamp_ms} is not of view {header.view}"

@@ -15,10 +15,10 @@ from validators.execution.blocks import Transaction, transaction_digest, transac
 from validators.storage import JournalHead
 
 VERIFIED_MAX: Final = 65_536
-"""A validator remembers this many verified transactions."""
+"""Most verified transactions that a validator remembers."""
 
 NEVER_VOTED: Final = "it was never given a vote"
-"""The reason that a replica beyond the validators observes."""
+"""The reason why a replica that is no validator observes."""
 
 
 def secret_seed(chain_id: str, role: str, index: int) -> bytes:
@@ -34,7 +34,7 @@ def public_key_of(seed: bytes) -> bytes:
 def journal_head(genesis: Genesis, node: int, public_keys: Sequence[bytes]) -> JournalHead:
     """Return the head of the journal of a validator's votes in the chain's first consensus epoch.
 
-    A replica beyond the validators, whose keys these are, has no key: its journal says that it must not sign.
+    A replica that is no validator has no key among `public_keys`: its journal says that it must not sign.
     """
     if node < len(public_keys):
         return JournalHead(chain_id=genesis.chain_id, validator=node, public_key=public_keys[node], epoch=0)
@@ -59,7 +59,7 @@ class TransactionVerifier:
         if digest in self._valid:
             return True
         self.verified += 1
-        # Signature and key besides the digest: it need not cover them.
+        # Signature and key besides the digest, which need not cover them.
         given = b"%d " % len(transaction.public_key) + transaction.public_key + transaction.signature + digest
         is_valid = None if self._shared is None else self._shared.find(given)
         if is_valid is None:
@@ -79,7 +79,7 @@ class TransactionVerifier:
         return unpaid
 
     def remembered(self) -> DerivedSize:
-        """Return the number of transactions that it remembers beside the most that it may."""
+        """Return the number of remembered transactions beside its bound."""
         most = min(self.verified, VERIFIED_MAX)
         return DerivedSize("verified transactions", len(self._valid), most, "verified in this life, and VERIFIED_MAX")
 

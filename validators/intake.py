@@ -1,8 +1,8 @@
-"""Messages from peers: read, charged for, and given to the part that it is for, or refused with a reason.
+"""Messages from peers: decoded, charged for, and passed to the responsible part, or refused with a reason.
 
-Nothing that a peer sends is free. Reading costs its length, whatever is in it; a refusal costs the signatures that
-were verified before it; and answers are limited (`sync/serving.py`). So a flood takes time from its victim, as
-it would from a real one.
+Nothing that a peer sends is free. Reading a message costs its length, whatever its kind. A refusal costs the signatures
+that were verified before it. Answers are limited (`sync/serving.py`). So a flood takes time from its victim, as in a
+real network.
 """
 
 from typing import Final
@@ -33,7 +33,7 @@ KIB: Final = 1_024
 
 
 class Intake:
-    """One validator's way in for messages; `serving` has its limits on answers."""
+    """One validator's entry for messages; `serving` has its limits on answers."""
 
     def __init__(
         self, port: Port, codec: Codec[Message], kind: EngineKind, *, costs: Costs, counts: ValidatorCounts
@@ -46,12 +46,12 @@ class Intake:
         self.serving: Final = Serving(port, codec, answers_per_second=costs.answers_per_second, refuse=self.refuse)
 
     def refuse(self, what: str, reason: str) -> None:
-        """Count and trace what is not taken."""
+        """Count and trace a refusal."""
         self._counts.refused += 1
         self._port.trace(MessageRefused(what, reason))
 
     def take(self, delivery: Delivery, application: Application, gossip: Gossip, consensus: ConsensusEngine) -> None:
-        """Read a message and give it to its part."""
+        """Decode a message and pass it to its part."""
         if (kib := len(delivery.payload) // KIB) > 0:
             self._port.spend(kib * self._costs.decode_kib_us)
         try:
@@ -60,7 +60,7 @@ class Intake:
             self.refuse("message", error.reason.name)
             return
         peer = delivery.source
-        # Asked first: nearly all of what comes is consensus', and a list of kinds tries each in turn.
+        # Asked first: nearly all messages are consensus messages, and a list of kinds is tried one after the other.
         if type(message) in self._messages:
             self._check(peer, message, consensus)
         else:

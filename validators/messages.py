@@ -1,8 +1,8 @@
-"""Messages between validators besides those of consensus: blocks, transactions, snapshots, and requests for them.
+"""Messages between validators other than consensus messages: blocks, transactions, snapshots, and requests for them.
 
-Consensus carries digests only; the bytes of a block travel over the same bus as the votes, under the same faults
-(docs/simplex.md: the application's relay disseminates bytes). Tags from 16 on are of this file,
-those below of the consensus engine.
+Consensus messages carry only digests. The bytes of a block travel over the same bus as the votes, under the same faults
+(docs/simplex.md: the application's relay disseminates bytes). Tags from 16 on belong to this file, lower tags to the
+consensus engine.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,10 +31,10 @@ REQUEST_BYTES_MAX: Final = 64 * 1024
 """A request may not be larger."""
 
 BLOCKS_PER_RESPONSE: Final = 64
-"""A peer that is far behind asks again; one answer may not hold the link for long."""
+"""Most blocks in an answer, so that it does not hold the link for long; a peer that is far behind asks again."""
 
 TRANSACTIONS_PER_GOSSIP: Final = 64
-"""A message of the mempool carries at most as many transactions."""
+"""Most transactions in a message of the mempool."""
 
 
 class BlockRelay(msgspec.Struct, tag=16, array_like=True, frozen=True, forbid_unknown_fields=True):
@@ -53,7 +53,7 @@ class BlockRequest(msgspec.Struct, tag=17, array_like=True, frozen=True, forbid_
 
 
 class BlockResponse(msgspec.Struct, tag=18, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """Blocks that were asked for, the newest first, each the parent of the one before it."""
+    """Requested blocks, newest first, each the parent of the block before it."""
 
     traced_name: ClassVar[str] = "BlockResponse"
     blocks: tuple[bytes, ...]
@@ -143,7 +143,7 @@ MESSAGE_KINDS: Final = tuple(_BY_NAME)
 CHANNELS: Final[Mapping[Channel, tuple[str, ...]]] = {
     channel: tuple(name for name, info in _BY_NAME.items() if info.channel == channel) for channel in get_args(Channel)
 }
-"""The kinds of messages that travel together, by channel. Every kind is in one."""
+"""The kinds of messages that travel together, by channel. Every kind is in one channel."""
 
 KINDS_WITHOUT_VIEW: Final = (
     BlockRequest.traced_name,
@@ -151,16 +151,16 @@ KINDS_WITHOUT_VIEW: Final = (
     SnapshotRequest.traced_name,
     SnapshotChunkRequest.traced_name,
 )
-"""Messages that are about no view and no height."""
+"""Messages that concern no view and no height."""
 
 
 def kinds_of(channels: Sequence[Channel]) -> tuple[str, ...]:
-    """Return the kinds of messages of these channels; without channels no kind, which matches all."""
+    """Return the kinds of messages of these channels; without channels no kind, which matches all kinds."""
     return tuple(kind for channel in channels for kind in CHANNELS[channel])
 
 
 def touches_consensus(channels: Sequence[Channel]) -> bool:
-    """Return whether a block may need messages of these channels; without channels all are meant."""
+    """Return whether a block may need messages of these channels; without channels all channels are meant."""
     return not channels or not {"votes", "certificates", "blocks"}.isdisjoint(channels)
 
 
@@ -176,12 +176,12 @@ def names_of_role(engine: str, role: MessageRole) -> tuple[str, ...]:
 
 
 def block_label(message: BlockRelay | BlockResponse | SnapshotOffer[Any] | SnapshotChunk, header: Header) -> Label:
-    """Return the label of a message with blocks, of which `header` is the newest, or with the state after one."""
+    """Return the label of a message with blocks, of which `header` is the newest, or with the state after a block."""
     return Label(message.traced_name, header.view, header.height)
 
 
 def message_codec(engine: EngineKind, shared: Memo[Message] | None = None) -> Codec[Message]:
-    """Return a codec of its own for one validator; it counts what it refuses. `shared` has what others have read."""
+    """Return a new codec for one validator; it counts refusals. `shared` has messages that other validators decoded."""
     types = {**engine.messages, **_OWN}
     # The offer is read with this engine's finality in it.
     offer = cast("Any", SnapshotOffer)[engine.records.finality]

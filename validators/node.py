@@ -1,12 +1,12 @@
 """One validator: the thin trio shell around its synchronous parts.
 
-It receives an event, hands it to the part that decides, and has the effects that come back performed (`EffectRunner`).
+It receives an event, hands it to the part that decides, and has the returned effects performed (`EffectRunner`).
 Verifying a signature, executing a block and syncing the disk complete as later events; messages arrive meanwhile.
 
-A restart (`_recover`, `validators.recovery`) reads the disk and nothing else: the operation log becomes the state,
-whose root must be that of the last finalized header; the journal becomes consensus; certified blocks that were not
-final are executed again. A validator whose journal is lost goes on as an observer. A peer's snapshot comes by the same
-way (`_adopt`): it is written as the base of the log, and the state is reopened from the disk.
+A restart (`_recover`, `validators.recovery`) reads nothing but the disk. The operation log becomes the state, whose
+root must be that of the last finalized header. The journal becomes consensus. Certified blocks that were not final are
+executed again. A validator whose journal is lost continues as an observer. A peer's snapshot takes the same way
+(`_adopt`): it is written as the base of the log, and the state is reopened from the disk.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -54,7 +54,7 @@ from validators.sync.snapshots import Checked
 Work: TypeAlias = (
     SyncPoint | Received | BlockArrived | ExecutionOver | Verified | Answer | Checked | PruneDue | Recovered | Adopted
 )
-"""All that a validator gives its port to work on, as it comes back when its time is over."""
+"""Everything that a validator gives its port to work on; the port returns it when its time is over."""
 
 
 class Validator:
@@ -140,13 +140,13 @@ class Validator:
 
     @property
     def application(self) -> Application:
-        """The application that consensus asks; made by the recovery, without which a validator has halted."""
+        """The application that consensus asks; recovery makes it, and a validator without it has halted."""
         assert self._application is not None, "a validator without an application has halted"
         return self._application
 
     @property
     def layer(self) -> ExecutionLayer | None:
-        """The validator's own execution layer, for the checks at the end of a run; None where its disk gave none."""
+        """The validator's own execution layer, for the checks at the end of a run; None if its disk gave none."""
         return None if self._application is None else self._application.layer
 
     @property
@@ -155,7 +155,7 @@ class Validator:
         return self._gossip.pooled
 
     def derived(self, disk: Disk, replicas: int) -> tuple[Derived, ...]:
-        """Return all that it keeps although something else says it, beside that, for the checks.
+        """Return all derived data, beside the same data from its source, for the checks.
 
         `disk` is its disk, as written and without faults, `replicas` the number of replicas on the bus.
         """
@@ -178,7 +178,7 @@ class Validator:
         )
 
     def served_chain(self) -> Iterator[tuple[bytes, ...]]:
-        """Return the answers that a peer without any block would get from here, the newest first, for the checks."""
+        """Return the answers that a peer without any block would get here, newest first, for the checks."""
         return self.application.exchange.served_from(self.application.layer.finalized_digest)
 
     @property
@@ -197,9 +197,9 @@ class Validator:
             self._do_or_halt(self._handle, event)
 
     def _do_or_halt(self, step: Callable[..., None], *given: Inbound) -> None:
-        """Do one step; a broken invariant ends this validator and not the run, so that the checks can judge it.
+        """Do one step; a broken invariant stops this validator but not the run, so that the checks can judge it.
 
-        So does a disk that fails: its contents are unknown, and no vote and no answer may rest on them.
+        A failing disk stops it too: its contents are unknown, and no vote and no answer may rely on them.
         """
         try:
             if self._factory.around is nullcontext:
@@ -211,7 +211,7 @@ class Validator:
             self._halt(f"{DISK}: {error}")
         except Exception as error:  # noqa: BLE001 - whatever is wrong with one validator is a finding, not a breakdown
             self._halt(f"{BROKEN}: {error}")
-            # For a reader of this run only: a moved line or a renamed class may change neither log nor digest.
+            # For a reader of this run only: a moved line or a renamed class must change neither log nor digest.
             self._counts.halted += f" ({place_of(error)})"
             note_error(error)
 
@@ -226,7 +226,7 @@ class Validator:
         )
 
     def _reopen(self, over: Recovered | Adopted) -> None:
-        """Make the state anew from the disk; `over` follows when that has taken its time."""
+        """Rebuild the state from the disk; `over` follows when that has taken its time."""
 
         def layer_of(log: RestoredLog) -> ExecutionLayer:
             return self._factory.layer(self._genesis, self._verifier, log._replace(find_block=self._block_file.get))
@@ -287,7 +287,7 @@ class Validator:
         self._resume(application)
 
     def _trace_boot(self, layer: ExecutionLayer) -> None:
-        # The layer has compared this root with the one of the log it read; since then blocks may be applied early.
+        # The layer has compared this root with the root of the log it read; blocks may have been applied early since.
         view, height, root = self._consensus.position.view, layer.finalized.height, layer.finalized.state_root
         self._port.trace(Booted(self._incarnation, view, height, root))
 
@@ -298,10 +298,10 @@ class Validator:
             application.finalize(self._consensus.finality)
 
     def _adopt(self, header: Header, snapshot: Snapshot, finality: Finality) -> None:
-        """Put a peer's snapshot, which has been proved, in this state's place: by way of the disk.
+        """Replace this state by a peer's proved snapshot, by way of the disk.
 
-        Consensus has its finality first, durably. Otherwise it would ask the new state to certify blocks below it, now
-        or after a crash, and give up views that are final.
+        Consensus gets the snapshot's finality first, durably. It would otherwise ask the new state to certify blocks
+        below it, now or after a crash, and give up views that are final.
         """
         self._step(FloorAdopted(finality))
         self._barrier.then(partial(self._install, header, snapshot))
@@ -321,13 +321,13 @@ class Validator:
             self._gossip.remove_spent()
             application.go_by_blocks()
         else:
-            # The disk did not give the snapshot back: this is a start from what it has.
+            # The disk did not give the snapshot back, so this is a start from the rest of the disk.
             self._trace_boot(layer)
         self._step(AskAgain())
         self._resume(application)
 
     def _halt(self, reason: str) -> None:
-        """Stop for good with a named reason: a validator never goes on with doubtful state."""
+        """Stop for good with a named reason: a validator never continues with doubtful state."""
         self._counts.halted = reason
         self._port.trace(Halted(reason))
 
@@ -393,5 +393,5 @@ class Validator:
         self._runner.perform(self._consensus.step(event), self.application)
 
     def _next_nonce(self, public_key: bytes) -> int:
-        # The application is made anew with each state.
+        # Looked up each time, because the application is replaced with each state.
         return self.application.layer.next_nonce(public_key)

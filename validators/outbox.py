@@ -1,6 +1,6 @@
-"""Messages of consensus on their way out: with their labels on the bus, its votes and certificates in the trace.
+"""Outgoing consensus messages: labelled for the bus, with votes and certificates traced.
 
-The validator calls this behind the write-ahead barrier only.
+The validator calls this only behind the write-ahead barrier.
 """
 
 from collections.abc import Callable
@@ -30,8 +30,8 @@ def trace_certificate(port: Port, records: RecordCodec, record: Record) -> None:
 class Outbox:
     """Sends one replica's consensus messages; `height_of` knows the height of a block that is here.
 
-    With `sends_certificates = False`, certificates stay local and only requests and answers go out: a run with such a
-    replica more or less is the same run for the validators, but for the answers that they give it.
+    With `sends_certificates = False`, certificates stay local and only requests and answers are sent. Adding such a
+    replica to a run changes nothing for the validators, except for the answers that they give it.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Outbox:
         self._sends_certificates = sends_certificates
 
     def send(self, to: int | None, message: EngineMessage) -> None:
-        """Send to one validator, or to all others; a vote is traced, and what is for the sender itself stays here."""
+        """Send to one validator, or to all peers; a vote is traced, and a message to the sender itself stays here."""
         trace_vote(self._port, self._engine.records, message)
         if to == self._port.node:
             return

@@ -1,11 +1,11 @@
-"""Pruning of the vote journal: entries far below the finalized view go, so that neither disk nor restart grows.
+"""Pruning of the vote journal: entries far below the finalized view are dropped, so that disk and restart stay small.
 
-A journal is pruned once twice the retention of views has piled up below the finalized one, and keeps the retention
-then. Pruning at every finalization was rejected: each one writes both copies anew.
+A journal is pruned once it holds twice the retention of views below the finalized view, and then keeps the retention.
+Pruning at every finalization was rejected, because each pruning writes both copies again.
 
-It is an event of its own, some time after the finality is durable and in the trace. So all that is dropped was seen by
-the checks that read the disk from outside, and no sync is under way that would count for bytes written later. It takes
-the time of two syncs on a lane of its own: votes do not wait for it.
+Pruning is an event of its own, some time after the finality is durable and in the trace. So the checks that read the
+disk from outside have seen every dropped entry, and no sync is under way that would count later bytes. It takes the
+time of two syncs on a resource of its own: votes do not wait for it.
 """
 
 from functools import partial
@@ -20,19 +20,19 @@ from validators.storage import Barrier, Journal
 from validators.storage.rules import DiskRule
 
 ENTRIES_MAX: Final = 7
-"""Entries that an engine writes for one view at most: one of each kind (Simplex has seven, the others fewer)."""
+"""Most entries that an engine writes for a view: one of each kind (Simplex has seven, the other engines fewer)."""
 
 _LANE: Final = "pruning"
 
 
 class PruneDue(NamedTuple):
-    """The journal is to be pruned below a finality that is durable."""
+    """The journal is to be pruned below a durable finality."""
 
     finality: Finality
 
 
 class JournalPruner:
-    """Prunes one validator's journal; `view_retention` is how many views below the finalized one stay."""
+    """Prunes one validator's journal; `view_retention` is the number of views that stay below the finalized view."""
 
     def __init__(
         self,
@@ -55,27 +55,27 @@ class JournalPruner:
         self._final_view = 0
 
     def finalized(self, finality: Finality) -> None:
-        """Have the journal pruned, if enough of it is needless and when the finality is durable."""
+        """Schedule a pruning, if enough entries can be dropped, for when the finality is durable."""
         self._final_view = finality.view
         if self._is_due(finality):
-            # Behind the barrier: entries may go only when the finality that stands for them survives a crash.
+            # Behind the barrier: entries may go only when the finality that replaces them survives a crash.
             self._barrier.then(partial(self._port.work_on, _LANE, self._cost_us, PruneDue(finality)))
 
     def prune(self, due: PruneDue) -> None:
-        """Prune, as soon as no sync is under way; the disk may fail then."""
+        """Prune as soon as no sync is under way; the disk may fail then."""
         # Behind the barrier a second time, so that no sync is under way whose extent the rewriting would change.
         self._barrier.then(partial(self._prune, due.finality))
 
     def derived(self) -> Derived:
-        """Return the oldest view of the journal beside the oldest that it may have, and the number of its entries.
+        """Return the journal's oldest view beside the oldest view that it may have, and the number of its entries.
 
-        A pruning waits as long as the disk does: views go by meanwhile, and entries pile up. So it is the oldest view
-        that is bound, and only while nothing is under way that a pruning may wait for.
+        A pruning waits as long as the disk does: meanwhile views pass and entries pile up. So only the oldest view is
+        bound, and only while nothing is under way for which a pruning may wait.
         """
         views = [self._view_of(entry) for entry in self._journal.artifacts]
         lowest_view = self._final_view - 2 * self._view_retention + 1
         first_view = views[0] if views else lowest_view
-        # A life that has seen no finality yet has had nothing to prune by.
+        # A life that has seen no finality yet has had nothing to prune.
         is_bound = bool(self._final_view) and self._barrier.is_idle and not self._port.is_busy(_LANE)
         size = DerivedSize(
             "entries", len(views), ENTRIES_MAX * len(set(views)), f"{ENTRIES_MAX} for each view that has any"

@@ -1,8 +1,8 @@
-"""A validator's start from its disk: its vote, its finalized state, and a note of all that was damaged.
+"""A validator's start from its disk: its votes, its finalized state, and a note of all damage.
 
-Nothing read back is believed. Records have checksums bound to their place; above that, votes must be this validator's
-own and consistent, and a state counts only if its root is the one that its last header says. What cannot be had from
-the disk is had from peers, except votes: a validator whose journal is lost has no vote any more, for good.
+Nothing read back is believed. Records have checksums bound to their place. In addition, votes must be this validator's
+own and consistent, and a state counts only if its root is that of its last header. Data missing on the disk is fetched
+from peers, except votes: a validator whose journal is lost never votes again.
 """
 
 from bisect import bisect_left
@@ -40,30 +40,30 @@ _UNSOUND: Final = (
     *(CorruptLog, ForgedSnapshot, InvalidEncodingError, LostBlockError, RootMismatchError),
     msgspec.MsgspecError,
 )
-"""Errors of whole records that are no state, not that of their headers, or lead to a block that is lost."""
+"""Errors of whole records that are no state, contradict their headers, or lead to a lost block."""
 
 LayerOf = Callable[[RestoredLog], ExecutionLayer]
 
 
 class Recovered(NamedTuple):
-    """A validator has read its disk at a start: work that is over."""
+    """Finished work: a validator has read its disk at a start."""
 
 
 class Adopted(NamedTuple):
-    """The state has been reopened after a peer's snapshot at `digest` was written: work that is over."""
+    """Finished work: the state has been reopened after a peer's snapshot at `digest` was written."""
 
     digest: bytes
 
 
 class Reopened(NamedTuple):
-    """The finalized state as the disk has it: its layer, and the entries of the log that lead there."""
+    """The finalized state on the disk: its layer, and the entries of the log that lead to it."""
 
     layer: ExecutionLayer
     entries: list[FinalizedEntry]
 
 
 class RepairLog:
-    """Notes in the trace, and counts, what was found damaged and what was repaired."""
+    """Traces and counts the damage found and the repairs made."""
 
     def __init__(self, port: Port, records: RecordCodec, counts: ValidatorCounts) -> None:
         self._port = port
@@ -80,9 +80,9 @@ class RepairLog:
             self._has_torn = True
             self._counts.reach(DiskRule.TORN_TAIL)
 
-    def reach(self, cell: CoveragePoint) -> None:
+    def reach(self, point: CoveragePoint) -> None:
         """Count a coverage point."""
-        self._counts.reach(cell)
+        self._counts.reach(point)
 
     def kept(self, record: Record) -> None:
         """Note a vote or certificate from the journal: the earlier life may have had no time to trace it."""
@@ -105,10 +105,11 @@ class RepairLog:
 def reopen_consensus(
     disk: Disk, journal: Journal, expected: JournalHead, *, repairs: RepairLog, make: Callable[[bool], ConsensusEngine]
 ) -> tuple[ConsensusEngine, str]:
-    """Return consensus as the journal has it, and why its validator may not vote, "" where it may.
+    """Return consensus restored from the journal, and why its validator may not vote, "" where it may.
 
     `make` makes a fresh state machine, of an observer or not. A journal that is lost, or holds records that this
-    validator cannot have written, is begun anew with a head that says so; that is durable before anything else is done.
+    validator cannot have written, is replaced by a new journal whose head says so. The new head is durable before
+    anything else happens.
 
     Raises:
         DiskError: The disk failed.
@@ -122,7 +123,7 @@ def reopen_consensus(
     try:
         return _replay(journal, expected, repairs, make)
     except JournalLostError as error:
-        # A disk that does not hold what was just written will hold no vote either.
+        # A disk that does not hold the bytes just written will not hold a vote either.
         raise DiskReadError(JOURNAL_FILES[0], "read", f"the journal begun anew is lost: {error.reason}") from error
 
 
@@ -133,7 +134,7 @@ def _replay(
     repairs.found_and_repaired(damages, "from the other copy")
     if is_new_generation:
         repairs.reach(DiskRule.JOURNAL_GENERATION_SKIPPED)
-    # By the head on the disk and not by this life's error: a lost journal bars the vote in all later lives.
+    # Decided by the head on the disk, not by this life's error: a lost journal bars the vote in all later lives.
     consensus = make(bool(head.observes))
     records = [repairs.records.decode(entry) for entry in entries]
     consensus.replay(records, repairs.records.decode_finality(head.floor) if head.floor else None)
@@ -148,23 +149,23 @@ def _replay(
 def reopen_state(log: FinalizedLog, layer_of: LayerOf, repairs: RepairLog) -> Reopened:
     """Return the newest state on the disk that has the root of its header.
 
-    Entries that lead elsewhere are cut off, a base that is no state is given up for the one before it. What is lost so
-    is executed again, from the validator's own blocks or its peers', or joined from a peer's snapshot.
+    Entries that lead elsewhere are cut off, and a base that is no state is given up for the base before it. Lost blocks
+    are executed again, from the validator's own blocks or its peers', or replaced by a peer's snapshot.
 
     Raises:
         DiskError: The disk failed.
     """
     while True:
         contents = log.recover()
-        # In each round: giving up a base uncovers the damages of the one before it.
+        # In each round: giving up a base uncovers the damages of the base before it.
         repairs.found_and_repaired(contents.damages, "cut off, to be had again")
         try:
             return Reopened(layer_at(contents, len(contents.entries), layer_of), contents.entries)
         except _UNSOUND as error:
             repairs.found(Damage("operations", len(contents.entries), 0, str(error)))
-        # A log that is wrong at one block is wrong at all later ones, whose roots cover the same operations.
+        # A log that is wrong at one block is wrong at all later blocks, whose roots cover the same operations.
         counts = range(len(contents.entries) + 1)
-        # By halves, because each try builds a whole state from its operations.
+        # By bisection, because each try builds a whole state from its operations.
         first_wrong = bisect_left(counts, 1, key=lambda count: not _is_sound(contents, count, layer_of))
         assert first_wrong or contents.base is not None, "genesis alone is sound"
         if first_wrong:
@@ -184,6 +185,6 @@ def _is_sound(contents: LogContents, count: int, layer_of: LayerOf) -> bool:
 
 
 def layer_at(contents: LogContents, count: int, layer_of: LayerOf) -> ExecutionLayer:
-    """Return the layer of a log's base and its first `count` entries; raises what is wrong with the state."""
+    """Return the layer of a log's base and its first `count` entries; raises the error of a wrong state."""
     base = b"" if contents.base is None else contents.base.encoded
     return layer_of(RestoredLog(base, tuple(contents.entries[:count])))

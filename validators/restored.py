@@ -33,7 +33,7 @@ class RestoredLog(NamedTuple):
         return msgspec.msgpack.decode(self.base, type=StateBase) if self.base else None
 
     def operations(self) -> list[bytes]:
-        """Return what the layer kept of all entries, oldest first."""
+        """Return the layer's own data of all entries, oldest first."""
         return [operation for entry in self.entries for operation in entry.operations]
 
     def last_header(self, base: StateBase | None) -> Header | None:
@@ -52,4 +52,4 @@ class LayerMaker(Protocol):
     def __call__(
         self, genesis: Genesis, verify_transaction: Callable[[Transaction], bool], log: RestoredLog = EMPTY_LOG
     ) -> ExecutionLayer:
-        """Return a layer of its own; raises what is wrong with the log."""
+        """Return a new layer; raises the error of a wrong log."""

@@ -1,8 +1,7 @@
 """Settings of a validator at its start: its place, its rules, the cost of its work, and its parts.
 
-Every part comes from a factory of the validator's own, so that one validator of a cluster can be
-given another part, a mutant or another apply mode, without touching the rest
-(docs/design.md: validators share nothing but the bus).
+Every part comes from a factory of the validator's own. So a single validator of a cluster can get another part, a
+mutant or another apply mode, without touching the rest (docs/design.md: validators share nothing but the bus).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,7 +30,7 @@ from validators.storage import Barrier, Disk, SyncPoint
 DECODED_MAX: Final = 4_096
 SIGNATURES_MAX: Final = 65_536
 TREES_MAX: Final = 128
-"""Results that the validators of a run share; of trees, with their leaves, those of the last few blocks."""
+"""Most results that the validators of a run share; for trees, with their leaves, those of the last few blocks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,13 +50,13 @@ class ValidatorSettings:
     snapshot_gap_blocks: int
     """Finalized blocks behind which a validator asks for a snapshot instead of the blocks."""
     snapshot_chunk_bytes: int
-    """A served piece of a snapshot closes at this many bytes."""
+    """A served piece of a snapshot is closed once it has this many bytes."""
     speculates: bool = True
     """Whether blocks are executed before they are final, to verify and to certify them; a validator must."""
 
     @property
     def is_validator(self) -> bool:
-        """Whether this replica is one of the validators; one beyond them follows and sends no vote."""
+        """Whether this replica is a validator; any other replica follows and sends no vote."""
         return self.node < self.validators
 
 
@@ -78,7 +77,7 @@ def make_engine(
     apply_mode: ApplyMode | None = None,
     policies: Mapping[str, Callable[[], Policy]] = POLICIES,
 ) -> Engine:
-    """Return an engine of its own: from genesis, or from a log read back; raises what is wrong with the log."""
+    """Return a new engine, from genesis or from a log read back; raises the error of a wrong log."""
     base = log.read_base()
     return Engine(
         genesis,
@@ -103,7 +102,7 @@ def make_mempool(next_nonce: Callable[[bytes], int], verifier: TransactionVerifi
 
 
 def make_scheme(seed: bytes, public_keys: Sequence[bytes], shared: Memo[bool] | None = None) -> RememberingScheme:
-    """Return an Ed25519 scheme of its own; `shared` has what others have verified."""
+    """Return a new Ed25519 scheme; `shared` has signatures that other validators have verified."""
     return Ed25519Scheme(seed, public_keys, shared)
 
 
@@ -111,8 +110,8 @@ def make_scheme(seed: bytes, public_keys: Sequence[bytes], shared: Memo[bool] | 
 class ValidatorFactory:
     """The makers of a validator's parts.
 
-    `around` gives the context in which every synchronous step of the validator runs: a mutant is in place for just so
-    long (checker/mutants).
+    `around` gives the context in which every synchronous step of the validator runs; a mutant is in place only within
+    it (checker/mutants).
     """
 
     layer: LayerMaker = field(default=make_engine)

@@ -1,4 +1,4 @@
-"""Counts of one validator's whole life, and how the reasons of its halts begin."""
+"""Counts of one validator's whole life, and the beginnings of its halts' reasons."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -12,7 +12,7 @@ REFUSED_FINAL: Final = "finalized block"
 """Begins the reason of a halt over a block that is final and that this validator cannot execute: a split."""
 
 DISK: Final = "disk"
-"""Begins the reason of a halt over the disk: it failed, or what it holds cannot be repaired."""
+"""Begins the reason of a halt over the disk: it failed, or its contents cannot be repaired."""
 
 
 @dataclass(slots=True)
@@ -36,8 +36,8 @@ class ValidatorCounts:
     observes: str = ""
     """The reason that the validator has no vote any more, or nothing."""
     reached: dict[CoveragePoint, int] = field(default_factory=dict)
-    """The coverage points that neither events nor blocks tell of; no validator reads them."""
+    """The coverage points that no event and no block shows; no validator reads them."""
 
-    def reach(self, cell: CoveragePoint) -> None:
+    def reach(self, point: CoveragePoint) -> None:
         """Count a coverage point as reached once more."""
-        self.reached[cell] = self.reached.get(cell, 0) + 1
+        self.reached[point] = self.reached.get(point, 0) + 1

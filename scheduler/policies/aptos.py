@@ -1,12 +1,12 @@
 """The policy `aptos`: scheduled transactions after AIP-125, paid for in advance and taken from a queue in key order.
 
 Its rules by file: aptos_records.py parameters, profiles and tables, aptos_keys.py bytes, hashes and order,
-aptos_rules.py checks, expiry and prices, ready_queue.py the range index, aptos_calls.py what calls do to the queue.
-docs/scheduled-transactions.md says every reading.
+aptos_rules.py checks, expiry and prices. ready_queue.py has the range index, aptos_calls.py the calls about the queue.
+docs/spec.md, scheduled transactions, says every reading.
 
-Invariants: the deposit account holds what every entry with a body has put down, and within a block also what has run
-and not paid; each entry leaves by one exit, its deposit returned but for the fee of a run; a block walks no more of the
-queue than it takes and expires.
+Invariants: the deposit account holds the deposits of all entries with a body. Within a block it also holds those of
+entries that have run and not paid. Each entry leaves by one exit, and its deposit is returned, less the fee of a run. A
+block walks only the part of the queue that it takes and expires.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

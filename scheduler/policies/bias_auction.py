@@ -1,10 +1,10 @@
 """The policy `bias-auction`: bids in escrow and a bias that grows with the wait compete per cycle (CIP-5, section 9).
 
-Its rules by file: bias_records.py parameters and tables, bias.py the bias, bias_waits.py waits, bias_selection.py the
-walk and payments, bias_loop.py lambda, escrow.py bids. docs/bias-auction.md says every reading.
+Its rules by file: bias_records.py parameters and tables, bias.py the bias, bias_waits.py waits. bias_selection.py has
+the walk and payments, bias_loop.py lambda, escrow.py bids. docs/spec.md says every reading.
 
-Invariants: every winner is charged before the first one runs, so that no handler decides who can pay; a bid is in
-escrow from the call to the exit, and a fire pays at most its bid; a timer that was left out waits, whatever the reason.
+Invariants: every winner is charged before the first winner runs, so that no handler decides who can pay. A bid is in
+escrow from the call to the exit, and a fire pays at most its bid. A timer that was left out waits, whatever the reason.
 """
 
 from collections.abc import Mapping

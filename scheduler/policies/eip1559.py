@@ -1,12 +1,12 @@
 """The policy `eip1559`: timers bid for a lane whose price follows its use (CIP-1; docs/spec.md says every reading).
 
-Its rules by file: lane.py parameters and market, lane_state.py tables and carried sums, lane_calls.py calls and agents,
-quotes.py and bidding.py fees, fee_market.py the price, fairness.py weights, pool.py, books.py and ranking.py the order,
-auction.py the timer phase.
+Its rules by file: lane.py parameters and market, lane_state.py tables and carried sums, lane_calls.py calls and agents.
+quotes.py and bidding.py have fees, fee_market.py the price, fairness.py weights, auction.py the timer phase. pool.py,
+books.py and ranking.py have the order.
 
-Invariants: the two budgets are independent, and neither is exceeded; agents are asked and balances read before
-anything changes; each timer that leaves does so with exactly one event. The pool does not change while the auction
-reads from it: what left is taken out at the end.
+Invariants: the two budgets are independent, and neither is exceeded. Agents are asked and balances read before anything
+changes. Each timer that leaves does so with exactly one event. The pool does not change while the auction reads from
+it: timers that left are removed at the end.
 """
 
 from collections.abc import Mapping

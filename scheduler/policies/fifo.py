@@ -1,7 +1,7 @@
 """The policy `fifo`: timers fire in insertion order, within a lane, while a second lane removes the dead ones.
 
-Invariants: the two budgets are independent, and neither is exceeded; within a block timers fire in the order (due,
-sequence); each timer that leaves does so with exactly one event. The waiting set is collected once, before anything
+Invariants: the two budgets are independent, and neither is exceeded. Within a block timers fire in the order (due,
+sequence). Each timer that leaves does so with exactly one event. The waiting set is collected once, before anything
 fires, so that no handler of this phase can change who is on the list.
 """
 

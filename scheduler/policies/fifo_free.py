@@ -1,7 +1,7 @@
 """The policy `fifo-free`: the older CIP-5, in which everything due fires, for nothing, and never expires (K-3, K-33).
 
-No payer is too poor for a fire, nothing is charged or burned, and since no timer ever dies the GC lane has nothing
-to do. There is no budget either: a block fires whatever is due, in order, however long that takes.
+No payer is too poor for a fire, and nothing is charged or burned. Since no timer ever dies, the GC lane has nothing to
+do. There is no budget either: a block fires whatever is due, in order, however long that takes.
 """
 
 from typing import Annotated, Any, ClassVar, Final

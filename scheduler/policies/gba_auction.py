@@ -3,10 +3,10 @@
 Its rules by file: gba_records.py parameters and tables, gba_asking.py who is asked, gba_weights.py epochs and weights,
 gba_selection.py tips, order, slices and room. docs/gba-auction.md says every reading.
 
-Invariants: agents are asked and balances read before anything changes; a timer that cannot pay, or whose agent fails,
-waits and is never destroyed for it; only what was asked in this block can fire in it, so that a block's work follows
-from its limits and not from how many timers wait. Looking for the expired ones is the one plain loop over all of them,
-and that for timers to ask for passes over those whose payers cannot pay at any bid.
+Invariants: agents are asked and balances read before anything changes. A timer that cannot pay, or whose agent fails,
+waits and is never destroyed for it. Only timers asked for in this block can fire in it. So a block's work follows from
+its limits and not from the number of waiting timers. The search for expired timers is the only plain loop over all
+of them. The search for timers to ask for skips timers whose payers cannot pay at any bid.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

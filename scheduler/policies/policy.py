@@ -1,7 +1,7 @@
 """A policy, and what it is within one block: how timers come in, in which order they go out, and who pays.
 
-A policy has its rules in one file: what it keeps in the state, what governance may change, which policies it can follow
-in the midst of a chain; it opens each block. All but the timer phase has a default, CIP-5's (docs/extend/policy.md).
+A policy has its rules in one file: its data in the state, the parameters that governance may change, the policies that
+it can follow within a chain. It opens each block. All but the timer phase has CIP-5's default (docs/extend/policy.md).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -188,9 +188,9 @@ class PolicyInBlock:
     def merge(self, transactions: Iterable[Item]) -> Iterable[Item | PhaseResult]:
         """Return the block's transactions in the order in which they run.
 
-        A policy that fires timers between them yields the result of each fire where it happens. The order has to
-        follow from the transactions alone: a leader merges candidates, some of which turn out not to be valid, and who
-        checks the block merges those that it included.
+        A policy that fires timers between them yields the result of each fire where it happens. The order must follow
+        from the transactions alone. A leader merges candidates, of which some may turn out to be invalid, whereas a
+        validator that checks the block merges the included transactions.
         """
         return transactions
 

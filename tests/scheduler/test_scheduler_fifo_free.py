@@ -201,7 +201,7 @@ def test_the_profile_prices_schedule_at_1000_and_cancel_at_500():
 
 def test_a_policy_that_is_not_there_is_refused_with_those_that_are():
     """Genesis names one of the known policies."""
-    with pytest.raises(InvalidGenesisError, match="'lifo' is none of fifo, fifo-free"):
+    with pytest.raises(InvalidGenesisError, match="unknown policy 'lifo', expected one of fifo, fifo-free"):
         make_engine(make_genesis(policies=policies_of("lifo")))
 
 

@@ -1,4 +1,4 @@
-"""Actors: programs as Python classes, the metered host API that is all they can reach, and what it costs."""
+"""Actors: programs as Python classes, the metered host API through which they reach everything, and its prices."""
 
 from validators.actors.agents import ABSURD_ANSWERS, ChaosAgent, FeedRiskOrder, RiskAgent, RiskOrder
 from validators.actors.calls import Actor, CallResult, Programs, Status, call_handler

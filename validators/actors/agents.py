@@ -1,6 +1,6 @@
-"""Gas bidding agents: the one of the documents that bids by risk, and one that does everything an agent must not.
+"""Gas bidding agents: the documents' agent that bids by risk, and an agent that does everything an agent must not.
 
-An agent is asked read-only in each block in which a timer that names it is due, and answers with the encoded fees of
+An agent is asked read-only in each block in which a timer that names it is due. It answers with the encoded fees of
 TxFeeParams (CIP-1, section 7). Risk is debt / (collateral x price), as for the liquidation bot.
 """
 
@@ -53,7 +53,7 @@ def decode_context(payload: bytes) -> BidContext:
     """Return either context; in the auction's the cycle basefee is the lane's as well, and the median tip is 0.
 
     Raises:
-        Revert: It is neither.
+        Revert: The payload is neither.
     """
     try:
         return decode_order(payload, BidContext)
@@ -84,7 +84,7 @@ class DefaultAgent(Actor):
 
 
 class PricedOrder(Order, frozen=True):
-    """A debt against collateral, and whatever leads to the price of the collateral."""
+    """A debt against collateral, and the source of the collateral's price."""
 
     collateral: Units
     debt: Units
@@ -95,7 +95,7 @@ class PricedOrder(Order, frozen=True):
 
 
 class RiskOrder(PricedOrder, frozen=True):
-    """A position and its price: what the agent's bids follow from."""
+    """A position and its price, from which the agent's bids follow."""
 
     traced_name: ClassVar[str] = "RiskOrder"
 
@@ -121,7 +121,7 @@ class FeedRiskOrder(PricedOrder, frozen=True):
 
 
 class RiskAgent(Actor):
-    """Bids the more the nearer its position is to the limit (seed, example of a bidding agent)."""
+    """Bids more the nearer its position is to the limit (seed, example of a bidding agent)."""
 
     handlers = ("assess", "get_gas_bid")
     kind_of_order: ClassVar[type[PricedOrder]] = RiskOrder
@@ -133,7 +133,7 @@ class RiskAgent(Actor):
         self.host.put(b"order", payload)
 
     def get_gas_bid(self, payload: bytes) -> bytes:
-        """Return what to bid: the default values, or multiples of them, by risk."""
+        """Return the bid: the default values, or multiples of them, by risk."""
         context = decode_context(payload)
         fee, tip = 2 * context.basefee_lane_timer, context.previous_block_p50_priority_tip_per_cycle
         multiples = self._multiples()
@@ -155,18 +155,18 @@ class RiskAgent(Actor):
 
 
 class LiquidationAgent(RiskAgent):
-    """Bids by risk at the price that an oracle feed has published by then (CIP-1, section 7.2; K-40)."""
+    """Bids by risk at the latest price of an oracle feed (CIP-1, section 7.2; K-40)."""
 
     kind_of_order = FeedRiskOrder
 
 
 class ChaosAgent(Actor):
-    """Fails in the way that its storage names under `mode`, so that every way to the default values is taken."""
+    """Fails as its storage says under `mode`, so that every path to the default values is taken."""
 
     handlers = ("get_gas_bid",)
 
     def get_gas_bid(self, payload: bytes) -> bytes:
-        """Revert, run out of cycles, fail, change something, or answer what is no bid."""
+        """Revert, run out of cycles, fail, change something, or return an invalid bid."""
         context = decode_context(payload)
         mode = self.host.get(b"mode") or b""
         if mode == b"revert":
@@ -187,4 +187,4 @@ ABSURD_ANSWERS: Final = {
     b"short": b"\x93\x01\x01\x01",
     b"nothing": b"\x94\0\0\0\0",
 }
-"""Answers that are no bid: -1, 2^64 - 1, no msgpack, too few numbers; and one that bids nothing."""
+"""Invalid bids: -1, 2^64 - 1, no msgpack, too few numbers; and a bid of nothing."""

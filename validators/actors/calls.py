@@ -1,7 +1,7 @@
-"""Running a handler: whatever a program does, the result is one of four statuses and the gas it used.
+"""Running a handler: whatever a program does, the result is one of four statuses and the gas used.
 
-Invariant: no exception of a program leaves this module, and nothing in the result depends on an exception's text
-except that of Revert, which the program or the host states.
+Invariant: no exception of a program leaves this module. Of exceptions' texts only that of Revert, which the program or
+the host gives, is part of the result.
 """
 
 import enum
@@ -24,8 +24,8 @@ MAX_ERROR_CHARS: Final = 128
 class Actor:
     """A program: a class whose named handlers take a payload and reach the chain through `self.host` alone.
 
-    An instance lives for one call and keeps nothing; what is to last goes into the actor's storage. Only the methods
-    named in `handlers` can be called from outside.
+    An instance lives for one call and keeps nothing; lasting data goes into the actor's storage. Only the methods named
+    in `handlers` can be called from outside.
     """
 
     handlers: ClassVar[tuple[str, ...]] = ()
@@ -39,11 +39,11 @@ class Status(enum.IntEnum):
 
     OK = 0
     REVERTED = 1
-    """The program or a named error of the rules gave up: what it wrote is discarded."""
+    """The program gave up, or a named error of the rules ended the call: its writes are discarded."""
     OUT_OF_GAS = 2
-    """A limit was reached: as reverted, and all cycles count as used."""
+    """A limit was reached: as REVERTED, and all cycles count as used."""
     FAULT = 3
-    """The program failed with an error of its own, which is a bug in it: as reverted."""
+    """The program failed with an unexpected error, which is a bug in it: as REVERTED."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class CallResult:
     cells: int
     events: tuple[msgspec.Struct, ...]
     answer: bytes = b""
-    """The handler's return value, if that was bytes; most return nothing."""
+    """The handler's return value, if it is bytes; most handlers return nothing."""
 
 
 def call_handler(

@@ -1,8 +1,8 @@
 """The game loop and its players: ticks by timer, calls by message (seed, use cases).
 
-The loop pays for its ticks out of its own units and goes on until they run dry. At each tick it sends a message to each
-player, which is delivered in the same block, after the timers; a player answers by a message that was sent while the
-mailbox was served, and that is delivered in the next block.
+The loop pays for its ticks out of its own units and continues until they run dry. At each tick it sends a message to
+each player, which is delivered in the same block, after the timers. The player's answer is sent while the mailbox is
+served, so it is delivered in the next block.
 """
 
 import contextlib
@@ -46,12 +46,12 @@ class GameOrder(Order, frozen=True):
 
 
 class GameLoop(Actor):
-    """Counts ticks and tells the players of each; keeps the last move of each player."""
+    """Counts ticks and informs the players of each; keeps the last move of each player."""
 
     handlers = ("start", "move", "handle_timer")
 
     def start(self, payload: bytes) -> None:
-        """Remember the order and schedule the next tick in the place of one that may be pending. Only the owner may."""
+        """Remember the order and schedule the next tick, replacing a pending tick. Only the owner may."""
         require_owner(self)
         decode_order(payload, GameOrder)
         pending = self.host.get(b"next")
@@ -69,7 +69,7 @@ class GameLoop(Actor):
         put_count(self, b"moves", get_count(self, b"moves") + 1)
 
     def handle_timer(self, payload: bytes) -> None:
-        """Count a tick, tell the players, and schedule the next one."""
+        """Count a tick, inform the players, and schedule the next tick."""
         require_own_timer(self)
         require_empty(payload)
         order, tick = self._order(), get_count(self, b"ticks") + 1

@@ -36,11 +36,11 @@ class Heartbeat(Actor):
     handlers = ("start", "stop", "handle_timer")
 
     def start(self, payload: bytes) -> None:
-        """Remember the order and schedule the first beat in the place of one that may be pending."""
+        """Remember the order and schedule the first beat, replacing a pending beat."""
         decode_order(payload, HeartbeatOrder)
         pending = self.host.get(b"next")
         if pending is not None:
-            # A beat that expired or could not be paid for is gone, and the heart must be able to start again.
+            # A beat that expired or could not be paid for is gone, and the heartbeat must be able to start again.
             with contextlib.suppress(UnknownTimer):
                 self.host.cancel_timer(pending)
         self.host.put(b"order", payload)
@@ -57,7 +57,7 @@ class Heartbeat(Actor):
         self.host.delete(b"next")
 
     def handle_timer(self, payload: bytes) -> None:
-        """Count a beat and schedule the next one."""
+        """Count a beat and schedule the next beat."""
         require_own_timer(self)
         require_empty(payload)
         beats = int.from_bytes(self.host.get(b"beats") or bytes(8), "big") + 1

@@ -1,7 +1,7 @@
 """The metered host API: every operation that is open to a program.
 
-A Host exists for the length of one call. Every call charges its meter before it acts, checks the types of what a
-program hands in, and acts on the chain only through World, whose writes the caller discards when the program reverts.
+A Host exists for the length of a call. Each of its methods charges the meter first and checks the types of the
+program's arguments. It acts on the chain only through World, whose writes the caller discards when the program reverts.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ ADDRESS_BYTES = 20
 
 
 class Revert(Exception):  # noqa: N818 - named as receipts name it
-    """A program, or the host in its name, gives up: what the call wrote is discarded, the gas it used is paid."""
+    """A program, or the host on its behalf, gives up: the call's writes are discarded, and its gas is paid."""
 
 
 _Given = ParamSpec("_Given")
@@ -37,7 +37,7 @@ _Result = TypeVar("_Result")
 def _noting(
     method: Callable[Concatenate["Host", _Given], _Result],
 ) -> Callable[Concatenate["Host", _Given], _Result]:
-    """Let the world hear of each refusal of a method: a program may catch it and go on."""
+    """Report each refusal of a method to the world, because a program may catch it and continue."""
     name: str = getattr(method, "__name__", "")
 
     def noted(self: "Host", /, *arguments: _Given.args, **named: _Given.kwargs) -> _Result:
@@ -52,7 +52,7 @@ def _noting(
 
 
 class Host:
-    """The host API of one call. Heights and expiries are in the chain's timebase, amounts in units."""
+    """The host API of a call. Heights and expiries are in the chain's timebase, amounts in units."""
 
     __slots__ = ("_frame", "_meter", "_sent", "_world", "events", "has_overstepped")
 
@@ -63,7 +63,7 @@ class Host:
         self._sent = 0
         self.events: list[msgspec.Struct] = []
         self.has_overstepped = False
-        """Whether a read-only call tried to change something: it fails even if the program goes on."""
+        """Whether a read-only call tried to change anything: it fails even if the program continues."""
 
     @property
     def actor(self) -> bytes:
@@ -74,7 +74,7 @@ class Host:
     def sender(self) -> bytes:
         """The transaction's sender; the actor that sent the message; the actor itself when a timer calls.
 
-        Empty where an entry of the queue calls that was inserted without `pass_signer` (K-37).
+        Empty where the caller is a queue entry that was inserted without `pass_signer` (K-37).
         """
         return self._frame.sender
 
@@ -90,17 +90,17 @@ class Host:
 
     @property
     def now(self) -> int:
-        """The present in the chain's timebase: what due heights and expiries are compared with."""
+        """The present in the chain's timebase, with which due heights and expiries are compared."""
         return self._world.moment.now
 
     @property
     def default_agent(self) -> bytes | None:
-        """The agent to name for a timer that has none of its own; None where a timer needs none."""
+        """The agent to name for a timer without its own agent; None where a timer needs none."""
         return self._world.default_agent
 
     @_noting
     def compute(self, cycles: int) -> None:
-        """Account for work that the program does by itself."""
+        """Charge for the program's own computation."""
         self._meter.use(_amount("cycles", cycles))
 
     def balance(self, address: bytes | None = None) -> int:
@@ -110,10 +110,10 @@ class Host:
 
     @_noting
     def get(self, key: bytes, actor: bytes | None = None) -> bytes | None:
-        """Return a value of the actor's storage, or in a read-only call of another actor's (K-40).
+        """Return a value of the actor's storage or, in a read-only call, of another actor's storage (K-40).
 
         Raises:
-            Revert: The call is not read-only, and the actor another one.
+            Revert: The call is not read-only, and `actor` is another actor.
         """
         self._meter.use(metering.STORAGE_GET_CYCLES)
         owner = self._frame.actor if actor is None else _address("actor", actor)
@@ -154,7 +154,7 @@ class Host:
         self._world.move(self._frame.actor, _address("to", to), amount)
 
     def emit(self, topic: str, data: bytes = b"") -> None:
-        """Emit an event of the program's own."""
+        """Emit an event defined by the program."""
         self._require_writable()
         size = len(_text("topic", topic)) + len(_bytes("data", data))
         self._meter.use(metering.EMIT_CYCLES, size * metering.EMIT_BYTE_CELLS)
@@ -178,8 +178,8 @@ class Host:
     ) -> bytes:
         """Schedule a call of this actor; None means the protocol's default. Return its timer_id (A-13, A-14, A-18).
 
-        Fees are in units per cycle and matter in the timer lane; `gba` is an agent that bids in its own time. In the
-        queue of scheduled transactions the result is the entry's key, and without `pass_signer` the handler sees no
+        Fees are in units per cycle and matter in the timer lane; `gba` is an agent that bids when the timer is due. In
+        the queue of scheduled transactions the result is the entry's key, and without `pass_signer` the handler sees no
         sender (K-37).
 
         Raises:
@@ -207,7 +207,7 @@ class Host:
         gba: bytes | None = None,
         bid: int | None = None,
     ) -> bytes:
-        """Schedule a call of this actor for the next change of one of some values. Return its timer_id (D-11).
+        """Schedule a call of this actor for the next change of any watched value. Return its timer_id (D-11).
 
         `watched` are pairs: an address and None for its balance, or an actor and a key of its storage.
 
@@ -217,7 +217,7 @@ class Host:
         self._charge_for_timer(payload)
         latest = self._world.moment.now + self._world.config.max_ttl_blocks if expires_at is None else expires_at
         bid_for = _fees_of(max_fee_per_cycle, max_priority_fee_per_cycle, priority_tier_hint, gba)
-        # Without a change it is due when it has expired, so that the clean-up finds it (Q-52).
+        # Without a change it becomes due when it has expired, so that the clean-up finds it (Q-52).
         due = _amount("expires_at", latest) + 1
         request = self._request(
             due, payload, fee_payer=fee_payer, gas_limit=gas_limit, expires_at=expires_at, fees=bid_for, bid=bid
@@ -245,7 +245,7 @@ class Host:
     ) -> ScheduleRequest:
         return ScheduleRequest(
             actor=self._frame.actor,
-            # No transaction's sender stands behind a message, so only the actor itself can pay (C-14).
+            # A message has no transaction sender, so only the actor itself can pay (C-14).
             sender=self._frame.actor if self._frame.is_message else self._frame.sender,
             nonce=self._frame.nonce,
             due=_amount("height", height),
@@ -268,7 +268,7 @@ class Host:
 
     @_noting
     def extend_timer(self, timer_id: bytes, new_expires_at: int) -> int:
-        """Move the expiry of one of the actor's timers; return the new one, clamped.
+        """Move the expiry of a timer of the actor; return the new expiry, clamped.
 
         Raises:
             Rejected: One of the named errors of the scheduler.
@@ -282,7 +282,7 @@ class Host:
 
     @_noting
     def cancel_timer(self, timer_id: bytes) -> None:
-        """Cancel one of the actor's timers, named as scheduling it has returned.
+        """Cancel a timer of the actor, named by the bytes that scheduling it returned.
 
         Raises:
             Rejected: One of the named errors of the scheduler.
@@ -295,7 +295,7 @@ class Host:
     def send(self, actor: bytes, handler: str, payload: bytes, cycles: int) -> int:
         """Have `handler(payload)` of an actor called from the mailbox; return the message's sequence.
 
-        The message gets `cycles`, and as many cells, out of this call's own limits: they count as used by it.
+        The message gets `cycles`, and as many cells, out of this call's own limits: they count as used by the call.
 
         Raises:
             Rejected: One of the named errors. It reverts the call unless the program catches it.
@@ -318,7 +318,7 @@ class Host:
         return event.sequence
 
     def note_refusal(self, what: str, error: Exception) -> None:
-        """Let the world hear of a refusal."""
+        """Report a refusal to the world."""
         self._world.refused(what, error)
 
     def _require_writable(self) -> None:
@@ -341,7 +341,7 @@ def _address(field: str, value: object) -> bytes:
 
 
 def _amount(field: str, value: object) -> int:
-    # bool is an int to Python and would be another msgpack type in a record, hence type() and not isinstance().
+    # type() and not isinstance(): bool is an int to Python but would be another msgpack type in a record.
     if type(value) is not int or not 0 <= value <= MAX_U63:
         raise InvalidInput(field, f"{value!r} is not a number within 0..{MAX_U63}")
     return value

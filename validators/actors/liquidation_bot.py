@@ -1,4 +1,4 @@
-"""The liquidation bot: looks at its positions on a timer, the more often the nearer one is to its limit.
+"""The liquidation bot: checks its positions on a timer, more often the nearer a position is to its limit.
 
 A position's risk is debt / (collateral x price). Above 7/10 the bot looks again at the next opportunity, above 9/10 it
 liquidates (seed, example of a bidding agent).
@@ -23,10 +23,10 @@ from validators.actors.orders import (
 )
 
 POSITIONS_PER_CHECK: Final = 16
-"""Positions that one check looks at; the next check goes on where it ended."""
+"""Positions that a check covers; the next check continues after them."""
 
 RISK_CYCLES: Final = 500
-"""Cycles for computing the risk of one position."""
+"""Cycles for computing the risk of a position."""
 
 RISK_PARTS: Final = 10
 """Risks are counted in tenths."""
@@ -61,7 +61,7 @@ class PriceOrder(Order, frozen=True):
 
 
 class LiquidationBot(Actor):
-    """Checks positions in turn and liquidates those that are too risky."""
+    """Checks positions in turn and liquidates positions above the risk limit."""
 
     handlers = ("open", "price", "handle_timer")
 
@@ -74,7 +74,7 @@ class LiquidationBot(Actor):
         self._put_number(b"opened", index + 1)
 
     def price(self, payload: bytes) -> None:
-        """Take over a price and check at once, in the place of a check that may be pending. Only the owner may."""
+        """Adopt a price and check at once, replacing a pending check. Only the owner may."""
         require_owner(self)
         decode_order(payload, PriceOrder)
         self.host.put(b"order", payload)
@@ -85,7 +85,7 @@ class LiquidationBot(Actor):
         self._schedule_next(1)
 
     def handle_timer(self, payload: bytes) -> None:
-        """Look at the positions whose turn it is, and schedule the next check."""
+        """Check the next positions in turn, and schedule the next check."""
         require_own_timer(self)
         require_empty(payload)
         order = decode_order(self.host.get(b"order") or b"", PriceOrder)
@@ -93,7 +93,7 @@ class LiquidationBot(Actor):
         self._schedule_next(1 if is_alarmed else order.interval)
 
     def _check_positions(self, price: int) -> bool:
-        """Check up to POSITIONS_PER_CHECK positions; say whether one of those that stay is near its limit."""
+        """Check up to POSITIONS_PER_CHECK positions; return whether a remaining position is near its limit."""
         opened, cursor = self._number(b"opened"), self._number(b"cursor")
         looked_at = min(POSITIONS_PER_CHECK, opened)
         alarms = [self._check((cursor + step) % opened, price) for step in range(looked_at)]

@@ -1,6 +1,6 @@
 """Prices of actions, in cycles (work) and cells (bytes kept), and the meter that adds them up.
 
-This is the one table of metering constants; docs/chain.md prints it. Calls about timers are priced by TimerConfig.
+This is the only table of metering constants; docs/chain.md prints it. Calls about timers are priced by TimerConfig.
 """
 
 from typing import Final
@@ -8,7 +8,7 @@ from typing import Final
 TRANSACTION_CYCLES: Final = 1_000
 """Any transaction, before it does anything: decoding, signature, nonce, fees."""
 TRANSACTION_BYTE_CELLS: Final = 1
-"""Each byte of an encoded transaction; paid whatever becomes of it."""
+"""Each byte of an encoded transaction; paid whether or not it succeeds."""
 CALL_CYCLES: Final = 200
 """Calling a handler, from a transaction, a timer or a message."""
 SYSTEM_INSTRUCTION_CYCLES: Final = 200
@@ -30,7 +30,7 @@ TRANSFER_CYCLES: Final = 100
 EMIT_CYCLES: Final = 50
 """Emitting an event."""
 SEND_CYCLES: Final = 200
-"""Sending a message, besides what the message itself may use."""
+"""Sending a message, besides the message's own limit."""
 EMIT_BYTE_CELLS: Final = 1
 """Each byte of an event's topic and data."""
 PAYLOAD_BYTE_CELLS: Final = 1
@@ -44,8 +44,8 @@ class OutOfGas(Exception):  # noqa: N818 - named as receipts name it
 class Meter:
     """Cycles and cells used by one call, against its limits.
 
-    Invariant: `cycles` and `cells` never exceed their limits. Once exhausted it stays so: a program that swallows
-    OutOfGas gains nothing.
+    Invariant: `cycles` and `cells` never exceed their limits. Once exhausted, a meter stays exhausted: a program that
+    swallows OutOfGas gains nothing.
     """
 
     __slots__ = ("cells", "cells_limit", "cycles", "cycles_limit", "exhausted")
@@ -61,7 +61,7 @@ class Meter:
         """Count work before it is done.
 
         Raises:
-            OutOfGas: A limit would be passed, or was before.
+            OutOfGas: A limit would be passed, or was passed before.
         """
         wanted_cycles = self.cycles + cycles
         wanted_cells = self.cells + cells
@@ -74,7 +74,7 @@ class Meter:
 
 
 class GasMeter(Meter):
-    """A meter whose cells take of the limit in cycles too, at a rate, rounded up (Q-53)."""
+    """A meter whose cells also count against the limit in cycles, at a rate, rounded up (Q-53)."""
 
     __slots__ = ("_rate",)
 

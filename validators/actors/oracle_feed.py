@@ -1,7 +1,7 @@
 """The oracle feed: publishes what its owner submits, on a timer of its own.
 
-The feed's next update lives only a few intervals longer than it is due, and every submission extends it: a feed that
-no account supplies any more comes to rest by itself, and the next submission revives it.
+The feed's next update expires only a few intervals after it is due, and every submission extends it. So a feed that no
+account supplies any more comes to rest, and the next submission revives it.
 """
 
 from typing import ClassVar, Final
@@ -53,7 +53,7 @@ class OracleFeed(Actor):
         self._schedule_next(order)
 
     def submit(self, payload: bytes) -> None:
-        """Keep a value for the next update, and let that update live on. Only the owner may."""
+        """Keep a value for the next update, and extend that update. Only the owner may."""
         require_owner(self)
         value = decode_order(payload, Submission).value
         order = decode_order(self.host.get(b"order") or b"", FeedOrder)
@@ -65,7 +65,7 @@ class OracleFeed(Actor):
             self._schedule_next(order)
 
     def handle_timer(self, payload: bytes) -> None:
-        """Publish what has changed and schedule the next update."""
+        """Publish a changed value and schedule the next update."""
         require_own_timer(self)
         require_empty(payload)
         submitted = self.host.get(b"submitted")

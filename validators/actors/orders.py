@@ -1,4 +1,4 @@
-"""Orders: what the payload of a call to a built-in program may say, and how a program reads it.
+"""Orders: the payload of a call to a built-in program, and its decoding.
 
 Payloads from transactions are hostile: an order is decoded strictly, and anything else reverts.
 """
@@ -39,7 +39,7 @@ class FeeTerms(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
 
 
 NO_TERMS: Final = FeeTerms()
-"""Leaves everything to the protocol."""
+"""Leaves all terms to the protocol."""
 
 
 class Order(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -56,7 +56,7 @@ def decode_order(payload: bytes, kind: type[SomeOrder]) -> SomeOrder:
     """Decode the order of a call: a msgpack array in the order of the fields.
 
     Raises:
-        Revert: It is anything else.
+        Revert: The payload is anything else.
     """
     try:
         return msgspec.msgpack.decode(payload, type=kind)
@@ -68,7 +68,7 @@ def require_owner(program: Actor) -> None:
     """Check that the owner of an actor calls.
 
     Raises:
-        Revert: Another account sends it.
+        Revert: Another account calls.
     """
     if program.host.sender != program.host.owner:
         raise Revert("not the owner")
@@ -78,7 +78,7 @@ def require_empty(payload: bytes) -> None:
     """Check that a handler that takes no payload gets none.
 
     Raises:
-        Revert: There is one.
+        Revert: There is a payload.
     """
     if payload:
         raise Revert("payload where none belongs")
@@ -88,7 +88,7 @@ def require_own_timer(program: Actor) -> None:
     """Check that a timer of the actor calls, and no transaction.
 
     Raises:
-        Revert: A transaction does.
+        Revert: A transaction calls.
     """
     if program.host.sender != program.host.actor:
         raise Revert("not a timer of this actor")
@@ -134,7 +134,7 @@ def watch_on_terms(
     gas_limit: int | None = None,
     expires_at: int | None = None,
 ) -> bytes:
-    """Schedule a call of the program's actor for a change of what it watches, on the terms of an order."""
+    """Schedule a call of the program's actor for a change of its watched values, on the terms of an order."""
     return program.host.watch_timer(
         watched,
         payload,

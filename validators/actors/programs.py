@@ -1,4 +1,4 @@
-"""The programs that every chain has, by name, and those that plug-ins have added."""
+"""The programs of every chain, by name, and the programs added by plug-ins."""
 
 from types import MappingProxyType
 from typing import Final
@@ -33,19 +33,19 @@ PROGRAMS: Final[Programs] = MappingProxyType(_PROGRAMS)
 """Programs by the name under which genesis refers to them."""
 
 _PLUGINS: Final[dict[str, str]] = {}
-"""The plug-in of each program that is of one."""
+"""The plug-in of each program that comes from a plug-in."""
 
 
 def add_actor(name: str, program: type[Actor], plugin: str) -> None:
-    """Add a plug-in's program; raises ValueError if another has the name, or the object is no program.
+    """Add a plug-in's program; raises ValueError if the name is taken, or the object is no program.
 
-    Genesis names programs, and only a workload of the scenario puts them there: a program that another scenario of this
-    process has loaded changes nothing.
+    Genesis names programs, and only a workload of the scenario puts them there. So a program that another scenario of
+    this process has loaded changes nothing.
     """
     if not (isinstance(program, type) and issubclass(program, Actor)):
-        raise ValueError(f"actor {name!r} of {plugin} is no subclass of Actor")  # noqa: TRY004 - as for a name
+        raise ValueError(f"actor {name!r} of {plugin} must be a subclass of Actor")  # noqa: TRY004 - as for a name
     if missing := [handler for handler in program.handlers if not hasattr(program, handler)]:
-        raise ValueError(f"actor {name!r} of {plugin} names handlers that it has not: {', '.join(missing)}")
+        raise ValueError(f"actor {name!r} of {plugin} lists handlers that it does not define: {', '.join(missing)}")
     if _PROGRAMS.setdefault(name, program) is not program:
-        raise ValueError(f"actor {name!r} of {plugin} is a program of {_PLUGINS.get(name, 'the test bed')} already")
+        raise ValueError(f"actor {name!r} of {plugin} has a name taken by {_PLUGINS.get(name, 'the test bed')}")
     _PLUGINS.setdefault(name, plugin)

@@ -1,7 +1,7 @@
-"""The program `script-actor`: carries out a script, one call of the host after the other, with any values.
+"""The program `script-actor`: carries out a script, one host call after another, with arbitrary values.
 
-The other programs call the host as it is meant to be called. A script calls it in every way that there is: at each
-limit and one beyond it, with timers of others, with malformed addresses, in a read-only call.
+The other programs call the host as it is meant to be called. A script calls it in every possible way: at each limit and
+just beyond it, with timers of other actors, with malformed addresses, in a read-only call.
 """
 
 from collections.abc import Callable
@@ -37,11 +37,11 @@ TIP_PARTS: Final = 97
 
 
 class Step(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag_field="do"):
-    """One step of a script: its name, then the values for the function below that has this name."""
+    """A step of a script: its name, then the values for the function of that name below."""
 
 
 _STEPS: Final[dict[type[msgspec.Struct], Callable[..., None]]] = {}
-"""The function of each kind of step. Values are of the types of its parameters and otherwise any."""
+"""The function of each kind of step. Values have the types of its parameters and are otherwise arbitrary."""
 
 
 def step(act: Callable[..., None]) -> Callable[..., None]:
@@ -63,7 +63,7 @@ def put(actor: Actor, key: bytes, value: bytes) -> None:
 
 @step
 def copy(actor: Actor, source: bytes, target: bytes, skip: Count = 0) -> None:
-    """Store under `target` what is stored under `source`, if anything is, but for its first `skip` bytes."""
+    """Store the value at `source`, if there is one, under `target`, without its first `skip` bytes."""
     value = actor.host.get(source)
     if value is not None:
         actor.host.put(target, value[skip:])
@@ -83,7 +83,7 @@ def weigh(actor: Actor, key: bytes, address: bytes | None = None) -> None:
 
 @step
 def read(actor: "ScriptActor", key: bytes, address: bytes | None = None) -> None:
-    """Take the number in the first eight bytes of a value, the actor's own by default, into the bid of an agent."""
+    """Add the number in the first eight bytes of a value, the actor's own by default, to the bid of an agent."""
     actor.consulted += int.from_bytes((actor.host.get(key, address) or b"")[:8], "big")
 
 
@@ -111,7 +111,7 @@ def schedule(  # noqa: PLR0917 - the fields of a step, in their order
     terms: FeeTerms = NO_TERMS,
     pass_signer: bool = True,  # noqa: FBT001, FBT002 - as above
 ) -> None:
-    """Schedule a call of the actor in `delay` units of time, and store what names it under `name`."""
+    """Schedule a call of the actor in `delay` units of time, and store the timer's name under `name`."""
     now = actor.host.now
     timer_id = schedule_on_terms(
         actor,
@@ -137,7 +137,7 @@ def watch(  # noqa: PLR0917 - the fields of a step, in their order
     ttl: int | None = None,
     terms: FeeTerms = NO_TERMS,
 ) -> None:
-    """Schedule a call of the actor for a change of one of some values, and store its timer_id under `name`."""
+    """Schedule a call of the actor for a change of any watched value, and store its timer_id under `name`."""
     timer_id = watch_on_terms(
         actor,
         watched,
@@ -170,7 +170,7 @@ def send(actor: Actor, to: bytes, handler: str, payload: bytes, cycles: int) -> 
 
 @step
 def hand(actor: Actor, name: bytes, to: bytes, cycles: int) -> None:
-    """Send what is stored under `name` to another script actor, to be noted."""
+    """Send the value stored under `name` to another script actor, which notes it."""
     actor.host.send(to, "note", actor.host.get(name) or b"", cycles)
 
 
@@ -194,10 +194,10 @@ else:
 
 
 class Script(Order, frozen=True):
-    """Steps in their order, and how much goes wrong before the actor gives up.
+    """The steps in order, and how the actor treats failures.
 
-    With a `patience` of 0 the first refusal ends the call, with 1 refusals are emitted and passed over, with 2 every
-    failure is passed over in silence.
+    With a `patience` of 0 the first refusal ends the call. With 1 refusals are emitted and skipped. With 2 every
+    failure is skipped without an event.
     """
 
     traced_name: ClassVar[str] = "Script"
@@ -207,14 +207,14 @@ class Script(Order, frozen=True):
 
 
 class ScriptActor(Actor):
-    """Runs scripts: those of transactions and messages, of its timers' payloads, and one as an agent."""
+    """Runs the scripts of transactions, of messages and of its timers' payloads, and a stored script as an agent."""
 
     handlers = ("run", "note", "handle_timer", "get_gas_bid")
     consulted = 0
     """The sum of the numbers that the call has read."""
 
     def run(self, payload: bytes) -> None:
-        """Run a script, at any caller's request."""
+        """Run a script for any caller."""
         self._run(decode_order(payload, Script))
 
     def note(self, payload: bytes) -> None:
@@ -232,7 +232,7 @@ class ScriptActor(Actor):
         self._run(script)
 
     def get_gas_bid(self, payload: bytes) -> bytes:
-        """Run the script that is stored, and derive a bid from every number that an agent is given or reads."""
+        """Run the stored script, and derive a bid from every number that the agent is given or reads."""
         self._run(decode_order(self.host.get(b"script") or b"", Script))
         context = decode_context(payload)
         total = self.consulted + sum(msgspec.structs.astuple(context))

@@ -1,7 +1,7 @@
-"""The storm maker: as many timers as it is told to make, of every kind that is a burden.
+"""The storm maker: makes any number of timers, of every kind that is a burden.
 
-Its timers may call one of its own handlers by the JSON convention, so that a storm can consist of fires that revert,
-run out of gas, fail, or take the money of all that come after them.
+Its timers may call one of its own handlers by the JSON convention. So a storm can consist of fires that revert, run out
+of gas, fail, or take the money of all later fires.
 """
 
 import base64
@@ -54,7 +54,7 @@ class StormOrder(Order, frozen=True):
 
 
 class CancelOrder(Order, frozen=True):
-    """Cancel these timers of the actor, by what scheduling returned; those that are gone already are passed over."""
+    """Cancel timers of the actor by the names that scheduling returned; timers that are gone are skipped."""
 
     traced_name: ClassVar[str] = "CancelOrder"
 
@@ -62,7 +62,7 @@ class CancelOrder(Order, frozen=True):
 
 
 class StormMaker(Actor):
-    """Schedules as many timers as it is told to, for a storm after an outage; each fire writes a little."""
+    """Schedules the requested number of timers, for a storm after an outage; each fire writes a little."""
 
     handlers = ("make", "cancel", "withdraw", "handle_timer", "fail", "spin", "crash", "spend")
 
@@ -115,13 +115,13 @@ class StormMaker(Actor):
         self.host.compute(MAX_U63)
 
     def crash(self, payload: bytes) -> None:
-        """Fail with an error that the program did not mean."""
+        """Fail with an unexpected error."""
         require_own_timer(self)
         self.host.put(b"crashed", payload[:8])
         raise ArithmeticError("a bug of the program")
 
     def spend(self, payload: bytes) -> None:
-        """Send the actor's whole balance to its owner, so that its other timers of this block find nothing."""
+        """Send the actor's whole balance to its owner, so that its other timers of this block cannot pay."""
         require_own_timer(self)
         self.host.emit("spend", payload[:8])
         self._send_all()

@@ -1,7 +1,7 @@
 """The subscription and the merchant that it pays: periodic renewals, pay as you go (seed, use cases).
 
-A subscription pays for its renewals and for its timers out of its own units. It ends where they run dry: it lapses when
-it cannot pay the price, and its timer dies as insolvent when it cannot pay for the fire. Subscribing again revives it.
+A subscription pays for its renewals and its timers out of its own units, and ends when they run dry. It lapses when it
+cannot pay the price, and its timer dies as insolvent when it cannot pay for the fire. Subscribing again revives it.
 """
 
 import contextlib
@@ -76,7 +76,7 @@ class Subscription(Actor):
         self._schedule_next(order, order.interval)
 
     def _cancel_pending(self) -> bool:
-        """Cancel the renewal that may be pending; say whether there was word of one."""
+        """Cancel a pending renewal; return whether a timer of it was stored."""
         pending = self.host.get(b"next")
         if pending is None:
             return False
@@ -91,7 +91,7 @@ class Subscription(Actor):
 
 
 class Merchant(Actor):
-    """Keeps what its subscribers tell it."""
+    """Keeps its subscribers' messages."""
 
     handlers = ("paid",)
 

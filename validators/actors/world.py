@@ -1,4 +1,4 @@
-"""The chain as a call has it: the frame of the call, what it may ask of its world, and the events that it makes."""
+"""The chain as a call sees it: the call's frame, the requests that it may make, and its events."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from scheduler import (
 
 
 class Emitted(msgspec.Struct, frozen=True, array_like=True, tag=32):
-    """An event of a program's own; `topic` and `data` mean what the program says."""
+    """An event of a program; the program defines the meaning of `topic` and `data`."""
 
     actor: bytes
     topic: str
@@ -38,11 +38,11 @@ class MessageSent(msgspec.Struct, frozen=True, array_like=True, tag=33):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One call: which actor runs, who called it, from what.
+    """One call: the running actor, its caller, and the origin of the call.
 
-    `sender` is the transaction's sender, the actor that sent the message, or the actor itself when a timer calls, empty
-    where an entry of the queue withholds it; `origin` the digest of the transaction that it goes back to, or 32 zero
-    bytes where that is a timer; `nonce` the transaction's nonce, or zero. A call that `is_read_only` fails where the
+    `sender` is the transaction's sender, the actor that sent the message, or the actor itself when a timer calls; empty
+    where a queue entry withholds it. `origin` is the digest of the transaction behind the call, or 32 zero bytes where
+    a timer is behind it. `nonce` is the transaction's nonce, or zero. A call that `is_read_only` fails where the
     program tries to change anything.
     """
 
@@ -100,19 +100,19 @@ class World(Protocol):
 
     @property
     def default_agent(self) -> bytes | None:
-        """The agent to name for a timer that has none of its own; None where a timer needs none."""
+        """The agent to name for a timer without its own agent; None where a timer needs none."""
 
     def admit_timer(self, request: ScheduleRequest) -> Admission:
-        """Check a timer that is to be scheduled, or raise the named error."""
+        """Check a timer before it is scheduled, or raise the named error."""
 
     def cycles_to_admit(self, request: ScheduleRequest) -> int:
-        """Return the cycles that a call is charged beside its price, before its timer is admitted."""
+        """Return the cycles that a call is charged besides its price, before its timer is admitted."""
 
     def watched_keys(self, actor: bytes, watched: Sequence[tuple[bytes, bytes | None]]) -> tuple[bytes, ...]:
         """Return the keys of the state that a new timer of an actor is to watch, or raise the named error."""
 
     def enter_timer(self, admission: Admission) -> None:
-        """Write a timer that was admitted."""
+        """Write an admitted timer."""
 
     def extend_timer(self, caller: bytes, timer_id: bytes, new_expires_at: int) -> TimerExtended:
         """Move a timer's expiry, or raise the named error."""
@@ -124,7 +124,7 @@ class World(Protocol):
         """Raise the named error of a message that may not be sent."""
 
     def send(self, request: SendRequest) -> MessageSent:
-        """Put a message that was checked at the end of the mailbox."""
+        """Append a checked message to the mailbox."""
 
     def refused(self, what: str, error: Exception) -> None:
-        """Hear what was refused, and why; nothing follows from it."""
+        """Note a refusal and its reason; nothing else changes."""

@@ -9,7 +9,7 @@ from validators.consensus.interface import HeaderFacts
 
 
 class _Start(msgspec.Struct, array_like=True, frozen=True):
-    """The first fields of a header (docs/chain.md); those after them are the application's."""
+    """The first fields of a header (docs/chain.md); the application defines the later fields."""
 
     version: int
     height: int
@@ -23,7 +23,7 @@ _DECODER = msgspec.msgpack.Decoder(_Start)
 
 
 def read_facts(header: bytes) -> HeaderFacts | None:
-    """Return the facts of an encoded header, None for bytes that are none; the application judges all other fields."""
+    """Return the facts of an encoded header, None for other bytes; the application judges all other fields."""
     try:
         start = _DECODER.decode(header)
     except (msgspec.MsgspecError, ValueError):

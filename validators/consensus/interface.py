@@ -27,10 +27,10 @@ Record: TypeAlias = Any
 """An entry of an engine's journal."""
 
 STALE: Final = "stale"
-"""The reason of a refusal that blames no sender: late, already known, or too far ahead to be of use."""
+"""The reason of a refusal that blames no sender: the message is late, already known, or too far ahead to be of use."""
 
 MessageRole: TypeAlias = Literal["vote", "certificate", "request", "answer", "relay"]
-"""The purpose of a message; a replica beyond the validators keeps certificates to itself."""
+"""The purpose of a message; a replica that is no validator keeps certificates to itself."""
 
 
 class ConfigError(ValueError):
@@ -38,7 +38,7 @@ class ConfigError(ValueError):
 
 
 class CorruptRecordError(Exception):
-    """A journal record that is whole but not of this engine, or contradicts the others."""
+    """A journal record that is intact but not of this engine, or contradicts the other records."""
 
 
 class BlockRef(NamedTuple):
@@ -66,14 +66,14 @@ class Question(StrEnum):
     """May this validator vote for the leader's proposal?"""
 
     CERTIFY = "certify"
-    """May a block that a quorum stands behind, maybe never verified here, be built on?"""
+    """May a block that a quorum stands behind be built on? It may never have been verified here."""
 
     ADOPT = "adopt"
     """May a block be followed before it is final? None: this replica executes final blocks only, and cannot say."""
 
 
 class Finality(Protocol):
-    """An engine's own proof that a block and all its ancestors are final; one of its records and on the wire."""
+    """An engine's own proof that a block and all its ancestors are final; a journal record, and part of messages."""
 
     @property
     def view(self) -> int:
@@ -85,7 +85,7 @@ class Finality(Protocol):
 
     @property
     def is_proved(self) -> bool:
-        """Whether others can verify it as it is; a journal may keep it without what proves it."""
+        """Whether a peer can verify it as it is; a journal may keep it without its proof."""
 
 
 class Position(NamedTuple):
@@ -96,7 +96,7 @@ class Position(NamedTuple):
 
 
 class MessageCheck(NamedTuple):
-    """Whether a message may be given to `step`, why not, and how many signatures were really verified."""
+    """Whether a message may be given to `step`, the reason if not, and the number of signatures really verified."""
 
     ok: bool
     reason: str
@@ -104,9 +104,9 @@ class MessageCheck(NamedTuple):
 
 
 class MessageInfo(NamedTuple):
-    """A kind of message as the validator knows it: its longest encoding, the others that it travels with, its role.
+    """A kind of message as the validator knows it: its longest encoding, the kinds that it travels with, its role.
 
-    The message's class has a `traced_name`: the word that logs and digests have for it, whatever the class is called.
+    The message's class has a `traced_name`: its name in logs and digests, whatever the class is called.
     """
 
     size_limit_bytes: int
@@ -115,7 +115,7 @@ class MessageInfo(NamedTuple):
 
 
 class MessageLabel(NamedTuple):
-    """The subject of a message, as rules of faults match it; the digest, of a block, leads to its height."""
+    """The subject of a message, as rules of faults match it; a block's digest leads to its height."""
 
     kind: str
     view: int
@@ -126,7 +126,7 @@ class MessageLabel(NamedTuple):
 
 
 class Started(NamedTuple):
-    """The journal has been replayed: enter the first view, or the one that the journal leads to."""
+    """The journal has been replayed: enter the first view, or the view that the journal leads to."""
 
 
 class Received(NamedTuple):
@@ -170,7 +170,7 @@ class TimeoutReached(NamedTuple):
 class AlarmReached(NamedTuple):
     """An alarm has gone off, and the wall clock shows `wall_us`.
 
-    That is later than it was set to after a pause, and earlier where the clock has been set back since.
+    `wall_us` is later than the set time after a pause, and earlier where the clock has been set back since.
     """
 
     name: str
@@ -179,13 +179,13 @@ class AlarmReached(NamedTuple):
 
 
 class FloorAdopted(NamedTuple):
-    """A verified finality from outside of consensus, such as that of a snapshot; an old one changes nothing."""
+    """A verified finality from outside consensus, for example from a snapshot; an old finality changes nothing."""
 
     finality: Finality
 
 
 class AskAgain(NamedTuple):
-    """There is a new application, of another state: repeat every question that is not answered."""
+    """A new application with another state: repeat every unanswered question."""
 
 
 Event: TypeAlias = (
@@ -205,7 +205,7 @@ class Append:
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Send the message to one validator, or to all others where `to` is None, once the step's records are durable."""
+    """Send the message to one validator, or to all peers where `to` is None, once the step's records are durable."""
 
     to: NodeId | None
     message: EngineMessage
@@ -222,7 +222,7 @@ class SetTimer:
 
 @dataclass(frozen=True, slots=True)
 class SetAlarm:
-    """Give `AlarmReached` when the wall clock shows `at_wall_us`, be it wrong; at once if it has passed that.
+    """Give `AlarmReached` when the wall clock, right or wrong, shows `at_wall_us`; at once if it is past that.
 
     Replaces a pending alarm of that name and number.
     """
@@ -234,7 +234,7 @@ class SetAlarm:
 
 @dataclass(frozen=True, slots=True)
 class CancelTimer:
-    """The timer is not needed any more; it may have fired."""
+    """Stop a timer that is not needed any more; it may have fired."""
 
     name: str
     number: int
@@ -250,7 +250,7 @@ class Build:
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Execute a block and answer with `Judged`; `parent` is the one that it has to stand on, None for any."""
+    """Execute a block and answer with `Judged`; `parent` is the parent that it must have, None for any."""
 
     question: Question
     ref: BlockRef
@@ -261,8 +261,8 @@ class Judge:
 class Adopt:
     """Follow a block before it is final: store it with its ancestors, and apply it where blocks are applied early.
 
-    It is above the final block, and `height` is its own. `abandoned` is how many blocks of the head before it are left:
-    those that are applied are undone down to the common ancestor, and the other branch's are applied in their place.
+    It is above the final block, and `height` is its own. `abandoned` is the number of blocks of the old head's branch
+    that are left. Applied blocks are undone down to the common ancestor, and the new branch is applied instead.
     """
 
     ref: BlockRef
@@ -281,8 +281,8 @@ class Finalized:
 class Relay:
     """Send the bytes of our own block to everybody.
 
-    A block without a seal leaves at once. One with a seal, which stays beside it wherever it goes, waits for the step's
-    records: the seal is signed, and so a promise.
+    A block without a seal leaves at once. A seal stays with its block wherever the block goes, and its block waits for
+    the step's records: the seal is signed, and so a promise.
     """
 
     digest: Digest
@@ -291,7 +291,7 @@ class Relay:
 
 @dataclass(frozen=True, slots=True)
 class ReportActivity:
-    """Something to know of a validator; `evidence` is signed messages of it that exclude each other."""
+    """A fact about a validator; `evidence` is signed messages of it that exclude each other."""
 
     activity: str
     node: NodeId
@@ -314,7 +314,7 @@ Effect: TypeAlias = (
     | Relay
     | ReportActivity
 )
-"""`Entered` is the trace event: answers about earlier views' proposals are not needed any more."""
+"""`Entered` is the trace event: answers about proposals of earlier views are not needed any more."""
 
 
 # -- engines ---------------------------------------------------------------------------------------
@@ -325,7 +325,7 @@ class EngineConfig(Protocol):
 
     @property
     def view_retention(self) -> int:
-        """Views below the finalized one that journal and engine keep."""
+        """Views below the finalized view that journal and engine keep."""
 
     def times_of(self, view: int) -> range | None:
         """Return the times in milliseconds that a block of a view can have; None where views have no times."""
@@ -333,15 +333,15 @@ class EngineConfig(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordCodec:
-    """The entries of a journal, and what others may know of them.
+    """The entries of a journal, and the facts about them that the validator may know.
 
     Args:
         finality: The type of the records that are the engine's finality.
         encode: Returns the one encoding of a record.
         decode: Returns the record of an encoding; raises CorruptRecordError.
         view_of: Returns the view that a record belongs to.
-        vote_of: Returns the vote that a record or message is, None for another one.
-        certificate_of: Returns the certificate that a record is, None for another one.
+        vote_of: Returns the vote that a record or message is, None where it is no vote.
+        certificate_of: Returns the certificate that a record is, None where it is no certificate.
     """
 
     finality: type[Any]
@@ -372,7 +372,7 @@ class ConsensusEngine(Protocol):
         """The proof of the highest final block; None while that is genesis."""
 
     def replay(self, records: Sequence[Record], floor: Finality | None) -> None:
-        """Take up the journal of an earlier life, oldest record first; called once, before `Started`.
+        """Restore from the journal of an earlier life, oldest record first; called once, before `Started`.
 
         Args:
             records: All that the journal holds.
@@ -383,16 +383,16 @@ class ConsensusEngine(Protocol):
         """
 
     def check(self, sender: NodeId, message: EngineMessage) -> MessageCheck:
-        """Return whether a message is sound and of use; verifies only what would be of use."""
+        """Return whether a message is sound and of use; verifies only signatures of useful messages."""
 
     def step(self, event: Event) -> list[Effect]:
-        """Take an event and return what is to be done, in this order."""
+        """Process an event and return the effects to perform, in this order."""
 
     def leader(self, view: int) -> NodeId | None:
-        """Return who leads a view, which is 1 or more; None where it has no leader."""
+        """Return the leader of a view, which is 1 or more; None where the view has no leader."""
 
     def derived(self, records: Sequence[Record], floor: Finality | None) -> Derived:
-        """Return what it keeps beside what `replay` of its journal, with these arguments, would lead to."""
+        """Return the engine's data, beside the data that `replay` of its journal with these arguments leads to."""
 
     def statistics(self) -> Mapping[str, int]:
         """Return figures of this life, by name."""

@@ -1,4 +1,4 @@
-"""The kind of a consensus engine: what its validator, its peers and those who watch them know without a running one."""
+"""The kind of a consensus engine: all that its validator, its peers and the checks know without a running engine."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -36,17 +36,17 @@ class EngineMaker(Protocol):
         """Return a fresh engine.
 
         Args:
-            me: The replica's index; an observer may be none of the validators.
-            validators: How many validators there are.
-            scheme: Signs our votes and verifies the others'.
+            me: The replica's index; an observer may be no validator.
+            validators: The number of validators.
+            scheme: Signs our votes and verifies the votes of peers.
             config: The engine's own configuration.
             genesis: The digest of the block of view 0, which is final from the start.
-            is_observer: Whether the replica only follows: no vote, no proposal, for want of a key or of its journal.
+            is_observer: Whether the replica only follows, without votes or proposals, as its key or journal is missing.
         """
 
 
 class SealCheck(Protocol):
-    """Judges the seal of a block from outside."""
+    """A check of a block's seal from outside."""
 
     def __call__(
         self,
@@ -63,23 +63,24 @@ class SealCheck(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineKind:
-    """An engine as its validator, its peers and those who watch them know it.
+    """An engine as its validator, its peers and the checks know it.
 
     Args:
-        name: What a scenario calls it.
+        name: Its name in a scenario.
         messages: Its messages on the wire, each a frozen struct with a tag below 16.
-        records: What its journal holds.
+        records: The records of its journal.
         configure: Makes its configuration of times in microseconds, by name; raises ConfigError.
         make: Makes the engine of one life.
         verify_finality: Whether a finality from outside is proved, among a number of validators, by a configuration.
-        label: What a message is about.
-        events_per_view: The events of a view for each pair of replicas, about: what a run costs is estimated by it.
+        label: The subject of a message.
+        events_per_view: The approximate events of a view for each pair of replicas, for the estimate of a run's cost.
         check_seal: Whether the seal of a block from outside is sound, among a number of validators, by a
-            configuration. None where the
-            engine seals no blocks: then a block with a seal is refused, and none is reported to the engine.
-        stores_voted: Whether a block is on the disk before a vote for it leaves, as a certificate needs that is never
-            skipped: without its block nothing could follow it after a power loss of all.
-        view_word: The engine's own word for a view, for those who read a run: a view of a chain of slots is a slot.
+            configuration. None where the engine seals no blocks: then a block with a seal is refused, and no block is
+            reported to the engine.
+        stores_voted: Whether a block is on the disk before a vote for it leaves. An engine needs this if its
+            certificates are never skipped: after a power loss of all, nothing could follow a certificate without its
+            block.
+        view_word: The engine's own word for a view in results and on pages: a view of a chain of slots is a slot.
     """
 
     name: str

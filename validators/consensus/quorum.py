@@ -9,12 +9,12 @@ from network.types import NodeId
 
 
 def faults_of(validators: int) -> int:
-    """Return f, how many of `validators` may be Byzantine."""
+    """Return f, the number of `validators` that may be Byzantine."""
     return (validators - 1) // 3
 
 
 def quorum_of(validators: int) -> int:
-    """Return how many votes make a certificate."""
+    """Return the number of votes that make a certificate."""
     return validators - faults_of(validators)
 
 

@@ -1,11 +1,11 @@
 """Signature schemes of validators.
 
-Signed bytes are varint(length of namespace) || namespace || message (docs/simplex.md): a vote of
-one kind can never pass for one of another. Schemes sign deterministically, because a restarted validator signs again
-what its journal says it has signed.
+Signed bytes are varint(length of namespace) || namespace || message (docs/simplex.md), so a vote of one kind can never
+pass for another kind. Schemes sign deterministically, because a restarted validator signs again what its journal says
+it has signed.
 
-A scheme belongs to one validator. It remembers what it has verified, so that a signature that comes first in a vote and
-then in three certificates costs one verification (54 us for Ed25519), and it counts the real ones for the virtual
+A scheme belongs to one validator. It remembers verified signatures, so that a signature that comes first in a vote and
+then in three certificates costs one verification (54 us for Ed25519). It counts real verifications for the virtual
 clock.
 """
 
@@ -26,11 +26,11 @@ SIGNATURE_BYTES: Final = 64
 _SHORT_VARINTS: Final = tuple(bytes((value,)) for value in range(0x80))
 
 REMEMBERED_MAX: Final = 8_192
-"""Results that a scheme remembers. The oldest go first, and the oldest are those of the lowest views."""
+"""Most results that a scheme remembers. The oldest, which are those of the lowest views, are forgotten first."""
 
 
 class Scheme(Protocol):
-    """Signs a validator's votes and checks the others'."""
+    """Signs a validator's votes and checks the votes of peers."""
 
     @property
     def name(self) -> str:
@@ -38,7 +38,7 @@ class Scheme(Protocol):
 
     @property
     def verified(self) -> int:
-        """Signatures that have really been verified, without those that were remembered."""
+        """The number of signatures really verified, without remembered results."""
 
     def sign(self, namespace: bytes, message: bytes) -> bytes:
         """Return this validator's signature; the same arguments give the same bytes."""
@@ -48,10 +48,10 @@ class Scheme(Protocol):
 
 
 class RememberingScheme(Scheme, Protocol):
-    """A validator's own scheme, which shows what it remembers."""
+    """A validator's own scheme, which shows its remembered results."""
 
     def derived(self) -> Derived:
-        """Return the size of its memory beside the most that it may be."""
+        """Return the number of remembered results beside their bound."""
 
 
 class Ed25519Scheme:
@@ -60,7 +60,7 @@ class Ed25519Scheme:
     Args:
         seed: 32 bytes, this validator's secret key.
         public_keys: 32 bytes for each validator, by index.
-        shared: what other schemes of the run have verified; this one counts as if it were not there.
+        shared: Results of other schemes of the run; this scheme's count does not depend on them.
     """
 
     name = "ed25519"
@@ -77,7 +77,7 @@ class Ed25519Scheme:
 
     @property
     def verified(self) -> int:
-        """Signatures that have really been verified."""
+        """The number of signatures really verified."""
         return self._verified
 
     def sign(self, namespace: bytes, message: bytes) -> bytes:
@@ -107,7 +107,7 @@ class Ed25519Scheme:
         return is_valid
 
     def derived(self) -> Derived:
-        """Return the number of results that it remembers beside the most that it may."""
+        """Return the number of remembered results beside their bound."""
         most = min(self._verified + self._signed, REMEMBERED_MAX)
         formula = "verified and made in this life, and REMEMBERED_MAX"
         return Derived(part="signatures", sizes=(DerivedSize("results", len(self._results), most, formula),))
@@ -137,7 +137,7 @@ def signed_bytes(namespace: bytes, message: bytes) -> bytes:
 
 
 def _result_key(public_key: bytes, signed: bytes, signature: bytes) -> bytes:
-    """Return a digest of who, what and how; public key and signature have fixed lengths, so that nothing can shift."""
+    """Return a digest of key, message and signature; key and signature have fixed lengths, so nothing can shift."""
     return sha256(public_key + signature + signed).digest()
 
 

@@ -32,13 +32,13 @@ def audit_indexes(
 ) -> StateAudit:
     """Return a database's audit with the deviations of heights and waiting set added, as of its tip.
 
-    The pool is compared with the waiting set that it stands for, which may be that of another block.
+    The pool is compared with the waiting set that it represents, which may be that of another block.
     """
     if not audit.values:
         return audit
     buckets = scan_buckets(audit.values.items())
     made_anew = BranchHeights(heights.profile, heights.now, buckets.items())
-    # From below every height, so that what is none shows too.
+    # Starting below every height, so that an invalid height is seen too.
     kept = heights.due_heights(HEIGHT_LIMIT, after=NO_HEIGHT - 1)
     kept_pool = None if pools is None else pools.kept
     wrong = (
@@ -69,7 +69,7 @@ def audit_records(audit: StateAudit, live: Iterable[tuple[bytes, bytes]]) -> Sta
 def compare_heights(expected: list[int], kept: list[int]) -> Iterator[Deviation]:
     """Yield the first height that only the index or only the buckets have."""
     if kept != expected:
-        # Without a height that only one of them has, the index names one twice or in the wrong place.
+        # If neither has a height that the other lacks, the index names a height twice or in the wrong place.
         height = min(dict.fromkeys(kept).keys() ^ dict.fromkeys(expected).keys() or kept)
         counts = [f"{heights.count(height)} times" for heights in (kept, expected)]
         yield Deviation("indexes", f"height {height} in the index of heights", counts[0], counts[1])
@@ -119,7 +119,7 @@ def compare_carried(
 
 
 class EncodedTables:
-    """The tables of a state that lies there encoded, to read from."""
+    """The tables of an encoded state, for reading."""
 
     def __init__(self, values: Mapping[bytes, bytes]) -> None:
         self._values = values

@@ -1,15 +1,15 @@
-"""The executed blocks above the finalized one, and the block among them at which the database stands.
+"""The executed blocks above the finalized block, and the block among them at which the database stands.
 
 The database stands at the finalized block or, in apply mode `certified`, at a block above it that was applied early. To
-read the state of a block on another branch it is first rewound to the last block that both have in common. A batch that
-was taken back, or stood on one, is dead; its block keeps its result, so that when the branch comes back the
-same writes go into a new batch, which must lead to the same root. With `reapply = "execute"` the block is executed once
-more instead, on the state as it has become by rewinding, and must give the same receipts and operations.
+read the state of a block on another branch, the tree first rewinds the database to the last common block. A rewound
+batch and all batches on it are dead, but their blocks keep their results. When the branch comes back the same writes go
+into a new batch, which must lead to the same root. With `reapply = "execute"` the block is executed once more instead,
+on the rewound state, and must give the same receipts and operations.
 
-Invariants: the blocks applied early are a path from the finalized block; there are never more of them than the database
-retains, so no rewind can fail; heights and waiting timers belong to each block and do not depend on where the database
-stands. Executing again takes no virtual time: a validator that applies early would be ready at other times than the
-others, and the two must behave alike.
+Invariants: the blocks applied early are a path from the finalized block. There are never more of them than the database
+retains, so no rewind can fail. Heights and waiting timers belong to each block and do not depend on where the database
+stands. Executing again takes no virtual time: both apply modes must behave alike, so a validator that applies early
+must be ready at the same times as every other validator.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,19 +32,19 @@ from validators.state import Batch, Database
 from validators.state.rules import StateRule
 
 ApplyAt: TypeAlias = Literal["finalized", "certified"]
-"""The time at which a block's batch is applied to the database."""
+"""The moment at which a block's batch is applied to the database."""
 
 Reapply: TypeAlias = Literal["write", "execute"]
-"""The way in which a block that was taken back returns with its branch."""
+"""The way in which a rewound block returns with its branch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplyMode:
-    """The apply mode of a validator with its upkeep: the roots are the same in each, the work is not.
+    """The apply mode of a validator with its upkeep: each mode leads to the same roots by different work.
 
     Attributes:
         apply: The time at which a block's batch is applied: once it is final, or already when it is certified.
-        retain_blocks: Applied blocks that the database can take back, hence also how many are applied early at most.
+        retain_blocks: Applied blocks that the database can rewind, hence also the most that are applied early.
         prune_every: Finalized heights between two prunings of the log below all retained states; 0 for never.
         rebuild_indexes_every: Finalized heights between two rebuilds of all derived data from the log; 0 for never.
         reapply: Whether a block whose branch returns is written again from memory, or executed again.
@@ -62,9 +62,9 @@ class Executed:
     """A block with the result of its execution.
 
     `receipts` and `operations` are encoded; `changes` maps each key whose value differs from the parent's to the new
-    value, None where it was deleted. `batch` is the one it was executed in, which may be dead. `phases` is the
-    ledger of the block's phases, `reached` the coverage points that it reached, `insolvent_left` the identifiers of the
-    timers that it left although their payers cannot pay for them.
+    value, None where it was deleted. `batch` is the batch it was executed in, which may be dead. `phases` is the ledger
+    of the block's phases, `reached` the coverage points that it reached. `insolvent_left` are the identifiers of the
+    timers that it kept although their payers cannot pay for them.
     """
 
     block: Block
@@ -82,12 +82,12 @@ class Executed:
 
     @property
     def root(self) -> bytes:
-        """The state root that the execution came to."""
+        """The state root after the execution."""
         return self.batch.canonical_root
 
     @property
     def log_entry(self) -> tuple[bytes, ...]:
-        """The operations, which lead from the parent's state to the block's."""
+        """The operations from the parent's state to the block's."""
         return self.operations
 
     def cost_us(self, costs: Costs, signatures: int) -> int:
@@ -98,9 +98,9 @@ class Executed:
 
 
 class BrokenOff(NamedTuple):
-    """An execution that did not end, or never began: the error, and the part done.
+    """An execution that did not finish or never started: the error, and the part done.
 
-    `changes` are the values written so far, None for deleted ones; `read` reads the state that it began from.
+    `changes` are the values written so far, None for deleted keys; `read` reads the state at its start.
     """
 
     block: Block
@@ -112,10 +112,10 @@ class BrokenOff(NamedTuple):
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Branch:
-    """A block that others can build on, with the derived data of its state.
+    """A block that another block can extend, with the derived data of its state.
 
-    `batch` is the one that stands for the block now, None where it has to be made anew; the finalized block has neither
-    that nor `executed`.
+    `batch` is the batch that holds the block's changes now, None where it has to be made again. The finalized block has
+    neither `batch` nor `executed`.
     """
 
     digest: bytes
@@ -136,7 +136,7 @@ class BlockTree:
         apply_mode: ApplyMode,
         execute_again: Callable[[Branch, Branch], Batch],
     ) -> None:
-        """Begin with one block; `execute_again` executes a block on its parent and returns the batch that it filled."""
+        """Start with one block; `execute_again` executes a block on its parent and returns the batch that it filled."""
         self.database = database
         self.finalized = finalized
         self._apply_mode = apply_mode
@@ -149,27 +149,27 @@ class BlockTree:
 
     @property
     def applied(self) -> Branch:
-        """The block whose state the database holds: the finalized one, or the last that was applied early."""
+        """The block whose state the database holds: the finalized block, or the last block that was applied early."""
         return self._early[-1] if self._early else self.finalized
 
     @property
     def retain_blocks(self) -> int:
-        """The number of applied blocks that the database can take back."""
+        """The number of applied blocks that the database can rewind."""
         return self._apply_mode.retain_blocks
 
     def get(self, digest: bytes) -> Branch | None:
-        """Return the finalized block, or one above it."""
+        """Return the finalized block or a block above it."""
         return self.finalized if digest == self.finalized.digest else self._branches.get(digest)
 
     def add(self, branch: Branch) -> None:
-        """Keep a block that was executed."""
+        """Add an executed block."""
         self._branches[branch.digest] = branch
 
     def path_to(self, digest: bytes) -> list[Branch]:
-        """Return the unfinalized blocks that lead to a block, oldest first, itself the last; empty if it is final.
+        """Return the unfinalized blocks up to and including a block, oldest first; empty if it is final.
 
         Raises:
-            UnknownBlockError: The block is not executed here, or history.
+            UnknownBlockError: The block was not executed here, or lies below the finalized block.
         """
         path: list[Branch] = []
         while digest != self.finalized.digest:
@@ -178,24 +178,24 @@ class BlockTree:
                 raise UnknownBlockError(digest)
             path.append(branch)
             digest = branch.header.parent
-        # Parents first: batches are applied and made again from the finalized block upwards.
+        # Parents first: batches are applied and rebuilt from the finalized block upwards.
         path.reverse()
         return path
 
     def open_batch(self, parent: Branch) -> Batch:
         """Open a batch on a block's state."""
-        # Where another branch was applied early the database must be rewound before a batch can stand on the parent.
+        # The database must be rewound first where another branch was applied early.
         self._stand_below(self.path_to(parent.digest))
         return self.database.batch(parent.batch)
 
     def apply_certified(self, digest: bytes) -> int:
-        """Apply a certified block with its ancestors, as many as can be taken back, in the mode that applies early.
+        """Apply a certified block and its ancestors early, as many as can be rewound; return the number applied.
 
-        Return the number of blocks applied.
+        In apply mode `finalized` nothing is applied.
         """
         if self._apply_mode.apply != "certified" or digest not in self._branches:
             return 0
-        # No more than can be taken back: finality may yet choose another branch.
+        # No more than can be rewound: finality may still choose another branch.
         path = self.path_to(digest)[: self._apply_mode.retain_blocks]
         if len(path) == self._apply_mode.retain_blocks > 0:
             self.reach(StateRule.APPLIED_TO_LIMIT)
@@ -204,7 +204,7 @@ class BlockTree:
         return applied
 
     def take_undone(self) -> tuple[Executed, ...]:
-        """Return the blocks that were applied and taken back since the last call, in that order."""
+        """Return the blocks that were applied and rewound since the last call, in that order."""
         undone, self._undone = tuple(self._undone), []
         return undone
 
@@ -214,36 +214,36 @@ class BlockTree:
         return reexecuted
 
     def unfinalized(self) -> list[Branch]:
-        """Return the executed blocks above the finalized one."""
+        """Return the executed blocks above the finalized block."""
         return list(self._branches.values())
 
     def early(self) -> list[Block]:
-        """Return the blocks above the finalized one that the database holds."""
+        """Return the blocks above the finalized block that the database holds."""
         return [branch.executed.block for branch in self._early if branch.executed is not None]
 
     @property
     def unreported(self) -> int:
-        """The number of blocks that were undone or executed again and not taken."""
+        """The number of undone or re-executed blocks that nobody has taken yet."""
         return len(self._undone) + len(self._reexecuted)
 
     def rewind_to_finalized(self) -> None:
-        """Take back all blocks applied early; they do not count as undone, since no other branch asked for it."""
+        """Rewind all blocks applied early; they do not count as undone, since no other branch replaces them."""
         self._take_back(len(self._early))
 
     def finalize(self, digest: bytes) -> bool:
-        """Apply an unfinalized block and its ancestors, unless they are applied, and make it the finalized one.
+        """Apply an unfinalized block and its ancestors, unless they are applied, and make it the finalized block.
 
         Return whether the log was pruned, as it is every `prune_every` heights.
         """
         path = self.path_to(digest)
         before = self.finalized.header.height
         self._apply(path)
-        # Those above the winner stay applied: they are its children.
+        # Blocks above the winner stay applied: they are its children.
         del self._early[: len(path)]
         for branch in path:
             del self._branches[branch.digest]
         winner = path[-1]
-        # Without a batch: children of the finalized block stand on the database itself.
+        # Without a batch: children of the finalized block extend the database itself.
         self.finalized = replace(winner, executed=None, batch=None)
         is_pruned = is_due(self._apply_mode.prune_every, before, winner.header.height)
         if is_pruned:
@@ -251,10 +251,10 @@ class BlockTree:
         return is_pruned
 
     def drop_losers(self) -> list[Executed]:
-        """Forget every branch that no longer starts at the finalized block; parents stand before their children."""
+        """Forget every branch that no longer starts at the finalized block; return it, parents before children."""
         kept = {self.finalized.digest: self.finalized}
         lost: list[Executed] = []
-        # In the order of execution, so that parents come before their children; a list, because entries are deleted.
+        # In the order of execution, so that parents come before children; a list, because entries are deleted.
         for digest, branch in list(self._branches.items()):
             if branch.header.parent in kept:
                 kept[digest] = branch
@@ -274,7 +274,7 @@ class BlockTree:
         """Rebuild every branch's heights, and make its next block read the waiting timers from the state.
 
         Args:
-            heights: Those of the finalized block.
+            heights: Heights of the finalized block.
             buckets: Its encoded buckets by height.
             present_of: Returns the present of a block.
         """
@@ -301,26 +301,26 @@ class BlockTree:
         winner = path[-1]
         assert winner.batch is not None, "every block of a path that is stood below has a batch"
         self.database.apply(winner.batch)
-        # Looks redundant, and is what finds a batch that was made again wrongly before it becomes final.
+        # Looks redundant, but finds a wrongly rebuilt batch before it becomes final.
         assert self.database.canonical_root == winner.header.state_root, "what was applied is what was executed"
         self._early = list(path)
 
     def _stand_below(self, path: Sequence[Branch]) -> None:
-        """Rewind the database to the last applied block of a path, and give every later one a batch that is alive."""
+        """Rewind the database to the last applied block of a path, and give every later block a live batch."""
         shared = self._count_shared(path)
         if len(self._early) - shared == self._apply_mode.retain_blocks > 0:
             self.reach(StateRule.REWOUND_TO_LIMIT)
         self._undone += self._take_back(len(self._early) - shared)
         parent = path[shared - 1] if shared else self.finalized
         for branch in path[shared:]:
-            # A child of a block that was taken back stands on a dead batch although nothing took the child back.
+            # A child of a rewound block stands on a dead batch although the child itself was never rewound.
             if branch.batch is None or not branch.batch.is_alive():
                 branch.batch = self._make_again(branch, parent)
             parent = branch
 
     def _count_shared(self, path: Sequence[Branch]) -> int:
         """Return the number of a path's blocks, from its start on, that are applied."""
-        # By identity below: one digest has one branch here, and comparing headers would cost more.
+        # Compared by identity: one digest has one branch here, and comparing headers would cost more.
         pairs = zip(path, self._early, strict=False)
         return sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], pairs))
 
@@ -330,14 +330,14 @@ class BlockTree:
         taken: list[Executed] = []
         for _ in range(count):
             branch = self._early.pop()
-            # A batch that was applied once cannot be applied again.
+            # A batch cannot be applied twice.
             branch.batch = None
             assert branch.executed is not None, "only the finalized block was not executed"
             taken.append(branch.executed)
         return taken
 
     def _make_again(self, branch: Branch, parent: Branch) -> Batch:
-        """Return a new batch for a block whose own was taken back, or stood on one that was."""
+        """Return a new batch for a block whose own batch is dead."""
         assert branch.executed is not None, "only the finalized block was not executed"
         if self._apply_mode.reapply == "execute":
             batch = self._execute_again(branch, parent)
@@ -353,6 +353,6 @@ class BlockTree:
 
 
 def is_due(every: int, before: int, after: int) -> bool:
-    """Return whether a multiple of `every` lies above one height and not above another; never for 0."""
-    # Not `after % every`: several heights can become final at once and jump over the multiple.
+    """Return whether a multiple of `every` lies above `before` and not above `after`; never for 0."""
+    # Not `after % every`: several heights can become final at once and skip the multiple.
     return every > 0 and after // every > before // every

@@ -1,7 +1,7 @@
 """Blocks, headers and transactions: their records, their one encoding, their digests.
 
 Everything is a msgpack array in the order of the fields, integers in their shortest form. Decoding is strict: bytes
-that are not what encoding the result would give are refused, so that a digest names one content and one encoding only.
+that differ from the encoding of their result are refused. So a digest names one content and one encoding only.
 """
 
 import hashlib
@@ -74,7 +74,7 @@ class SystemExtendTimer(msgspec.Struct, frozen=True, array_like=True, forbid_unk
 
 
 class SystemControlService(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag=67):
-    """An action on the service of a policy that has one; `batch` counts what it may remove, 0 for the most."""
+    """An action on a policy's service; `batch` limits how many entries it may remove, 0 for the maximum."""
 
     action: Annotated[str, msgspec.Meta(max_length=32)]
     batch: Uint
@@ -87,7 +87,7 @@ class CancelAll(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fie
 
 
 SystemInstruction: TypeAlias = SystemCancelTimer | SystemUpdateTimerConfig | SystemExtendTimer | SystemControlService
-"""Calls that only a system deployer may ask for."""
+"""Calls that only a system deployer may make."""
 
 Call: TypeAlias = Transfer | ExecuteActor | SystemInstruction | CancelAll
 """All kinds of a transaction's call."""
@@ -137,7 +137,7 @@ class Block(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
 
 
 class SealedBlock(NamedTuple):
-    """A block, and what consensus has put beside it; empty in an engine that seals no blocks."""
+    """A block and its seal, which is empty in an engine that seals no blocks."""
 
     block: Block
     seal: bytes
@@ -156,7 +156,7 @@ class _Sealed(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
 _Record = TypeVar("_Record", Transaction, Header, Block, _Sealed)
 
 _SEALED: Final = b"\x93"
-"""The first byte of an array of three: a block without a seal is one of two."""
+"""The first byte of an array of three elements; a block without a seal is an array of two."""
 
 
 def encode_transaction(transaction: Transaction) -> bytes:
@@ -188,7 +188,7 @@ def decode_block(encoded: bytes, limit: int = BLOCK_BYTES_MAX) -> Block:
 
 
 def encode_sealed(block: Block, seal: bytes) -> bytes:
-    """Return the one encoding of a block with its seal; without one it is that of the block."""
+    """Return the one encoding of a block with its seal; with an empty seal it is the block's own encoding."""
     return msgspec.msgpack.encode(_Sealed(block.header, block.transactions, seal)) if seal else encode_block(block)
 
 
@@ -205,7 +205,7 @@ def decode_sealed(encoded: bytes, limit: int = BLOCK_BYTES_MAX) -> SealedBlock:
 
 
 def without_seal(encoded: bytes) -> bytes:
-    """Return the encoding of a block alone, of one as it travels and is stored; raises InvalidEncodingError."""
+    """Return the encoding of a block alone from the encoding with its seal; raises InvalidEncodingError."""
     return encode_block(decode_sealed(encoded).block) if encoded[:1] == _SEALED else encoded
 
 

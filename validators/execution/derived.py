@@ -1,4 +1,4 @@
-"""Derived state of an execution engine beside its indexes, which the audit has: decoded records, executed blocks."""
+"""Derived state of an execution engine that the audit does not cover: decoded records and executed blocks."""
 
 from collections.abc import Mapping
 
@@ -15,16 +15,16 @@ def next_nonce(tree: BlockTree, public_key: bytes) -> int:
     """Return the next nonce of a public key's account after the finalized block."""
     stored = tree.database.get(account_key(address_of(public_key)))
     nonce = 0 if stored is None else msgspec.msgpack.decode(stored, type=Account).nonce
-    # What was applied early has moved it on, by one for each transaction.
+    # Blocks applied early have raised it by one for each transaction.
     early = (decode_transaction(encoded) for branch in tree.early() for encoded in branch.transactions)
     return nonce - sum(transaction.public_key == public_key for transaction in early)
 
 
 def derive_execution(tree: BlockTree, cache: DecodedCache) -> Derived:
-    """Return decoded records and blocks beside those that state and finality leave."""
+    """Return decoded records and blocks beside the same data derived from state and finality."""
     records: dict[str, Plain] = {}
     expected: dict[str, Plain] = {}
-    # Once for all keys: a record is looked up after each reorganization, and a branch may be long.
+    # Once for all keys, because a record is looked up after each reorganization, and a branch may be long.
     written = {
         key: None for branch in tree.unfinalized() if branch.executed is not None for key in branch.executed.changes
     }
@@ -51,7 +51,7 @@ def derive_execution(tree: BlockTree, cache: DecodedCache) -> Derived:
             DerivedSize(
                 "decoded records", len(records), tree.database.active + len(written), "keys of state and branches"
             ),
-            # More of them could not be taken back where another branch wins.
+            # More of them could not be rewound if another branch wins.
             DerivedSize("blocks applied early", len(tree.early()), tree.retain_blocks, "retain_blocks"),
         ),
     )

@@ -1,9 +1,9 @@
 """The engine: executes blocks on speculative branches, finalizes winners, drops losers.
 
 Invariants: an executed block's roots are those of its header; every branch starts at the finalized block; branches
-share nothing that changes. Each validator has an engine of its own with a database, caches and indexes of its own.
-Rejected: applying a block on execution and undoing it when it loses; dropping a batch is free, undoing is not. A
-validator can be configured to apply as early as on certification, with the same roots (`block_tree.py`).
+share no mutable data. Each validator has an engine of its own with its own database, caches and indexes. Rejected:
+applying a block on execution and undoing it when it loses, because a batch can be dropped for free and a rewind cannot.
+A validator can be configured to apply as early as on certification, with the same roots (`block_tree.py`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -38,9 +38,9 @@ from validators.state.rules import StateRule
 class Engine:
     """Executes, proposes and finalizes the blocks of one validator.
 
-    `on_executed` gets each execution before its roots are compared with those that the block claims: where
-    they differ, the block's header is the claimed one, and header and digest are those of the execution.
-    `on_broken_off` gets executions without a root.
+    `on_executed` gets each execution before its roots are compared with the roots that the block claims. Where they
+    differ, the block has the claimed header, and `header` and `digest` are those of the execution. `on_broken_off` gets
+    executions without a root.
     """
 
     def __init__(
@@ -61,10 +61,10 @@ class Engine:
             genesis: The chain's genesis.
             programs: Actors' programs by name.
             verify_transaction: Says whether a transaction's signature is its sender's.
-            operations: All operations since genesis' own or the base: those of the finalized blocks, oldest first.
+            operations: All operations of the finalized blocks since genesis or since the base, oldest first.
             header: The last finalized header, which the log must lead to.
-            base: The state that the operations follow, where that is not genesis.
-            apply_mode: The apply mode, the number of blocks that can be taken back, and the intervals of upkeep.
+            base: The state that the operations extend, where it is not genesis.
+            apply_mode: The apply mode, the number of blocks that can be rewound, and the intervals of upkeep.
             policies: The timer phases by the policy's name.
 
         Raises:
@@ -82,13 +82,13 @@ class Engine:
         self._pools = PoolKeeper()
         first, genesis_header = build_genesis_state(genesis, programs, policies)
         self.genesis_digest: Final = header_digest(genesis_header)
-        # The log must lead to this header; genesis' own is the claim where nothing was finalized.
+        # The log must lead to this header, or to genesis' where nothing was finalized.
         tip = header or genesis_header
         retain = self._apply_mode.retain_blocks
         followed = operations or () if base is not None else chain(first.operations(), operations or ())
         database = Database.from_operations(followed, retain=retain, base=base)
         root = database.canonical_root
-        # Checked at every start: nothing on the disk is believed for its checksum alone.
+        # Checked at every start: a valid checksum is not enough to believe the disk.
         if root != tip.state_root:
             raise RootMismatchError(tip.height, tip.state_root, root)
         self._tree = BlockTree(database, self._tip(database, tip), self._apply_mode, self._execute_again)
@@ -105,7 +105,7 @@ class Engine:
 
     @property
     def database(self) -> Database:
-        """The state, as of the finalized block or of one above it that was applied early."""
+        """The state, as of the finalized block or of a block above it that was applied early."""
         return self._tree.database
 
     @property
@@ -124,7 +124,7 @@ class Engine:
         return self._tree.finalized.digest
 
     def watch(self, reach: Reach) -> None:
-        """Have the coverage points noted that are this validator's own: of its branches and of what it derives."""
+        """Note this validator's own coverage points: of its branches and of its derived data."""
         self._tree.reach = self._pools.reach = reach
 
     def propose(self, context: ProposalContext, candidates: Iterable[Transaction]) -> Executed:
@@ -158,7 +158,7 @@ class Engine:
             UnknownParentError: The parent is neither executed nor finalized here.
             InvalidBlockError: The block breaks a rule, or its roots differ from those of its execution.
         """
-        # Header and whole block: a header that is known may come with other transactions.
+        # Header and whole block are compared: a known header may come with other transactions.
         known = self.executed(header_digest(block.header))
         if known is not None and known.block == block:
             return known
@@ -177,10 +177,10 @@ class Engine:
         return None if branch is None else branch.executed
 
     def path_to(self, digest: bytes) -> list[Executed]:
-        """Return the unfinalized blocks that lead to a block, oldest first, itself the last.
+        """Return the unfinalized blocks up to and including a block, oldest first.
 
         Raises:
-            UnknownBlockError: The block is not executed here, or finalized already.
+            UnknownBlockError: The block was not executed here, or is finalized already.
         """
         path = [branch.executed for branch in self._tree.path_to(digest) if branch.executed is not None]
         if not path:
@@ -190,7 +190,7 @@ class Engine:
     def certify(self, digest: bytes) -> int:
         """Apply a certified block with its ancestors in the mode that applies early; return the number applied.
 
-        Blocks applied on another branch are undone. A block that is not executed here any more is left alone.
+        Blocks applied on another branch are undone. A block that is not executed here any more is ignored.
         """
         return self._tree.apply_certified(digest)
 
@@ -210,7 +210,7 @@ class Engine:
         """Apply a block and its ancestors to the database and drop every branch that does not lead through it.
 
         Raises:
-            UnknownBlockError: The block is not executed here, or finalized already.
+            UnknownBlockError: The block was not executed here, or is finalized already.
         """
         applied = self.path_to(digest)
         before = self.finalized.height
@@ -224,12 +224,12 @@ class Engine:
         return FinalizationOutcome(tuple(applied), tuple(dropped), is_pruned, is_rebuilt)
 
     def snapshot(self) -> Snapshot:
-        """Return the finalized state; blocks applied early are taken back for it."""
+        """Return the finalized state; blocks applied early are rewound for it."""
         self.rewind_to_finalized()
         return self.database.snapshot()
 
     def find_outline_fault(self, header: Header, outline: Snapshot) -> str:
-        """Return why a snapshot without its operations is not that of a header; empty where it can be."""
+        """Return why a snapshot without its operations cannot be that of a header; empty where it can."""
         if not verify_root(outline.witness, header.state_root, outline.root):
             return "witness: it does not lead to the header's state root"
         return ""
@@ -246,7 +246,7 @@ class Engine:
     def live_values(self) -> Iterator[tuple[bytes, bytes]]:
         """Yield every key of the database, ascending, with its value as this validator holds it.
 
-        Where a decoded record stands in memory it is encoded anew, so that a record that was changed in place shows.
+        A decoded record in memory is encoded again, so that a record that was changed in place is seen.
         """
         for key, stored in self.database.items():
             yield key, self._cache.reencode(key, stored)
@@ -256,12 +256,12 @@ class Engine:
         return next_nonce(self._tree, public_key)
 
     def due_heights(self, upto: int, digest: bytes | None = None) -> list[int]:
-        """Return the heights up to `upto` that have timers, ascending, as of a block or of the finalized one."""
+        """Return the heights up to `upto` that have timers, ascending, as of a block or of the finalized block."""
         branch = self._tree.finalized if digest is None else self._parent(digest)
         return branch.heights.due_heights(upto)
 
     def audit(self, rebuilds: Rebuilds | None = None) -> StateAudit:
-        """Compare database and indexes, both where the database stands, with what the operation log leads to.
+        """Compare database and indexes, as of the present state, with the same data rebuilt from the operation log.
 
         Audits of several engines may share `rebuilds`.
         """
@@ -274,7 +274,7 @@ class Engine:
         return audit_records(audit, self.live_values())
 
     def derived(self) -> Derived:
-        """Return what the audit does not compare: decoded records, and executed blocks."""
+        """Return the derived data that the audit does not compare: decoded records, and executed blocks."""
         return derive_execution(self._tree, self._cache)
 
     def _parent(self, digest: bytes) -> Branch:
@@ -286,7 +286,7 @@ class Engine:
     def _run(
         self, parent: Branch, header: Header, block: Block | None, take_transactions: Callable[[BlockRun], None]
     ) -> Executed:
-        """Run a block; a given one must match its header, a draft gets its roots filled in."""
+        """Run a block; a given block must match its header, a draft gets its roots filled in."""
         batch = self._tree.open_batch(parent)
         view, tiers, run = self._open_run(parent, header, batch)
         try:
@@ -307,7 +307,7 @@ class Engine:
                 reached=run.reached(),
                 insolvent_left=run.result.insolvent_left,
             )
-            # Before the roots are compared: observers have to see executions that end in a refusal, too.
+            # Before the roots are compared, because observers must see refused executions too.
             self.on_executed(executed)
             if block is not None:
                 check_roots(header, sealed)
@@ -320,7 +320,7 @@ class Engine:
                 self._forget_gone(view.written_keys())
             raise
         if (known := self.executed(executed.digest)) is not None:
-            # A leader that proposes the same again: what is built on the first one must stay alive.
+            # A leader proposed the same block again: the first batch and all batches on it must stay alive.
             batch.drop()
             return known
         digest, heights, waiting = executed.digest, tiers.heights, run.waiting()
@@ -330,7 +330,7 @@ class Engine:
         return executed
 
     def _open_run(self, parent: Branch, header: Header, batch: Batch) -> tuple[View, Tiers, BlockRun]:
-        """Return a block's run on its parent's state, which the batch stands on, and the run's inputs."""
+        """Return a block's run on its parent's state, which `batch` extends, and the run's inputs."""
         genesis = self._rules.genesis
         if parent.waiting is NOTHING_READ and header.height > 1:
             self._pools.reach(StateRule.DERIVED_ANEW)
@@ -346,7 +346,7 @@ class Engine:
         return view, tiers, run
 
     def _execute_again(self, branch: Branch, parent: Branch) -> Batch:
-        """Execute a block once more, on a state that has been rewound since: it must be the same in every respect."""
+        """Execute a block again, on a state that was rewound since; its result must be the same in every respect."""
         before = branch.executed
         assert before is not None, "only the finalized block was not executed"
         batch = self.database.batch(parent.batch)
@@ -357,14 +357,14 @@ class Engine:
         assert tuple(run.receipts) == before.receipts, f"{place} has other receipts"
         assert tuple(batch.operations) == before.operations, f"{place} makes other operations"
         assert batch.canonical_root == branch.header.state_root, f"{place} leads to {batch.canonical_root.hex()}"
-        # The new run's, because its pool stands for its own waiting set and not for the first one.
+        # Taken from the new run, because its pool represents its own waiting set.
         branch.waiting, branch.heights = run.waiting(), tiers.heights
         return batch
 
     def _rebuild_indexes(self) -> None:
         """Rebuild all derived data from the operation log alone.
 
-        Blocks applied early are taken back first, and applied again with the next certified block.
+        Blocks applied early are rewound first, and applied again with the next certified block.
         """
         self._tree.rewind_to_finalized()
         self.database.rebuild()
@@ -378,7 +378,7 @@ class Engine:
         return header.slot if self._rules.genesis.timebase == "slot" else header.height
 
     def _find_heights(self, database: Database, header: Header) -> BranchHeights:
-        """Return the heights of a state that is all there is to know, as of its block."""
+        """Return the heights with timers of a whole state, as of its block."""
         stored = database.get(CALENDAR.key())
         assert stored is not None, "genesis writes the calendar profile"
         profile = msgspec.msgpack.decode(stored, type=CalendarProfile)
@@ -388,10 +388,10 @@ class Engine:
         """Drop decoded records whose keys the finalized state does not have; a branch that has them reads again."""
         database, forget = self.database, self._cache.forget
         for key in keys:
-            # Asked of the finalized state: a key that a loser deleted, or a winner made, is still there.
+            # Looked up in the finalized state, which still has a key that a loser deleted or a winner created.
             if key not in database:
                 forget(key)
 
 
 def _look_away(_what: object) -> None:
-    """Ignore the argument: the observer of an engine that has none."""
+    """Ignore the argument: the default observer of an engine."""

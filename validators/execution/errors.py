@@ -8,7 +8,7 @@ class InvalidEncodingError(Exception):
 class InvalidBlockError(Exception):
     """A block breaks a rule, which `reason` names.
 
-    `own_root` is the state root that executing it gave, where it could be executed and only its roots are wrong.
+    `own_root` is the state root after its execution, where it could be executed and only its roots are wrong.
     """
 
     def __init__(self, reason: str, own_root: bytes | None = None) -> None:
@@ -26,14 +26,14 @@ class InvalidTransactionError(Exception):
 
 
 class UnknownBlockError(Exception):
-    """A block is neither executed here nor the last finalized one."""
+    """A block is neither executed here nor the last finalized block."""
 
     def __init__(self, digest: bytes) -> None:
         super().__init__(f"block {digest.hex()} is not executed here")
 
 
 class UnknownParentError(Exception):
-    """A block's parent is neither executed here nor the last finalized one, or its branch has lost."""
+    """A block's parent is neither executed here nor the last finalized block, or its branch has lost."""
 
     def __init__(self, parent: bytes) -> None:
         super().__init__(f"parent {parent.hex()} is neither executed nor finalized here")
@@ -47,7 +47,7 @@ class RootMismatchError(Exception):
 
 
 class LostBlockError(Exception):
-    """A log leads to a block that its state machine has to execute once more, and the block is not here any more."""
+    """A log leads to a block that its state machine must execute again, and the block is not here any more."""
 
     def __init__(self, height: int) -> None:
         super().__init__(f"the block of height {height} that has to be executed again is lost")

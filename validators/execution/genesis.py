@@ -31,7 +31,7 @@ _PAIR: Final = b"\x92"
 """The first byte of an array of two."""
 
 MIN_BASEFEE_FLOOR: Final = 8
-"""Below this a basefee's floor would let no step of an eighth show (Q-3)."""
+"""Below this floor a basefee would not change by a step of an eighth (Q-3)."""
 
 Positive = Annotated[int, msgspec.Meta(ge=1, le=MAX_U63)]
 
@@ -57,7 +57,7 @@ class GenesisActor(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_
 
 
 class PolicyEntry(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """A policy, and the height from which it holds; `config` are its encoded parameters, or empty."""
+    """A policy, and the height from which it applies; `config` are its encoded parameters, or empty."""
 
     height: Positive
     policy: str
@@ -67,10 +67,10 @@ class PolicyEntry(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_f
 class Genesis(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, kw_only=True):
     """Everything that validators must agree on before the first block.
 
-    `validators` are the addresses that tips go to, by index; `slot_ms` is the length of a slot, limits are per block;
-    `mailbox_cycles` is what the messages that a block delivers may use.
-    `system_deployers` are the senders whose system instructions count. `policies` are in the order of their heights,
-    the first from the first block on; `calendar` has the sizes of the calendar queue.
+    `validators` are the addresses that receive tips, by index. `slot_ms` is the length of a slot in milliseconds.
+    Limits are per block; `mailbox_cycles` limits the messages that a block delivers. `system_deployers` are the senders
+    whose system instructions count. `policies` are in the order of their heights, the first from the first block on.
+    `calendar` has the sizes of the calendar queue.
     """
 
     chain_id: str
@@ -97,12 +97,12 @@ class Genesis(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
 
     @property
     def activation_height(self) -> int:
-        """The height at which the chain changes its policy for the last time; 0 where it never does."""
+        """The height at which the chain changes its policy for the last time; 0 if it never does."""
         return self.policies[-1].height if len(self.policies) > 1 else 0
 
     @property
     def supply(self) -> int:
-        """Units that exist at the start; afterwards all balances and the burned total add up to it."""
+        """Units that exist at the start; all balances and the burned total always add up to it."""
         return sum(account.balance for account in self.accounts) + sum(actor.balance for actor in self.actors)
 
 
@@ -132,33 +132,33 @@ def check_genesis(genesis: Genesis, policies: Policies) -> None:
     _check_distinct("address", addresses)
     for address in reserved_addresses(genesis, policies):
         if address in addresses or address in genesis.validators:
-            raise InvalidGenesisError(f"address {address.hex()} is reserved for what timers put down")
+            raise InvalidGenesisError(f"address {address.hex()} is reserved for the deposits of timers")
     _check_distinct("system deployer", list(genesis.system_deployers))
     for actor in genesis.actors:
         _check_distinct(f"storage key of actor {actor.address.hex()}", [key for key, _ in actor.storage])
 
 
 def reserved_addresses(genesis: Genesis, policies: Policies) -> tuple[bytes, ...]:
-    """Return the addresses that hold what timers put down on a chain: nobody else has units there."""
+    """Return the addresses that hold the deposits of timers on a chain: no account may have units there."""
     found = [policies[entry.policy]().escrow for entry in genesis.policies]
     return tuple(dict.fromkeys(address for address in found if address is not None))
 
 
 def check_policies(genesis: Genesis, policies: Policies) -> None:
-    """Check the list of policies, each against the one before it.
+    """Check the list of policies, each against the policy before it.
 
     Raises:
-        InvalidGenesisError: The list is empty, does not begin at height 1 or does not ascend, names a policy that is
-            unknown, counts in another timebase, stands there twice or cannot follow the one before, or parameters that
+        InvalidGenesisError: The list is empty, does not begin at height 1 or does not ascend. Or it names a policy that
+            is unknown, counts in another timebase, occurs twice or cannot follow the policy before it. Or parameters
             are not the policy's.
     """
     heights = [entry.height for entry in genesis.policies]
     if heights[:1] != [1] or heights != sorted(set(heights)):
-        raise InvalidGenesisError(f"policies hold from heights that begin at 1 and ascend, not from {heights}")
+        raise InvalidGenesisError(f"heights of policies must begin at 1 and ascend; got {heights}")
     previous: Policy | None = None
     for entry in genesis.policies:
         if entry.policy not in policies:
-            raise InvalidGenesisError(f"policy {entry.policy!r} is none of {', '.join(policies)}")
+            raise InvalidGenesisError(f"unknown policy {entry.policy!r}, expected one of {', '.join(policies)}")
         policy = policies[entry.policy]()
         if genesis.timebase not in policy.timebases:
             raise InvalidGenesisError(
@@ -174,12 +174,12 @@ def check_policies(genesis: Genesis, policies: Policies) -> None:
 
 
 def own_parameters(entry: PolicyEntry, policies: Policies) -> tuple[tuple[StateTable[Any], Parameters], ...]:
-    """Return the parameters that a policy begins with, each with its table.
+    """Return the first parameters of a policy, each with its table.
 
     A policy with an option may have two: then `config` is an array of both as bin, the policy's own first.
 
     Raises:
-        InvalidInput: They are not the policy's.
+        InvalidInput: The parameters are not the policy's.
     """
     policy = policies[entry.policy]()
     if policy.config_type is None or policy.config_table is None:
@@ -204,5 +204,5 @@ def _check_distinct(what: str, values: list[bytes]) -> None:
     seen: dict[bytes, None] = {}
     for value in values:
         if value in seen:
-            raise InvalidGenesisError(f"{what} {value.hex()} stands there twice")
+            raise InvalidGenesisError(f"{what} {value.hex()} is listed twice")
         seen[value] = None

@@ -35,7 +35,7 @@ def build_genesis_state(genesis: Genesis, programs: Programs, policies: Policies
     check_genesis(genesis, policies)
     for actor in genesis.actors:
         if actor.program not in programs:
-            raise InvalidGenesisError(f"program {actor.program!r} is none of {', '.join(programs)}")
+            raise InvalidGenesisError(f"unknown program {actor.program!r}, expected one of {', '.join(programs)}")
     database = Database()
     batch = database.batch()
     view = View(batch, DecodedCache())

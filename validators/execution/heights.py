@@ -1,8 +1,8 @@
 """The heights that have timers: the calendar queue of each branch, derived from the buckets of its state.
 
-Each block's queue starts as its parent's and goes its own way, so forks share nothing that changes and dropping a
-branch costs nothing. Heights that are due and still have a bucket stand beside it: the queue lets go of what is due.
-Invariant: the answer equals what a scan of the buckets in the branch's state would give (tests compare the two).
+Each block's queue starts as its parent's and then changes on its own, so forks share no mutable data and dropping a
+branch costs nothing. Due heights that still have a bucket are kept beside the queue, which drops due heights.
+Invariant: the answer equals a scan of the buckets in the branch's state (tests compare the two).
 """
 
 from bisect import bisect_left, insort
@@ -18,14 +18,14 @@ _TRUE: Final = b"\xc3"
 class BranchHeights:
     """The heights with timers as of one block.
 
-    While the block runs `touched` holds the heights whose bucket it wrote, with the flag of the one that they had
-    before, None for a height without a bucket.
+    While the block runs, `touched` holds the heights whose bucket it wrote, with the flag of the previous bucket, None
+    for a height that had no bucket.
     """
 
     __slots__ = ("_overdue", "_queue", "touched")
 
     def __init__(self, profile: CalendarProfile, now: int, buckets: Iterable[tuple[int, bytes]] = ()) -> None:
-        """Make the index anew: `buckets` are heights with the encoded records of their buckets."""
+        """Build the index: `buckets` are heights with the encoded records of their buckets."""
         self._queue = CalendarQueue(profile, now)
         self._overdue: list[int] = []
         self.touched: dict[int, bool | None] = {}
@@ -43,7 +43,7 @@ class BranchHeights:
 
     @property
     def epochs(self) -> dict[int, int]:
-        """The number of heights in each epoch of the epoch queue, zeros left out."""
+        """The number of heights in each epoch of the epoch queue, without zeros."""
         return self._queue.epochs
 
     @property
@@ -63,7 +63,7 @@ class BranchHeights:
     def next_block(self, now: int) -> tuple["BranchHeights", int]:
         """Return the index of a child block at its start, and the number of heights leaving the overflow tree."""
         child = BranchHeights.__new__(BranchHeights)
-        # Forked and not shared: siblings advance by different times.
+        # Forked, not shared, because siblings advance by different times.
         child._queue = self._queue.fork()  # noqa: SLF001 - its own kind
         advance = child._queue.advance(now)  # noqa: SLF001
         child._overdue = self._overdue + advance.due  # noqa: SLF001
@@ -78,7 +78,7 @@ class BranchHeights:
         return found
 
     def settle(self, profile: CalendarProfile, record_of: Callable[[int], bytes | None]) -> None:
-        """Take over what the block did to its buckets; `record_of` returns a bucket's record or None."""
+        """Apply the block's changes to its buckets; `record_of` returns a bucket's record or None."""
         gone: dict[int, None] = {}
         for height, was_queued in self.touched.items():
             record = record_of(height)
@@ -86,7 +86,7 @@ class BranchHeights:
                 self._settle_height(height, was_queued, record)
             elif record is None:
                 gone[height] = None
-            # A timer that a change triggered may have made a bucket of the present itself.
+            # A triggered timer may have made a bucket at the present itself.
             elif self._overdue[bisect_left(self._overdue, height) :][:1] != [height]:
                 insort(self._overdue, height)
         if gone:
@@ -100,9 +100,9 @@ class BranchHeights:
             self._queue = queue
 
     def _settle_height(self, height: int, was_queued: bool | None, record: bytes | None) -> None:  # noqa: FBT001
-        """Take over a bucket that is not due; one that was made anew may have another flag, hence another tier."""
+        """Apply a changed bucket that is not due; a bucket made again may have another flag, hence another tier."""
         flag = None if record is None else is_queued(record)
-        # A bucket that was emptied and made anew may be of another tier; dropped by its old one it would stay in both.
+        # A bucket that was emptied and made again may change its tier, and must be removed from the old tier too.
         if was_queued not in {None, flag}:
             self._queue.drop(height)
         if record is not None:

@@ -1,8 +1,8 @@
-"""The seam between a validator and its state machine: all that consensus, sync, finality and recovery ask of one.
+"""The seam between a validator and its state machine, for consensus, sync, finality and recovery.
 
-Invariants: a block can be executed on any block that is executed here and not dropped, or on the finalized one; an
-executed block's root is its header's; branches share nothing that changes. What only this project's own state has
-(a database with an operation log, proofs, audits) is `LayerTables`, which a layer may offer besides.
+Invariants: a block can be executed on the finalized block, or on any executed block that was not dropped. An executed
+block's root is its header's. Branches share no mutable data. `LayerTables` has the parts that only this project's own
+state has (a database with an operation log, proofs, audits); a layer may offer it besides.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,7 +27,7 @@ class ProposalContext:
 
 
 class ExecutedBlock(Protocol):
-    """A block with the result of its execution; `root` is the state root that the execution came to, 32 bytes."""
+    """A block with the result of its execution; `root` is the state root after the execution, 32 bytes."""
 
     @property
     def block(self) -> Block: ...  # noqa: D102
@@ -39,15 +39,15 @@ class ExecutedBlock(Protocol):
     def root(self) -> bytes: ...  # noqa: D102
     @property
     def log_entry(self) -> tuple[bytes, ...]:
-        """The part that the finalized log keeps beside its header: from it the state is opened again."""
+        """The part that the finalized log keeps with its header: the state is opened again from it."""
 
     def cost_us(self, costs: Costs, signatures: int) -> int:
-        """Return the virtual microseconds of the execution, in which so many signatures were verified."""
+        """Return the virtual microseconds of an execution with this number of verified signatures."""
 
 
 @dataclass(frozen=True, slots=True)
 class FinalizationOutcome:
-    """The result of finalizing: blocks applied, oldest first, executed blocks that lost, and upkeep that was due."""
+    """The result of finalizing: applied blocks, oldest first, executed blocks that lost, and upkeep that was due."""
 
     applied: tuple[ExecutedBlock, ...]
     dropped: tuple[ExecutedBlock, ...]
@@ -72,14 +72,14 @@ class ExecutionLayer(Protocol):
 
     @property
     def applied(self) -> Header:
-        """The header of the block at which the state stands: the finalized one, or one above it applied early."""
+        """The header of the block at which the state stands: finalized, or above it and applied early."""
 
     @property
     def tables(self) -> "LayerTables | None":
-        """The state of this layer for those who read it; None where it keeps none that they know."""
+        """This layer's state for the checks; None where the layer does not have these tables."""
 
     def watch(self, reach: Reach) -> None:
-        """Have the coverage points noted that are this validator's own."""
+        """Note this validator's own coverage points."""
 
     def propose(self, context: ProposalContext, candidates: Iterable[Any]) -> ExecutedBlock:
         """Build a block from the candidates that are valid in their order, and keep it as executed.
@@ -101,10 +101,10 @@ class ExecutionLayer(Protocol):
         """Return an executed block that is not finalized yet."""
 
     def path_to(self, digest: bytes) -> Sequence[ExecutedBlock]:
-        """Return the unfinalized blocks that lead to a block, oldest first, itself the last.
+        """Return the unfinalized blocks up to and including a block, oldest first.
 
         Raises:
-            UnknownBlockError: The block is not executed here, or finalized already.
+            UnknownBlockError: The block was not executed here, or is finalized already.
         """
 
     def certify(self, digest: bytes) -> int:
@@ -114,7 +114,7 @@ class ExecutionLayer(Protocol):
         """Make a block and its ancestors final, and drop every branch that does not lead through it.
 
         Raises:
-            UnknownBlockError: The block is not executed here, or finalized already.
+            UnknownBlockError: The block was not executed here, or is finalized already.
         """
 
     def take_undone(self) -> tuple[ExecutedBlock, ...]:
@@ -124,7 +124,7 @@ class ExecutionLayer(Protocol):
         """Return the blocks that were executed again, as their branch came back, since the last call."""
 
     def snapshot(self) -> Snapshot:
-        """Return the finalized state in pieces; blocks applied early are taken back for it."""
+        """Return the finalized state in pieces; blocks applied early are rewound for it."""
 
     def find_outline_fault(self, header: Header, outline: Snapshot) -> str:
         """Return why a snapshot without its pieces cannot be that of a header; empty where it can."""
@@ -136,11 +136,11 @@ class ExecutionLayer(Protocol):
         """Return the next nonce of a public key's account in the finalized state, for the pool of transactions."""
 
     def derived(self) -> Derived:
-        """Return what the layer keeps although something else says it, beside that."""
+        """Return the layer's derived data, beside the same data from its source."""
 
 
 class LayerTables(Protocol):
-    """The state of the project's own chain, for the checks and for who explains a difference.
+    """The state of the project's own chain, for the checks and for the explanation of a difference.
 
     `on_executed` and `on_broken_off` get every execution, before its roots are compared with the header's.
     """
@@ -150,7 +150,7 @@ class LayerTables(Protocol):
 
     @property
     def database(self) -> Database:
-        """The state, as of the finalized block or of one above it that was applied early."""
+        """The state, as of the finalized block or of a block above it that was applied early."""
 
     @property
     def finalized(self) -> Header:
@@ -167,4 +167,4 @@ class LayerTables(Protocol):
         """Yield every key of the database, ascending, with its value as this validator holds it."""
 
     def audit(self, rebuilds: Rebuilds | None = None) -> StateAudit:
-        """Compare database and indexes with what the operation log leads to."""
+        """Compare database and indexes with the same data rebuilt from the operation log."""

@@ -1,6 +1,6 @@
 """Balances and nonces over the state.
 
-Invariant: all balances plus all units ever burned never change; between charge and credit of one settlement
+Invariant: all balances plus all units ever burned never change, except between charge and credit of a settlement, when
 the difference is on its way.
 """
 

@@ -1,8 +1,8 @@
 """The mailbox: calls that programs send each other, one queue over the whole chain, served at the end of a block.
 
-Invariants: messages are delivered in the order in which they were sent, each exactly once; `head` and `tail` never
-fall, and the state holds the messages between them; one that is sent while the mailbox is served waits for the next
-block. A message's cycles and cells were paid for by the call that sent it, so delivering moves no units.
+Invariants: messages are delivered in the order in which they were sent, each exactly once. `head` and `tail` never
+fall, and the state holds the messages between them. A message sent while the mailbox is served waits for the next
+block. The sending call paid for the message's cycles and cells, so delivering moves no units.
 """
 
 from collections.abc import Callable
@@ -65,8 +65,8 @@ class StateMailbox:
         """Check a message before it is paid for.
 
         Raises:
-            Rejected: PayloadTooLarge, HandlerTooLong, InvalidInput below the cost of a call, GasLimitTooHigh above what
-                a block can deliver: it would block the mailbox for ever.
+            Rejected: PayloadTooLarge, HandlerTooLong, InvalidInput below the cost of a call, GasLimitTooHigh above the
+                budget of a block: such a message would block the mailbox for ever.
         """
         if len(request.payload) > MAX_PAYLOAD_BYTES:
             raise PayloadTooLarge(len(request.payload), MAX_PAYLOAD_BYTES)
@@ -87,19 +87,19 @@ class StateMailbox:
         return MessageSent(queue.tail, frame.actor, request.actor, request.handler, request.cycles)
 
     def serve(self, deliver: Deliver) -> MailboxResult:
-        """Deliver the messages waiting now, oldest first, until one does not fit the rest of the budget."""
-        # The tail is read once: what deliveries send is not served in the same block, or two actors could go on for
+        """Deliver the messages waiting now, oldest first, until a message does not fit the rest of the budget."""
+        # The tail is read once: messages sent by deliveries wait for the next block, or two actors could continue for
         # ever.
         result, last = MailboxResult(), self._queue().tail
         for sequence in range(self._queue().head, last):
             message = self._view.get(MESSAGES, message_key(sequence))
             assert message is not None, f"the mailbox has no message {sequence}"
-            # By its limit and not by its use: whether it fits must be known before it runs.
+            # By its limit, not by its use: whether it fits must be known before it runs.
             if message.cycles > self._cycles_budget - result.cycles:
                 break
-            # Gone before it is delivered: a delivery that fails is not tried again.
+            # Removed before it is delivered: a failed delivery is not tried again.
             self._view.set(message_key(sequence), None)
-            # The tail is read anew each time: the call before may have sent messages.
+            # The tail is read again each time: the call before may have sent messages.
             self._view.set(MAILBOX.key(), Mailbox(sequence + 1, self._queue().tail))
             frame = Frame(message.actor, message.sender, message.origin, 0, is_message=True)
             meter = Meter(message.cycles, message.cycles)

@@ -1,7 +1,7 @@
 """The ledger of a block's phases: each notes the items it found, handled and left, outside the state.
 
-A phase writes its own entry when it is over, so that one that was skipped has none; items found and left are counted
-in the tables and not computed from the items handled, so that the counts can disagree.
+A phase writes its own entry when it is over, so a skipped phase has none. Items found and left are counted in the
+tables and not computed from the items handled, so that the counts can disagree.
 """
 
 from typing import Final

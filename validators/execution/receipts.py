@@ -1,4 +1,4 @@
-"""Receipts: a block's outcome to which its header commits, one record per transaction and per later event."""
+"""Receipts: a block's outcome, to which its header commits, one record per transaction and per later event."""
 
 from collections.abc import Iterable
 from typing import Final, TypeAlias, cast
@@ -62,7 +62,7 @@ Receipt: TypeAlias = TransactionReceipt | TimerReceipt
 
 
 def as_chain_events(events: Iterable[msgspec.Struct]) -> tuple[ChainEvent, ...]:
-    """Return events under their type here: the scheduler passes a program's events through without knowing it."""
+    """Return events under their type here: the scheduler passes a program's events through without knowing them."""
     return cast("tuple[ChainEvent, ...]", tuple(events))
 
 
@@ -80,7 +80,7 @@ def decode_receipt(encoded: bytes) -> Receipt:
     """Decode a receipt.
 
     Raises:
-        InvalidEncodingError: It is malformed.
+        InvalidEncodingError: The bytes are malformed.
     """
     try:
         return cast("Receipt", msgspec.msgpack.decode(encoded, type=Receipt))
@@ -92,7 +92,7 @@ _CANCELLATIONS: Final = (TimerCancelled, TimerCancelledForDelay, TransactionCanc
 
 
 def is_cancellation(event: msgspec.Struct) -> bool:
-    """Say whether an event tells that a live timer was cancelled."""
+    """Return whether an event says that a live timer was cancelled."""
     is_governance = isinstance(event, TimerCancelledByGovernance) and event.was_live
     if isinstance(event, TransactionFailed):
         return event.code is FailureCode.SHUTDOWN

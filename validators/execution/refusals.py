@@ -61,7 +61,7 @@ class CallRefusal(RefusalPoint):
     TOO_MANY_WATCHES = "watch_timer TooManyWatches: *", "An actor has as many timers that watch as it may.", _TRIGGERS
     WATCHED_WRONGLY = (
         "watch_timer InvalidInput: watched: *",
-        "A timer is to watch no key, too many or one twice.",
+        "A timer is to watch no key, too many keys or a key twice.",
         _TRIGGERS,
     )
     EXTENDED_WATCHING = (
@@ -252,11 +252,20 @@ class TransactionRefusal(RefusalPoint):
     LEFT_OUT_BALANCE = "balance * does not cover *", "A leader leaves out a transaction that its sender cannot pay."
     LEFT_OUT_OWN_COST = (
         "limits of * cycles and * cells do not cover its own",
-        "A leader leaves out one with a limit too low.",
+        "A leader leaves out a transaction with too low a limit.",
     )
-    LEFT_OUT_ROOM = "limits exceed the * cycles and * cells left in the block", "A leader leaves out one without room."
-    LEFT_OUT_FEES = "maximum fees * and * are below the basefees * and *", "A leader leaves out one below the basefees."
-    LEFT_OUT_TIP = "priority fee * exceeds the maximum *", "A leader leaves out one whose tip is above its fee."
+    LEFT_OUT_ROOM = (
+        "limits exceed the * cycles and * cells left in the block",
+        "A leader leaves out a transaction without room.",
+    )
+    LEFT_OUT_FEES = (
+        "maximum fees * and * are below the basefees * and *",
+        "A leader leaves out a transaction whose fees are below the basefees.",
+    )
+    LEFT_OUT_TIP = (
+        "priority fee * exceeds the maximum *",
+        "A leader leaves out a transaction whose tip is above its fee.",
+    )
 
 
 @enum.unique
@@ -266,14 +275,20 @@ class BlockRefusal(RefusalPoint):
     BLOCK_HEIGHT = "height * does not follow *", "A block's height does not follow its parent's."
     BLOCK_VERSION = "version * is not *", "A block has another version."
     BLOCK_EPOCH = "consensus epoch * is not 0", "A block is of another consensus epoch."
-    BLOCK_TIME_NOT_AFTER = "timestamp * is not after the parent's *", "A block has its parent's time or an earlier one."
+    BLOCK_TIME_NOT_AFTER = (
+        "timestamp * is not after the parent's *",
+        "A block's time is not after its parent's.",
+    )
     BLOCK_SLOT = "slot * is not that of timestamp *", "A block's slot is not that of its time."
     BLOCK_STATE_ROOT = "state_root * where executing gives *", "A block claims another state root."
     BLOCK_RECEIPTS_ROOT = "receipts_root * where executing gives *", "A block claims another root of its receipts."
     BLOCK_TRANSACTION_MALFORMED = "transaction *: * of * bytes: *", "A block holds bytes that are no transaction."
     BLOCK_NONCE = "transaction *: nonce * where * comes next", "A block holds a transaction whose turn it is not."
     BLOCK_BALANCE = "transaction *: balance * does not cover *", "A block holds a transaction that nobody can pay."
-    BLOCK_OWN_COST = "transaction *: limits of * do not cover its own", "A block holds one with a limit too low."
+    BLOCK_OWN_COST = (
+        "transaction *: limits of * do not cover its own",
+        "A transaction in a block has too low a limit.",
+    )
     BLOCK_ROOM = "transaction *: limits exceed *", "A block holds more than it has room for."
     BLOCK_FEES = "transaction *: maximum fees * are below *", "A block holds a transaction below the basefees."
     BLOCK_TIP = "transaction *: priority fee * exceeds *", "A block holds a transaction whose tip is above its fee."
@@ -288,7 +303,7 @@ class BlockRefusal(RefusalPoint):
 
 
 def refusal_of(what: str, error: Exception) -> CoveragePoint | None:
-    """Return the cell of a refusal that execution meets; None for the reasons that scripts and orders make up."""
+    """Return the coverage point of a refusal that execution meets; None for reasons that scripts and orders invent."""
     if what == "include":
         return TransactionRefusal.named(str(error))
     name = error.name if isinstance(error, Rejected) else type(error).__name__

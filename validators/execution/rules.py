@@ -1,6 +1,6 @@
-"""The coverage points of a block beside those of its timers: calls, messages, tiers, prices and storage.
+"""The coverage points of a block, apart from its timers: calls, messages, tiers, prices and storage.
 
-What a block's results tell of is read off them (`checker.coverage`), so that executing pays nothing for it.
+Points that a block's results show are read off them (`checker.coverage`), so that execution pays nothing for them.
 """
 
 import enum
@@ -10,7 +10,7 @@ from scheduler import UNPROMISED, CoveragePoint
 
 @enum.unique
 class BlockRule(CoveragePoint):
-    """Branches of the rules of a block that are no policy's."""
+    """Branches of the rules of a block that belong to no policy."""
 
     SCHEDULED_BY_FIRE = "C-13", "A fired handler schedules a timer."
     SCHEDULED_BY_MESSAGE = "C-13", "The handler of a message schedules a timer."
@@ -19,7 +19,7 @@ class BlockRule(CoveragePoint):
     NO_TRANSACTIONS = "Q-7", "A block holds no transaction."
     TRANSACTION_REVERTED = "C-6", "A transaction reverts and stays in its block."
     TRANSACTION_OUT_OF_GAS = "C-6", "A transaction reaches its limit and stays in its block."
-    PROGRAM_FAULTED = "C-6", "A program fails of itself, and what its call did is dropped."
+    PROGRAM_FAULTED = "C-6", "A program fails with an error of its own, and its call's writes are dropped."
     TRANSACTION_TIPPED = "X-6", "A transaction pays its block's proposer."
     CYCLE_PRICE_ROSE = "Q-2", "The cycle basefee rises."
     CYCLE_PRICE_FELL = "Q-2", "The cycle basefee falls."
@@ -30,9 +30,9 @@ class BlockRule(CoveragePoint):
     MESSAGE_DELIVERED = "C-12", "A message is delivered and its call keeps its effects."
     MESSAGE_REVERTED = "C-12", "A message is delivered and its call fails."
     MESSAGE_WAITS = "C-12", "A message waits because the mailbox' budget is used."
-    MESSAGE_SENT_MEANWHILE = "C-12", "The handler of a message sends one, which waits for the next block."
+    MESSAGE_SENT_MEANWHILE = "C-12", "The handler of a message sends another message, which waits for the next block."
     EPOCH_BEGAN = "A-1", "An epoch begins."
-    EPOCH_SKIPPED = "A-1", "A block begins an epoch after one in which there was no block."
+    EPOCH_SKIPPED = "A-1", "A block begins an epoch after an epoch without a block."
     EPOCH_QUEUE_FILLED = "Q-32", "A height waits in the epoch queue."
     EPOCH_QUEUE_EMPTIED = "K-32", "The last height of an epoch leaves the epoch queue."
     OVERFLOW_FILLED = "E-3", "A height waits in the overflow tree."

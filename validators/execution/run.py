@@ -1,7 +1,7 @@
-"""One block in execution: the phases that the policy lists, on a view of the parent's state.
+"""A block in execution: the policy's phases, on a view of the parent's state.
 
-The same code runs for a leader that builds a block and for validators that check it; the two differ only in the source
-of transactions and in the handling of an invalid one.
+The same code runs for a leader that builds a block and for validators that check it. The two differ only in the source
+of transactions and in the handling of an invalid transaction.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -54,12 +54,12 @@ from validators.execution.watchable import changed_keys
 from validators.execution.world import ChainWorld
 
 BLOCK_ENVELOPE_BYTES = 1_024
-"""More than a header and the framing of a block's list take; each transaction's own framing takes five bytes."""
+"""More than a header and the framing of a block's list take; the framing of each transaction takes five bytes more."""
 
 
 @dataclass(frozen=True)
 class Rules:
-    """The rules shared by all blocks of a chain; what follows from genesis alone is worked out once."""
+    """The rules shared by all blocks of a chain; values that depend on genesis alone are computed once."""
 
     genesis: Genesis
     programs: Programs
@@ -72,7 +72,7 @@ class Rules:
 
     @cached_property
     def has_watches(self) -> bool:
-        """Whether a policy of this chain has state triggers: then timers that watch leave under each of them."""
+        """Whether a policy of this chain has state triggers: then leaving timers must be removed from their keys."""
         has_own = any(WATCH in self.policies[entry.policy]().tables for entry in self.genesis.policies)
         return has_own or TRIGGER_CONFIG in self.config_tables
 
@@ -127,7 +127,7 @@ class BlockRun:
         self.phases: list[PhaseEntry] = []
 
     def watch(self, reach: Reach) -> None:
-        """Have refusals noted as coverage points."""
+        """Note refusals as coverage points."""
         self._world.reach = reach
 
     def run(self, take_transactions: Callable[["BlockRun"], None]) -> BlockSummary:
@@ -138,7 +138,7 @@ class BlockRun:
             return self._summarize()
         finally:
             self._reached = tuple(dict.fromkeys(self._policy.reached))
-            # It leads back to both: with it the block and all that it read would wait for the garbage collector.
+            # The policy leads back to both: a cycle would keep the block and all its reads until garbage collection.
             del self._policy, self._world.policy
 
     def _run_phases(self, take_transactions: Callable[["BlockRun"], None]) -> None:
@@ -165,13 +165,13 @@ class BlockRun:
         self._note(phases.TRANSACTIONS, included=len(self.transactions), reverted=self._reverted)
 
     def _promote(self) -> None:
-        """Begin an epoch, if one is due, and record the number of heights that left the overflow tree."""
+        """Begin an epoch, if it is due, and record the number of heights that left the overflow tree."""
         promoted = self._tiers.promote()
         self._record_events(() if promoted is None else (promoted,))
         self._note(phases.PROMOTION, promoted=self._tiers.promoted, left_overflow=self._tiers.count_left_overflow())
 
     def take_valid(self, candidates: Iterable[Transaction]) -> None:
-        """Include each candidate that is valid here and skip the others: the leader's way."""
+        """Include each candidate that is valid here and skip the rest; used by a leader."""
         for candidate in self._merge(Candidate(each, encode_transaction(each)) for each in candidates):
             try:
                 if len(candidate.encoded) + 5 <= self._room_bytes:
@@ -180,10 +180,10 @@ class BlockRun:
                 self._world.refused("include", error)
 
     def take_all(self, transactions: Iterable[bytes]) -> None:
-        """Include every transaction: the way of validators that check a block.
+        """Include every transaction; used by validators that check a block.
 
         Raises:
-            InvalidBlockError: One of them may not stand here.
+            InvalidBlockError: A transaction is not valid here.
         """
         for candidate in self._merge(decoded(transactions)):
             try:
@@ -192,7 +192,7 @@ class BlockRun:
                 raise InvalidBlockError(f"transaction {candidate.place}: {error}") from None
 
     def _merge(self, candidates: Iterable[Candidate]) -> Iterator[Candidate]:
-        """Yield the candidates in the policy's order, and book what it does between them."""
+        """Yield the candidates in the policy's order, and book the policy's own results between them."""
         for item in self._policy.merge(candidates):
             if isinstance(item, PhaseResult):
                 self._book(item)
@@ -201,12 +201,12 @@ class BlockRun:
 
     def _include(self, candidate: Candidate) -> None:
         transaction, encoded = candidate.transaction, candidate.encoded
-        # Writes nothing: a leader tries candidates that turn out to be invalid, on the same state.
+        # Writes nothing, because a leader also tries candidates that turn out to be invalid, on the same state.
         admitted = admit(transaction, encoded, ledger=self._ledger, basefees=self._basefees, room=self._room())
-        # The signature comes last: it costs more than all the other checks together.
+        # The signature is checked last, because it costs more than all other checks together.
         if not self._rules.verify_transaction(transaction):
             raise InvalidTransactionError("signature is not the sender's")
-        # Only ahead of what is in the block: a leader's candidates that are left out change nothing.
+        # Only ahead of included transactions: skipped candidates of a leader must change nothing.
         for result in self._policy.before_transaction(candidate):
             self._book(result)
         receipt = run_transaction(
@@ -225,7 +225,7 @@ class BlockRun:
         self._policy.begin()
         self._book(self._policy.run(BlockPhase.TIMERS))
         fired, removed = self._count_done()
-        # What a prologue or the merge did is not on the list that this phase collected.
+        # The list of this phase does not contain the timers of a prologue or of the merge.
         due = self._timers.due + sum(before)
         self._note(phases.TIMERS, due=due, fired=fired, removed=removed, left=self._timers.count_waiting())
 
@@ -251,17 +251,17 @@ class BlockRun:
     def _end_block(self) -> None:
         """Serve the mailbox, trigger timers, set the basefees, add up the burns, and write it all into the batch."""
         self._serve_mailbox()
-        # Behind all that changes a storage or a balance: fires, payments and messages wake watchers too.
+        # After every change of a storage or a balance: fires, payments and messages wake watchers too.
         self._book(self._policy.trigger())
         self._move_prices()
         self._book_burns()
-        # After all that can schedule or cancel a timer, and before the flush that writes the tables.
+        # After everything that can schedule or cancel a timer, and before the flush that writes the tables.
         self._close_tiers()
         # Last: nothing may read or write the view once its records are in the batch.
         self._view.flush()
 
     def _serve_mailbox(self) -> None:
-        # Read before serving: messages that delivered ones send wait for the next block.
+        # Read before serving, because messages sent by deliveries wait for the next block.
         found, sent = self._mailbox.waiting, self._mailbox.sent
         self._mailbox_result = self._mailbox.serve(self._world.deliver)
         self._record_events(self._mailbox_result.events)
@@ -291,7 +291,7 @@ class BlockRun:
         self._note(phases.BURNS, burned=self._ledger.burned)
 
     def _close_tiers(self) -> None:
-        """Take over where the block's changes put the heights with timers, and write the tables of the tiers."""
+        """Apply the block's changes to the heights with timers, and write the tables of the tiers."""
         self._tiers.close()
         self._note(phases.TIERS)
 
@@ -303,7 +303,7 @@ class BlockRun:
         table = policy.config_table
         own = None if table is None else self._view.get(table, table.key())
         self._phases = policy.phases(own)
-        # A timer that fires is within the lane by itself: one that goes over it does by no more than that.
+        # A single fire is within the lane; together the fires exceed the lane by at most one fire.
         lanes = 2 if policy.guarantees(own).overshoots else 1
         self._lane_cycles_max = lanes * self._config.lane_timer_cycles if policy.has_budget else MAX_U63
         escrow = Escrow(self._view, self._ledger) if self._world.reserved else None
@@ -336,7 +336,7 @@ class BlockRun:
         return self._reached
 
     def waiting(self) -> Waiting:
-        """Return the data beside the state from which this block's children start."""
+        """Return the data outside the state from which this block's children start."""
         return self._timers.waiting(self._rules.genesis.entry_at(self._moment.height).policy, self._carried)
 
     def _record(self, receipt: TransactionReceipt) -> None:
@@ -344,7 +344,7 @@ class BlockRun:
         self.receipts.append(encode_receipt(receipt))
 
     def _record_events(self, events: Iterable[msgspec.Struct]) -> None:
-        """Record events that stand in receipts of their own."""
+        """Record events in receipts of their own."""
         for event in as_chain_events(events):
             self.events.append(event)
             self.receipts.append(encode_receipt(TimerReceipt(event)))
@@ -353,7 +353,7 @@ class BlockRun:
         return self._cycles, self._cells
 
     def _room(self) -> Room:
-        """Return what is left of the block's limits, for transactions, and for fires that share them."""
+        """Return the rest of the block's limits, for transactions and for fires that share them."""
         genesis = self._rules.genesis
         fires = self._lane_used() if self._policy.shares_block else (0, 0)
         return Room(genesis.block_cycles - self._cycles - fires[0], genesis.block_cells - self._cells - fires[1])

@@ -1,8 +1,8 @@
 """The state's schema: every table, its keys and its records. docs/state.md is its normative text.
 
 A key is 32 bytes: the table's byte, the raw key, zeros. A raw key of more than 31 bytes is replaced by the first 31
-bytes of its Keccak-256, and then the record carries what identifies it; so every entry can be decoded by itself.
-Each table's raw keys have one length, or state their own, so that padding never makes two keys one.
+bytes of its Keccak-256, and its record then carries the identifying fields. So every entry can be decoded by itself. A
+table's raw keys have one length, or contain their own length, so that padding never makes two keys equal.
 """
 
 from collections.abc import Callable
@@ -76,7 +76,7 @@ class Burned(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields
 
 
 class Mailbox(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
-    """The messages that wait: `head` is the sequence of the oldest, `tail` that of the next one sent."""
+    """The waiting messages: `head` is the sequence of the oldest, `tail` that of the next message to be sent."""
 
     head: int
     tail: int
@@ -85,7 +85,7 @@ class Mailbox(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
 class Message(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """A call that was sent and paid for: run `handler(payload)` of `actor` within `cycles` cycles and as many cells.
 
-    `sender` is the actor that sent it, `origin` that of the sending Frame.
+    `sender` is the actor that sent it, `origin` the origin of the sending Frame.
     """
 
     sender: bytes
@@ -181,7 +181,7 @@ def timer_counts_key(actor: bytes) -> bytes:
 
 
 def message_key(sequence: int) -> bytes:
-    """Return the key of a message that waits."""
+    """Return the key of a waiting message."""
     return b"\x0d" + sequence.to_bytes(8, "big") + _PADDING_23
 
 

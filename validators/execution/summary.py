@@ -1,4 +1,4 @@
-"""A block in numbers, as its run counted them: for people and checks, in no state and no root."""
+"""A block in numbers, counted by its run for people and checks; not part of any state or root."""
 
 import msgspec
 
@@ -6,8 +6,8 @@ import msgspec
 class BlockSummary(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """A block in numbers.
 
-    `cycles_used` and `cells_used` are the transactions', `lane_cycles` and `lane_cells` the fired handlers'; both hold
-    the gas given to messages, and of that the delivered ones used `mailbox_cycles`. `fired` includes `reverted`,
+    `cycles_used` and `cells_used` are the transactions', `lane_cycles` and `lane_cells` the fired handlers'. Both
+    include the gas given to messages, of which delivered messages used `mailbox_cycles`. `fired` includes `reverted`,
     `transactions` includes `transactions_reverted`, `messages_delivered` includes `messages_reverted`; `burned` and
     `tips` are in units of this block. `deferred` equals `waiting_live`: live timers held back, first attempt or not.
     `lane_burned` is the part of `burned` that is lane basefee, `lane_price` the lane's price of a cycle.

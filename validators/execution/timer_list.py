@@ -1,7 +1,7 @@
-"""A list of timers in the order (due, sequence) that forks share, and that a block changes by what it touches.
+"""A list of timers in the order (due, sequence) that forks share, and of which a block copies only the changed parts.
 
-In pieces: a changed list has its own pieces where timers left, were replaced or came in, and shares the others.
-Rejected: copying the list, which a block of the queue did three times for the hundred entries that it takes of 100,000.
+It consists of pieces: a changed list has its own pieces where timers left, were replaced or came in, and shares the
+rest. Rejected: copying the list, which a block of the queue did three times to take a hundred entries out of 100,000.
 """
 
 from bisect import bisect_right
@@ -12,7 +12,7 @@ from typing import Final, TypeAlias, overload
 from scheduler import Timer
 
 PIECE: Final = 32
-"""The most timers of a piece. A block writes anew the pieces that it touches, and the list of all pieces."""
+"""Most timers of a piece. A block copies the pieces that it changes, and the list of all pieces."""
 
 Place: TypeAlias = tuple[int, int]
 """A timer's due and sequence."""
@@ -26,13 +26,13 @@ class TimerList(Sequence[Timer]):
     def __init__(self, pieces: list[tuple[Timer, ...]], firsts: list[Place], count: int) -> None:
         self._pieces = pieces
         self._firsts = firsts
-        """A place for each piece: none of its timers is before it, and none of an earlier piece is behind."""
+        """A place for each piece: no timer of the piece comes before it, and no timer of an earlier piece after it."""
         self._count = count
         self._flat: tuple[Timer, ...] | None = None
 
     @classmethod
     def of(cls, timers: Iterable[Timer]) -> "TimerList":
-        """Return the list of timers that are in order."""
+        """Return the list of sorted timers."""
         listed = tuple(timers)
         pieces = _cut(listed)
         return cls(pieces, [_place_of(piece[0]) for piece in pieces], len(listed))
@@ -60,7 +60,7 @@ class TimerList(Sequence[Timer]):
         return None
 
     def changed(self, changes: Mapping[Place, Timer | None]) -> "TimerList":
-        """Return the list with some timers replaced, those with None taken out; other places change nothing."""
+        """Return the list with timers replaced, or removed where None; places not in the list change nothing."""
         if not changes or not self._pieces:
             return self
         pieces, firsts, count = list(self._pieces), self._firsts, self._count
@@ -78,14 +78,14 @@ class TimerList(Sequence[Timer]):
         """Return the list with timers of later places behind it."""
         if not timers:
             return self
-        # The last piece is filled up: blocks in which one timer becomes due would make a piece each.
+        # The last piece is filled up: otherwise each block in which one timer becomes due would add a piece.
         kept = len(self._pieces) - (bool(self._pieces) and len(self._pieces[-1]) < PIECE)
         more = _cut((*chain.from_iterable(self._pieces[kept:]), *timers))
         firsts = [*self._firsts[:kept], *(_place_of(piece[0]) for piece in more)]
         return TimerList([*self._pieces[:kept], *more], firsts, self._count + len(timers))
 
     def _index_of(self, place: Place) -> int:
-        """Return the piece in which a place is, if it is in any."""
+        """Return the number of the piece that contains a place, if any does."""
         return max(bisect_right(self._firsts, place) - 1, 0)
 
 

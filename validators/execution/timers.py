@@ -1,12 +1,13 @@
 """The tables of timers over the state, and the waiting set that is carried from block to block.
 
-The timers waiting at the end of a block are a list that its children start from, so that a block reads only those that
-become due in it: without it, 20,000 timers waiting for the GC lane would be read and decoded again in each block.
-The list is derived: it equals the timers of the buckets up to the block's present, and a restart reads it from there.
-A block makes of it what it touches, and shares the rest (timer_list.py).
+The timers waiting at the end of a block are a list from which its children start, so that a block reads only the timers
+that become due in it. Without the list, 20,000 timers waiting for the GC lane would be read and decoded in each block.
+The list is derived data: it equals the timers of the buckets up to the block's present, and a restart reads it from
+them. A block copies the parts that it changes and shares the rest (timer_list.py).
 
-The timer lane asks for the same timers in many orders, as a pool. A validator has one, which follows the blocks that it
-executes: a block that starts where the last one ended goes on with it, any other makes its own out of the list.
+The timer lane asks for the same timers in many orders, as a pool. A validator has one pool, which follows the blocks
+that it executes. A block that starts where the last block ended reuses the pool; any other block makes its own from the
+list.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,7 +36,7 @@ from validators.execution.view import View
 from validators.state.rules import StateRule
 
 TIMER_KEYS_MAX: Final = 1 << 18
-"""Keys of timers that a validator remembers; then it starts anew."""
+"""Most keys of timers that a validator remembers; at the limit it forgets all of them."""
 
 _NO_TIMERS: Final = TimerCounts(0, 0)
 
@@ -44,7 +45,7 @@ _NO_TIMERS: Final = TimerCounts(0, 0)
 class Waiting:
     """All live timers due at or before `through`, ordered by (due, sequence). Shared between forks, never changed.
 
-    `carried` is the data that the block's `policy` keeps for its children beside the state; None where it is not known.
+    `carried` is data that the block's `policy` keeps for its children outside the state; None where it is not known.
     """
 
     timers: TimerList
@@ -54,11 +55,11 @@ class Waiting:
 
 
 NOTHING_READ: Final = Waiting(NO_TIMERS, -1)
-"""A branch's start when nothing is known yet: every due timer is read from the state."""
+"""The start of a branch about which nothing is known yet: every due timer is read from the state."""
 
 
 class TimerKeys:
-    """Remembers the keys of timers: a Keccak-256 costs more than all else that removing a timer does in memory."""
+    """A cache of the keys of timers: a Keccak-256 costs more than all other work in memory to remove a timer."""
 
     def __init__(self) -> None:
         self._keys: dict[bytes, bytes] = {}
@@ -73,13 +74,13 @@ class TimerKeys:
         return key
 
     def forget(self, timer_id: bytes) -> bytes:
-        """Return the key of a timer that leaves the state; a fork that has it still will hash again."""
+        """Return the key of a timer that leaves the state; a fork that still has the timer will hash it again."""
         key = self._keys.pop(timer_id, None)
         return timer_key(timer_id) if key is None else key
 
 
 class PoolKeeper:
-    """A validator's one pool, and the waiting set that it stands for."""
+    """A validator's only pool, and the waiting set that it represents."""
 
     def __init__(self, reach: Reach = unheard) -> None:
         self.reach = reach
@@ -87,9 +88,9 @@ class PoolKeeper:
         self._waiting: Waiting | None = None
 
     def take(self, waiting: Waiting, rules: OpensPool[Pool]) -> Pool | None:
-        """Hand the pool to the caller, as its only holder, if it stands for this waiting set under these rules."""
+        """Hand the pool to the caller, as its only holder, if it represents this waiting set under these rules."""
         pool, stands_for = self._pool, self._waiting
-        # Handed out once: a fork that takes it as well would see the other's removals.
+        # Handed out once: a second fork that took it would see the first fork's removals.
         self._pool = self._waiting = None
         if pool is None or stands_for is not waiting or pool.rules != rules:
             return None
@@ -97,11 +98,11 @@ class PoolKeeper:
 
     @property
     def kept(self) -> tuple[DuePool, Waiting] | None:
-        """The pool and the waiting set that it stands for, unless it is handed out."""
+        """The pool and the waiting set that it represents, unless it is handed out."""
         return None if self._pool is None or self._waiting is None else (self._pool, self._waiting)
 
     def give_back(self, waiting: Waiting, pool: DuePool) -> None:
-        """Keep a pool that stands for this waiting set now."""
+        """Keep a pool that represents this waiting set now."""
         self._pool, self._waiting = pool, waiting
 
 
@@ -124,7 +125,7 @@ class StateTimers:
         self._reach = carried.through
         self.due = 0
         self._collected = carried.timers
-        # What this block did to timers of the carried list, by their places there.
+        # This block's changes to timers of the carried list, by their places there.
         self._touched: dict[Place, Timer | None] = {}
 
     def timer(self, timer_id: bytes) -> Timer | None:
@@ -137,7 +138,7 @@ class StateTimers:
 
     def insert(self, timer: Timer) -> None:
         """Add a timer at the tail of its height."""
-        # One that came in below would be in the tables and on no list until a restart reads it.
+        # A timer inserted below would be in the tables, but on no list until a restart reads it.
         assert timer.due > self._reach, f"a timer due at {timer.due} comes after {self._reach} was collected"
         sequence = buckets.append(self, timer.due, timer.timer_id, is_queued=self._heights.is_queued(timer.due))
         assert timer.sequence == sequence, f"sequence {timer.sequence} where {sequence} comes next"
@@ -146,10 +147,10 @@ class StateTimers:
         self._view.set(timer_counts_key(timer.actor), TimerCounts(counts.live + 1, counts.scheduled + 1))
 
     def replace(self, timer: Timer) -> None:
-        """Put a changed record in the place of the one with the same identifier."""
+        """Replace the record with the same identifier."""
         self._view.set(self._keys.key_of(timer.timer_id), timer)
         if timer.due <= self._reach:
-            # Through the view, so that a reverted call takes this back as well.
+            # Through the view, so that a reverted call undoes this as well.
             self._view.change(self._touched, (timer.due, timer.sequence), timer)
 
     def remove(self, timer: Timer) -> None:
@@ -160,7 +161,7 @@ class StateTimers:
         assert counts.live > 0, f"actor {timer.actor.hex()} has no live timer to remove"
         self._view.set(timer_counts_key(timer.actor), TimerCounts(counts.live - 1, counts.scheduled))
         if timer.due <= self._reach:
-            # Through the view, so that a reverted call takes this back as well.
+            # Through the view, so that a reverted call undoes this as well.
             self._view.change(self._touched, (timer.due, timer.sequence), None)
 
     def bucket(self, due: int) -> Bucket | None:
@@ -168,9 +169,9 @@ class StateTimers:
         return self._view.get(BUCKETS, bucket_key(due))
 
     def set_bucket(self, due: int, bucket: Bucket | None) -> None:
-        """Put a height's bucket, and note that it is written and the flag of the one that the block found there."""
+        """Put a height's bucket; note that it was written, and the flag of the bucket that the block found there."""
         key = bucket_key(due)
-        # The first time only: the flag is that of the bucket which the block found, not of one that it made.
+        # The first time only: the flag is that of the bucket before this block.
         if due not in self._heights.touched:
             found = self._view.get(BUCKETS, key)
             self._view.change(self._heights.touched, due, None if found is None else found.queued)
@@ -194,7 +195,7 @@ class StateTimers:
         return self._counts(actor).scheduled
 
     def collect(self, upto: int) -> TimerList:
-        """Return every live timer due at or before `upto`, ordered by (due, sequence): carried ones, then new ones."""
+        """Return every live timer due at or before `upto`, ordered by (due, sequence): carried timers first."""
         self._collect(upto)
         return self._collected
 
@@ -235,7 +236,7 @@ class StateTimers:
         return pool
 
     def bring_forward(self, timers: Sequence[Timer], due: int) -> list[Timer]:
-        """Move timers that are not due to the tail of a height that was collected; return them as they wait there."""
+        """Move timers that are not due to the tail of a collected height; return them as they wait there."""
         moved = []
         for timer in timers:
             assert due <= self._reach < timer.due, f"a timer due at {timer.due} is brought forward to {due}"
@@ -244,8 +245,8 @@ class StateTimers:
             moved.append(msgspec.structs.replace(timer, due=due, sequence=sequence))
             self._view.set(self._keys.key_of(timer.timer_id), moved[-1])
         if moved:
-            # Behind all others, as their places are: the list is what the block's children start from. What left goes
-            # first: a height that was emptied begins again, and a place is then that of another timer.
+            # At the end, as their places are: the block's children start from this list. Removed timers go first: an
+            # emptied height starts its sequence again, and a place then belongs to another timer.
             self._collected = self._current().extended(moved)
             self._touched = {}
         if self._pool is not None:
@@ -254,8 +255,8 @@ class StateTimers:
         return moved
 
     def by_due(self) -> Iterator[Sequence[Timer]]:
-        """Yield all live timers, those of each due height, ascending, by sequence."""
-        # The index of heights is that of the block's start: what this block wrote stands beside it.
+        """Yield the live timers of each due height, heights ascending, timers by sequence."""
+        # The index of heights is that of the block's start; this block's own heights are added.
         heights = dict.fromkeys([*self._heights.due_heights(MAX_U63), *self._heights.touched])
         for due in sorted(heights):
             found = [self.timer(timer_id) for _, timer_id in buckets.read(self, due)]
@@ -263,7 +264,7 @@ class StateTimers:
                 yield [timer for timer in found if timer is not None]
 
     def carried_for(self, policy: str) -> object | None:
-        """Return what a policy carried from the parent; None where the parent had another one."""
+        """Return the data that a policy carried from the parent; None where the parent had another policy."""
         return self._carried.carried if self._carried.policy == policy else None
 
     def waiting(self, policy: str, carried: object | None) -> Waiting:

@@ -1,7 +1,7 @@
 """One transaction in a block: its admission, its execution and its fees.
 
 Admission checks everything before it writes anything. Fees are charged at the limits and the maximum fees, and the
-unused part comes back; the basefee part is burned, the tip goes to the proposer (docs/chain.md, transactions).
+unused part is refunded. The basefee part is burned, and the tip goes to the proposer (docs/chain.md, transactions).
 """
 
 import hashlib
@@ -34,7 +34,7 @@ from validators.execution.world import ChainWorld
 
 
 class Candidate(NamedTuple):
-    """A transaction that may come into a block; `place` is that in a block that is checked."""
+    """A transaction that may enter a block; `place` is its place in the block when a block is checked."""
 
     transaction: Transaction
     encoded: bytes
@@ -42,12 +42,12 @@ class Candidate(NamedTuple):
 
     @property
     def max_fee_per_cycle(self) -> int:
-        """The most that its sender pays for a cycle."""
+        """The maximum that its sender pays for a cycle."""
         return self.transaction.max_fee_per_cycle
 
     @property
     def priority_fee_per_cycle(self) -> int:
-        """The most of that which is for the proposer."""
+        """The maximum part of it that is for the proposer."""
         return self.transaction.priority_fee_per_cycle
 
     @property
@@ -115,15 +115,15 @@ def run_transaction(
     """Charge, run, refund, burn and tip; return the receipt."""
     transaction = admitted.transaction
     digest = hashlib.sha256(admitted.encoded).digest()
-    # The whole limit first: the call must not spend what it may still owe for its own gas.
+    # The whole limit first, so that the call cannot spend units that it may still owe for its own gas.
     ledger.charge(admitted.sender, admitted.prepaid)
-    # Outside of the call's savepoint: a reverted transaction uses its nonce up.
+    # Outside the call's savepoint, because a reverted transaction uses up its nonce.
     ledger.count_transaction(admitted.sender)
     meter = Meter(transaction.cycles_limit, transaction.cells_limit)
     intrinsic_cells = len(admitted.encoded) * TRANSACTION_BYTE_CELLS
     meter.use(TRANSACTION_CYCLES, intrinsic_cells)
     result = _perform(admitted, digest, world, meter)
-    # A revert gives back the cells of discarded writes; the transaction itself stays in the block.
+    # A revert refunds the cells of discarded writes; the transaction itself stays in the block.
     cells = result.cells if result.status is Status.OK else intrinsic_cells
     burned = result.cycles * basefees.cycle + cells * basefees.cell
     tip = result.cycles * tip_per_cycle(transaction, basefees)

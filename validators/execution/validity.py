@@ -35,7 +35,7 @@ def check_header(header: Header, parent: Header, genesis: Genesis) -> None:
 def seal(
     header: Header, transactions: Sequence[bytes], receipts: Sequence[bytes], state_root: bytes, *, grow: GrowTree
 ) -> Header:
-    """Return a header with the roots that executing its block gave."""
+    """Return a header with the roots of its block's execution."""
     return msgspec.structs.replace(
         header,
         state_root=state_root,
@@ -45,14 +45,14 @@ def seal(
 
 
 def check_transactions(block: Block, grow: GrowTree, *, is_known: bool) -> None:
-    """Refuse transactions that differ from those of a known header: they cannot be the right ones."""
-    # Before execution: transactions that are not the header's must not make a good header look bad.
+    """Raise InvalidBlockError for transactions that differ from those of a known header."""
+    # Before execution: transactions of another header must not make a good header look bad.
     if is_known or mmr_root(block.transactions, grow) != block.header.tx_root:
         raise InvalidBlockError("transactions are not those of the header's tx_root")
 
 
 def check_roots(claimed: Header, actual: Header) -> None:
-    """Compare the roots that a header claims with those that executing its block gave; raises InvalidBlockError."""
+    """Compare the roots that a header claims with those of its block's execution; raises InvalidBlockError."""
     for name in ("state_root", "tx_root", "receipts_root"):
         expected, found = getattr(claimed, name), getattr(actual, name)
         if expected != found:

@@ -1,7 +1,7 @@
-"""The state as one block in execution sees and changes it: decoded records over a speculative batch.
+"""The state as a running block sees and changes it: decoded records over a speculative batch.
 
-Invariants: a record is immutable, so forks share what they have decoded; what is written reaches the batch once, at
-`flush`, which is the one place where records are encoded; every change made since a savepoint can be taken back.
+Invariants: a record is immutable, so forks share decoded records. Writes reach the batch once, at `flush`, which is the
+only place where records are encoded. Every change made since a savepoint can be rolled back.
 """
 
 from collections.abc import Iterator
@@ -15,14 +15,14 @@ from validators.execution.schema import Table
 from validators.state import Batch
 
 _ABSENT: Final = msgspec.UNSET
-"""Marks in the journal that a mapping had no such key."""
+"""Marks in the journal that a mapping had no entry for a key."""
 
 
 class DecodedCache:
-    """A validator's decoded records, each with the stored bytes that it stands for.
+    """A validator's decoded records, each with the stored bytes that it decodes.
 
-    The bytes are what decides: a record is used only where the state holds exactly these bytes, so the cache may serve
-    any fork, and nothing in it can go stale. It belongs to one validator and is shared with no other.
+    A record is used only where the state holds exactly these bytes, so the cache may serve any fork, and nothing in it
+    can go stale. It belongs to one validator and is not shared.
     """
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class DecodedCache:
             CorruptStateError: The bytes are not a record of the table.
         """
         known = self._records.get(key)
-        # By bytes, not by key alone: another fork may hold another record there.
+        # Compared by bytes, not by key alone: another fork may hold a different record there.
         if known is not None and known[0] == stored:
             return known[1]  # type: ignore[return-value]  # a call of `cast` costs as much as the look-up
         decoder = self._decoders.get(table.code)
@@ -55,15 +55,15 @@ class DecodedCache:
         self._records[key] = (stored, record)
 
     def forget(self, key: bytes) -> None:
-        """Let go of a record whose key was deleted for good."""
+        """Forget a record whose key was deleted for good."""
         self._records.pop(key, None)
 
     def kept(self) -> list[bytes]:
-        """Return the keys of the records that are kept."""
+        """Return the keys of the kept records."""
         return list(self._records)
 
     def reencode(self, key: bytes, stored: bytes) -> bytes:
-        """Return the bytes of a live record as this validator holds it: encoded anew where it is held decoded."""
+        """Return the bytes of a live record as this validator holds it; a decoded record is encoded again."""
         known = self._records.get(key)
         if known is None or known[0] != stored:
             return stored
@@ -71,7 +71,7 @@ class DecodedCache:
 
 
 class View:
-    """Reads and writes of one block. Used once: after `flush` it is done."""
+    """Reads and writes of one block. Used once, until `flush`."""
 
     __slots__ = ("_batch", "_cache", "_journal", "_read", "_written")
 
@@ -84,19 +84,19 @@ class View:
 
     def get(self, table: Table[Record], key: bytes) -> Record | None:
         """Return the record under a key of a table, or None."""
-        # Without `cast`, which is a call: this is asked for every field of every timer.
+        # Without `cast`, which is a call: this runs for every field of every timer.
         if key in self._written:
             return self._written[key]  # type: ignore[return-value]
         if key in self._read:
             return self._read[key]  # type: ignore[return-value]
         stored = self._batch.get(key)
         record = None if stored is None else self._cache.decode(table, key, stored)
-        # Absence is remembered too, which is the commonest answer.
+        # Absence, the most frequent answer, is remembered too.
         self._read[key] = record
         return record
 
     def at_start(self, table: Table[Record], key: bytes) -> Record | None:
-        """Return the record that a key had when the block began, whatever the block wrote."""
+        """Return the record that a key had at the block's start, whatever the block wrote."""
         if key in self._read:
             return cast("Record | None", self._read[key])
         stored = self._batch.get(key)
@@ -104,22 +104,22 @@ class View:
 
     def set(self, key: bytes, record: object) -> None:
         """Put a record under a key; None deletes."""
-        # As `change` does, without a call of it: a storm writes three records for each timer.
+        # Does what `change` does, without calling it: a storm writes three records for each timer.
         self._journal.append((self._written, key, self._written.get(key, _ABSENT)))
         self._written[key] = record
 
     def change(self, mapping: dict[Any, Any], key: object, value: object) -> None:
         """Put a value into a mapping of derived data that must follow rollbacks like the state itself."""
-        # The old value, or that there was none: a rollback has to leave no key behind that it did not find.
+        # Either the old value or its absence is noted: a rollback must leave no key behind that was not there before.
         self._journal.append((mapping, key, mapping.get(key, _ABSENT)))
         mapping[key] = value
 
     def written_keys(self) -> Iterator[bytes]:
-        """Yield the keys that were written, in the order of their first write."""
+        """Yield the written keys, in the order of their first write."""
         yield from self._written
 
     def written(self) -> Iterator[tuple[bytes, bytes | None]]:
-        """Yield what was written so far, encoded, None for what was deleted."""
+        """Yield all writes so far, encoded, None for deleted keys."""
         for key, record in self._written.items():
             yield key, None if record is None else self._cache.encode(record)
 
@@ -128,7 +128,7 @@ class View:
         return len(self._journal)
 
     def rollback(self, savepoint: int) -> None:
-        """Take back every change since the mark, latest first."""
+        """Undo every change since the mark, latest first."""
         journal = self._journal
         # Latest first: a key that was written twice must end with its first old value.
         while len(journal) > savepoint:
@@ -139,7 +139,7 @@ class View:
                 mapping[key] = before
 
     def flush(self) -> None:
-        """Encode what was written into the batch, which leaves out what did not change."""
+        """Encode the writes into the batch, which leaves out unchanged values."""
         write, encode, remember = self._batch.write, self._cache.encode, self._cache.remember
         for key, record in self._written.items():
             if record is None:
@@ -147,5 +147,5 @@ class View:
             else:
                 stored = encode(record)
                 write(key, stored)
-                # Even if this branch loses: an entry counts only where a state holds exactly these bytes.
+                # Kept even if this branch loses: an entry counts only where a state holds exactly these bytes.
                 remember(key, stored, record)

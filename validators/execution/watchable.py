@@ -1,4 +1,4 @@
-"""The keys of the state that a timer can watch, and those of them that a block has changed so far (Q-52)."""
+"""The keys of the state that a timer can watch, and the watchable keys that a block has changed so far (Q-52)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -17,7 +17,7 @@ from validators.execution.view import View
 
 
 def key_of(watched: tuple[bytes, bytes | None]) -> bytes:
-    """Return the key of the state that a pair of a call stands for: a balance, or a key of an actor's storage."""
+    """Return the key of the state for a watched pair of a call: a balance, or a key of an actor's storage."""
     address, key = watched
     if key is None:
         return account_key(address)
@@ -25,7 +25,7 @@ def key_of(watched: tuple[bytes, bytes | None]) -> bytes:
 
 
 def changed_keys(view: View) -> Sequence[bytes]:
-    """Return the keys whose value differs from that at the block's start, ascending."""
+    """Return the keys whose value differs from its value at the block's start, ascending."""
     return sorted(key for key in view.written_keys() if key[0] in _WATCHABLE and _has_changed(view, key))
 
 
@@ -36,7 +36,7 @@ def _has_changed(view: View, key: bytes) -> bool:
 
 
 _WATCHABLE: Final[Mapping[int, tuple[Table[Any], Callable[[Any], object]]]] = {
-    # An account without units counts as one without an entry: what is watched is the balance.
+    # An account without units counts like an absent account, because the balance is watched.
     ACCOUNTS.code: (ACCOUNTS, lambda account: account.balance or None),
     STORAGE.code: (STORAGE, lambda stored: stored.value),
     LONG_STORAGE.code: (LONG_STORAGE, lambda stored: stored.value),

@@ -89,10 +89,10 @@ class ChainWorld:
         self._system_deployers = system_deployers
         self._config_tables = config_tables
         self._freed = b""
-        """The actor that cancelled a timer in this call when it had as many as it may."""
+        """The actor that cancelled a timer in this call when it was at its timer cap."""
 
     def call(self, frame: Frame, meter: Meter, *, handler: str, payload: bytes) -> CallResult:
-        """Call a handler of the frame's actor; unless the result is OK, nothing that it wrote remains."""
+        """Call a handler of the frame's actor; its writes remain only if the result is OK."""
         savepoint, reached = self._view.savepoint(), self.policy.reached
         if not frame.is_read_only:
             self._freed = b""
@@ -120,7 +120,7 @@ class ChainWorld:
         return RunOutcome(result.status is Status.OK, result.cycles, result.cells, result.events)
 
     def deliver(self, frame: Frame, meter: Meter, handler: str, payload: bytes) -> CallResult:
-        """Run a message's handler: what the mailbox calls."""
+        """Run a message's handler, for the mailbox."""
         result = self.call(frame, meter, handler=handler, payload=payload)
         self._note_schedules(result, BlockRule.SCHEDULED_BY_MESSAGE)
         return result
@@ -128,7 +128,7 @@ class ChainWorld:
     def ask(self, call: AgentCall) -> bytes | GbaFailure:
         """Ask an agent, read-only and without a charge; return its answer, or the kind of failure."""
         frame = Frame(call.agent, call.actor, ZERO_ORIGIN, 0, is_read_only=True)
-        # As many cells as cycles: it pays them for what it reads of other actors, and can write nothing (K-40).
+        # As many cells as cycles: cells pay for reads of other actors, and an agent can write nothing (K-40).
         meter = Meter(call.cycles, call.cycles)
         result = self.call(frame, meter, handler=call.handler, payload=call.payload)
         if result.status is not Status.OK:
@@ -173,30 +173,30 @@ class ChainWorld:
 
     @property
     def default_agent(self) -> bytes | None:
-        """The agent to name for a timer that has none of its own, where the block's policy wants one."""
+        """The agent to name for a timer without its own agent, where the block's policy wants one."""
         return self.policy.default_agent
 
     def admit_timer(self, request: ScheduleRequest) -> Admission:
-        """Check a timer that is to be scheduled."""
+        """Check a timer before it is scheduled."""
         admission = self.policy.admit(request)
-        # Whatever fails from here on fails the whole call, which takes them back.
+        # Any later failure fails the whole call, which rolls these back.
         self.policy.reached += admission.reached
         if request.actor == self._freed and CallRule.LAST_PLACE_TAKEN in admission.reached:
             self.policy.reached.append(CallRule.PLACE_FREED)
         return admission
 
     def cycles_to_admit(self, request: ScheduleRequest) -> int:
-        """Return the cycles that a call is charged beside its price, before its timer is admitted."""
+        """Return the cycles that a call is charged besides its price, before its timer is admitted."""
         return self.policy.cycles_to_admit(request)
 
     def watched_keys(self, actor: bytes, watched: Sequence[tuple[bytes, bytes | None]]) -> tuple[bytes, ...]:
-        """Return the keys of the state that a new timer of an actor is to watch, once they were checked."""
+        """Return the checked keys of the state that a new timer of an actor is to watch."""
         keys = tuple(map(key_of, watched))
         self.policy.check_watch(actor, keys)
         return keys
 
     def enter_timer(self, admission: Admission) -> None:
-        """Write a timer that was admitted."""
+        """Write an admitted timer."""
         self.policy.enter(admission)
 
     def extend_timer(self, caller: bytes, timer_id: bytes, new_expires_at: int) -> TimerExtended:
@@ -212,7 +212,7 @@ class ChainWorld:
         return cancelled
 
     def check_message(self, request: SendRequest) -> None:
-        """Check a message that is to be sent; what a fire sends is the policy's to bound as well."""
+        """Check a message before it is sent; the policy also limits the messages of a fire."""
         self._mailbox.check(request)
         if request.frame.is_fire:
             self.policy.check_call(request.sent, request.cycles)
@@ -222,10 +222,10 @@ class ChainWorld:
         return self._mailbox.send(request)
 
     def refused(self, what: str, error: Exception) -> None:
-        """Note a refusal, also one that its program caught and one in a call that came to nothing."""
-        cell = refusal_of(what, error)
-        if cell is not None:
-            self.reach(cell)
+        """Note a refusal, even if its program caught it or its call failed."""
+        point = refusal_of(what, error)
+        if point is not None:
+            self.reach(point)
 
     def obey(self, sender: bytes, instruction: SystemInstruction | CancelAll) -> Sequence[msgspec.Struct]:
         """Carry out a system instruction, or an owner's on its actor, and return the events.
@@ -250,8 +250,8 @@ class ChainWorld:
         assert_never(instruction)
 
     def _update_config(self, encoded: bytes) -> TimerConfigUpdated:
-        """Write what the next block reads; this one goes on with what it read at its start."""
-        # As written by now and not as the block read it: two updates in one block add up.
+        """Write the configuration that the next block reads; this block keeps the configuration read at its start."""
+        # Based on the present record, not on the one the block read: two updates in one block add up.
         current = [self._view.get(table, table.key()) for table in self._config_tables]
         changed = decode_update(encoded, [record for record in current if record is not None])
         for table, record in zip(self._config_tables, changed, strict=True):
@@ -259,9 +259,9 @@ class ChainWorld:
         self.policy.reached.append(cell_of_update(encoded))
         return TimerConfigUpdated(encoded)
 
-    def _note_schedules(self, result: CallResult, cell: CoveragePoint) -> None:
+    def _note_schedules(self, result: CallResult, point: CoveragePoint) -> None:
         if any(isinstance(event, TimerScheduled) for event in result.events):
-            self.policy.reached.append(cell)
+            self.policy.reached.append(point)
 
 
 def put_storage(view: View, actor: bytes, key: bytes, value: bytes) -> None:

@@ -1,10 +1,11 @@
 """Transactions on their way to validators: submitted to one, sent on to all, sent again while they wait.
 
-A transaction enters a mempool only if its pool finds no fault in it; ours verifies the signature. The validator that
-it was submitted to sends it to every other; besides, each validator regularly sends a part of what waits to one peer
-in turn, which heals what loss and partitions took. Each peer has rounds of its own: all that waits when a round
-begins goes to it once, the earliest first, before anything goes to it again. Parts that followed the turns of all
-peers were rejected: where their number had a factor in common with that of the peers, a peer never got some of them.
+A transaction enters a mempool only if its pool finds no fault in it; our own pool verifies the signature. The validator
+that received it from a client sends it to every other validator. Each validator also regularly sends a part of its
+waiting transactions to one peer in turn, which replaces messages lost to loss and partitions. Each peer has rounds of
+its own: in a round every transaction that waited at its start goes to the peer once, the earliest first. Parts that
+followed the turns of all peers were rejected: where the number of parts and the number of peers had a common factor, a
+peer never got some parts.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -59,31 +60,31 @@ class Gossip:
         return self._mempool.pooled
 
     def derived(self) -> Derived:
-        """Return the mempool's derived state, with the memory of verified transactions."""
+        """Return the mempool's derived state, with the cache of verified transactions."""
         derived, others = self._mempool.derived(), max(self._settings.validators - 1, 0)
         rounds = DerivedSize("rounds of peers", len(self._rounds), others, "other validators")
         return derived._replace(sizes=(*derived.sizes, rounds))
 
     def start(self) -> None:
-        """Begin to repeat what waits; a replica that is no validator has no use for it, and keeps none."""
+        """Start to repeat waiting transactions; a replica that is no validator keeps none."""
         if self._settings.is_validator:
             self._port.set_timer("regossip", self._settings.regossip_us)
 
     def candidates(self) -> Iterator[Any]:
-        """Yield what a leader may put into its block, best first."""
+        """Yield the transactions that a leader may put into its block, best first."""
         return self._mempool.candidates()
 
     def submit(self, payload: bytes) -> None:
-        """Take a transaction from a client."""
+        """Accept a transaction from a client."""
         self._take_one(payload, CLIENTS)
 
     def take(self, peer: int, payloads: Sequence[bytes]) -> None:
-        """Take transactions from a peer."""
+        """Accept transactions from a peer."""
         for payload in payloads[:TRANSACTIONS_PER_GOSSIP] if self._settings.is_validator else ():
             self._take_one(payload, peer)
 
     def pool(self, verified: Verified) -> None:
-        """The signature check's virtual time is over: keep the transaction, and send on a client's."""
+        """Keep a transaction once its signature check's virtual time is over, and forward a client's."""
         if self._mempool.add(verified.pooled) and verified.pooled.giver == CLIENTS:
             gossip = TransactionGossip((verified.pooled.encoded,))
             self._port.broadcast(self._codec.encode(gossip), _LABEL)
@@ -97,7 +98,7 @@ class Gossip:
         self._mempool.remove_spent()
 
     def regossip(self) -> None:
-        """Send the next part of what waits to the next peer in turn."""
+        """Send the next part of the waiting transactions to the next peer in turn."""
         self.start()
         if self._mempool.pooled and self._settings.validators > 1:
             step = 1 + self._round % (self._settings.validators - 1)
@@ -108,7 +109,7 @@ class Gossip:
             self._port.send(peer, self._codec.encode(gossip), _LABEL)
 
     def _next_part(self, peer: int) -> tuple[bytes, ...]:
-        """Return what goes to a peer next in its round; where that is over, another one begins."""
+        """Return the next part of the peer's round; start another round where it is over."""
         left = self._rounds.get(peer, NO_ARRIVALS)
         waiting = self._mempool.waiting(left, TRANSACTIONS_PER_GOSSIP)
         if not waiting:
@@ -117,7 +118,7 @@ class Gossip:
         part = tuple(_within_limit(waiting))
         if len(part) < len(self._mempool):
             self._reach(PoolRule.PART_FULL)
-        # What did not fit stays in the round: the next part begins with it.
+        # Transactions that did not fit stay in the round: the next part starts with them.
         self._rounds[peer] = Arrivals(waiting[len(part) - 1].arrival, left.until)
         return part
 
@@ -140,7 +141,7 @@ class Gossip:
 
 
 def _within_limit(waiting: Sequence[Pooled]) -> Iterator[bytes]:
-    """Yield the first encoding, and the following ones while they fit well inside the wire's limit."""
+    """Yield the first encoding, and further encodings while they fit well inside the wire's limit."""
     room_bytes = TRANSACTION_BYTES_MAX // 2
     for index, pooled in enumerate(waiting):
         room_bytes -= len(pooled.encoded)

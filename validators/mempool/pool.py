@@ -1,9 +1,9 @@
-"""Transactions that wait for a block: by arrival for any chain, by sender and nonce for the project's own.
+"""Transactions that wait for a block: by arrival for any chain, by sender and nonce for the project's own chain.
 
-Invariant: of each giver (a peer, or all clients) at most `bytes_max` bytes are held, so that none can crowd out what
-comes from the others. A `Mempool` holds one transaction per (sender, nonce): the first one that came. The order in
-which a leader is offered them depends on the content alone: senders' next transactions by priority fee, highest first,
-ties by transaction hash.
+Invariant: the pool holds at most `bytes_max` bytes from each giver (a peer, or all clients together), so that no giver
+can displace the transactions of another. A `Mempool` holds one transaction per (sender, nonce): the first to arrive. A
+leader is offered them in an order that depends on their content alone: senders' next transactions by priority fee,
+highest first, ties by transaction hash.
 """
 
 import hashlib
@@ -21,27 +21,27 @@ from validators.mempool.rules import PoolRule
 from validators.messages import TRANSACTION_BYTES_MAX
 
 GOSSIP_FRAME_BYTES: Final = 64
-"""Room for the message around a transaction: what a mempool takes must fit into one message."""
+"""Room for the message around a transaction: a pooled transaction must fit into one message."""
 
 BYTES_MAX: Final = 64 * 1024 * 1024
-"""Most bytes that a mempool holds of one giver, which may try again later."""
+"""Most bytes that a mempool holds from one giver, which may try again later."""
 
 SPENT_MAX: Final = 65_536
 """Digests of transactions of final blocks that a pool remembers."""
 
 CLIENTS: Final = -1
-"""The giver of what clients submit here."""
+"""The giver of all transactions that clients submit here."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pooled:
     """A transaction with its encoding and hash, so that neither is computed twice, and the peer that gave it.
 
-    `arrival` is its place in the order in which transactions came into the mempool, from 1 on.
+    `arrival` is its place in the order of arrival at the mempool, from 1 on.
     """
 
     transaction: Any
-    """As the pool has read it: a `Transaction` of the project's own chain, the bytes of another's."""
+    """As the pool has read it: a `Transaction` of the project's own chain, the bytes of another chain's transaction."""
     encoded: bytes
     digest: bytes
     giver: int = CLIENTS
@@ -49,7 +49,7 @@ class Pooled:
 
 
 class Arrivals(NamedTuple):
-    """A span of arrivals: those after `after` and up to `until`."""
+    """A span of arrivals: after `after` and up to `until`."""
 
     after: int
     until: int
@@ -61,12 +61,12 @@ NO_ARRIVALS: Final = Arrivals(0, 0)
 class TransactionPool:
     """One validator's transactions, by arrival. It lives in memory: a crash empties it.
 
-    A transaction is opaque bytes here, and its digest their SHA-256. What a final block holds does not wait again, as
-    far back as `SPENT_MAX` digests: without that it would go from pool to pool for ever. `Mempool` has more rules.
+    A transaction is opaque bytes here, and its digest is their SHA-256. Transactions of final blocks are not accepted
+    again, up to `SPENT_MAX` digests: they would otherwise pass from pool to pool for ever. `Mempool` has more rules.
     """
 
     def __init__(self, find_fault: Callable[[bytes], str], bytes_max: int = BYTES_MAX, reach: Reach = unheard) -> None:
-        """Begin empty; `find_fault` returns why a transaction may not wait, "" where it may."""
+        """Start empty; `find_fault` returns why a transaction may not wait, "" where it may."""
         self._find_fault = find_fault
         self._reach = reach
         self._known: dict[bytes, Pooled] = {}
@@ -87,10 +87,10 @@ class TransactionPool:
         return digest in self._known or digest in self._spent
 
     def read(self, payload: bytes, giver: int) -> Pooled:
-        """Return what a giver has sent, as it may wait here.
+        """Return a giver's transaction, decoded.
 
         Raises:
-            InvalidEncodingError: It is no transaction.
+            InvalidEncodingError: The payload is no transaction.
         """
         return Pooled(payload, payload, hashlib.sha256(payload).digest(), giver)
 
@@ -103,11 +103,11 @@ class TransactionPool:
         return 0
 
     def add(self, pooled: Pooled) -> bool:
-        """Take a transaction; False where it is known or the pool is full."""
+        """Add a transaction; return False where it is known or the pool is full."""
         return pooled.digest not in self and self._keep(pooled) is not None
 
     def remove_included(self, block: Block) -> None:
-        """Forget what a finalized block holds, for good."""
+        """Forget the transactions of a finalized block, for good."""
         for encoded in block.transactions:
             self.spend(hashlib.sha256(encoded).digest())
 
@@ -119,7 +119,7 @@ class TransactionPool:
             del self._spent[next(iter(self._spent))]
 
     def remove_spent(self) -> None:
-        """Forget what is void in the finalized state, which has become another one: nothing tells that here."""
+        """Forget transactions that are void in a replaced finalized state; here nothing tells which are."""
 
     def remove(self, digest: bytes) -> None:
         """Forget a transaction, if it waits here."""
@@ -128,7 +128,7 @@ class TransactionPool:
             self._given_bytes[gone.giver] -= len(gone.encoded)
 
     def candidates(self) -> Iterator[Any]:
-        """Yield everything in the order in which a leader tries it: that of arrival."""
+        """Yield all transactions in the order in which a leader tries them, which is that of arrival."""
         return (pooled.transaction for pooled in self._known.values())
 
     @property
@@ -137,12 +137,12 @@ class TransactionPool:
         return Arrivals(0, self._arrivals)
 
     def waiting(self, arrivals: Arrivals, count: int) -> list[Pooled]:
-        """Return up to `count` transactions that came within a span and still wait, the earliest first."""
+        """Return up to `count` transactions that arrived within a span and still wait, earliest first."""
         after, until = arrivals
         return list(islice((each for each in self._known.values() if after < each.arrival <= until), count))
 
     def derived(self) -> Derived:
-        """Return room by giver beside that of what is pooled."""
+        """Return the used room by giver, beside the room derived from the pooled transactions."""
         given_bytes: dict[int, int] = {}
         for pooled in self._known.values():
             given_bytes[pooled.giver] = given_bytes.get(pooled.giver, 0) + len(pooled.encoded)
@@ -163,7 +163,7 @@ class TransactionPool:
         return self._given_bytes.get(pooled.giver, 0) + len(pooled.encoded) > self._bytes_max
 
     def _keep(self, pooled: Pooled) -> Pooled | None:
-        """Keep a transaction behind all others, and return it with its arrival; None where its giver's room is full."""
+        """Append a transaction to the pool; return it with its arrival, None where its giver's room is full."""
         if self._is_full(pooled):
             return None
         self._arrivals += 1
@@ -182,7 +182,7 @@ class Mempool(TransactionPool):
         bytes_max: int = BYTES_MAX,
         reach: Reach = unheard,
     ) -> None:
-        """Begin empty; `next_nonce` returns the next nonce of a public key's account in the finalized state."""
+        """Start empty; `next_nonce` returns the next nonce of a public key's account in the finalized state."""
         super().__init__(lambda _encoded: "", bytes_max, reach)
         self._next_nonce = next_nonce
         self._verifier = verifier
@@ -194,7 +194,7 @@ class Mempool(TransactionPool):
         return Pooled(transaction, payload, transaction_digest(transaction), giver)
 
     def find_fault(self, pooled: Pooled) -> str:
-        """Return that a signature is not the sender's, "" where it is."""
+        """Return why the signature is not the sender's, "" where it is."""
         return "" if self._verifier(pooled.transaction) else "signature"
 
     def take_unpaid(self) -> int:
@@ -202,9 +202,9 @@ class Mempool(TransactionPool):
         return self._verifier.take_unpaid()
 
     def add(self, pooled: Pooled) -> bool:
-        """Take a transaction; False where it is known, its nonce is taken or spent, or the pool is full."""
+        """Add a transaction; return False where it is known, its nonce is taken or spent, or the pool is full."""
         sender, nonce = pooled.transaction.public_key, pooled.transaction.nonce
-        # A peer that lags may repeat what is final, here or in an earlier life: a spent nonce is void for good.
+        # A lagging peer may repeat a final transaction, of this life or an earlier one: a spent nonce is void for good.
         is_spent = nonce < self._next_nonce(sender)
         if is_spent or nonce in self._by_sender.get(sender, ()) or pooled.digest in self._known:
             if not self._is_full(pooled):
@@ -220,12 +220,12 @@ class Mempool(TransactionPool):
         return True
 
     def remove_included(self, block: Block) -> None:
-        """Forget what a finalized block holds, and all that its senders' nonces made void."""
+        """Forget the transactions of a finalized block, and all transactions that its nonces made void."""
         for transaction in map(decode_transaction, block.transactions):
             self._remove_below(transaction.public_key, transaction.nonce + 1)
 
     def remove_spent(self) -> None:
-        """Forget what is void in the finalized state, which has become another one."""
+        """Forget transactions that are void in a replaced finalized state."""
         before = len(self._known)
         for sender in list(self._by_sender):
             self._remove_below(sender, self._next_nonce(sender))
@@ -233,7 +233,7 @@ class Mempool(TransactionPool):
             self._reach(PoolRule.VOIDED_BY_SNAPSHOT)
 
     def candidates(self) -> Iterator[Transaction]:
-        """Yield everything in the order in which a leader tries it; nonces of one sender ascend."""
+        """Yield all transactions in the order in which a leader tries them; nonces of one sender ascend."""
         queues = {sender: [nonces[nonce] for nonce in sorted(nonces)] for sender, nonces in self._by_sender.items()}
         heads = [self._rank(queue[0], 0) for queue in queues.values() if queue]
         heapq.heapify(heads)
@@ -245,7 +245,7 @@ class Mempool(TransactionPool):
                 heapq.heappush(heads, self._rank(queue[index + 1], index + 1))
 
     def derived(self) -> Derived:
-        """Return places by sender beside those of what is pooled and not spent, and the rooms of givers."""
+        """Return places by sender and rooms of givers, beside those derived from pooled, unspent transactions."""
         places: dict[bytes, dict[int, bytes]] = {}
         for pooled in self._known.values():
             sender, nonce = pooled.transaction.public_key, pooled.transaction.nonce

@@ -1,4 +1,4 @@
-"""The coverage points of the mempool: what it takes, what it leaves out, and what it sends again."""
+"""The coverage points of the mempool: accepted, refused and repeated transactions."""
 
 import enum
 
@@ -10,7 +10,7 @@ class PoolRule(CoveragePoint):
     """Branches of the rules of mempool and gossip."""
 
     NONCE_SPENT = "design.md", "A transaction comes whose nonce a final block has."
-    NONCE_TAKEN = "design.md", "A transaction comes whose nonce another one in the pool has."
+    NONCE_TAKEN = "design.md", "A transaction comes whose nonce another transaction in the pool has."
     KNOWN_AGAIN = "design.md", "A peer sends a transaction that waits here already."
     HANDED_IN_AGAIN = "design.md", "A client hands in a transaction that waits here already."
     VOIDED_BY_SNAPSHOT = "design.md", "The state of a snapshot makes waiting transactions void."

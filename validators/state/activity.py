@@ -1,13 +1,14 @@
 """Activity bitmap, grafted tree and canonical root (docs/state.md).
 
-One bit per operation, lowest first in each byte, is set if it is the latest update of a live key or the latest
-commit. 256 bits are a chunk. Over each full chunk stands a grafted leaf, which is the tree's node over the same
-operations hashed together with the chunk (or that node itself while no bit is set); nodes above are hashed with the
-tree's own positions. So a node of the grafted tree changes when one bit below it does, and a batch hashes again only
-the paths above the chunks that it touched.
+One bit per operation, lowest first in each byte, is set if the operation is the latest update of a live key or the
+latest commit. 256 bits are a chunk. Over each full chunk stands a grafted leaf: the hash of the chunk and the tree's
+node over the same operations, or that node itself while no bit is set. Nodes above are hashed with the tree's own
+positions. So a node of the grafted tree changes when a bit below it does, and a batch hashes again only the paths above
+the chunks that it changed.
 
-All is held in rows, dicts by number from 0: row 0 has the chunks, the last one perhaps partial; row 1 the tree's nodes
-over full chunks; row 2 + k the grafted nodes of height 8 + k. A pending batch has rows with what it changed only.
+Everything is held in rows, dicts by number from 0: row 0 has the chunks, of which the last may be partial; row 1 the
+tree's nodes over full chunks; row 2 + k the grafted nodes of height 8 + k. The rows of a pending batch hold only its
+changes.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -73,12 +74,12 @@ class Graft:
 class Activity:
     """Bitmap and grafted tree at the committed tip.
 
-    A rewind only notes which chunks are stale: putting back what each batch had replaced was measured at twice the time
-    of hashing the same paths once, when they are next needed, and made every commit slower besides.
+    A rewind only notes which chunks are stale; they are hashed when they are next needed. Restoring the entries that
+    each batch had replaced took twice the time when measured, and slowed every commit.
 
     Attributes:
-        rows: Everything from the pruned location on, and the left siblings that paths from there meet.
-        stale: Numbers of the chunks that must be made again from the flags, sorted where they are read.
+        rows: All entries from the pruned location on, and the left siblings of paths from there.
+        stale: Numbers of the chunks that must be made again from the flags; sorted when they are read.
         grafted_root: Root of the grafted tree; as of the last refresh.
         root: The canonical root; as of the last refresh.
     """
@@ -97,7 +98,7 @@ class Activity:
             if row == len(self.rows):
                 self.rows.append({})
             if levels.start >> height & 1:
-                # The left sibling that stands entirely below the pruned location: nothing is active there.
+                # The left sibling lies entirely below the pruned location, where nothing is active.
                 index = (levels.start >> height) - 1
                 self.rows[row][index] = levels.node(height, index)
 
@@ -122,7 +123,7 @@ class Activity:
         return self.rows[row].get if row < len(self.rows) else _find_nothing
 
     def view(self, layers: Sequence[RowLayer]) -> RowReader:
-        """Return a function that returns each row's reader through the layers of pending batches, newest first."""
+        """Return a function from a row's number to its reader through the layers of pending batches, newest first."""
 
         def read(row: int) -> Reader:
             return stack_readers([layer.rows[row] for layer in layers if row < len(layer.rows)], self.reader(row))
@@ -139,14 +140,14 @@ class Activity:
         rewritten: Sequence[int],
         nodes: bytes,
     ) -> Graft:
-        """Return bitmap and grafted tree after one more batch; nothing changes here.
+        """Return bitmap and grafted tree after another batch; this object does not change.
 
         Args:
             base: The tip that the batch extends.
             tip: The tip after it.
             layers: Changes of its pending ancestors, newest first.
-            flags: One byte for each operation of the batch, 1 for those still active after it.
-            rewritten: Locations below the batch that are active no longer, at least those from the floor on.
+            flags: One byte for each operation of the batch, 1 for operations still active after it.
+            rewritten: Locations below the batch that the batch made inactive, at least the locations from the floor on.
             nodes: The tree's new nodes of the grafting height, joined.
         """
         read = self.view(layers)
@@ -165,14 +166,14 @@ class Activity:
         self.grafted_root, self.root = graft.grafted_root, graft.root
 
     def _take(self, changes: Rows) -> None:
-        # A rewind may have dropped rows that were still to be made again.
+        # A rewind may have dropped rows that are still to be rebuilt.
         while len(self.rows) < len(changes):
             self.rows.append({})
         for row, changed in zip(self.rows, changes, strict=False):
             row.update(changed)
 
     def rewind(self, size: int, size_before: int, stale: Iterable[int]) -> None:
-        """Take back the newest batches, which made the log grow from `size_before` to `size`.
+        """Undo the newest batches, which made the log grow from `size_before` to `size`.
 
         Args:
             size: Operations now.
@@ -185,12 +186,12 @@ class Activity:
         # Rows of heights that the shorter log does not have; the three lowest always stay.
         while len(self.rows) > GRAFTS + 1 and not self.rows[-1]:
             self.rows.pop()
-        # The chunk that lost its later operations is among these: each batch clears the bit of the commit before it.
+        # `stale` includes the chunk that lost its later operations: each batch clears the bit of the previous commit.
         self.stale.update(stale)
         self.stale.difference_update(range(count_entries(CHUNKS, size_before), count_entries(CHUNKS, size)))
 
     def prune(self, before: int, start: int) -> None:
-        """Forget entries that no path from location `start` on needs; it was `before`; both are chunk boundaries."""
+        """Forget entries that no path from `start` on needs; the old start was `before`; both are chunk boundaries."""
         for number, row in enumerate(self.rows):
             shift = GRAFT_HEIGHT + max(number - GRAFTS, 0)
             siblings = ~1 if number >= GRAFTS else ~0
@@ -205,7 +206,7 @@ def _find_nothing(_index: int) -> bytes | None:
 
 
 def count_entries(row: int, size: int) -> int:
-    """Return the number of entries of a row, pruned ones included, over a log of `size` operations."""
+    """Return the number of entries of a row, pruned entries included, over a log of `size` operations."""
     return (size + CHUNK_BITS - 1) // CHUNK_BITS if row == CHUNKS else size >> GRAFT_HEIGHT + max(row - GRAFTS, 0)
 
 
@@ -225,7 +226,7 @@ def stack_readers(rows: Sequence[Mapping[int, bytes]], below: Reader) -> Reader:
 
 
 def stack_layer(older: tuple[RowLayer, ...], newest: RowLayer) -> tuple[RowLayer, ...]:
-    """Return the layers with one more, merged as a binary counter does, so that n batches make about log2(n) layers."""
+    """Return the layers with `newest`, merged as a binary counter does, so that n batches make about log2(n) layers."""
     rest = list(older)
     while rest and rest[0].count <= newest.count:
         layer = rest.pop(0)
@@ -236,7 +237,7 @@ def stack_layer(older: tuple[RowLayer, ...], newest: RowLayer) -> tuple[RowLayer
 
 
 def join_flags(flags: bytes | bytearray, length: int) -> bytes:
-    """Return flags as bits, the first one lowest in the first byte, padded to `length` bytes."""
+    """Return flags as bits, the first flag lowest in the first byte, padded to `length` bytes."""
     return int(bytes(flags[::-1]).translate(BINARY_DIGITS), 2).to_bytes(length, "little")
 
 
@@ -245,9 +246,9 @@ def change_chunks(base: Tip, floor: int, flags: bytes, rewritten: Iterable[int],
 
     Args:
         base: The tip that the batch extends.
-        floor: The floor after it. Nothing below is active, so what the floor raise moved need not be looked at.
-        flags: One byte for each operation of the batch, 1 for those still active after it.
-        rewritten: Locations whose operations are active no longer, at least those from `floor` on.
+        floor: The floor after it. Nothing below is active, so operations moved by the floor raise need no lookup.
+        flags: One byte for each operation of the batch, 1 for operations still active after it.
+        rewritten: Locations whose operations became inactive, at least the locations from `floor` on.
         read: Finds a chunk as it was before.
     """
     changed = clear_below_floor(base, floor, read)
@@ -260,7 +261,7 @@ def change_chunks(base: Tip, floor: int, flags: bytes, rewritten: Iterable[int],
         chunk[location >> 3 & 31] &= CLEARING[location & 7]
     first = base.size >> GRAFT_HEIGHT
     used = base.size % CHUNK_BITS
-    # The batch's flags go on inside the partial chunk.
+    # The batch's flags continue inside the partial chunk.
     partial = changed.pop(first, None) or (read(first) if used else None) or EMPTY_CHUNK
     bits = int.from_bytes(partial, "little")
     bits |= int(flags[::-1].translate(BINARY_DIGITS), 2) << used
@@ -288,12 +289,12 @@ def clear_below_floor(base: Tip, floor: int, read: Reader) -> dict[int, bytearra
 def graft_leaves(
     chunks: Mapping[int, bytes], subtrees: Mapping[int, bytes], read: Reader, full: int
 ) -> dict[int, bytes]:
-    """Return the grafted leaf of each chunk that is full, that is numbered below `full`; the order stays.
+    """Return the grafted leaf of each full chunk, numbered below `full`, in the same order.
 
     Args:
         chunks: Changed chunks by number.
         subtrees: The tree's nodes over chunks, where they are new.
-        read: Finds the older ones.
+        read: Finds the older nodes.
         full: Number of full chunks.
     """
     digest_of = sha256
@@ -321,7 +322,7 @@ def hash_paths(rows: Rows, size: int, read: RowReader) -> Rows:
     while level:
         below = read(len(rows) - 1)
         height += 1
-        # Numbers ascend, so parents do, and only the last of them can be incomplete.
+        # Numbers ascend, so parents ascend, and only the last parent can be incomplete.
         parents = dict.fromkeys([index >> 1 for index in level])
         if next(reversed(parents)) >= size >> height:
             parents.popitem()
@@ -344,10 +345,10 @@ def hash_grafts(height: int, parents: Collection[int], level: Mapping[int, bytes
 
 
 def grafted_peaks(tip: Tip, read: RowReader) -> tuple[list[bytes], int]:
-    """Return the peaks of the grafted tree, and the number of inactive ones among the oldest.
+    """Return the peaks of the grafted tree, and the number of inactive peaks among the oldest.
 
-    Peaks below the grafting height are the tree's own. Inactive peaks must end on a chunk's boundary, which only those
-    of the grafting height and above do.
+    Peaks below the grafting height are the tree's own. Inactive peaks must end on a chunk's boundary, which is certain
+    only for peaks of the grafting height and above.
     """
     peaks: list[bytes] = []
     full = 0

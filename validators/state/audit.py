@@ -1,7 +1,7 @@
 """The audit of a database's memory against its own operation log.
 
-All derived data is computed again from the kept operations and the peaks over the pruned ones, and compared part
-by part. Nothing changes here: a database that fails goes on as it is, and the caller decides.
+All derived data is computed again from the kept operations and the peaks over the pruned operations, and compared part
+by part. The audit changes nothing: a database that fails continues unchanged, and the caller decides.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ REBUILDS_KEPT: Final = 4
 
 
 class Deviation(NamedTuple):
-    """One place where a structure is wrong; `key` is the state key that it concerns, or empty."""
+    """One place where a structure is wrong; `key` is the affected state key, or empty."""
 
     structure: Structure
     place: str
@@ -39,12 +39,12 @@ class StateAudit(NamedTuple):
 
     Attributes:
         canonical_root: Root computed from the log alone; empty when these bytes are not a valid log.
-        values: Keys and values that it leads to.
-        operations: The kept operations as they are in memory, of which the first stands at `start`.
+        values: Keys and values that the log leads to.
+        operations: The kept operations as they are in memory, the first at location `start`.
         start: Location of the oldest operation kept.
         compared: Entries compared, by structure.
-        deviations: All places that are wrong. A wrong log says nothing about data derived from it, so that it is then
-            the only structure that deviates.
+        deviations: All wrong places. If the log is wrong, it is the only structure listed, because data derived from a
+            wrong log says nothing.
     """
 
     canonical_root: bytes
@@ -67,15 +67,15 @@ class _Rebuilt(NamedTuple):
 class Rebuilds:
     """Stores rebuilt from logs for the audits of several replicas, of which most have the same log byte for byte.
 
-    A rebuilt store follows from its log and the peaks below it alone, and no audit changes it. So an audit takes the
-    store of an earlier one where codec, operations and peaks are equal, and compares its own replica with that.
+    A rebuilt store depends on its log and the peaks below it alone, and no audit changes it. So an audit reuses the
+    store of an earlier audit where codec, operations and peaks are equal, and compares its own replica with it.
     """
 
     def __init__(self) -> None:
         self._kept: list[_Rebuilt] = []
 
     def rebuild(self, store: Store) -> tuple[tuple[bytes, ...], Store, Mapping[bytes, bytes]]:
-        """Return the operations of a store, the store that they lead to, and its values; raises CorruptLog."""
+        """Return the operations of a store, the store rebuilt from them, and its values; raises CorruptLog."""
         operations, peaks = tuple(store.log), tuple(store.levels.pinned_peaks(store.start))
         for known in self._kept:
             if _is_same(known, store, operations, peaks):
@@ -87,11 +87,11 @@ class Rebuilds:
 
 
 def _is_same(known: _Rebuilt, store: Store, operations: tuple[bytes, ...], peaks: Sequence[bytes]) -> bool:
-    """Return whether a rebuilt store is the one that these operations lead to."""
+    """Return whether a rebuilt store is the store of these operations."""
     codec, other = known.store.codec, store.codec
     return (
         known.store.start == store.start
-        # Tuples of different lengths are compared up to the end of the shorter one.
+        # Comparing tuples of different lengths would walk to the end of the shorter tuple first.
         and len(known.operations) == len(operations)
         and type(codec) is type(other)
         and codec.value_bytes == other.value_bytes
@@ -130,7 +130,7 @@ def locate_operation(store: Store) -> str:
 
 
 def compare_bitmaps(store: Store, fresh: Store) -> Iterator[Deviation]:
-    """Yield the places where bitmap and grafted tree, if they are kept, differ from those of the log."""
+    """Yield the places where bitmap and grafted tree, if they are kept, differ from those rebuilt from the log."""
     if store.activity is None:
         return
     mine, other = store.require_activity(), fresh.require_activity()
@@ -147,7 +147,7 @@ def compare_bitmaps(store: Store, fresh: Store) -> Iterator[Deviation]:
 
 
 def compare_indexes(store: Store, fresh: Store) -> Iterator[Deviation]:
-    """Yield the places where flags, locations, tree nodes and tip differ from those of the log."""
+    """Yield the places where flags, locations, tree nodes and tip differ from those rebuilt from the log."""
     yield from compare_entries("activity flag of operation", (store.flags, fresh.flags), 1, store.start)
     if store.locations != fresh.locations:
         for key in sorted(store.locations.keys() | fresh.locations.keys()):

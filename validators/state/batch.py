@@ -1,13 +1,13 @@
 """A speculative batch of writes on the committed tip or on another batch.
 
 A batch goes from open (it takes writes) to merkleized (it has operations and a root) to applied or dropped. Batches
-chain and fork: each knows its parent and the tip that it extends. That tip is an object, compared by identity; size
-and root of siblings can be equal, their identity cannot.
+chain and fork: each knows its parent and the tip that it extends. The tip is an object, compared by identity, because
+size and root of siblings can be equal.
 
 A batch is alive while the walk from it to its first applied ancestor meets no dropped batch and ends at the committed
-tip. The walk is made once per epoch, that is again only after something was applied or dropped, and ends at the first
-ancestor that was found alive in the same epoch; so a drop costs nothing but the count, a read one comparison of
-integers, and a chain of batches that is asked from its first one on one step for each.
+tip. The walk is made once per epoch, that is, only after something was applied or dropped. It ends at the first
+ancestor that was found alive in the same epoch. So a drop only counts the epoch up, a read compares two
+integers, and a chain of batches asked from its first batch on takes one step for each.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,14 +41,14 @@ class BatchOutcome:
         tip: The database after the batch.
         operations: Encoded operations, in the order of the log.
         nodes: The tree's new nodes by height, joined.
-        flags: One byte per operation, 1 for those that are active after the batch.
+        flags: One byte per operation, 1 for operations that are active after the batch.
         written: Keys that changed against the parent, in the order of the log.
         entries: Location of each key that changed or moved.
-        superseded: Locations below the batch that are active no longer, the one of the commit before at the end.
-        rewritten: Those of them from the new floor on; all below is inactive, and needs no list to be cleared.
+        superseded: Locations below the batch that became inactive, the location of the previous commit last.
+        rewritten: The superseded locations from the new floor on; below the floor everything is inactive anyway.
         displaced: The keys that lived at `superseded`.
         deleted: Keys deleted.
-        created: Keys that the parent had not.
+        created: Keys that the parent did not have.
     """
 
     tip: Tip
@@ -139,7 +139,7 @@ class Batch:
     def changes(self) -> Mapping[bytes, bytes | None]:
         """Keys whose value differs from the parent's, with the value or None for deleted, in the order of the log.
 
-        Raises NotMerkleized before `merkleize`. Made at the first request, which a losing batch never gets.
+        Raises NotMerkleized before `merkleize`. Computed at the first request, which a losing batch never gets.
         """
         if self._changes is None:
             written = self.result.written
@@ -147,10 +147,10 @@ class Batch:
         return self._changes
 
     def get(self, key: bytes) -> bytes | None:
-        """Return a key's value as this batch, its ancestors and the database have it, or None.
+        """Return a key's value as seen by this batch, its ancestors and the database, or None.
 
         Raises:
-            DeadBranch: The batch, or one it stands on, was dropped or lost to an applied sibling.
+            DeadBranch: The batch or an ancestor was dropped or lost to an applied sibling.
             BadKey: The key is not 32 bytes long.
         """
         if self.seen_epoch != self.store.epoch:
@@ -164,10 +164,10 @@ class Batch:
         """Set a key, or delete it with None; the last write of a key wins.
 
         Raises:
-            DeadBranch: The batch, or one it stands on, was dropped or lost to an applied sibling.
+            DeadBranch: The batch or an ancestor was dropped or lost to an applied sibling.
             SealedBatch: The batch already has its root.
             BadKey: The key is not 32 bytes long.
-            BadValue: The value has not the length that the database asks for.
+            BadValue: The value does not have the length that the database requires.
         """
         if self.seen_epoch != self.store.epoch or self.status is not BatchStatus.OPEN:
             self._check_open()
@@ -180,23 +180,23 @@ class Batch:
     def merkleize(self, metadata: bytes | None = None, *, keep_unchanged: bool = False) -> bytes:
         """Turn the writes into operations and return the root after them.
 
-        A write of the value that the parent already has makes no operation; neither does the delete of an absent key.
+        Writing a value that the parent already has makes no operation; neither does deleting an absent key.
 
         Args:
             metadata: Kept in the batch's commit operation.
-            keep_unchanged: A write of the value that the parent already has is an update like any other, as the
-                specification has it; what a block changed is more than its caller wants to know then.
+            keep_unchanged: Writing a value that the parent already has is an update like any other, as the
+                specification says; `changes` then includes unchanged values.
 
         Raises:
-            DeadBranch: The batch, or one it stands on, was dropped or lost to an applied sibling.
+            DeadBranch: The batch or an ancestor was dropped or lost to an applied sibling.
             SealedBatch: The batch already has its root.
-            BadValue: The metadata has not the length that the database asks of values.
+            BadValue: The metadata does not have the length that the database requires of values.
         """
         self._check_open()
         draft = Draft(self._view, self.base, self.base.active)
         steps = draft.write_changes(self._writes, keep_unchanged=keep_unchanged)
         ancestors = () if self.parent is None else self.parent.list_pending()
-        # The commit before is active no longer: it makes the one step more than the changed keys do.
+        # The previous commit becomes inactive: it adds one step to the number of changed keys.
         floor = draft.raise_floor(steps + 1, ((ancestor.base.size, ancestor.operations) for ancestor in ancestors))
         draft.end(self.store.codec.encode_commit(metadata, floor))
         tip, nodes = extend_tree(self.base, draft.operations, floor, draft.active, grow=self.store.grow)
@@ -217,7 +217,7 @@ class Batch:
         return tip.root
 
     def drop(self) -> None:
-        """Give the batch up, and with it all that stand on it; a second drop changes nothing.
+        """Drop the batch and all its descendants; a second drop changes nothing.
 
         Raises:
             StaleBatch: The batch was applied already.
@@ -229,7 +229,7 @@ class Batch:
         self.store.epoch += 1
 
     def require_graft(self) -> Graft:
-        """Return bitmap and grafted tree after this pending batch, made now unless they exist, ancestors' first."""
+        """Return bitmap and grafted tree after this pending batch; missing ancestors' are built first, oldest first."""
         activity = self.store.require_activity()
         layers: tuple[RowLayer, ...] = ()
         for member in self.list_pending():
@@ -240,12 +240,12 @@ class Batch:
         return self.graft
 
     def make_graft(self, activity: Activity, layers: tuple[RowLayer, ...]) -> Graft:
-        """Return bitmap and grafted tree after this batch, from those after its parent."""
+        """Return bitmap and grafted tree after this batch, made from the parent's."""
         result = self.result
         return activity.graft(
             self.base,
             result.tip,
-            # Once a layer's newest batch is applied, all of the layer is, and the store says the same.
+            # Once a layer's newest batch is applied, the whole layer is, and the store has the same entries.
             tuple(layer for layer in layers if layer.end > self.store.tip.size),
             flags=result.flags,
             rewritten=result.rewritten,
@@ -253,21 +253,21 @@ class Batch:
         )
 
     def settle(self) -> None:
-        """Mark the batch as applied and drop data that the store now has; else all past batches would stay."""
+        """Mark the batch as applied and drop data that the store now has, which would fill the memory."""
         self.status = BatchStatus.APPLIED
-        # Cut off, or every applied batch would keep its ancestors in memory.
+        # Cut off, because every applied batch would otherwise keep its ancestors in memory.
         self.parent = None
         self.graft = None
         self._view = StateView(self.store)
 
     def is_alive(self) -> bool:
-        """Return whether the batch can still be read, written or applied on the database as it is."""
+        """Return whether the batch can still be read, written or applied on the present database."""
         member: Batch | None = self
         while member is not None and member.seen_epoch != self.store.epoch:
             if member.status is BatchStatus.DROPPED:
                 return False
             if member.status is BatchStatus.APPLIED:
-                # By identity: after a rewind another tip may have the same size.
+                # By identity: after a rewind a different tip may have the same size.
                 if member.outcome is None or member.outcome.tip is not self.store.tip:
                     return False
                 break
@@ -276,7 +276,7 @@ class Batch:
             member = member.parent
         if member is None:
             return False
-        # Remembered, so that the walk over the ancestors is made once for each change of the store, and from a child
+        # Remembered, so that the walk over the ancestors is made once for each change of the store, and a child's walk
         # ends here.
         self.seen_epoch = self.store.epoch
         return True
@@ -297,12 +297,12 @@ class Batch:
         while member is not None and member.status is not BatchStatus.APPLIED:
             pending.append(member)
             member = member.parent
-        # Oldest first: each is appended where the one before it ends.
+        # Oldest first: each batch is appended where its parent ends.
         pending.reverse()
         return pending
 
     def view_from_child(self) -> StateView:
-        """Return the view of a child: this batch's changes over all that the batch itself reads."""
+        """Return the view of a child: this batch's changes over the state that the batch itself reads."""
         if self.status is BatchStatus.APPLIED:
             return StateView(self.store)
         return self._view.stack(self.result.entries, self.result.operations, self.size)

@@ -37,7 +37,7 @@ class Database:
 
         Args:
             encoding: The encoding of operations.
-            bare_values: Values are 32-byte digests and stand without their length; the fixed encoding knows no others.
+            bare_values: Values are 32-byte digests and stand without their length, as always in the fixed encoding.
             retain: Number of the last applied batches that `rewind` can take back.
         """
         codec = choose_codec(encoding, bare_values=bare_values)
@@ -56,15 +56,15 @@ class Database:
         """Rebuild a database from its operation log alone, or from a snapshot and the log above it.
 
         Args:
-            operations: Encoded operations from the first on, ending with a commit; with a base, those that follow it.
+            operations: Encoded operations from the first on, ending with a commit; with a base, those after it.
             encoding: As the log was written.
             bare_values: As the log was written.
-            retain: Number of batches applied from now on that `rewind` can take back.
-            base: A snapshot whose root the caller has compared, or compares through that of the whole.
+            retain: Number of batches applied from now on that `rewind` can undo.
+            base: A snapshot whose root the caller has compared, or compares through the root of the whole database.
 
         Raises:
-            CorruptLog: These bytes are no operation log. A log that is well formed but not the expected one shows in
-                its root, which the caller compares.
+            CorruptLog: These bytes are no operation log. If a log is well formed but not the expected log, its root
+                differs, which the caller compares.
             ForgedSnapshot: The base is not a valid snapshot.
         """
         database = cls(encoding=encoding, bare_values=bare_values)
@@ -89,18 +89,18 @@ class Database:
     ) -> "Database":
         """Restore a database from an untrusted peer's snapshot, trusting nothing but the canonical root.
 
-        From then on it is what the database was: it has the same roots, proves what it keeps by the same bytes, and
-        gives the same roots to every batch. No batch from before can be taken back.
+        The restored database has the same roots, proves its operations by the same bytes, and gives the same roots to
+        every batch. No batch from before can be undone.
 
         Args:
             snapshot: The result of `snapshot` there, or a forgery of it.
-            canonical_root: The root that the state has to have, 32 bytes.
+            canonical_root: The root that the state must have, 32 bytes.
             encoding: As the log was written.
             bare_values: As the log was written.
-            retain: Number of batches applied from now on that `rewind` can take back.
+            retain: Number of batches applied from now on that `rewind` can undo.
 
         Raises:
-            ForgedSnapshot: The snapshot is not that of this root; the message begins with the part that is wrong.
+            ForgedSnapshot: The snapshot is not the one of this root; the message begins with the wrong part.
         """
         database = cls(encoding=encoding, bare_values=bare_values)
         codec = choose_codec(encoding, bare_values=bare_values)
@@ -134,7 +134,7 @@ class Database:
 
     @property
     def retained(self) -> int:
-        """The number of batches that `rewind` can take back."""
+        """The number of batches that `rewind` can undo."""
         return len(self._store.undos)
 
     @property
@@ -154,14 +154,14 @@ class Database:
     def items(self) -> Iterator[tuple[bytes, bytes]]:
         """Yield all keys and values, ascending by key."""
         store = self._store
-        # By key: the index has the order of writing, which differs after a rebuild.
+        # Sorted by key, because the index has the order of writing, which differs after a rebuild.
         for key in sorted(store.locations):
             yield key, store.codec.value_of(store.log[store.locations[key] - store.start])
 
     def operations(self, start: int = 0) -> tuple[bytes, ...]:
-        """Return the encoded operations from a location on; raise PrunedLocation when that one was pruned."""
+        """Return the encoded operations from a location on; raise PrunedLocation when the location was pruned."""
         if start < self._store.start:
-            msg = f"operation {start} was pruned; the oldest one kept is {self._store.start}"
+            msg = f"operation {start} was pruned; the oldest kept operation is {self._store.start}"
             raise PrunedLocation(msg)
         # A copy: the log is cut and pruned in place.
         return tuple(self._store.log[start - self._store.start :])
@@ -172,7 +172,7 @@ class Database:
         Raises:
             NotMerkleized: The parent has no root yet.
             StaleBatch: The parent belongs to another database.
-            DeadBranch: The parent, or one it stands on, was dropped or lost to an applied sibling.
+            DeadBranch: The parent or an ancestor was dropped or lost to an applied sibling.
         """
         if parent is None:
             return Batch(self._store, None)
@@ -183,7 +183,7 @@ class Database:
     def apply(self, batch: Batch) -> tuple[bytes, ...]:
         """Commit a batch after its pending ancestors, oldest first, and return the operations appended.
 
-        Siblings of what was applied are dead from then on; children of the batch stay valid.
+        Siblings of applied batches are dead from then on; children of the batch stay valid.
 
         Raises:
             NotMerkleized: The batch has no root yet.
@@ -198,11 +198,11 @@ class Database:
                 f"and does not extend the tip with {tip.size} and {tip.root.hex()}"
             )
             raise StaleBatch(msg)
-        # Asked before anything is appended: an open batch must not leave its ancestors half applied.
+        # Checked before anything is appended: an open batch must not leave its ancestors half applied.
         appended: list[bytes] = []
         _ = batch.result
         for member in batch.list_pending():
-            # Once the canonical root was asked for, it is kept up to date, so that no later request finds a gap.
+            # Once the canonical root was requested it is kept up to date, so that no later request finds a gap.
             graft = None if self._store.activity is None else member.require_graft()
             append_outcome(self._store, member.result, graft)
             appended += member.operations
@@ -211,19 +211,19 @@ class Database:
         return tuple(appended)
 
     def rewind(self, batches: int) -> bytes:
-        """Take back the last applied batches and return the root then.
+        """Undo the last applied batches and return the root then.
 
-        Batches pending on those taken back are dead; batches that died when those were applied are alive again if they
-        stand on the tip that is reached. A batch taken back is not applied again: its writes go into a new one.
+        Pending batches on undone batches are dead. Batches that died when the undone batches were applied are alive
+        again if they stand on the new tip. An undone batch cannot be applied again: its writes go into a new batch.
 
         Args:
-            batches: The number to take back; a chain applied in one go counts each of its batches.
+            batches: The number to undo; a chain applied at once counts each of its batches.
 
         Raises:
             NotRetained: More than `retained`, or a negative number. Nothing has changed then.
         """
         if not 0 <= batches <= self.retained:
-            msg = f"{batches} batches cannot be taken back, only 0 to {self.retained}"
+            msg = f"cannot undo {batches} batches, expected 0 to {self.retained}"
             raise NotRetained(msg)
         if batches:
             rewind_store(self._store, batches)
@@ -231,15 +231,15 @@ class Database:
         return self.root
 
     def prune(self, location: int | None = None) -> int:
-        """Forget operations below a location as far as nothing needs them, and return the oldest one kept.
+        """Forget operations below a location unless they are needed, and return the oldest kept location.
 
-        All operations stay that are active, now or in any state that `rewind` can reach: those from the floor of the
-        oldest one on. Only whole chunks of the bitmap are forgotten.
+        Operations stay that are active now or in any state that `rewind` can reach: all from the floor of the oldest
+        of these states on. Only whole chunks of the bitmap are forgotten.
 
         Args:
             location: Keep everything from here on; None to forget all that may be forgotten.
         """
-        # Chunks that a rebuild has left stale are hashed before they go: nodes above them stay.
+        # Chunks that a rebuild has left stale are hashed before they are dropped: nodes above them stay.
         _ = self.canonical_root
         return prune_store(self._store, self.size if location is None else location)
 
@@ -252,26 +252,26 @@ class Database:
 
     @property
     def grow(self) -> GrowTree:
-        """The function that hashes the operations of batches; what is rebuilt or audited is hashed anew."""
+        """The function that hashes the operations of batches; rebuilds and audits hash everything anew."""
         return self._store.grow
 
     def grow_by(self, grow: GrowTree) -> None:
-        """Have them hashed by a function that may know their nodes already."""
+        """Hash batches with `grow`, which may know their nodes already."""
         self._store.grow = grow
 
     def rebuild(self) -> None:
-        """Make every index, flag, tree node and the bitmap anew from the kept operations alone.
+        """Rebuild every index, flag, tree node and the bitmap from the kept operations alone.
 
-        Below the pruned location there is nothing but the tree's peaks, which are taken as they are. Pending batches
-        and what `rewind` needs stay; neither is an index.
+        Below the pruned location only the tree's peaks exist, which are kept. Pending batches and the data that
+        `rewind` needs stay, as neither is an index.
 
         Raises:
-            CorruptLog: The operations do not lead to the root that the database has. Nothing has changed then.
+            CorruptLog: The operations do not lead to the database's root. Nothing has changed then.
         """
         rebuild_indexes(self._store)
 
     def audit(self, rebuilds: Rebuilds | None = None) -> StateAudit:
-        """Compare all data in memory with that of the kept operations alone; changes nothing.
+        """Compare all data in memory with the same data rebuilt from the kept operations; changes nothing.
 
         Audits of several databases may share `rebuilds`.
         """
@@ -295,7 +295,7 @@ class Database:
     def prove_update(self, location: int) -> bytes:
         """Return the proof that a key has the value of the update at a location, for `verify_key`.
 
-        Of an update that another one has superseded it is what a dishonest prover would show: `verify_key` refuses it.
+        Of a superseded update it is the proof that a dishonest prover would show: `verify_key` refuses it.
         Raises PrunedLocation when the operation was pruned or does not exist.
         """
         return prove_update(self._store, location)

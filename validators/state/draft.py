@@ -1,10 +1,10 @@
-"""From writes to operations: what a batch appends to the log (docs/state.md).
+"""The operations that a batch appends to the log, made from its writes (docs/state.md).
 
-The order is fixed by the specification and by nothing else: changed and deleted keys by their old location, created
-keys by key, the operations that the floor raise moves, the commit. The order in which keys were written is forgotten.
+The specification fixes their order: changed and deleted keys by their old location, created keys by key, the operations
+that the floor raise moves, the commit. The order in which keys were written does not matter.
 
 Keys, operations and locations stand in parallel lists, and whole lists are zipped into dicts: an object per operation
-was measured at a third of a batch's time.
+took a third of a batch's time when measured.
 """
 
 from bisect import bisect_left
@@ -22,7 +22,7 @@ Segment: TypeAlias = tuple[int, Sequence[bytes]]
 """Location of the first of some consecutive operations, and the operations."""
 
 SCAN_FLAGS_MIN: Final = 64
-"""Flags looked at in one go beyond one for each operation to move, so that the last few need no scan each."""
+"""Flags scanned at once beyond one flag for each operation to move, so that the last few need no scan each."""
 
 
 @dataclass(slots=True)
@@ -30,17 +30,17 @@ class Draft:
     """The operations of a batch while they are being written.
 
     Attributes:
-        view: What the batch stands on.
+        view: The state that the batch extends.
         base: The tip that the batch extends.
         active: Live keys after the operations so far.
         operations: Encoded operations, in the order of the log.
-        flags: One byte per operation, 1 for those that are active.
+        flags: One byte per operation, 1 for active operations.
         written: Keys that changed, in the order of the log.
-        entries: Location of each key that changed or moved, DELETED for a deleted one.
-        superseded: Locations below the batch that are active no longer.
-        displaced: The keys that lived there, in the same order.
+        entries: Location of each key that changed or moved, DELETED for a deleted key.
+        superseded: Locations below the batch that the batch made inactive.
+        displaced: The keys at these locations, in the same order.
         deleted: Keys deleted.
-        created: Keys that the parent had not.
+        created: Keys that the parent did not have.
     """
 
     view: StateView
@@ -83,14 +83,14 @@ class Draft:
     def _write_known(
         self, keys: list[bytes], operations: list[bytes], locations: list[int], *, keep_unchanged: bool
     ) -> None:
-        """Write the operations of keys that the parent has, but for those whose value stays unless they are kept."""
-        # In the order of the log, which is that of memory as well: a large log is read faster so.
+        """Write the operations of keys that the parent has; skip unchanged values unless they are kept."""
+        # In the order of the log, which is also the order in memory: a large log is read faster in this order.
         order = sorted(range(len(locations)), key=locations.__getitem__)
         locations = list(map(locations.__getitem__, order))
         operations = list(map(operations.__getitem__, order))
         keys = list(map(keys.__getitem__, order))
         if not keep_unchanged:
-            # Encoding is injective: equal bytes are an equal value, and no value need be decoded to know it.
+            # Encoding is injective: equal bytes mean equal values, so no value has to be decoded.
             is_changed = list(map(ne, operations, self.view.read_operations(locations)))
             locations = list(compress(locations, is_changed))
             keys = list(compress(keys, is_changed))
@@ -98,7 +98,7 @@ class Draft:
         self.superseded, self.displaced, self.operations = locations, keys, operations
 
     def _write_created(self, made: Mapping[bytes, bytes]) -> None:
-        """Write the operations of new keys, and note where all keys written are now."""
+        """Write the operations of new keys, and note where all written keys are now."""
         self.created = sorted(made)
         self.operations += map(made.__getitem__, self.created)
         self.written = self.displaced + self.created
@@ -107,7 +107,7 @@ class Draft:
         self.flags += b"\1" * count
 
     def _mark_deleted(self) -> None:
-        """Note which of the existing keys' operations are deletes: they are not active, and the key is nowhere."""
+        """Mark the existing keys' operations that are deletes as inactive, and their keys as gone."""
         for number, (key, operation) in enumerate(zip(self.displaced, self.operations, strict=False)):
             if operation[0] == DELETE:
                 self.flags[number] = 0
@@ -115,9 +115,9 @@ class Draft:
                 self.deleted.append(key)
 
     def raise_floor(self, steps: int, pending: Iterable[Segment]) -> int:
-        """Move the oldest `steps` active operations to the end of the log and return the floor, just above the last.
+        """Move the oldest `steps` active operations to the end of the log; return the floor, just above the last moved.
 
-        With fewer active keys than steps all are moved once and the floor ends where the moved ones begin.
+        With fewer active keys than steps every operation is moved once, and the moved operations begin at the floor.
 
         Args:
             steps: Operations to move, at least 1.
@@ -132,7 +132,7 @@ class Draft:
         return floor
 
     def _move_committed(self, floor: int, steps: int) -> tuple[int, int]:
-        """Move the active operations of the store from the floor on; return the floor and the steps that are left."""
+        """Move the active operations of the store from the floor on; return the floor and the remaining steps."""
         store = self.view.store
         flags, start = store.flags, store.start
         scanned = floor - start
@@ -142,20 +142,20 @@ class Draft:
             moved = self._select_movable(candidates)[:steps]
             steps -= len(moved)
             if candidates:
-                # A candidate is looked at, moved or not, unless the steps were used up before it.
+                # Every candidate was read, moved or not, unless the steps ran out first.
                 floor = candidates[-1] + 1 if steps else moved[-1] + 1
             self._move(moved)
         return floor, steps
 
     def _select_movable(self, candidates: list[int]) -> list[int]:
-        """Return those of the store's active operations that still are their key's latest; they ascend, as given.
+        """Return the store's active operations that still are the latest of their key, ascending as given.
 
-        An active operation of the store is an update or its last commit. What writes above the store changed, the
-        store does not know.
+        An active operation of the store is an update or its last commit. The store does not know the changes of the
+        pending batches above it.
         """
         store = self.view.store
         if candidates and candidates[-1] == store.start + len(store.log) - 1:
-            # The last operation of the store is its commit, which has a flag and no key to move.
+            # The last operation of the store is its commit, which has a flag but no key to move.
             candidates = candidates[:-1]
         keys = [operation[1:KEY_END] for operation in store.read_operations(candidates)]
         is_movable = list(map(not_, map(self.entries.__contains__, keys)))
@@ -178,7 +178,7 @@ class Draft:
         self.displaced += keys
 
     def _move_pending(self, segments: Iterable[Segment], floor: int, steps: int) -> int:
-        """Move what is active in operations above the store, from the floor on; return the floor."""
+        """Move the active operations of the batches above the store, from the floor on; return the floor."""
         location = self.base.size + len(self.operations)
         for candidate, operation in iter_segments(segments, floor):
             floor = candidate + 1
@@ -205,13 +205,13 @@ class Draft:
         return self.view.find_location(key) if location is None else location
 
     def list_rewritten(self, floor: int) -> list[int]:
-        """Return, ascending, the superseded locations from the new floor on: of keys written; the moved are below."""
-        # `end` has put the commit last; the moved ones stand before it, the written ones ascend at the start.
+        """Return, ascending, the superseded locations of written keys from the new floor on; moved keys are below."""
+        # `end` has put the commit last; moved operations stand before it, and written ones ascend at the start.
         written = self.superseded[: len(self.written) - len(self.created)]
         return [*written[bisect_left(written, floor) :], self.base.size - 1]
 
     def end(self, commit: bytes) -> None:
-        """Append the commit, which takes the flag from the one before."""
+        """Append the commit, which takes the flag from the previous commit."""
         self.superseded.append(self.base.size - 1)
         self.operations.append(commit)
         self.flags.append(1)

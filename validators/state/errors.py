@@ -14,7 +14,7 @@ class BadValue(StateFault):
 
 
 class CorruptLog(StateFault):
-    """An operation log cannot be what a database of this encoding wrote."""
+    """A database of this encoding cannot have written an operation log."""
 
 
 class NotMerkleized(StateFault):
@@ -34,7 +34,7 @@ class DeadBranch(StateFault):
 
 
 class PrunedLocation(StateFault):
-    """An operation was asked for that was pruned."""
+    """A pruned operation was requested."""
 
 
 class NotRetained(StateFault):
@@ -42,7 +42,7 @@ class NotRetained(StateFault):
 
 
 class AbsentKey(StateFault):
-    """A proof was asked of a key that the database has not."""
+    """A proof was requested of a key that the database does not have."""
 
 
 class ForgedSnapshot(StateFault):

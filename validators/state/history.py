@@ -1,7 +1,7 @@
-"""Changes of the committed part: a batch appended, the newest one taken back, the oldest part forgotten.
+"""Changes of the committed part: append a batch, undo the newest batches, forget the oldest part.
 
-Appending and taking back are mirror images and stand side by side for that reason. An undo shares the lists that the
-batch made anyway, so retaining one costs no time at all; it is dropped when more batches than the bound have followed.
+Append and undo are mirror images, so they stand side by side. An undo shares the lists that the batch made anyway, so
+retaining it takes no time; it is dropped when more batches than the bound have followed.
 """
 
 from bisect import bisect_left
@@ -20,9 +20,9 @@ def append_outcome(store: Store, outcome: BatchOutcome, graft: Graft | None) -> 
     """Append one batch's result.
 
     Args:
-        store: Committed so far; its tip is the one that the batch extends.
+        store: The committed part, whose tip the batch extends.
         outcome: The batch's result.
-        graft: Bitmap and grafted tree after it, if the store keeps these.
+        graft: Bitmap and grafted tree after it, if the store keeps them.
     """
     start = store.start
     assert start + len(store.log) == outcome.tip.size - len(outcome.operations), "a batch left a gap in the log"
@@ -37,7 +37,7 @@ def append_outcome(store: Store, outcome: BatchOutcome, graft: Graft | None) -> 
     mark(flags, outcome.rewritten, start, 0)
     flags += outcome.flags
     locations = store.locations
-    # Before the deletions: a deleted key is among the entries, marked.
+    # Before the deletions, because a deleted key is among the entries, marked.
     locations.update(outcome.entries)
     for key in outcome.deleted:
         del locations[key]
@@ -60,7 +60,7 @@ def append_outcome(store: Store, outcome: BatchOutcome, graft: Graft | None) -> 
 
 
 def rewind_store(store: Store, batches: int) -> None:
-    """Take back the batches that were applied last, at least 1 and at most as many as are retained."""
+    """Undo the batches that were applied last, at least 1 and at most as many as are retained."""
     undos = [store.undos.pop() for _ in range(batches)]
     tip = undos[-1].tip
     del store.log[tip.size - store.start :]
@@ -79,24 +79,24 @@ def rewind_store(store: Store, batches: int) -> None:
 def restore_locations(locations: dict[bytes, int], undos: Iterable[Undo]) -> None:
     """Restore each key's location before the oldest of some batches, given newest first."""
     for undo in undos:
-        # The commit's location at the end has no key. By whole lists: key by key takes two fifths more.
+        # The commit's location at the end has no key. Whole lists are used: key by key takes two fifths longer.
         locations.update(zip(undo.displaced, undo.superseded, strict=False))
         for key in undo.created:
             locations.pop(key, None)
 
 
 def restore_flags(store: Store, undo: Undo, size: int) -> None:
-    """Set the flags that a batch cleared, as far as they are below `size`, where the log now ends."""
+    """Set the flags that a batch cleared below `size`, where the log ends now."""
     flags, start = store.flags, store.start
     first = undo.tip.floor - start
     below_floor = undo.inactive[: max(0, size - undo.tip.floor)]
     flags[first : first + len(below_floor)] = below_floor
-    # They ascend, so what is cut off stands at the end.
+    # Locations ascend, so those cut off stand at the end.
     mark(flags, undo.rewritten[: bisect_left(undo.rewritten, size)], start, 1)
 
 
 def mark(flags: bytearray, locations: Iterable[int], start: int, flag: int) -> None:
-    """Give the operations at some locations a flag; the first flag is that of location `start`."""
+    """Give the operations at these locations a flag; the first flag is that of location `start`."""
     deque(map(flags.__setitem__, map(sub, locations, repeat(start)), repeat(flag)), maxlen=0)
 
 
@@ -111,9 +111,9 @@ def list_cleared_chunks(undos: Iterable[Undo]) -> set[int]:
 
 
 def prune_store(store: Store, location: int) -> int:
-    """Forget whole chunks below a location and below every floor that can be returned to; return the new start."""
+    """Forget whole chunks below a location and below every floor that can be restored; return the new start."""
     oldest = store.undos[0].tip if store.undos else store.tip
-    # Down to a whole chunk: the grafted tree has a leaf for each, and half a one could not be made again.
+    # Rounded down to a whole chunk: the grafted tree has a leaf for each chunk, and half a chunk could not be rebuilt.
     start = min(location, oldest.floor) // CHUNK_BITS * CHUNK_BITS
     if start > store.start:
         if store.activity is not None:

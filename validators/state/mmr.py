@@ -1,11 +1,11 @@
 """Merkle mountain range with the roots of generation 3 (docs/state.md).
 
-Nodes are numbered in post-order: leaf i stands at 2i - popcount(i), and n leaves take 2n - popcount(n) positions, so an
-append only ever adds nodes at the end and a shorter range is a prefix of a longer one. Every hash covers the node's own
-position; the root covers the number of leaves.
+Nodes are numbered in post-order: leaf i stands at 2i - popcount(i), and n leaves take 2n - popcount(n) positions. So an
+append only ever adds nodes at the end, and a shorter range is a prefix of a longer range. Every hash covers the node's
+own position; the root covers the number of leaves.
 
-The functions take the peaks (tallest first) and the number of leaves and keep nothing: a speculative batch needs no
-more of its parent than those two values, at most 64 digests, whatever the size of the range below.
+The functions take the peaks (tallest first) and the number of leaves and keep nothing. A speculative batch needs only
+these two values of its parent, at most 64 digests, whatever the size of the range below.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ def fold_root(peaks: Sequence[bytes], leaf_count: int, inactive_peaks: int = 0) 
     Args:
         peaks: Peaks of the range, tallest first.
         leaf_count: Leaves of the range.
-        inactive_peaks: Number of the oldest peaks that are folded forward into one first.
+        inactive_peaks: Number of the oldest peaks that are folded forward into a single digest first.
 
     Returns:
         The root, 32 bytes. Without peaks it covers the count alone.

@@ -36,7 +36,7 @@ BARE_VALUE_BYTES: Final = 32
 FIXED_OPERATION_BYTES: Final = KEY_END + BARE_VALUE_BYTES
 """Length of every operation of the fixed encoding: that of its largest, the update."""
 FLOOR_BYTES: Final = 8
-"""Width of the floor in the fixed encoding, and its limit in the variable one."""
+"""Width of the floor in the fixed encoding, and its limit in the variable encoding."""
 VALUE_LENGTH_BITS: Final = 32
 """A value's length is an unsigned integer of this many bits."""
 SHORT_LENGTHS: Final = tuple(bytes((length,)) for length in range(0x80))
@@ -79,7 +79,7 @@ class OperationCodec(Protocol):
 
 
 def choose_codec(encoding: Encoding, *, bare_values: bool) -> OperationCodec:
-    """Return the codec of an encoding; the fixed one writes values bare in any case."""
+    """Return the codec of an encoding; the fixed encoding writes values bare in any case."""
     if encoding == "fixed":
         return FixedCodec()
     return VariableCodec(BARE_VALUE_BYTES if bare_values else None)

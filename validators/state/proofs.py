@@ -1,16 +1,16 @@
 """Proofs about the committed tip, as bytes; verify.py checks them and shares no code with this module.
 
-Integers are 8 bytes, big-endian; digests and chunks 32. How many digests follow is a function of size and location, so
-each claim has one proof and no byte of it is free:
+Integers are 8 bytes, big-endian; digests and chunks 32. Size and location determine the number of digests that follow,
+so each claim has one proof, and no byte of it is free:
 
     operation   size | inactive peaks | siblings, lowest first | other peaks, tallest first
     key-value   location | size | inactive peaks | root over the operations | chunk | siblings | other peaks [| digest]
     root        root of the grafted tree [| bits used in the partial chunk | its digest]
 
-An operation proof leads to the root over the operations, a key-value proof to the canonical root: its siblings and
-peaks are those of the grafted tree from the grafting height on, and the chunk says that the operation is active. The
-digest at the end is that of a partial chunk when the operation is in another one. A root proof shows the root over the
-operations that a canonical root has inside.
+An operation proof leads to the root over the operations, a key-value proof to the canonical root. The siblings and
+peaks of a key-value proof are those of the grafted tree from the grafting height on, and its chunk says that the
+operation is active. The last digest is that of a partial chunk that does not hold the operation. A root proof shows the
+root over the operations inside a canonical root.
 """
 
 from hashlib import sha256
@@ -26,7 +26,7 @@ def prove_operation(store: Store, location: int) -> bytes:
     """Return the proof that the log has its operation at a location.
 
     Raises:
-        PrunedLocation: The operation was pruned, or the log is not as long.
+        PrunedLocation: The operation was pruned, or the log is shorter.
     """
     tip = store.tip
     if not store.start <= location < tip.size:
@@ -53,10 +53,10 @@ def prove_key(store: Store, key: bytes) -> bytes:
 
 
 def prove_update(store: Store, location: int) -> bytes:
-    """Return the proof that a key has the value of the update at a location: false unless that is the key's latest.
+    """Return the proof that a key has the value of the update at a location: false unless it is the key's latest.
 
     Raises:
-        PrunedLocation: The operation was pruned, or the log is not as long.
+        PrunedLocation: The operation was pruned, or the log is shorter.
     """
     tip, activity = store.tip, store.require_activity()
     if not store.start <= location < tip.size:
@@ -75,7 +75,7 @@ def prove_update(store: Store, location: int) -> bytes:
 
 
 def prove_root(store: Store) -> bytes:
-    """Return the proof that the canonical root has the root over the operations inside."""
+    """Return the proof that the canonical root contains the root over the operations."""
     size, activity = store.tip.size, store.require_activity()
     if size % CHUNK_BITS == 0:
         return activity.grafted_root

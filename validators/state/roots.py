@@ -1,4 +1,4 @@
-"""Roots of plain lists: of items, and of batches for vectors from outside."""
+"""Roots of plain lists, and of sequences of batches for external test vectors."""
 
 from collections.abc import Iterable
 from hashlib import sha256
@@ -27,9 +27,9 @@ def qmdb_root(
     """Return the roots of a fresh database to which batches were applied one by one.
 
     Args:
-        batches: Writes of each batch, in any order but for the same key, whose last write counts; None deletes. A key
-            that gets the value it has already is updated, as the specification has it, where a block of the chain
-            would leave it out. Keys and values are bare 32-byte digests, in both encodings.
+        batches: Writes of each batch, in any order except for the same key, whose last write counts; None deletes.
+            Writing a key's present value is an update, as the specification says, although a block of the chain would
+            leave it out. Keys and values are bare 32-byte digests, in both encodings.
         encoding: Encoding of operations, "variable" or "fixed".
 
     Returns:
@@ -40,7 +40,7 @@ def qmdb_root(
         BadValue: A value is not 32 bytes long.
     """
     database = Database(encoding=encoding, bare_values=True)
-    # Asked for once before the first batch, so that all batches go through the incremental path.
+    # Requested once before the first batch, so that all batches go through the incremental path.
     _ = database.canonical_root
     for writes in batches:
         batch = database.batch()

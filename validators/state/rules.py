@@ -1,4 +1,4 @@
-"""The coverage points of the state as one validator holds it: rewinds, upkeep, and what is derived and kept."""
+"""The coverage points of a validator's own state: rewinds, upkeep, and derived data."""
 
 import enum
 
@@ -9,7 +9,7 @@ from scheduler import CoveragePoint
 class StateRule(CoveragePoint):
     """Branches of the rules of a validator's state that no other validator shares."""
 
-    BRANCH_DROPPED = "design.md", "An executed block is dropped because another one is final."
+    BRANCH_DROPPED = "design.md", "An executed block is dropped because a competing block is final."
     BRANCH_DROPPED_DEEP = "design.md", "Executed blocks of several heights are dropped at once."
     APPLIED_EARLY = "replicas.md", "A block is applied before it is final."
     APPLIED_TO_LIMIT = "replicas.md", "As many blocks are applied early as can be taken back."

@@ -1,9 +1,9 @@
 """Snapshots: the committed tip as data, small enough to send, and its restoration by a peer that trusts only a root.
 
-Nothing below the floor is active, so the operations from the floor's chunk on have all live keys and their values.
-Of those below, the tree needs its peaks alone, and the grafted tree is the plain one there. A peer's peaks and
-operations are proved by the root over the operations, which they must lead to; that one by the witness, which leads
-from it to the canonical root; and floor, activity and bitmap by being computed anew.
+Nothing below the floor is active, so the operations from the floor's chunk on have all live keys and their values. Of
+the operations below, the tree needs only its peaks, and the grafted tree equals the plain tree there. A peer's peaks
+and operations are proved by the root over the operations, which they must lead to. The witness, which leads from that
+root to the canonical root, proves the root itself. Floor, activity and bitmap are computed again.
 """
 
 from typing import Final
@@ -63,7 +63,7 @@ def restore_snapshot(snapshot: Snapshot, canonical_root: bytes, codec: Operation
     """Return the store that a snapshot describes.
 
     Raises:
-        ForgedSnapshot: It does not describe the state that has the canonical root.
+        ForgedSnapshot: It does not describe the state of the canonical root.
     """
     check_shape(snapshot)
     if not verify_root(snapshot.witness, canonical_root, snapshot.root):

@@ -1,8 +1,8 @@
 """The committed part of a state database: its log, its tree, and each key's location.
 
 Everything here can be rebuilt from the operation log alone (`rebuild_store`). Log, tree and flags only ever grow at the
-end, so cutting them back to an older size restores them; what later operations changed besides, an `Undo` of history.py
-puts back. Their oldest part, below every floor that can still be returned to, can be pruned.
+end, so cutting them back to an older size restores them. An `Undo` of history.py restores all other changes. Their
+oldest part can be pruned, below every floor that can still be restored.
 
 Values are not kept apart: a key's location leads to its operation, whose bytes hold the value.
 """
@@ -26,16 +26,16 @@ class Store:
 
     Attributes:
         codec: The codec of operations.
-        start: Location of the oldest operation that is kept, a multiple of a chunk's bits; index 0 of log and flags.
+        start: Location of the oldest kept operation, a multiple of a chunk's bits; index 0 of log and flags.
         log: All kept operations, oldest first.
         levels: Nodes of the tree.
-        flags: One byte per operation, 1 for the latest update of a live key and for the latest commit, else 0. A byte
-            and not a bit, because `find` then steps to the next active operation at the speed of memchr.
+        flags: One byte per operation, 1 for the latest update of a live key and for the latest commit, else 0. Bytes,
+            not bits, because `find` then steps to the next active operation at the speed of memchr.
         locations: Location of each live key's latest update.
         tip: The result of the last applied batch.
         activity: Bitmap and grafted tree at the tip, None until a canonical root is asked for.
-        undos: The records to take back the last applied batches, oldest first, at most as many as are to be retained.
-        epoch: Counts the events that can kill a branch; a batch that saw this epoch need not check again.
+        undos: The records that undo the last applied batches, oldest first, at most as many as are to be retained.
+        epoch: Counts the events that can kill a branch; a batch checked in this epoch need not be checked again.
         grow: Hashes the operations of batches.
     """
 
@@ -65,7 +65,7 @@ class Store:
         return list(map(self.log.__getitem__, indices))
 
     def require_activity(self) -> Activity:
-        """Return bitmap and grafted tree at the tip; the first request builds them, from then on they are kept."""
+        """Return bitmap and grafted tree at the tip; the first call builds them, and later batches keep them."""
         if self.activity is None:
             self.activity = Activity(self.tip, self.levels)
         self.activity.refresh(self.tip, self.flags, self.levels)
@@ -85,19 +85,19 @@ def extend_tree(
 def rebuild_store(
     codec: OperationCodec, operations: Iterable[bytes], *, retain: int = 0, start: int = 0, peaks: Sequence[bytes] = ()
 ) -> Store:
-    """Rebuild everything from an operation log, or from its tail and the peaks over what was pruned.
+    """Rebuild everything from an operation log, or from its tail and the peaks over the pruned operations.
 
     Args:
         codec: The codec of the operations.
         operations: Encoded operations from `start` on, ending with a commit.
-        retain: Number of batches applied from now on that can be taken back.
-        start: Location of the first of them, a multiple of a chunk's bits; nothing below is active.
+        retain: Number of batches applied from now on that can be undone.
+        start: Location of the first operation, a multiple of a chunk's bits; nothing below is active.
         peaks: Peaks of the tree over the operations below `start`, tallest first.
 
     Raises:
         CorruptLog: An operation cannot be decoded; or a whole log does not start with the first commit; or the log does
             not end with a commit; or a delete finds no key in a whole log; or a floor falls, passes its commit, or
-            leaves an active operation below it. A log that is well formed but wrong is found by comparing roots.
+            leaves an active operation below it. A well-formed but wrong log is found by comparing roots.
     """
     store = Store(codec, retain)
     store.start = start
@@ -127,7 +127,7 @@ def rebuild_store(
 def rebuild_indexes(store: Store) -> None:
     """Rebuild all but the tip and the undos from the kept log and the peaks over the pruned operations.
 
-    The tip stays the same object, on which the pending batches stand.
+    The tip stays the same object, because pending batches extend it.
 
     Raises:
         CorruptLog: The log does not lead to the tip. Nothing has changed then.

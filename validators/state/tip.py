@@ -1,11 +1,11 @@
-"""The tip: the values that stand for the database after one batch."""
+"""The tip: the values that describe the database after a batch."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tip:
-    """The database after one batch; compared by identity, so that an equal-looking sibling is another tip.
+    """The database after a batch; compared by identity, so that an equal-looking sibling is a different tip.
 
     Attributes:
         size: Operations in the log.

@@ -2,8 +2,8 @@
 
 Nodes of a height are numbered from 0: node j of height h stands over leaves j << h to (j + 1) << h and has the position
 (j + 1) * 2**(h + 1) - 2 - popcount(j). A whole batch is hashed one height after the other, with iterators in place of
-loops, which halves the work around each hash. Digests of a height stand side by side in one bytearray: 32 bytes a node
-instead of 73, and cutting either end costs next to nothing.
+loops, which halves the work around each hash. Digests of a height are joined in one bytearray: a node takes 32 bytes
+instead of 73, and cutting either end is cheap.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,7 +38,7 @@ def hash_leaves(first: int, elements: Sequence[bytes]) -> list[bytes]:
 
 
 def hash_parents(height: int, first: int, children: Sequence[bytes]) -> list[bytes]:
-    """Return the parents of consecutive nodes, in pairs; the parents have this height, and the first is number `first`.
+    """Return the parents of consecutive nodes, in pairs; they have this height, and the first is number `first`.
 
     A last child without a sibling has no parent yet.
     """
@@ -77,12 +77,12 @@ def grow_tree(peaks: Sequence[bytes], leaf_count: int, elements: Sequence[bytes]
             grown.append(nodes[-1])
         height += 1
         nodes = hash_parents(height, leaf_count >> height, nodes)
-    # Peaks that no new node reached stay: the tallest ones.
+    # The tallest peaks, which no new node reached, stay.
     return (*unmerged, *reversed(grown)), tuple(rows)
 
 
 def growing_with(memo: Memo[Grown]) -> GrowTree:
-    """Return `grow_tree` for many who append the same leaves to the same range: hashed by the first of them alone."""
+    """Return `grow_tree` for many callers that append the same leaves to the same range: only the first hashes them."""
 
     def grow(peaks: Sequence[bytes], leaf_count: int, elements: Sequence[bytes]) -> Grown:
         given = tuple(peaks), leaf_count, tuple(elements)
@@ -98,8 +98,8 @@ def growing_with(memo: Memo[Grown]) -> GrowTree:
 class Levels:
     """The committed nodes, of which the oldest can be pruned and the newest cut.
 
-    Pruned at leaf `start`, a height keeps its nodes from number (start >> height) & ~1 on. These are all that a path
-    from a kept leaf can meet: a left sibling below `start` is the even number just before.
+    Pruned at leaf `start`, a height keeps its nodes from number (start >> height) & ~1 on. A path from a kept leaf
+    meets no other nodes: a left sibling below `start` is the even number just before.
     """
 
     __slots__ = ("rows", "start")
@@ -110,7 +110,7 @@ class Levels:
 
     @classmethod
     def pinned(cls, start: int, peaks: Sequence[bytes]) -> "Levels":
-        """Return the nodes over `start` leaves of which all is pruned but the peaks, tallest first."""
+        """Return the nodes over `start` leaves of which only the peaks, tallest first, are not pruned."""
         levels = cls()
         levels.start = start
         levels.rows = [bytearray() for _ in range(start.bit_length())]
@@ -147,9 +147,9 @@ class Levels:
             self.rows.pop()
 
     def prune(self, start: int) -> None:
-        """Forget the nodes that no path from leaf `start` or a later one meets; `start` never falls."""
+        """Forget the nodes that no path from leaf `start` or a later leaf meets; `start` never falls."""
         assert start >= self.start, f"pruning falls from {self.start} to {start}"
-        # By the old start, so before it moves.
+        # With the old start, so before it moves.
         kept = [self.first_kept(height) for height in range(len(self.rows))]
         self.start = start
         for height, row in enumerate(self.rows):

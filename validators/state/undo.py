@@ -1,4 +1,4 @@
-"""The record of an applied batch that is kept so that the batch can be taken back."""
+"""The record of an applied batch with which the batch can be undone."""
 
 from dataclasses import dataclass
 
@@ -7,14 +7,14 @@ from validators.state.tip import Tip
 
 @dataclass(frozen=True, slots=True)
 class Undo:
-    """The data needed to take back one applied batch.
+    """The data needed to undo an applied batch.
 
     Attributes:
         tip: The database before the batch.
-        displaced: Keys that the batch changed, deleted or moved, whose locations before are the first of `superseded`.
-        superseded: Locations that were active before the batch and not after it, the commit's last.
-        created: Keys that the database had not.
-        inactive: Flags from the floor before the batch on that it cleared by raising the floor.
+        displaced: Keys that the batch changed, deleted or moved; their old locations are the first of `superseded`.
+        superseded: Locations that the batch made inactive, the commit's last.
+        created: Keys that the database did not have.
+        inactive: Flags from the old floor on that the batch cleared by raising the floor.
         rewritten: The other locations whose flags it cleared, ascending.
     """
 

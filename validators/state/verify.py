@@ -1,7 +1,7 @@
 """Verification of the proofs of proofs.py against a root alone (docs/state.md).
 
 It imports nothing of the project: a verifier that shared the prover's code would share its mistakes. A proof is bytes
-from an untrusted peer; for any error in it the answer is False and never an exception.
+from an untrusted peer: any error in it gives False and never an exception.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ _GRAFT_HEIGHT: Final = 8
 _SIZE_LIMIT: Final = 1 << 62
 _BARE_BYTES: Final = 32
 _NUMBERS_BYTES: Final = 16
-"""Two numbers stand before the digests of a proof of an operation."""
+"""The two numbers before the digests of a proof of an operation."""
 
 
 def verify_operation(proof: bytes, root: bytes, location: int, operation: bytes) -> bool:
@@ -27,7 +27,7 @@ def verify_operation(proof: bytes, root: bytes, location: int, operation: bytes)
         operation: The operation, encoded.
     """
     size, inactive = (int.from_bytes(proof[start : start + 8], "big") for start in (0, 8))
-    # A number that is cut short would be read as a smaller one.
+    # A truncated number would be read as a smaller number.
     if len(proof) < _NUMBERS_BYTES or not 0 <= location < size < _SIZE_LIMIT:
         return False
     heights = _peak_heights(size)
@@ -57,7 +57,7 @@ def verify_key(
         key: The key.
         value: Its value.
         encoding: The database's encoding of operations, "variable" or "fixed".
-        bare_values: Values stand without their length; always so in the fixed encoding.
+        bare_values: Values stand without their length, as always in the fixed encoding.
     """
     location, size, inactive = (int.from_bytes(proof[start : start + 8], "big") for start in (0, 8, 16))
     bare = bare_values or encoding == "fixed"
@@ -86,7 +86,7 @@ def verify_key(
 
 
 def verify_root(proof: bytes, canonical_root: bytes, root: bytes) -> bool:
-    """Return whether a canonical root has a root over the operations inside.
+    """Return whether a canonical root contains a root over the operations.
 
     Args:
         proof: The result of `Database.prove_root`.
@@ -148,7 +148,7 @@ def _climb(node: bytes, location: int, height: int, siblings: Sequence[bytes]) -
 
 
 def _fold(peaks: Sequence[bytes], size: int, inactive: int) -> bytes:
-    """Return the root over peaks: the inactive ones folded into one from the oldest, the rest from the newest."""
+    """Return the root over peaks: the inactive peaks folded from the oldest on, the rest from the newest on."""
     rest = list(peaks)
     for _ in range(inactive - 1):
         rest[:2] = [_hash(rest[0] + rest[1])]

@@ -1,8 +1,8 @@
 """Reading through pending batches to the store.
 
-A batch holds its own changes only. To read through many pending ancestors, it keeps their changes in layers that merge
-as a binary counter does: n ancestors make about log2(n) layers. One flat copy per batch was rejected, because its cost
-grows with the whole pending chain; so was the walk through every ancestor, because each miss pays for all of them.
+A batch holds only its own changes. To read through many pending ancestors, it keeps their changes in layers that merge
+as a binary counter does: n ancestors make about log2(n) layers. A flat copy per batch was rejected, because its cost
+grows with the whole pending chain. A walk through every ancestor was rejected, because each miss visits all of them.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,10 +12,10 @@ from typing import Final, TypeAlias
 from validators.state.store import Store
 
 Entries: TypeAlias = dict[bytes, int]
-"""Latest location of each key that some batches wrote or moved, DELETED for a deleted one."""
+"""Latest location of each key that a run of batches wrote or moved, DELETED for a deleted key."""
 
 DELETED: Final = -1
-"""Stands for the location of a key that pending operations removed."""
+"""The location of a key that pending operations removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ class Layer:
 class StateView:
     """The store under layers of pending changes, newest layer first.
 
-    It stays right when the oldest of these changes are applied, for then the store says the same. It is wrong once
-    anything else is applied or rewound, which the batch that reads through it has to know.
+    It stays right when the oldest of these changes are applied, because the store then says the same. It is wrong once
+    anything else is applied or rewound; the batch that reads through it must notice.
     """
 
     store: Store
@@ -73,9 +73,9 @@ class StateView:
         return None if location is None else self.store.codec.value_of(self.operation_at(location))
 
     def stack(self, entries: Entries, operations: Sequence[bytes], end: int) -> "StateView":
-        """Return the view through one more batch, which left `end` operations in the log."""
+        """Return the view through another batch, which left `end` operations in the log."""
         newest = Layer(1, end - len(operations), end, entries, tuple(operations))
-        # Once a layer's newest batch is applied, all of the layer is: its entries are in the store.
+        # Once a layer's newest batch is applied, the whole layer is: its entries are in the store.
         older = [layer for layer in self.layers if layer.end > self.store.tip.size]
         while older and older[0].count <= newest.count:
             layer = older.pop(0)

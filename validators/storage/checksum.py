@@ -1,7 +1,7 @@
-"""Checksums of a disk's bytes, for the trace: those that a loss of power spares, and all that are there at a start.
+"""Checksums of a disk's bytes, for the trace: of the bytes that survive a power loss, and of all bytes at a start.
 
-The two are computed in different ways on purpose. What is spared is added up from sync to sync, each byte once; what a
-start finds is read anew from its first byte. A CRC is enough: it tells bytes apart that nobody has forged.
+The two are computed in different ways on purpose. The first is added up from sync to sync, each byte once. The second
+is read again from the first byte. A CRC is enough, because nobody forges these bytes.
 """
 
 from typing import Final
@@ -13,14 +13,14 @@ _LENGTH_BYTES: Final = 8
 
 
 class DurableChecksum:
-    """Adds up the checksum of what a loss of power spares; `disk` shows the bytes as they were written."""
+    """Adds up the checksum of the bytes that survive a power loss; `disk` shows the bytes as they were written."""
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
         self._files: dict[str, tuple[int, int]] = {}
 
     def forget(self, name: str) -> None:
-        """Read a file anew next time: it was cut or overwritten."""
+        """Read a file again next time, because it was cut or overwritten."""
         self._files.pop(name, None)
 
     def value(self) -> int:
@@ -42,7 +42,7 @@ def checksum_of_all(disk: Disk) -> int:
 
 
 def _join(files: dict[str, tuple[int, int]]) -> int:
-    """Return the checksum of files by name, length and checksum; an empty file counts like an absent one."""
+    """Return the checksum of files by name, length and checksum; an empty file counts like an absent file."""
     joined = 0
     for name in sorted(files):
         length, checksum = files[name]

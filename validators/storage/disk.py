@@ -1,12 +1,12 @@
-"""A validator's disk: append-only files that a crash cuts back to what was synced.
+"""A validator's disk: append-only files that a crash cuts back to their synced length.
 
-Invariant: after `lose_unsynced` a file holds exactly the bytes that a *finished* sync covered.
-A sync covers what had been appended when it began, not when it ended, as on real hardware;
-bytes appended meanwhile wait for the next one.
+Invariant: after `lose_unsynced` a file holds exactly the bytes that a *finished* sync covered. A sync covers the bytes
+that had been appended when it began, not when it ended, as on real hardware. Bytes appended in the meantime wait for
+the next sync.
 
-The interface is append, read, truncate and a two-step sync, because virtual time passes between
-the two steps and a crash may fall in between. `overwrite` and `truncate` belong to repair at a start and to pruning
-of the journal: they are rare, and durable when they return.
+The interface is append, read, truncate and a two-step sync, because virtual time passes between the two steps and a
+crash may fall in between. `overwrite` and `truncate` belong to repairs at a start and to pruning of the journal: they
+are rare, and durable when they return.
 """
 
 from array import array
@@ -21,7 +21,7 @@ from validators.storage.medium import JOURNAL_FILES, File, Medium
 Boundary: TypeAlias = Literal[
     "before-append", "after-append", "after-sync", "after-send", "mid-prune", "before-call", "after-call"
 ]
-"""A place in the write-ahead order of a vote, between its two pruned copies, or around a call of an application."""
+"""A moment in the write-ahead order of a vote, between its two pruned copies, or around a call of an application."""
 
 
 class SyncPoint(NamedTuple):
@@ -39,10 +39,10 @@ class Disk(Protocol):
     """
 
     def append(self, name: str, data: bytes) -> int:
-        """Append `data` to file `name` (made if absent) and return the offset it starts at."""
+        """Append `data` to file `name` (made if absent) and return the offset of its first byte."""
 
     def read(self, name: str, offset: int = 0, length: int | None = None) -> bytes:
-        """Return `length` bytes from `offset`, or all from there; an absent file is empty."""
+        """Return `length` bytes from `offset`, or all bytes from there; an absent file is empty."""
 
     def overwrite(self, name: str, offset: int, data: bytes) -> None:
         """Write `data` from `offset` on, which is not behind the end of the file; durable when it returns."""
@@ -57,7 +57,7 @@ class Disk(Protocol):
         """Return the number of bytes of file `name`, from its start, that survive a crash."""
 
     def begin_sync(self) -> SyncPoint:
-        """Fix the extent of the sync that now starts."""
+        """Fix the extent of the sync that starts now."""
 
     def finish_sync(self, point: SyncPoint) -> None:
         """Make the bytes that `point` covers survive a crash."""
@@ -108,7 +108,7 @@ class SimulatedDisk:
         self.medium.check("append", name)
         file = self._file(name)
         offset = len(file.data)
-        # A full disk takes what fits before it fails, as a real one does: recovery has to cope with the part.
+        # A full disk writes the part that fits before it fails, as a real disk does: recovery must cope with the part.
         fitting = self.medium.room(self.used_bytes, len(data))
         file.data.append(data[:fitting])
         self._appended_bytes += fitting
@@ -188,12 +188,12 @@ class SimulatedDisk:
         return lost_bytes
 
     def wipe(self) -> None:
-        """Lose all files, as when the disk is replaced by an empty one."""
+        """Lose all files, as when the disk is replaced by an empty disk."""
         self._files.clear()
         self.medium.forget()
 
     def pristine(self) -> "SimulatedDisk":
-        """Return a sound disk with the bytes that were written to this one."""
+        """Return a sound disk with the bytes that were written to this disk."""
         sound = SimulatedDisk()
         for name, file in self._files.items():
             for piece in file.data.pieces():
@@ -208,7 +208,7 @@ class SimulatedDisk:
         return view
 
     def scarred(self) -> "SimulatedDisk":
-        """Return a view of this disk, for reading, that shows all damage of now and takes none by it."""
+        """Return a view of this disk, for reading, that shows all present damage and takes no new damage."""
         view = self.written()
         view.medium = self.medium.at_rest()
         return view
@@ -229,12 +229,12 @@ class SimulatedDisk:
 class DiskHandle:
     """One incarnation's handle to a disk. After `revoke` writes do nothing and reads raise.
 
-    A crash revokes first and cancels afterwards, so that writes of the dying task's
-    clean-up code cannot reach the disk.
+    A crash revokes first and cancels afterwards, so that writes of the dying task's clean-up code cannot reach the
+    disk.
 
     `reach` is called at each boundary of the write-ahead order that the disk sees; it may cut the power there.
-    `on_durable` is called when what a crash spares has changed, with the file that was cut or overwritten, or nothing
-    after a sync.
+    `on_durable` is called when the bytes that survive a crash have changed. Its argument is the file that was cut or
+    overwritten, or nothing after a sync.
     """
 
     def __init__(
@@ -268,8 +268,7 @@ class DiskHandle:
             return -1
         if name == JOURNAL_FILES[0]:
             self._reach("before-append")
-        # Between the two boundaries, so that a power cut at either leaves a journal with or without exactly this
-        # record.
+        # Between the two boundaries: a power cut at either leaves a journal with or without exactly this record.
         offset = self._disk.append(name, data)
         if name == JOURNAL_FILES[-1]:
             self._reach("after-append")

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class DiskError(Exception):
-    """A failed operation of the disk. `file` is its name, `operation` one of append, read, truncate, sync."""
+    """A failed operation of the disk. `file` is its name, `operation` is append, read, truncate or sync."""
 
     def __init__(self, file: str, operation: str, reason: str) -> None:
         super().__init__(f"{operation} of {file or 'all files'}: {reason}")
@@ -14,15 +14,15 @@ class DiskError(Exception):
 
 
 class DiskReadError(DiskError):
-    """A read failed; a later one may not."""
+    """A read failed; a later read may succeed."""
 
 
 class DiskWriteError(DiskError):
-    """An append, overwrite or truncate failed; part of the bytes may stand."""
+    """An append, overwrite or truncate failed; part of the bytes may have been written."""
 
 
 class DiskFullError(DiskWriteError):
-    """There is no room; part of the bytes may stand."""
+    """There is no room; part of the bytes may have been written."""
 
 
 class DiskSyncError(DiskError):
@@ -42,7 +42,7 @@ class JournalLostError(Exception):
 
 
 class Damage(NamedTuple):
-    """Bytes of a file that differ from those written there; `offset` and `length` are in bytes."""
+    """Bytes of a file that differ from the bytes written there; `offset` and `length` are in bytes."""
 
     file: str
     offset: int

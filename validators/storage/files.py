@@ -1,6 +1,6 @@
 """Files beside the vote journal: blocks, and the finalized state as a base and a log above it.
 
-Invariant: only records with a valid checksum are returned; damaged ones are named and left out. Blocks and state
+Invariant: only records with a valid checksum are returned; damaged records are named and left out. Blocks and state
 can be fetched again from peers, so damage here costs time and never breaks a vote.
 """
 
@@ -18,7 +18,7 @@ _Kind = TypeVar("_Kind", bound=msgspec.Struct)
 
 
 class StoredBlock(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """A block as the block file holds it; height and digest stand beside it so that an index needs no decoding."""
+    """A block in the block file; height and digest stand beside it, so that an index needs no decoding."""
 
     height: int
     digest: bytes
@@ -52,7 +52,7 @@ class BlockFile:
                 self._places[stored.digest] = _Place(stored.height, record.offset)
         for damage in damages:
             self._on_damage(damage)
-        # Only behind the last intact record: a gap in the middle costs one block, not all after it.
+        # Only behind the last intact record: a gap in the middle costs one block, not all blocks after it.
         self._file.cut(records[-1].end if records else 0)
 
     def __contains__(self, digest: bytes) -> bool:
@@ -61,7 +61,7 @@ class BlockFile:
 
     def append(self, *, height: int, digest: bytes, block: bytes) -> None:
         """Store a block once; raises DiskError."""
-        # A block comes more than once, by relay and by request; twice on the disk it would only grow the file.
+        # A block comes more than once, by relay and by request; a second copy would only grow the file.
         if digest not in self._places:
             offset = self._file.append(msgspec.msgpack.encode(StoredBlock(height, digest, block)))
             self._places[digest] = _Place(height, offset)
@@ -81,14 +81,14 @@ class BlockFile:
             payload, what = None, error.reason
         stored = None if payload is None else _decode(payload, StoredBlock)
         if stored is None or stored.digest != digest:
-            # Out of the index, or `append` would take the block for stored and it could not be had again.
+            # Removed from the index: `append` would otherwise take the block for stored and not store it again.
             del self._places[digest]
             self._on_damage(Damage(self._file.name, place.offset, 0, what))
             return None
         return stored.block
 
     def derived(self, disk: Disk) -> Derived:
-        """Return the index beside the one that a disk leads to."""
+        """Return the index beside the index rebuilt from a disk."""
         rebuilt: dict[str, int] = {}
         for record in RecordFile(disk, self._file.name).read().records:
             stored = _decode(record.payload, StoredBlock)
@@ -117,7 +117,7 @@ class FinalizedEntry(msgspec.Struct, frozen=True, array_like=True, forbid_unknow
 
 
 class LogBase(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """The state at a finalized height, as the base of a log; `encoded` is the caller's."""
+    """The state at a finalized height, as the base of a log; the caller defines `encoded`."""
 
     generation: int
     height: int
@@ -152,9 +152,9 @@ _NAMES: Final = (("snapshot-a", "operations-a"), ("snapshot-b", "operations-b"))
 class FinalizedLog:
     """The finalized state: operations by block, in height order, above genesis or above a snapshot.
 
-    There are two slots, each a snapshot file with the log above it. A new base goes into the slot that is not in use;
-    the other slot is left as it is until the next one. So a crash while a base is written, or damage to it
-    afterwards, leaves the older base with its log. Slot a without a snapshot begins at genesis.
+    There are two slots, each a snapshot file with the log above it. A new base goes into the slot that is not in use,
+    and the slot in use stays unchanged until the next base. So a crash while a base is written, or later damage to it,
+    leaves the older base with its log. Slot a without a snapshot starts at genesis.
     """
 
     def __init__(self, disk: Disk) -> None:
@@ -176,7 +176,7 @@ class FinalizedLog:
         slot = self._slots[self._current]
         slot.operations.cut(0)
         slot.snapshot.cut(0)
-        # Appended and not overwritten: durable only with the barrier's sync, until which the other slot counts.
+        # Appended, not overwritten: it is durable only with the barrier's sync, and until then the other slot counts.
         slot.snapshot.append(msgspec.msgpack.encode(LogBase(self._generation, height, encoded)))
 
     def keep(self, entries: int) -> None:
@@ -185,13 +185,13 @@ class FinalizedLog:
         operations.cut(operations.read().records[entries - 1].end if entries else 0)
 
     def discard(self) -> None:
-        """Give up the base with the log above it; `recover` then finds the one before it. Raises DiskError."""
+        """Give up the base with the log above it; `recover` then finds the base before it. Raises DiskError."""
         slot = self._slots[self._current]
         slot.snapshot.cut(0)
         slot.operations.cut(0)
 
     def erase(self) -> None:
-        """Give up everything, durably, so that the state begins at genesis. Raises DiskError."""
+        """Erase everything, durably, so that the state starts at genesis. Raises DiskError."""
         for slot in self._slots:
             slot.snapshot.cut(0)
             slot.operations.cut(0)
@@ -211,7 +211,7 @@ class FinalizedLog:
         self._generation = 0 if base is None else base.generation
         self._slots[chosen].operations.cut(end)
         if not self._is_older(1 - chosen, found):
-            # Not in use, and no log above genesis: a base that was not finished, or is damaged.
+            # Not in use, and no log above genesis: the base was not finished, or is damaged.
             self._slots[1 - chosen].snapshot.cut(0)
             self._slots[1 - chosen].operations.cut(0)
         if base is None:
@@ -225,13 +225,13 @@ class FinalizedLog:
         return (1 if generations[1] > generations[0] else 0), found
 
     def _is_older(self, other: int, found: list[_Found]) -> bool:
-        """Return whether the slot that is not in use is the state that the one in use may give way to."""
-        # A log above genesis has no snapshot to show.
+        """Return whether the slot that is not in use holds a state to which the slot in use may fall back."""
+        # A log above genesis has no snapshot.
         return found[other].base is not None or (other == 0 and not self._slots[0].snapshot.size)
 
     def _contents(self, chosen: int, found: list[_Found]) -> LogContents:
         base, entries, _, damages = found[chosen]
-        # A slot that is only older keeps its damages, which each start would tell; else it may have lost its base.
+        # Damages of a merely older slot would be reported at each start; any other slot may have lost its base.
         if not self._is_older(1 - chosen, found):
             damages = [*damages, *found[1 - chosen].damages]
         return LogContents(base, entries, damages)
@@ -249,7 +249,7 @@ def _read_slot(slot: _Slot) -> _Found:
             # The gap before it is among the damages already.
             break
         entry = _decode(record.payload, FinalizedEntry)
-        # Each record is intact by itself; only the heights show that one between them is missing.
+        # Each record is intact by itself; only the heights show a missing record between them.
         if entry is None or entry.height != expected + len(entries):
             what = "not an entry" if entry is None else f"height {entry.height}, expected {expected + len(entries)}"
             torn.append(Damage(slot.operations.name, record.offset, record.end - record.offset, what))

@@ -38,13 +38,13 @@ from validators.storage.records import Contents, Record, RecordFile
 
 _GENERATION_BYTES: Final = 4
 _PREFIX_BYTES: Final = 8
-"""Before each artifact: its generation, and how many bytes of the journal were durable, four bytes each."""
+"""Before each artifact: its generation, and the number of durable bytes of the journal, four bytes each."""
 
 
 class JournalHead(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, kw_only=True):
     """The owner of a journal's votes. `observes` is the reason why its key must not sign in this epoch, or "".
 
-    `generation` counts the prunings, `carried` the entries that the last one kept, which come first. `floor` is
+    `generation` counts the prunings, `carried` the entries that the last pruning kept, which come first. `floor` is
     the encoded finality that makes the dropped entries needless, empty before the first pruning.
     """
 
@@ -66,7 +66,7 @@ class JournalHead(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_f
 class JournalContents(NamedTuple):
     """A recovered journal: its head, the encoded artifacts, oldest first, and the damage found.
 
-    `is_new_generation` says that it was begun anew above a pruning that was given up.
+    `is_new_generation` says that a new generation was begun above a pruning that was given up.
     """
 
     head: JournalHead
@@ -76,12 +76,12 @@ class JournalContents(NamedTuple):
 
 
 def provision(disk: Disk, head: JournalHead) -> None:
-    """Begin a journal, durably, as an operator does once for a new validator; raises DiskError.
+    """Create a journal, durably, as an operator does once for a new validator; raises DiskError.
 
     Older entries are lost. A validator calls it only with `observes` set.
     """
     files = [RecordFile(disk, name) for name in JOURNAL_FILES]
-    # Above what stands there: a crash between the two copies leaves the new head in force: no vote is signed.
+    # Above all existing generations: after a crash between the two copies the new head counts, and no vote is signed.
     newest = max(_newest(file.read()) for file in files)
     payload = msgspec.msgpack.encode(msgspec.structs.replace(head, generation=newest + 1))
     for file in files:
@@ -104,11 +104,11 @@ class Journal:
 
     @property
     def floor(self) -> bytes:
-        """The encoded finality below which it was pruned, empty before the first pruning."""
+        """The encoded finality below which the journal was pruned, empty before the first pruning."""
         return b"" if self._head is None else self._head.floor
 
     def derived(self, disk: Disk) -> Derived:
-        """Return the artifacts in memory beside those that both copies hold on a disk."""
+        """Return the artifacts in memory beside the artifacts that both copies hold on a disk."""
         stored = [RecordFile(disk, name).read().records[1:] for name in JOURNAL_FILES]
         rebuilt = {
             f"entry {place} of {name}": record.payload[_PREFIX_BYTES:]
@@ -124,36 +124,36 @@ class Journal:
 
     def append(self, artifact: bytes) -> None:
         """Append one encoded artifact to both copies; it counts only once the disk is synced. Raises DiskError."""
-        # The lesser one: to claim bytes that one copy lacks would make a torn tail look like a lost vote.
+        # The lesser length: a claim of bytes that one copy lacks would make a torn tail look like a lost vote.
         synced_bytes = min(self._disk.synced_bytes(name) for name in JOURNAL_FILES)
         generation = 0 if self._head is None else self._head.generation
         payload = _prefix(generation, synced_bytes) + artifact
         for copy in self._copies:
             copy.append(payload)
-        # Last: a copy that refused the record raises, and pruning must not carry over an entry that is on no disk.
+        # Last: if a copy refuses the record this raises, and pruning must not carry over an entry that is on no disk.
         self._artifacts.append(artifact)
 
     def prune(self, floor: bytes, *, keep: Callable[[bytes], bool]) -> None:
-        """Drop the artifacts that `keep` refuses; from now on the head has the finality that stands for them.
+        """Drop the artifacts that `keep` refuses; from now on the head has the finality that replaces them.
 
-        Both copies are durable when it returns, with all that was appended. Call it while no sync is under way: such a
-        sync would count for bytes that it does not cover.
+        Both copies are durable when it returns, with all that was appended. Call it while no sync is under way, because
+        a pending sync would count bytes that it does not cover.
 
         Raises:
             DiskError: The disk failed; it may hold the journal as it was, or pruned.
         """
         assert self._head is not None, "what was not read cannot be pruned"
-        # One copy is the only one while the other is written: damage in it since the start is repaired first.
+        # While one copy is rewritten the other is the only copy: damage in it since the start is repaired first.
         try:
             contents = [copy.read() for copy in self._copies]
-            # Of no record an intact copy may be left; all of them are written anew below.
+            # A record may have no intact copy left; all of them are written anew below.
             if merged := _merge(contents):
                 _repair(self._copies, contents, merged, self._head.generation)
         except DiskReadError:
-            # Left as it is: what is appended is still right, and the next finality tries again.
+            # Left unpruned: appended records are still right, and the next finality tries again.
             return
         except JournalLostError:
-            # Both copies lack an entry. Memory has all of them, and a start would find a journal that is lost.
+            # Both copies lack an entry. Memory has every entry, whereas a start would find a lost journal.
             pass
         self._begin_generation(1, floor, [artifact for artifact in self._artifacts if keep(artifact)])
 
@@ -175,20 +175,20 @@ class Journal:
         newest = max(map(_newest, contents))
         is_new = newest > head.generation or any(_lacks(found, merged, head.generation) for found in contents)
         if is_new:
-            # A pruning that was given up, or that a copy does not show, may be read again one day: it is of the next
-            # generation at most, and what is appended from now on is above that.
+            # A pruning that was given up, or that a copy does not show, may be read again one day. It is of the next
+            # generation at most, and later entries are of a generation above it.
             self._begin_generation(newest - head.generation + 2, head.floor, self._artifacts)
-        # What is wrong with a copy that pruning was about to replace is no damage of this journal.
+        # Damage in a copy that pruning was about to replace is no damage of this journal.
         damaged = [found for found in contents if _newest(found) in {-1, head.generation}]
         damages = [damage for found in damaged for damage in found.damages]
         return JournalContents(head, list(self._artifacts), damages, is_new)
 
     def _begin_generation(self, step: int, floor: bytes, artifacts: Sequence[bytes]) -> None:
-        """Write both copies anew, one after the other, `step` generations further; raises DiskError."""
+        """Rewrite both copies, one after the other, `step` generations further; raises DiskError."""
         assert self._head is not None, "what was not read cannot be written anew"
         generation = self._head.generation + step
         head = msgspec.structs.replace(self._head, generation=generation, carried=len(artifacts), floor=floor)
-        # A durable length of 0: rewritten records are proved by the head's count of carried ones instead.
+        # A durable length of 0: the head's count of carried records proves rewritten records instead.
         payloads = [msgspec.msgpack.encode(head), *(_prefix(generation, 0) + artifact for artifact in artifacts)]
         for copy in self._copies:
             copy.rewrite(payloads)
@@ -199,7 +199,7 @@ class Journal:
 def _repair(
     copies: Sequence[RecordFile], contents: Sequence[Contents], merged: Sequence[Record], generation: int
 ) -> None:
-    """Make both copies hold exactly the merged records, that of another generation last: the other is whole then."""
+    """Make both copies hold exactly the merged records; a copy of another generation last, as the other is whole."""
     pairs = list(zip(copies, contents, strict=True))
     for copy, found in sorted(pairs, key=lambda pair: _is_foreign(pair[1], generation)):
         if _is_foreign(found, generation):
@@ -239,9 +239,9 @@ def _merge(contents: Sequence[Contents]) -> list[Record]:
             merged.append(held[end])
             end = held[end].end
         if any(offset > end and _synced_bytes(record) > end for offset, record in held.items()):
-            # It has been appended to, so that messages may rest on it.
+            # Entries were appended to it, so that messages may rest on it.
             raise JournalLostError(f"both copies are damaged at byte {end}, which was synced")
-        # More than the carried ones, because the head is a record too.
+        # More than the carried records, because the head is a record too.
         if merged and len(merged) > _carried(merged[0]):
             return merged
     if end:
@@ -257,8 +257,7 @@ def _hold(contents: Sequence[Contents], generation: int) -> dict[int, Record]:
             if _generation_of(record) == generation and (
                 held.setdefault(record.offset, record).payload != record.payload
             ):
-                # Both are intact, so neither can be told from the true one: a guess could contradict a vote that was
-                # sent.
+                # Both are intact, so nothing tells which is true: a guess could contradict a vote that was sent.
                 raise JournalLostError(f"the copies differ at byte {record.offset}")
     return held
 

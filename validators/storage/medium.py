@@ -1,14 +1,15 @@
-"""The bytes as a bad disk reads them: faults laid over the pristine bytes.
+"""The bytes that a faulty disk returns: faults laid over the bytes that were written.
 
-The simulated disk keeps the bytes its validator wrote. A *scar* is the content that a sector shows instead: one bit
-flipped, zeros, bytes of another write, or those of an earlier sync. It stays until its place is overwritten or cut off.
+The simulated disk keeps the bytes that its validator wrote. A *scar* is the content that a sector shows instead: one
+flipped bit, zeros, bytes of another write, or bytes of an earlier sync. It stays until its place is overwritten or cut
+off.
 
-Chance is keyed by fault, validator, file, sector and how often that sector was read, so that taking one fault out of a
-plan leaves the draws of all others as they were.
+Draws are keyed by fault, validator, file, sector and the number of reads of that sector. So removing one fault from a
+plan leaves the draws of all other faults unchanged.
 
-The last good copy is never destroyed: where one copy of the vote journal has a scar, the other gets none within
-`GUARD_BYTES`, more than any record is long, unless a fault says `both_copies`; what the last sync wrote it keeps then
-too, without which nobody could tell that anything is lost. Only bytes that a finished sync covered are scarred.
+The last good copy is never destroyed. Where one copy of the vote journal has a scar, the other copy gets none within
+`GUARD_BYTES`, which is more than any record is long, unless a fault sets `both_copies`. Even then the journal keeps the
+bytes of the last sync, because without them the loss could not be detected. Only synced bytes are scarred.
 """
 
 from array import array
@@ -47,9 +48,9 @@ _OTHER_COPY: Final = dict(zip(JOURNAL_FILES, reversed(JOURNAL_FILES), strict=Tru
 
 
 class BitFlip(NamedTuple):
-    """Each read of a sector may find one bit flipped, from then on. No `files`: any.
+    """Each read of a sector may find one flipped bit, which then stays. Without `files`, any file is hit.
 
-    With `both_copies` a place of the journal may be hit in both, but not what the last sync wrote.
+    With `both_copies` a place of the journal may be hit in both copies, except for the bytes of the last sync.
     """
 
     ppm: int
@@ -58,7 +59,7 @@ class BitFlip(NamedTuple):
 
 
 class StaleRead(NamedTuple):
-    """Each read of a sector may find the content of an earlier sync, from then on."""
+    """Each read of a sector may find the content of an earlier sync, which then stays."""
 
     ppm: int
     files: tuple[str, ...] = ()
@@ -72,7 +73,7 @@ class MisdirectedWrite(NamedTuple):
 
 
 class IoErrors(NamedTuple):
-    """Each read, write or sync may fail; with `files` only reads and writes of these, and no sync, which is of all.
+    """Each read, write or sync may fail; with `files` only reads and writes of these files, as a sync is of all files.
 
     With `writes` only writes of these kinds may fail.
     """
@@ -84,7 +85,7 @@ class IoErrors(NamedTuple):
     writes: tuple[Write, ...] = ()
 
     def ppm_of(self, operation: Operation) -> int:
-        """Return the share of operations of a kind that fail."""
+        """Return the share of operations of a kind that fail, in parts per million."""
         match operation:
             case "read":
                 return self.read_ppm
@@ -111,14 +112,14 @@ Condition = BitFlip | StaleRead | MisdirectedWrite | IoErrors | TornWrite | Full
 
 @dataclass(slots=True)
 class File:
-    """One file as it was written: its bytes, the number a crash spares, and the lengths that finished syncs covered.
+    """One file as written: its bytes, the number of bytes that survive a crash, and the lengths of finished syncs.
 
     `previous` is the synced content before the file was last cut back to nothing, None where it never was.
     """
 
     data: SpillingBytes
     synced_bytes: int = 0
-    # Numbers of 8 bytes: a run of 10,000 blocks syncs 10^5 times.
+    # Numbers of 8 bytes, because a run of 10,000 blocks makes 10^5 syncs.
     lengths: "array[int]" = field(default_factory=partial(array, "q"))
     previous: SpillingBytes | None = None
 
@@ -147,20 +148,20 @@ class Medium:
         self._scars: dict[str, dict[int, bytes]] = {}
 
     def impose(self, name: str, condition: Condition) -> None:
-        """Let a fault begin."""
+        """Start a fault."""
         self._active[name] = _Active(name, condition)
 
     def lift(self, name: str) -> None:
-        """Let a fault end; its scars stay."""
+        """End a fault; its scars stay."""
         self._ended[name] = self._ended.get(name, 0) + self._active.pop(name).count
 
     def touched(self, name: str) -> int:
-        """Return the number of effects of a fault, also after its end; 0 where it never began."""
+        """Return the number of effects of a fault, also after its end; 0 if it never started."""
         active = self._active.get(name)
         return self._ended.get(name, 0) + (0 if active is None else active.count)
 
     def at_rest(self) -> "Medium":
-        """Return this medium with its scars, and without a fault that could add to them."""
+        """Return this medium with its scars and without the faults that could add scars."""
         resting = Medium(self._node, self._chance)
         resting._scars = self._scars
         return resting
@@ -182,7 +183,7 @@ class Medium:
                 raise _ERRORS[operation](name, operation, "input/output error")
 
     def room(self, used_bytes: int, wanted_bytes: int) -> int:
-        """Return the number of the wanted bytes that fit in."""
+        """Return how many of the wanted bytes fit."""
         for active in self._active.values():
             if isinstance(active.condition, FullDisk) and used_bytes + wanted_bytes > active.condition.limit_bytes:
                 active.count += 1
@@ -192,7 +193,7 @@ class Medium:
     # -- what reads back wrong -----------------------------------------------------------------
 
     def view(self, files: Mapping[str, File], name: str, offset: int, end: int) -> bytes:
-        """Return the bytes of one of a disk's files that a read shows."""
+        """Return the bytes that a read of one of the disk's files shows."""
         file = files[name]
         ageing = [each for each in self._active.values() if isinstance(each.condition, BitFlip | StaleRead)]
         for active in ageing:
@@ -207,7 +208,7 @@ class Medium:
         return bytes(data)
 
     def appended(self, files: dict[str, File], name: str, offset: int, data: bytes) -> None:
-        """Perhaps misdirect a write that the disk has just taken."""
+        """Draw whether a write that the disk has just accepted is misdirected."""
         for active in self._active.values():
             condition = active.condition
             if not isinstance(condition, MisdirectedWrite) or not _is_about(condition, name):
@@ -216,7 +217,7 @@ class Medium:
                 self._misdirect(active, files, name, offset=offset, data=data)
 
     def overwritten(self, name: str, file: File, offset: int, data: bytes) -> None:
-        """Remove scars of overwritten bytes; those of other bytes in the same sectors stay."""
+        """Remove scars of overwritten bytes; keep scars of other bytes in the same sectors."""
         scars = self._scars.get(name, {})
         for sector in range(offset // SECTOR_BYTES, (offset + len(data) - 1) // SECTOR_BYTES + 1):
             start = sector * SECTOR_BYTES
@@ -236,7 +237,7 @@ class Medium:
                 del scars[sector]
 
     def tear(self, name: str, tail: bytes) -> bytes:
-        """Return the part that a crash keeps of bytes that no finished sync covered."""
+        """Return the part of the unsynced bytes that a crash keeps."""
         for active in self._active.values():
             if isinstance(active.condition, TornWrite) and tail:
                 subject = f"{active.name}/{self._node}/{name}"
@@ -248,16 +249,16 @@ class Medium:
     # -- scars ---------------------------------------------------------------------------------
 
     def _age(self, active: _Active, files: Mapping[str, File], name: str, sector: int) -> None:
-        """Perhaps give one sector a scar; a sector that has one keeps it."""
+        """Draw whether a sector gets a scar; a sector with a scar keeps it."""
         file = files[name]
         subject = f"{name}/{sector}"
         condition = active.condition
         assert isinstance(condition, BitFlip | StaleRead), "only these two come with reading"
-        # A sector shows one wrong content until it is written again, as a platter does; drawn anew it would flicker.
+        # A sector shows one wrong content until it is written again, as a real sector does: a new draw would flicker.
         if sector in self._scars.get(name, {}):
             return
         start = sector * SECTOR_BYTES
-        # Bytes that no sync covered are in the drive's cache, where a platter's faults do not reach them.
+        # Unsynced bytes are in the drive's cache, where faults of the platter do not reach them.
         stop = min(start + SECTOR_BYTES, file.synced_bytes)
         purpose = "bit rot" if isinstance(condition, BitFlip) else "stale read"
         if not self._hits(active, purpose, condition.ppm, subject):
@@ -265,7 +266,7 @@ class Medium:
         draw = self._chance.draw(f"{purpose} content", f"{active.name}/{self._node}/{subject}", 0)
         content = file.data.read(start, stop)
         worse = _flip(content, draw) if isinstance(condition, BitFlip) else _older(file, start, content, draw)
-        # What the last sync wrote shows that all before it was durable: lost in both copies, that would be a torn tail.
+        # The last sync's bytes prove that all before were durable: lost in both copies, they look like a torn tail.
         is_tail = stop > _last_synced(file)
         hits_both = isinstance(condition, BitFlip) and condition.both_copies and not is_tail
         if worse != content and (hits_both or self._may_scar(files, name, sector)):
@@ -275,7 +276,7 @@ class Medium:
     def _misdirect(self, active: _Active, files: dict[str, File], name: str, *, offset: int, data: bytes) -> None:
         sectors = [
             (other, sector)
-            # By name: the draw is an index into this list.
+            # Sorted by name, because the draw is an index into this list.
             for other in sorted(files)
             for sector in range(files[other].synced_bytes // SECTOR_BYTES)
             if _is_about(active.condition, other)
@@ -286,7 +287,7 @@ class Medium:
         victim, place = sectors[below(draw, len(sectors))]
         first, last = offset // SECTOR_BYTES, (offset + len(data) - 1) // SECTOR_BYTES
         own = [(name, sector) for sector in range(first, last + 1)]
-        # All or none of it: half a misdirected write would be a lost one, which is another fault.
+        # All of it or nothing: half a misdirected write would be a lost write, which is another fault.
         if not all(self._may_scar(files, *each) for each in (*own, (victim, place))):
             return
         for _, sector in own:
@@ -295,7 +296,7 @@ class Medium:
             kept = max(offset - start, 0)
             self._scar(name, sector, content[:kept] + bytes(len(content) - kept))
         landed = self.view(files, victim, place * SECTOR_BYTES, (place + 1) * SECTOR_BYTES)
-        # Asked again: the place may be in the other copy of a journal, beside what this copy has just lost.
+        # Asked again: the place may be in the other copy of a journal, next to the bytes that this copy has just lost.
         if self._may_scar(files, victim, place):
             self._scar(victim, place, data[:SECTOR_BYTES] + landed[len(data) :])
         active.count += 1
@@ -304,15 +305,15 @@ class Medium:
         self._scars.setdefault(name, {})[sector] = content
 
     def _may_scar(self, files: Mapping[str, File], name: str, sector: int) -> bool:
-        """Return whether the place is not in a journal copy, or the other copy holds it and is sound around it."""
+        """Return whether the place is not in a journal copy, or the other copy holds it and is intact around it."""
         other = _OTHER_COPY.get(name)
         if other is None:
             return True
-        # Cut by a start whose rewriting the disk refused, the other copy holds nothing, and this one is the only one.
+        # Cut by a start whose rewriting the disk refused, the other copy is empty, and this copy is the only copy.
         stop = min((sector + 1) * SECTOR_BYTES, files[name].synced_bytes)
         if other not in files or len(files[other].data) < stop:
             return False
-        # More than the longest record on either side: one record must never be damaged in both copies.
+        # More than the longest record on either side, because no record may be damaged in both copies.
         guard = GUARD_BYTES // SECTOR_BYTES
         return all(abs(place - sector) > guard for place in self._scars.get(other, {}))
 
@@ -324,7 +325,7 @@ class Medium:
 
 
 def _last_synced(file: File) -> int:
-    """Return where the bytes begin that the last sync of a file covered first."""
+    """Return the offset of the first byte that only the last sync of the file covered."""
     return file.lengths[-2] if len(file.lengths) > 1 else 0
 
 
@@ -362,7 +363,7 @@ def _torn(tail: bytes, chance: Chance, subject: str, ordinal: int) -> bytes:
 
 
 def _lay_over(data: bytearray, offset: int, start: int, content: bytes) -> None:
-    """Put `content`, which stands at `start`, over what it covers of `data`, which stands at `offset`."""
+    """Overwrite the part of `data`, which stands at `offset`, that `content`, which stands at `start`, covers."""
     first, last = max(start, offset), min(start + len(content), offset + len(data))
     if first < last:
         data[first - offset : last - offset] = content[first - start : last - start]

@@ -2,13 +2,14 @@
 
 A frame is MARK || be4(length of body) || be4(checksum of body) || be4(checksum of the 12 bytes before) || body.
 
-Invariant: a record that is returned was appended to this file at this offset, byte for byte. Both checksums
-(CRC-32) start from the file's name and the frame's offset, so that bytes that belong elsewhere, a misdirected
-write or the copy of another file, do not pass. The body is the payload with every start of a MARK in it broken up, so
-that after damage the next frame is found by looking for the MARK, and no choice of a payload can plant a frame.
+Invariant: a returned record was appended to this file at this offset, byte for byte. Both checksums (CRC-32) start from
+the file's name and the frame's offset. So bytes that belong elsewhere, such as a misdirected write or a copy of another
+file, fail the check. The body is the payload with every start of a MARK in it broken up. So after damage a scan finds
+the next frame by its MARK, and no choice of a payload can plant a frame.
 
-`read` goes on after damage and names it. It cannot always distinguish a torn tail, bytes that no finished sync covered,
-from damage: it calls a tail torn when the file ends inside of its frame. The journal needs more and keeps two copies.
+`read` continues after damage and names it. It cannot always tell damage from a torn tail, which is bytes that no
+finished sync covered: it calls a tail torn when the file ends inside its frame. The journal needs more and keeps two
+copies.
 """
 
 import zlib
@@ -24,7 +25,7 @@ _MARK: Final = _START + b"\x01"
 _BROKEN: Final = _START + b"\x00"
 
 HEAD_BYTES: Final = 16
-"""Mark, length, checksum of the body and checksum of these before each body."""
+"""Mark, length, checksum of the body and checksum of these three fields, before each body."""
 
 TORN: Final = "torn tail"
 DAMAGED: Final = "damaged record"
@@ -64,10 +65,9 @@ class RecordFile:
 
     def frame(self, offset: int, payload: bytes) -> bytes:
         """Return the bytes of a record that stands at `offset` of this file."""
-        # Without this a payload that holds a mark would be taken for a record when a scan looks for the next intact
-        # one.
+        # Without this, a scan for the next intact record would take a mark inside a payload for a record.
         body = payload.replace(_START, _BROKEN)
-        # The place is in the checksum: the same bytes at another offset, a misdirected write, do not pass.
+        # The offset is in the checksum, so that the same bytes at another offset, a misdirected write, fail it.
         seed = self._seed(offset)
         start = _MARK + len(body).to_bytes(4, "big") + zlib.crc32(body, seed).to_bytes(4, "big")
         return start + zlib.crc32(start, seed).to_bytes(4, "big") + body
@@ -80,10 +80,10 @@ class RecordFile:
         return self._payload(offset, head, self._disk.read(self.name, offset + HEAD_BYTES, _body_bytes(head)))
 
     def read_span(self, offset: int, end: int) -> list[Record]:
-        """Return the intact records from `offset` on that end by `end`, as far as none is damaged; raises DiskError.
+        """Return the intact records from `offset` to `end`, up to the first damaged record; raises DiskError.
 
-        It reads everything in one go, which on a disk with faults would age other sectors than `read_at` does: it is
-        for those who look at a disk from outside.
+        It reads everything at once, which on a disk with faults would age other sectors than `read_at` does. So only
+        checks and tools that look at a disk from outside call it.
         """
         data = self._disk.read(self.name, offset, end - offset)
         records: list[Record] = []
@@ -94,7 +94,7 @@ class RecordFile:
         return records
 
     def read(self) -> Contents:
-        """Return every intact record, oldest first, and name what lies between; raises DiskError."""
+        """Return every intact record, oldest first, and the gaps between them; raises DiskError."""
         data = self._disk.read(self.name)
         records: list[Record] = []
         damages: list[Damage] = []
@@ -105,16 +105,16 @@ class RecordFile:
                 records.append(record)
                 offset = record.end
                 continue
-            # One byte on, not one header: a damaged length must not make the scan jump over whole records.
+            # One byte further, not one header: a damaged length must not make the scan skip whole records.
             following = self._next_intact(data, offset + 1)
             damages.append(Damage(self.name, offset, following - offset, self._name_gap(data, offset)))
             offset = following
         return Contents(records, damages)
 
     def is_torn_from(self, offset: int) -> bool:
-        """Return whether what stands from `offset` on can be an append that was never synced; raises DiskError.
+        """Return whether the bytes from `offset` on can be an append that was never synced; raises DiskError.
 
-        It is then the beginning of a frame, or the zeros that a file system leaves of bytes that it never wrote.
+        They are then the beginning of a frame, or the zeros that a file system leaves for bytes that it never wrote.
         """
         tail = self._disk.read(self.name, offset)
         if not tail.strip(b"\0") or (len(tail) < HEAD_BYTES and _MARK.startswith(tail[: len(_MARK)])):
@@ -128,13 +128,13 @@ class RecordFile:
             self._disk.truncate(self.name, offset)
 
     def repair(self, record: Record) -> None:
-        """Write a record again where it stood, durably; raises DiskError."""
+        """Write a record again at its offset, durably; raises DiskError."""
         self._disk.overwrite(self.name, record.offset, self.frame(record.offset, record.payload))
 
     def rewrite(self, payloads: Sequence[bytes]) -> None:
         """Replace the whole file by these records, durably; a crash in the meantime leaves only the first records.
 
-        The file is emptied first: records of it that stood behind a half-written new one would still be intact.
+        The file is emptied first, because old records behind a half-written new record would still be intact.
         """
         frames = bytearray()
         for payload in payloads:
@@ -175,7 +175,7 @@ class RecordFile:
         )
 
     def _payload(self, offset: int, head: bytes, body: bytes) -> bytes | None:
-        # The checksum is over the body as stored, so that a broken mark is undone only in bytes known to be whole.
+        # The checksum covers the body as stored, so that a broken mark is undone only in intact bytes.
         if len(body) != _body_bytes(head) or zlib.crc32(body, self._seed(offset)) != int.from_bytes(head[8:12], "big"):
             return None
         return body.replace(_BROKEN, _START)

@@ -7,7 +7,7 @@ from scheduler import RefusalPoint
 
 @enum.unique
 class DiskRefusal(RefusalPoint):
-    """Refusals of what a disk holds."""
+    """Refusals of the contents of a disk."""
 
     JOURNAL_COPIES_DAMAGED = (
         "both copies are damaged at byte *, which was synced",
@@ -19,6 +19,6 @@ class DiskRefusal(RefusalPoint):
     RECORD_UNREADABLE = "input/output error", "A block cannot be read from the disk.", "unreadable-disks"
     ENTRY_OF_OTHER_HEIGHT = (
         "height *, expected *",
-        "An entry of the finalized log follows another one than it has to.",
+        "An entry of the finalized log follows the wrong entry.",
         "unreadable-disks",
     )

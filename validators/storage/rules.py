@@ -1,4 +1,4 @@
-"""The coverage points of a validator's disk: what a crash took, what was damaged, and how a start made up for it."""
+"""The coverage points of a validator's disk: losses in crashes, damage, and repairs at a start."""
 
 import enum
 
@@ -17,7 +17,7 @@ class DiskRule(CoveragePoint):
     RESTARTED_FROM_NOTHING = "storage.md", "A start finds no finalized block on its disk."
     RESTARTED_ON_SNAPSHOT = "storage.md", "A start reads the snapshot that an earlier life joined from."
     CERTIFIED_BLOCKS_KEPT = "storage.md", "A start executes certified blocks that were not final."
-    JOURNAL_REPAIRED = "storage.md", "A damaged copy of the journal is repaired from the other one."
+    JOURNAL_REPAIRED = "storage.md", "A damaged copy of the journal is repaired from the other copy."
     JOURNAL_PRUNED = "storage.md", "A journal is pruned below a finality."
     JOURNAL_GENERATION_SKIPPED = (
         "storage.md",

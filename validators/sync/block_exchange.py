@@ -1,8 +1,7 @@
-"""Targeted backfill of blocks: ask for what is missing, serve what is here.
+"""Targeted backfill of blocks: request missing blocks, and serve blocks to peers.
 
-A request names one digest and a height; the answer is that block and its ancestors above the
-height. Peers are asked in turn, one request a block at a time, again after each timeout, for as
-long as something here waits for the block.
+A request names a digest and a height; the answer is that block and its ancestors above the height. Peers are asked in
+turn, one request at a time for a block, again after each timeout, while any goal here waits for the block.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -23,13 +22,13 @@ from validators.sync.seals import Seals
 from validators.sync.serving import Answer, Serving
 
 RESPONSE_BYTES_MAX: Final = 8 * 1024 * 1024
-"""Ancestors are added while an answer stays within this; the block that was asked for goes out whatever its size."""
+"""Ancestors are added while an answer stays within this length; the requested block is sent whatever its size."""
 
 _REQUEST_LABEL: Final = Label(BlockRequest.traced_name)
 
 
 class BlockExchange:
-    """One validator's requests for blocks, and its answers to others'."""
+    """One validator's requests for blocks, and its answers to the requests of peers."""
 
     def __init__(
         self,
@@ -58,7 +57,7 @@ class BlockExchange:
         self._lost: dict[bytes, None] = {}
 
     def request(self, digest: bytes, first_peer: int | None) -> None:
-        """Ask for a block after a moment of grace, in which the proposer's relay may still arrive."""
+        """Request a block after a moment of grace, in which the proposer's relay may still arrive."""
         if digest not in self._attempts:
             self._attempts[digest] = 0
             others = self.peers()
@@ -67,7 +66,7 @@ class BlockExchange:
             self._port.set_timer(("fetch", digest), self._settings.fetch_grace_us)
 
     def restore(self, digest: bytes) -> None:
-        """Get a finalized block from a peer that this validator's own disk has lost."""
+        """Fetch a finalized block that this validator's own disk has lost from a peer."""
         self._lost[digest] = None
         self.request(digest, None)
 
@@ -94,11 +93,10 @@ class BlockExchange:
                 self._refuse("block", str(error))
                 return
             if mmr_root(block.transactions) != block.header.tx_root:
-                # Its digest is that of the header alone: kept, it would stand in the way of the true block.
+                # Its digest covers the header alone: if it were kept, it would block the true block.
                 self._refuse("block", "tx_root")
                 return
-            # Before it is kept: a block that came with a forged seal would stand in the way of the same one with a
-            # sound seal.
+            # Before it is kept: a block with a forged seal would block the same block with a sound seal.
             if fault := self._seals.find_fault(block.header, seal):
                 self._refuse("block", fault)
                 return
@@ -107,7 +105,7 @@ class BlockExchange:
             if is_kept:
                 self._follower.seal(digest, seal)
                 self._seals.report(peer, block.header, seal)
-            # What is not kept and still waited for is of no use, whoever gives it: it is not asked for at once.
+            # A peer whose block is still missing afterwards was of no use: it is not asked again at once.
             if is_kept or digest not in self._follower.missing():
                 self._forget(digest)
             if digest in self._lost:
@@ -123,7 +121,7 @@ class BlockExchange:
             self._port.broadcast(self._codec.encode(relay), block_label(relay, block.header))
 
     def seal(self, digest: bytes, seal: bytes) -> None:
-        """Put a seal beside a block that was built here, and let consensus know of it like of any other."""
+        """Add a seal to a block that was built here, and report the block to consensus like any other block."""
         self._follower.seal(digest, seal)
         block = self._follower.block(digest)
         if block is not None:
@@ -132,12 +130,12 @@ class BlockExchange:
                 self._block_file.append(height=block.header.height, digest=digest, block=encode_sealed(block, seal))
 
     def report_sealed(self) -> None:
-        """Let consensus know of every sealed block that is here: it has read its journal, and not the block file."""
+        """Report every sealed block here to consensus, which has read its journal but not the block file."""
         for block, seal in self._follower.sealed():
             self._seals.report(self._settings.node, block.header, seal)
 
     def serve(self, peer: int, request: BlockRequest) -> None:
-        """Answer with what is here of the chain below the digest; silence when it is not here, or no answer is due."""
+        """Answer with the known part of the chain below the digest; no answer without it, or if none is due."""
         kind = BlockRequest.traced_name
         if not self._serving.may_answer(peer, kind):
             return
@@ -150,11 +148,11 @@ class BlockExchange:
         self._serving.prepare(answer, self._settings.costs.serve_block_us * len(blocks))
 
     def answer_to(self, request: BlockRequest) -> tuple[bytes, ...]:
-        """Return the blocks that answer a request, the newest first; empty where the block is not here."""
+        """Return the blocks that answer a request, newest first; empty where the block is not here."""
         return tuple(self._chain_below(request))
 
     def served_from(self, digest: bytes) -> Iterator[tuple[bytes, ...]]:
-        """Yield the answers that lead a peer without any block from a block down to genesis, the newest first."""
+        """Yield the answers that lead a peer without any block from a block down to genesis, newest first."""
         while blocks := self.answer_to(BlockRequest(digest, 0)):
             yield blocks
             digest = decode_sealed(blocks[-1]).block.header.parent
@@ -164,7 +162,7 @@ class BlockExchange:
         for _ in range(BLOCKS_PER_RESPONSE):
             block = self._follower.block(digest)
             encoded = self._read(digest) if block is None else encode_sealed(block, self._follower.seal_of(digest))
-            # The block that was asked for goes out whatever its size; its ancestors must fit beside it.
+            # The requested block is sent whatever its size; its ancestors must fit beside it.
             if encoded is None or (digest != request.digest and len(encoded) > room_bytes):
                 return
             room_bytes -= len(encoded)
@@ -175,7 +173,7 @@ class BlockExchange:
             digest = header.parent
 
     def _read(self, digest: bytes) -> bytes | None:
-        """Read a block of our own; one that turns out to be damaged is not served, and fetched again."""
+        """Read a block of our own; a block that turns out to be damaged is fetched again instead of served."""
         was_here = digest in self._block_file
         encoded = self._block_file.get(digest)
         if encoded is None and was_here:
@@ -183,7 +181,7 @@ class BlockExchange:
         return encoded
 
     def derived(self, views: int) -> Derived:
-        """Return what is asked for beside what is needed; `views` is the number of views whose blocks may be."""
+        """Return the requested blocks beside the needed blocks; `views` is the most views that may need blocks."""
         asked, lost = len(self._attempts), len(self._lost)
         size = DerivedSize("blocks asked for", asked, lost + views, "lost blocks and views that may need one")
         return Derived(
@@ -192,7 +190,7 @@ class BlockExchange:
             | {f"lost block {digest.hex()}": True for digest in self._lost},
             rebuilt={f"first peer for {digest.hex()}": True for digest in self._attempts}
             | {f"lost block {digest.hex()}": True for digest in self._lost if digest not in self._block_file},
-            # A leader may seal any number of branches for its slot, and each one has to be known.
+            # A leader may seal any number of branches for its slot, and each of them must be known.
             sizes=() if self._follower.has_branches else (size,),
         )
 

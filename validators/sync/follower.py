@@ -1,16 +1,16 @@
 """Brings blocks from "named by a certificate" to "executed here": finds, fetches and executes them.
 
-Vocabulary. A *goal* is a block that a caller needs executed: to verify a proposal, to certify a
-notarized one, to apply a finalized one, or to build on one. A block is *ready* once its execution
-has taken its virtual time. A goal is *reached* when its block is ready, and *failed* when the block
-or one of its ancestors is invalid or lies on a branch that lost.
+Vocabulary. A *goal* is a block that a caller needs executed: it verifies a proposal, certifies a notarized block,
+applies a finalized block, or builds on a block. A block is *ready* once its execution has taken its virtual time. A
+goal is *reached* when its block is ready. It has *failed* when the block or an ancestor is invalid or lies on a branch
+that lost.
 
-Invariant: no execution is begun here while another one is under way (a leader's own block may be),
-and every ready block's ancestors are ready or finalized. Goals are served in a fixed order: finalized
+Invariants: the follower begins no execution while another is under way; a leader's own block may be under way. The
+ancestors of every ready block are ready or finalized. Goals are served in a fixed order: finalized
 first, then by view.
 
-This is a synchronous state machine over the layer; what it wants done in time (work, requests) goes
-out through the two callables of `Follower`.
+The follower is a synchronous state machine over the execution layer. It asks for work and for requests to peers
+through its two callables.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,10 +25,10 @@ from validators.execution import ExecutedBlock, ExecutionLayer, InvalidBlockErro
 from validators.execution.blocks import Block, Header
 
 PEER_BYTES_MAX: Final = 64 * 1024 * 1024
-"""Most bytes of one peer's unfinalized blocks that are kept; beyond it only blocks that a goal waits for."""
+"""Most bytes kept of one peer's unfinalized blocks; beyond it only blocks that a goal waits for are kept."""
 
 PEER_BLOCK_BYTES_MIN: Final = 16 * 1024
-"""A block counts for no less, so that tiny ones do not add up either."""
+"""Least bytes that a block counts for, so that many tiny blocks do not exhaust the memory either."""
 
 
 class PeerBlock(NamedTuple):
@@ -39,12 +39,12 @@ class PeerBlock(NamedTuple):
 
     @property
     def room_bytes(self) -> int:
-        """The part of the peer's room that it takes, in bytes."""
+        """The bytes that the block takes of the peer's room."""
         return max(self.length_bytes, PEER_BLOCK_BYTES_MIN)
 
 
 class Purpose(IntEnum):
-    """The reason to want a block; the order is the order of service."""
+    """The reason to want a block; members stand in the order of service."""
 
     FINALIZE = 0
     CERTIFY = 1
@@ -55,7 +55,7 @@ class Purpose(IntEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Goal:
-    """One want. `digest` is the block to make ready, `parent` the digest of the parent that consensus expects."""
+    """One wanted block: `digest` names it, `parent` is the digest of the parent that consensus expects."""
 
     purpose: Purpose
     view: int
@@ -69,7 +69,7 @@ class Goal:
 
     @property
     def key(self) -> tuple[Purpose, int, bytes]:
-        """The place among the goals: one for each purpose and view, but each branch has a block to adopt in a view."""
+        """The place among the goals: purpose and view; for adoption also the digest, as a view may have many blocks."""
         return self.purpose, self.view, self.digest if self.purpose is Purpose.ADOPT else b""
 
 
@@ -90,7 +90,7 @@ class Execute:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """The goal's block is ready, or never will be."""
+    """The goal's block is ready, or can never be ready."""
 
     is_ready: bool
     reason: str = ""
@@ -133,28 +133,28 @@ class Follower:
         self._is_paused = False
 
     def block(self, digest: bytes) -> Block | None:
-        """Return an unfinalized block that is here."""
+        """Return an unfinalized block that is kept here."""
         return self._blocks.get(digest)
 
     def seal_of(self, digest: bytes) -> bytes:
-        """Return the seal beside an unfinalized block, empty for a block without one."""
+        """Return the seal kept with an unfinalized block, empty for a block without a seal."""
         return self._seals.get(digest, b"")
 
     def seal(self, digest: bytes, seal: bytes) -> None:
-        """Put a seal beside a block that is here; a block without one, or that is gone, gets none."""
+        """Keep a seal with an unfinalized block, unless the block has no seals or is not kept here."""
         if seal and digest in self._blocks:
             self._seals[digest] = seal
 
     def sealed(self) -> list[tuple[Block, bytes]]:
-        """Return the blocks that are here with their seals, the lowest first; blocks without one are left out."""
+        """Return the blocks kept here with their seals, lowest first; leave out blocks without a seal."""
         found = sorted((self._blocks[digest].header.height, digest) for digest in self._seals)
         return [(self._blocks[digest], self._seals[digest]) for _, digest in found]
 
     def add_block(self, digest: bytes, block: Block, sent: PeerBlock | None = None) -> bool:
-        """Keep a block; False where it is known, too old to matter, or more than the peer that gave it may give.
+        """Keep a block; return False where it is known, too old to matter, or exceeds its peer's room.
 
-        `sent` is None for a block that was built here or read from the disk. Each peer has room of its own, so that
-        none can crowd out the blocks of the others: what it gives may be junk that stands above the chain for ever.
+        `sent` is None for a block that was built here or read from the disk. Each peer has room of its own, because
+        its blocks may be junk above the chain that never becomes final: junk must not displace other peers' blocks.
         """
         if digest in self._blocks or block.header.height <= self.layer.finalized.height:
             return False
@@ -168,7 +168,7 @@ class Follower:
         return True
 
     def want(self, goal: Goal) -> None:
-        """Take on a goal; of one purpose and view the first stands."""
+        """Add a goal; a goal of the same key that is already here stays."""
         self._goals.setdefault(goal.key, goal)
         self.has_branches |= goal.purpose is Purpose.ADOPT
         self.advance()
@@ -181,32 +181,32 @@ class Follower:
         return moot
 
     def is_ready(self, digest: bytes) -> bool:
-        """Whether the block is executed here, its virtual time over, or is the finalized tip."""
+        """Whether the block is the finalized tip, or was executed here and its virtual time is over."""
         if digest == self.layer.finalized_digest:
             return True
         return digest not in self._running and self.layer.executed(digest) is not None
 
     def lacks(self, digest: bytes) -> bool:
-        """Whether a block, or one that leads to it, is not here and has to be fetched."""
+        """Whether the block or one of its ancestors has to be fetched."""
         return isinstance(self._next_step(digest), Fetch)
 
     def begin(self, digest: bytes, *, is_own: bool = False) -> None:
-        """An execution of `digest`, a block of others or the own one, takes its virtual time from now on."""
+        """Note that an execution of `digest`, a peer's block or our own, takes its virtual time from now on."""
         self._running[digest] = is_own
 
     def end(self, digest: bytes) -> None:
-        """The execution's time is over: the block is ready, or known to be invalid.
+        """Note that the execution's time is over: the block is ready, or known to be invalid.
 
-        The block may be one of another follower's, whose state has given way to a snapshot's meanwhile.
+        The block may belong to an earlier follower, whose state a snapshot has replaced in the meantime.
         """
         self._running.pop(digest, None)
 
     def mark_invalid(self, digest: bytes, reason: str) -> None:
-        """The block can never be executed."""
+        """Note that the block can never be executed."""
         self._invalid[digest] = reason
 
     def prune(self) -> None:
-        """Forget what finalization has made history."""
+        """Forget blocks and goals that finalization has settled."""
         height = self.layer.finalized.height
         self._blocks = {digest: block for digest, block in self._blocks.items() if block.header.height > height}
         self._seals = {digest: seal for digest, seal in self._seals.items() if digest in self._blocks}
@@ -216,7 +216,7 @@ class Follower:
         self._invalid = {digest: reason for digest, reason in self._invalid.items() if digest in self._blocks}
 
     def missing(self) -> Iterator[bytes]:
-        """Yield each block that a goal waits for and that is not here; none while paused."""
+        """Yield each missing block that a goal waits for; none while paused."""
         for goal in () if self._is_paused else sorted(self._goals.values()):
             step = self._step(goal)
             if isinstance(step, Fetch):
@@ -232,12 +232,12 @@ class Follower:
         self._is_paused = True
 
     def resume(self) -> None:
-        """Go on."""
+        """Settle, execute and request again."""
         self._is_paused = False
         self.advance()
 
     def derived(self, view: int) -> Derived:
-        """Return blocks, rooms of peers and goals beside those that finality and the current view leave."""
+        """Return kept blocks, rooms of peers and goals, beside the same sets derived from finality and the view."""
         height = self.layer.finalized.height
         rooms: dict[NodeId, int] = {}
         for sent in self._peer_blocks.values():
@@ -276,11 +276,11 @@ class Follower:
         )
 
     def _is_open(self, goal: Goal, view: int) -> bool:
-        """Return whether anything can still come of a goal in the current view."""
+        """Return whether a goal can still be reached or fail in the current view."""
         return goal.view == view if goal.purpose >= Purpose.VERIFY else goal.view > self.layer.finalized.view
 
     def advance(self) -> None:
-        """Settle what can be settled, start an execution if none is under way, request what is missing."""
+        """Settle goals, start an execution if none is under way, and request missing blocks."""
         if self._is_advancing or self._is_paused:
             return
         self._is_advancing = True
@@ -291,7 +291,7 @@ class Follower:
             self._is_advancing = False
 
     def _advance_once(self) -> bool:
-        """Serve the goals in order; True when one was settled, which may have changed the others."""
+        """Serve the goals in order; return True when a goal was settled, which may have changed the other goals."""
         for key in sorted(self._goals):
             goal = self._goals[key]
             step = self._step(goal)
@@ -306,16 +306,16 @@ class Follower:
         return False
 
     def _step(self, goal: Goal) -> Step:
-        """Say what is to be done first for a goal; what its header alone refutes is neither fetched for nor executed.
+        """Return the next step for a goal; a block whose header is refuted is neither fetched for nor executed.
 
-        Without this, a leader could have all others fetch a chain without end, or execute a block of the year 3000.
+        Without this, a leader could make all peers fetch a chain without end, or execute a block of the year 3000.
         """
         block = self._blocks.get(goal.digest)
         fault = "" if block is None else self._find_fault(goal, block.header)
         return Settled(is_ready=False, reason=fault) if fault else self._next_step(goal.digest)
 
     def _next_step(self, digest: bytes) -> Step:
-        """Walk back from `digest` to the nearest ready ancestor and say what is to be done first."""
+        """Walk back from `digest` to the nearest ready ancestor and return the first step from there."""
         child: Execute | None = None
         while not self.is_ready(digest):
             if digest in self._invalid:
@@ -337,7 +337,7 @@ def _name_goal(goal: Goal) -> str:
 
 
 def run_block(layer: ExecutionLayer, block: Block) -> ExecutedBlock | InvalidBlockError:
-    """Execute `block` on its parent; return what is wrong where it is invalid."""
+    """Execute `block` on its parent; return the error where it is invalid."""
     try:
         return layer.execute(block)
     except InvalidBlockError as error:

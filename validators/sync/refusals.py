@@ -1,4 +1,4 @@
-"""The refusals of what peers send besides consensus, by the reason in the trace."""
+"""The refusals of messages that peers send outside consensus, by the reason in the trace."""
 
 import enum
 from typing import Final
@@ -6,14 +6,14 @@ from typing import Final
 from scheduler import RefusalPoint
 
 _FORGED: Final = "forged-snapshots"
-"""The scenario in which each is met: chance leads to one in some hundred runs, and to none of the rarest."""
+"""The scenario in which each refusal is met: chance leads to it in one of some hundred runs, or never."""
 
 
 @enum.unique
 class MessageRefusal(RefusalPoint):
     """Refusals of bytes that are no message."""
 
-    MESSAGE_OVERSIZE = "OVERSIZE", "A message is longer than one of its kind may be."
+    MESSAGE_OVERSIZE = "OVERSIZE", "A message is longer than its kind allows."
     MESSAGE_MALFORMED = "MALFORMED", "A message is cut short, empty, or no msgpack."
     MESSAGE_UNKNOWN = "UNKNOWN_KIND", "A message has a tag that no message has."
     MESSAGE_OF_WRONG_TYPE = "WRONG_TYPE", "A message has fields of other types, or is no array."
@@ -24,7 +24,7 @@ class MessageRefusal(RefusalPoint):
 
 @enum.unique
 class GossipRefusal(RefusalPoint):
-    """Refusals of transactions on their way."""
+    """Refusals of gossiped transactions."""
 
     TRANSACTION_UNSIGNED = "signature", "A transaction comes that its sender has not signed."
     TRANSACTION_NOT_CANONICAL = "* of * bytes: not the canonical encoding", "A transaction is encoded in another way."

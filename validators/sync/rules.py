@@ -1,4 +1,4 @@
-"""The coverage points of catching up: blocks one by one, snapshots, what is answered and what is refused."""
+"""The coverage points of catching up: single blocks, snapshots, answers and refusals."""
 
 import enum
 
@@ -18,15 +18,18 @@ class SyncRule(CoveragePoint):
     ANSWER_UNDER_WAY = "design.md", "A peer asks again while its answer is being prepared."
     SNAPSHOT_REQUESTED = "design.md", "A validator far behind asks for a snapshot."
     SNAPSHOT_IN_PIECES = "design.md", "A snapshot comes in more than one piece."
-    SNAPSHOT_UNANSWERED = "design.md", "A peer does not answer a joiner, and the next one is asked."
+    SNAPSHOT_UNANSWERED = "design.md", "A peer does not answer a joiner, and the next peer is asked."
     SNAPSHOT_TOO_OLD = (
         "design.md",
         "A snapshot is offered that is no better than the joiner's state.",
         "forged-snapshots",
     )
-    SNAPSHOT_GIVEN_UP = "design.md", "No peer has a snapshot, and the blocks are fetched after all.", "no-snapshot"
-    SNAPSHOT_FORGED = "design.md", "An offered snapshot does not prove what it says."
+    SNAPSHOT_GIVEN_UP = "design.md", "No peer has a snapshot, and the blocks are fetched instead.", "no-snapshot"
+    SNAPSHOT_FORGED = "design.md", "An offered snapshot does not prove its claims."
     SNAPSHOT_JOINED = "design.md", "A validator goes on from a peer's snapshot."
-    SNAPSHOT_OF_JOINER = "design.md", "A validator goes on from the snapshot of one that joined from one itself."
+    SNAPSHOT_OF_JOINER = (
+        "design.md",
+        "A validator joins from the snapshot of a peer that joined from a snapshot.",
+    )
     SNAPSHOT_JOINED_THRICE = "design.md", "A validator goes on from a snapshot for the third time."
     FINAL_BY_BLOCKS = "design.md", "A validator that was behind executes a chain of final blocks at once."

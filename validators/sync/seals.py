@@ -1,7 +1,7 @@
 """Seals of blocks: verified where a block arrives, and reported to consensus together with the block.
 
-A seal stands beside a block wherever its bytes go, and is no part of its digest: two copies of one block may have
-different seals, of which the first sound one stays.
+A seal accompanies a block wherever its bytes go, but is no part of its digest. So two copies of a block may have
+different seals, of which the first sound seal is kept.
 """
 
 from network.port import Port
@@ -17,7 +17,7 @@ STRAY_SEAL = "seal"
 
 
 class Seals:
-    """Verifies the seals of the blocks that one validator gets."""
+    """Verifies the seals of the blocks that one validator receives."""
 
     def __init__(self, port: Port, settings: ValidatorSettings, scheme: Scheme) -> None:
         self._port = port
@@ -35,7 +35,7 @@ class Seals:
         return "" if checked.ok else checked.reason
 
     def report(self, peer: NodeId, header: Header, seal: bytes) -> None:
-        """Let consensus know of a sealed block, behind the work that it has been given."""
+        """Report a sealed block to consensus, behind the work already given to it."""
         if seal:
             self._port.work(0, BlockArrived(peer, _facts_of(header), seal))
 

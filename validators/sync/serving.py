@@ -1,8 +1,8 @@
 """Answers to peers that ask for certificates, blocks and snapshots: one under way for each peer, limited per second.
 
-A peer that asks for more is not answered, and the refusal has its reason: without a limit one peer could have all of a
-validator's processor. A second is one of this machine's monotonic clock, which begins with the first answer after the
-one before it was over.
+A peer that asks for more is refused with a reason: without a limit a single peer could use all of a validator's
+processor. Seconds are counted on this machine's monotonic clock: a second begins with the first answer after the
+previous second was over.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ UNDER_WAY: Final = "AnswerUnderWay"
 """The reason of a refusal: another answer to the same peer is being prepared."""
 
 TOO_MANY: Final = "TooManyAnswers"
-"""The reason of a refusal: the peer has had its answers of this second."""
+"""The reason of a refusal: the peer has used up its answers of this second."""
 
 TIMER: Final = ("answers",)
 """The second is over."""
@@ -35,7 +35,7 @@ class Answer(NamedTuple):
 
 
 class Serving:
-    """One validator's answers to its peers; `refuse` gets the kind of a request that is not answered, and why."""
+    """One validator's answers to its peers; `refuse` gets the kind of a refused request and the reason."""
 
     def __init__(
         self, port: Port, codec: Codec[Message], *, answers_per_second: int, refuse: Callable[[str, str], None]
@@ -48,7 +48,7 @@ class Serving:
         self._answered: dict[tuple[int, str], int] = {}
 
     def may_answer(self, peer: int, kind: str) -> bool:
-        """Count a request of this kind; where the peer has had its share, refuse it with the reason."""
+        """Count a request of this kind; refuse it with a reason where the peer has used up its share."""
         if not self._answered:
             self._port.set_timer(TIMER, _SECOND_US)
         answered = self._answered.get((peer, kind), 0)
@@ -59,15 +59,15 @@ class Serving:
         return self.is_free(peer, kind)
 
     def uncount(self, peer: int, kind: str) -> None:
-        """Take back the count of a request that nothing here answers: it costs a look-up, and the limit is of answers.
+        """Undo the count of a request that cannot be answered: it costs a look-up, and the limit is of answers.
 
-        Counted, it would keep the peer from blocks that are here: whoever asks for two at one pace always asks for the
-        absent block first.
+        If it counted, it could keep the peer from blocks that are here: a peer that asks for two at the same pace
+        always asks for the absent block first.
         """
         self._answered[peer, kind] -= 1
 
     def is_free(self, peer: int, kind: str) -> bool:
-        """Say whether no answer to the peer is under way; else why its request is refused."""
+        """Return whether no answer to the peer is under way; if one is, refuse the request with a reason."""
         if peer in self._under_way:
             self._refuse(kind, UNDER_WAY)
             return False
@@ -79,12 +79,12 @@ class Serving:
         self._port.work(cost_us, answer)
 
     def send(self, answer: Answer) -> None:
-        """Send what has been prepared."""
+        """Send a prepared answer."""
         self._under_way.pop(answer.peer, None)
         self._port.send(answer.peer, self._codec.encode(answer.message), answer.label)
 
     def derived(self, replicas: int) -> Derived:
-        """Return the sizes of what is remembered of peers."""
+        """Return the sizes of the data kept about peers."""
         kinds = len(dict.fromkeys(kind for _, kind in self._answered))
         return Derived(
             part="serving",
@@ -97,5 +97,5 @@ class Serving:
         )
 
     def begin_second(self) -> None:
-        """The second is over: everybody may ask again."""
+        """Let every peer ask again, because the second is over."""
         self._answered.clear()

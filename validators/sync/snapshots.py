@@ -1,13 +1,13 @@
-"""Joining from a peer's snapshot instead of executing every block, and serving one.
+"""Joining from a peer's snapshot instead of executing every block, and serving a snapshot.
 
-A validator far behind asks one peer after the other. The peer's offer holds a finalized header with its certificate and
-the snapshot without its operations; these come in pieces. Nothing in it is believed: the certificate must be a quorum's
-over the header, the witness must lead from the operations' root to the header's state root, and what the pieces add up
-to must give both roots again (`verify_snapshot`). An offer that fails, or a peer that does not answer, is
-refused with a reason, and the next peer is asked. When all have been asked in vain the blocks are fetched after all.
+A validator that is far behind asks its peers in turn. A peer's offer holds a finalized header with its certificate and
+the snapshot without its operations, which follow in pieces. The joiner trusts none of it. The certificate must be a
+quorum's over the header. The witness must lead from the operations' root to the header's state root. The assembled
+pieces must give both roots again (`verify_snapshot`). A bad offer or a silent peer is refused with a reason, and the
+next peer is asked. When every peer has failed, the joiner fetches the blocks instead.
 
-Memory is bounded on both sides: a server keeps one snapshot cut into pieces, and prepares one answer for a peer at a
-time; a joiner takes pieces of one offer, in order, and no more operations than the outline says.
+Memory is bounded on both sides. A server keeps one snapshot cut into pieces, and prepares one answer for a peer at a
+time. A joiner accepts pieces of one offer, in order, and no more operations than the outline says.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -35,16 +35,16 @@ from validators.state import ForgedSnapshot, Snapshot
 from validators.sync.serving import Answer, Serving
 
 ATTEMPTS: Final = 3
-"""One peer is asked this many times before the next one is: a message may be lost."""
+"""Requests to one peer before the next peer is asked, because a message may be lost."""
 
 CHUNKS_MAX: Final = 65_536
-"""No snapshot is believed to have more pieces."""
+"""Most pieces of a snapshot; an offer of more is refused."""
 
 OPERATIONS_BYTES_MAX: Final = 1 << 30
-"""No snapshot is believed to be larger: how long it is shows only when all of it is there."""
+"""Most bytes of a snapshot's operations; the true length is known only when all of them are here."""
 
 TIMER: Final = ("snapshot",)
-"""The joiner's timer: the peer that was asked has had its time."""
+"""The joiner's timer: the peer that was asked has had its time to answer."""
 
 
 class Checked(NamedTuple):
@@ -56,7 +56,7 @@ class Checked(NamedTuple):
 
 
 class _Cut(NamedTuple):
-    """A snapshot as it is served."""
+    """The snapshot that is served."""
 
     header: Header
     digest: bytes
@@ -85,7 +85,7 @@ class SnapshotSource:
         self._cut: _Cut | None = None
 
     def offer(self, peer: int, request: SnapshotRequest) -> None:
-        """Prepare the outline of a snapshot above the peer's height; silence where there is none, or no answer due."""
+        """Prepare the outline of a snapshot above the peer's height; no answer without one, or if none is due yet."""
         is_here = request.above_height < self._layer.finalized.height
         if not is_here or not self._serving.may_answer(peer, SnapshotRequest.traced_name):
             return
@@ -95,9 +95,9 @@ class SnapshotSource:
             self._serving.prepare(Answer(peer, cut.offer, block_label(cut.offer, cut.header)), cost_us)
 
     def serve(self, peer: int, request: SnapshotChunkRequest) -> None:
-        """Answer with one piece; silence when the snapshot has been replaced meanwhile.
+        """Answer with one piece; no answer when the snapshot has been replaced in the meantime.
 
-        Pieces are not limited by the second: a joiner asks for the next one when it has the one before.
+        Pieces have no limit per second: a joiner asks for a piece only after it has received the piece before.
         """
         cut = self._cut
         if cut is None or cut.digest != request.digest or not 0 <= request.index < len(cut.chunks):
@@ -108,12 +108,12 @@ class SnapshotSource:
             self._serving.prepare(answer, self._settings.costs.block_us)
 
     def derived(self) -> Derived:
-        """Return the snapshot that is served beside what its header and its outline say."""
+        """Return the served snapshot, beside the snapshot derived from its header and its outline."""
         cut = self._cut
         if cut is None:
             return Derived(part="snapshot that is served")
         outline, chunk_bytes = cut.offer.outline, self._settings.snapshot_chunk_bytes
-        # Without its last operation a piece was too short to be ended.
+        # Every piece was below the limit before its last operation.
         fullest_bytes = max((sum(map(len, chunk[:-1])) for chunk in cut.chunks), default=0)
         return Derived(
             part="snapshot that is served",
@@ -130,15 +130,15 @@ class SnapshotSource:
         )
 
     def _refresh(self, above_height: int) -> int:
-        """Take a new snapshot unless the last one is young enough, and above the height that is asked for.
+        """Take a new snapshot unless the last one is recent and above the requested height.
 
-        Return what it costs, in microseconds.
+        Return its cost in virtual microseconds.
         """
         costs = self._settings.costs
         header, certificate = self._layer.finalized, self._finality()
         age_blocks = header.height if self._cut is None else header.height - self._cut.header.height
         is_of_use = self._cut is not None and self._cut.header.height > above_height
-        # After a start it may be the journal's, without what proves it: peers would refuse the offer.
+        # After a start the certificate may come from the journal, without its proof: peers would refuse the offer.
         is_provable = certificate is not None and certificate.is_proved
         if certificate is None or not is_provable or (is_of_use and age_blocks < self._settings.snapshot_gap_blocks):
             return costs.block_us
@@ -183,10 +183,10 @@ class _Download:
 
 
 class SnapshotJoin:
-    """One validator's way to a peer's snapshot.
+    """One validator's download of a peer's snapshot.
 
-    `joined` gets header, snapshot and the header's finality once they have been proved; `give_up` is called when
-    every peer was asked in vain; `refuse` gets each one's fault.
+    `joined` gets header, snapshot and the header's finality once they are proved. `give_up` is called when every peer
+    has failed. `refuse` gets the fault of each peer.
     """
 
     def __init__(
@@ -223,7 +223,7 @@ class SnapshotJoin:
             self._give_up()
 
     def take_offer(self, peer: int, offer: SnapshotOffer[Finality]) -> None:
-        """Judge an offer, and ask for its first piece."""
+        """Check an offer, and ask for its first piece."""
         if not self._is_asked(peer) or self._download is not None:
             self._refuse("snapshot", "was not asked for")
             return
@@ -243,7 +243,7 @@ class SnapshotJoin:
         self._ask()
 
     def take_chunk(self, peer: int, chunk: SnapshotChunk) -> None:
-        """Add a piece; with the last one the snapshot is recomputed."""
+        """Add a piece; after the last piece recompute the snapshot."""
         download = self._download
         if (
             download is None
@@ -276,7 +276,7 @@ class SnapshotJoin:
             self._ask()
 
     def check(self, token: Checked) -> None:
-        """Recompute everything from the operations, and hand the state over if its roots are those of the header."""
+        """Recompute everything from the operations, and hand over the state if its roots are those of the header."""
         self._is_checking = False
         outline, header = token.offer.outline, decode_header(token.offer.header)
         snapshot = Snapshot(
@@ -291,7 +291,7 @@ class SnapshotJoin:
         self._joined(header, snapshot, token.offer.certificate)
 
     def retry(self) -> None:
-        """The peer has had its time: ask again, or the next one."""
+        """Ask the silent peer again, or the next peer."""
         if not self._peers or self._is_checking:
             return
         self._attempts += 1
@@ -301,7 +301,7 @@ class SnapshotJoin:
             self._go_on("unanswered")
 
     def derived(self) -> Derived:
-        """Return the download beside what its offer and its pieces say; one without a peer to ask is none."""
+        """Return the download beside its offer and pieces as derived; without a peer to ask there is no download."""
         download, validators = self._download, self._settings.validators
         others = validators - (self._settings.node < validators)
         peers = DerivedSize("peers to ask", len(self._peers), others, "other validators")
@@ -323,7 +323,7 @@ class SnapshotJoin:
         return self._peers[:1] == [peer] and not self._is_checking
 
     def _find_fault(self, header: Header, offer: SnapshotOffer[Finality]) -> str:
-        """Return what is wrong with an offer, or nothing; after this only its operations are in doubt."""
+        """Return the fault of an offer, "" without one; after this check only its operations are unproved."""
         finality, outline = offer.certificate, offer.outline
         if header_digest(header) != finality.digest or header.view != finality.view:
             return "header: the certificate is of another block"
@@ -354,7 +354,7 @@ class SnapshotJoin:
         self._port.set_timer(TIMER, self._settings.fetch_timeout_us)
 
     def _go_on(self, reason: str) -> None:
-        """Refuse what the asked peer gave, and ask the next one."""
+        """Refuse the answer of the asked peer, and ask the next peer."""
         self._refuse("snapshot", f"of validator {self._peers[0]}: {reason}")
         self._peers.pop(0)
         self._download = None

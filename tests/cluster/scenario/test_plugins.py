@@ -78,7 +78,7 @@ HALF = {
     "faults": ("Fault", "fault 'half' of half-faults has no inject"),
     "workloads": ("Workload", "workload 'half' of half-workloads has no genesis and no transactions"),
     "checks": ("HalfCheck", "check 'half' of half-checks has no finish"),
-    "actors": ("HalfActor", "actor 'half' of half-actors names handlers that it has not: stop"),
+    "actors": ("HalfActor", "actor 'half' of half-actors lists handlers that it does not define: stop"),
     "policies": ("Policy", "policy 'half' of half-policies has no has_ttl and no has_budget"),
 }
 """By group a class that lacks something, and the words that refuse it."""
@@ -233,7 +233,7 @@ def test_a_toy_check_can_fail_and_be_expected_to(installed, tmp_path):
             ('["stampede_toy", "Stampede.Toy"]', "stampede-toy is named twice"),
             (
                 '["stampede-toy", "stampede-copy"]',
-                "actor 'heartbeat' of stampede-copy is a program of the test bed already",
+                "actor 'heartbeat' of stampede-copy has a name taken by the test bed",
             ),
             (
                 '["stampede-alias"]',

@@ -149,7 +149,7 @@ class TestReservedAddress:
     def test_genesis_puts_nothing_there(self, change):
         genesis = make_genesis(policies=policies_of("bias-auction", lane=BiasConfig()), **change)
 
-        with pytest.raises(InvalidGenesisError, match="is reserved for what timers put down"):
+        with pytest.raises(InvalidGenesisError, match="is reserved for the deposits of timers"):
             check_genesis(genesis, POLICIES)
 
 

@@ -1,7 +1,7 @@
 """A validator's own votes, timeouts and seals, and the rules by which it casts them.
 
-Invariant: `last_voted` of the memory is asked before each vote and raised by the record that each returns, so that a
-second vote in a view, or one in a view that was given up, cannot be made.
+Invariant: every vote first checks `last_voted` of the memory, and its record raises it. So a second vote in a view, or
+a vote in a view that was given up, cannot be made.
 """
 
 from collections.abc import Iterable
@@ -29,7 +29,7 @@ class Voter:
     """Signs for validator `me`; an observer, None, signs nothing.
 
     Attributes:
-        found: The vote of an earlier life that may have to be sent again; None without one.
+        found: The vote of an earlier life that may have to be sent again; None if there is none.
         votes_cast: The number of votes of this life.
     """
 
@@ -48,7 +48,7 @@ class Voter:
     def take_found(self, sender: NodeId, digest: bytes) -> BlockVote | None:
         """Return the vote of an earlier life for a block that the own disk has given back, and forget it.
 
-        A crash in the middle of a sync can keep a vote and lose its block: nobody may count on what is not here.
+        A crash during a sync can keep a vote and lose its block, and no peer may rely on a block that is missing here.
         """
         if self.found is None or sender != self._me or self.found.digest != digest:
             return None
@@ -74,18 +74,18 @@ class Voter:
         return next((block for block in blocks if self.may_vote_for(memory, block)), None)
 
     def vote(self, ref: BlockRef, parent_view: int) -> CastVote:
-        """Sign a vote, as it is written down."""
+        """Sign a vote; return it as its journal record."""
         assert self._me is not None, "an observer casts no vote"
         self.votes_cast += 1
         signature = self._scheme.sign(VOTE_NAMESPACE, vote_bytes(ref.view, ref.digest))
         return CastVote(BlockVote(self._me, ref.view, ref.digest, signature), parent_view)
 
     def seal(self, vote: BlockVote, justify: QuorumCertificate, entry: TimeoutCertificate | None) -> BlockSeal:
-        """Return the seal of our own block; where its parent is of the view before, that needs no timeouts."""
+        """Return the seal of our own block; without timeouts where its parent is of the previous view."""
         return BlockSeal(justify, vote.signature, None if justify.view == vote.view - 1 else entry)
 
     def timeout(self, memory: Memory) -> ViewTimeout | None:
-        """Sign that no vote will be cast in the current view."""
+        """Sign that this validator will not vote any more in the current view."""
         if self._me is None:
             return None
         view, entry = memory.view, memory.entry

@@ -1,7 +1,7 @@
 """Certificates of HotStuff: made of verified votes, and verified.
 
-Invariant: a certificate has one encoding for a given set of votes: the bitmap has exactly the bytes that n validators
-need, no bit beyond them, one signature for each bit, and at least a quorum of them.
+Invariant: a certificate has one encoding for a given set of votes. The bitmap has exactly the bytes that n validators
+need and no bit beyond them. There is one signature for each bit, and at least a quorum of bits.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ def genesis_certificate(genesis: Digest) -> QuorumCertificate:
 def certify_block(votes: Mapping[NodeId, BlockVote], validators: int) -> QuorumCertificate:
     """Return the certificate of a quorum of verified votes for one block, by signer."""
     assert len(votes) >= quorum_of(validators), f"{len(votes)} votes, quorum {quorum_of(validators)}"
-    # By signer and not by arrival: one set of votes must have one encoding.
+    # Sorted by signer, not by arrival: a set of votes must have one encoding.
     ordered = [votes[signer] for signer in sorted(votes)]
     signatures = tuple(vote.signature for vote in ordered)
     return QuorumCertificate(ordered[0].view, ordered[0].digest, encode_signers(votes, validators), signatures)
@@ -45,7 +45,7 @@ def certify_timeout(timeouts: Mapping[NodeId, ViewTimeout], validators: int) -> 
 
 
 def find_block_certificate_fault(scheme: Scheme, certificate: QuorumCertificate, validators: int) -> str:
-    """Return the fault of a certificate of a block, empty for none; that of genesis has nothing to verify."""
+    """Return the fault of a block's certificate, empty for none; genesis' certificate has nothing to verify."""
     if certificate.view == 0:
         return "" if not certificate.signers and not certificate.signatures else "view out of range"
     fault, signers = _read_signers(certificate.signers, certificate.signatures, validators)
@@ -73,7 +73,7 @@ def _read_signers(bitmap: bytes, signatures: Sequence[bytes], validators: int) -
     if len(bitmap) != (validators + 7) // 8:
         return "bitmap length", []
     signers = decode_signers(bitmap)
-    # Bits beyond the last validator would give one certificate several encodings.
+    # Bits beyond the last validator would give a certificate several encodings.
     if signers and signers[-1] >= validators:
         return "stray bits", []
     if len(signers) < quorum_of(validators):

@@ -1,4 +1,4 @@
-"""The certified blocks of one validator: which is locked, which are final, and which the application has judged."""
+"""One validator's certified blocks: the locked block, the final blocks, and the application's judgements."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ from validators.consensus.interface import Append, BlockRef, Effect, Finalized, 
 
 
 class CertifiedChain:
-    """Moves lock and finality up as blocks and certificates come; `emit` gets the effects of that, in their order."""
+    """Moves lock and finality up as blocks and certificates come; `emit` gets the effects in their order."""
 
     def __init__(
         self, memory: Memory, config: HotStuffConfig, genesis: BlockRef, emit: Callable[[Effect], None]
@@ -34,17 +34,17 @@ class CertifiedChain:
         return self._memory.commit.view if self._memory.commit else 0
 
     def note(self, record: HotStuffRecord) -> None:
-        """Remember a record, and have it written before anything that this step sends."""
+        """Remember a record, and write it before any message of this step."""
         self._memory.take(record)
         self._emit(Append(record))
 
     def raise_high(self, certificate: QuorumCertificate) -> bool:
-        """Take in a certificate; False where it is not higher than the highest one known."""
+        """Process a certificate; return False where it is not above the highest known certificate."""
         is_higher = certificate.view > self._memory.high.view
         if is_higher:
             self.note(certificate)
             self.update()
-        # So that it can be built on, and is stored before a vote can make it final.
+        # So that the block can be built on, and is stored before a vote can make it final.
         self._ask(certificate.ref)
         return is_higher
 
@@ -59,7 +59,7 @@ class CertifiedChain:
         return self.is_sound(ref)
 
     def update(self) -> None:
-        """Move the lock up and make final what the known blocks and the highest certificate lead to."""
+        """Move lock and finality up as far as the known blocks and the highest certificate allow."""
         certified = self.tree.get(self._memory.high.digest)
         if certified is not None:
             self._raise_lock(certified.justify.ref)
@@ -68,8 +68,8 @@ class CertifiedChain:
             self.commit(commit)
 
     def commit(self, commit: Commit) -> None:
-        """Make a block final, by a proof that is made here or was verified."""
-        # Before the effect: its performer may ask at once which view is final.
+        """Make a block final, by a proof that was made here or verified."""
+        # Before the effect: its performer may ask at once for the final view.
         self.note(commit)
         chain = read_chain(commit.headers, commit.certificate)
         assert chain is not None, "a proof is checked, or made here"
@@ -84,7 +84,7 @@ class CertifiedChain:
             self._certified[ref] = is_sound
 
     def ask_again(self) -> None:
-        """Repeat every question: the application is another one."""
+        """Repeat every question, because the application was replaced."""
         for ref in self._certified:
             self._certified[ref] = None
             self._emit(Judge(Question.CERTIFY, ref))

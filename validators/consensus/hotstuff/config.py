@@ -7,14 +7,14 @@ from network.types import Micros
 from validators.consensus.interface import ConfigError
 
 Profile: TypeAlias = Literal["three-chain", "two-chain"]
-"""The commit rule: how many blocks of consecutive views make the first of them final."""
+"""The commit rule: the number of blocks of consecutive views that make the first of them final."""
 
 CHAIN_LENGTH = {"three-chain": 3, "two-chain": 2}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HotStuffConfig:
-    """Local policy, but for the profile, which all validators share; times are virtual microseconds.
+    """Local policy, except for the profile, which all validators share; times are virtual microseconds.
 
     Raises:
         ConfigError: a value is not positive, or the longest wait is below the first.
@@ -28,7 +28,7 @@ class HotStuffConfig:
     """The longest wait of a view."""
 
     view_retention: int
-    """Views below the final one that are kept."""
+    """Kept views below the final view."""
 
     def __post_init__(self) -> None:
         for name in ("view_timeout_us", "view_retention"):
@@ -45,7 +45,7 @@ class HotStuffConfig:
 
     @property
     def chain_length(self) -> int:
-        """The blocks of a chain that makes its first one final."""
+        """The number of blocks in a chain that makes its first block final."""
         return CHAIN_LENGTH[self.profile]
 
     @property
@@ -54,8 +54,8 @@ class HotStuffConfig:
         return self.profile == "two-chain"
 
     def wait_us(self, given_up: int) -> Micros:
-        """Return the wait of a view after so many views without progress."""
-        # Shifted by no more than it takes to reach any cap: a node that is cut off for long counts on.
+        """Return the wait of a view after `given_up` views without progress."""
+        # The shift stops where any cap is reached: a node that is cut off for long keeps counting.
         return min(self.view_timeout_us << min(given_up, 32), self.view_timeout_max_us)
 
 
@@ -67,7 +67,7 @@ def configure(
     view_timeout_max_us: Micros | None = None,
     **_of_other_engines: Micros,
 ) -> HotStuffConfig:
-    """Return the configuration; without a longest wait it is four times the first."""
+    """Return the configuration; the longest wait is four times the first by default."""
     return HotStuffConfig(
         profile=profile,
         view_timeout_us=certification_timeout_us,

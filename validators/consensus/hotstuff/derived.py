@@ -1,4 +1,4 @@
-"""The memory of a validator beside that which its journal leads to, for the checks, and the sizes of what it counts."""
+"""A validator's memory beside the memory rebuilt from its journal, and the sizes of its tallies, for the checks."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ from validators.derived import Derived, DerivedSize, Plain
 
 
 def derive_memory(memory: Memory, fresh: Memory, *, counted: Mapping[str, int], validators: int, views: int) -> Derived:
-    """Return what is remembered and what a restart would remember; `views` is the number of views with blocks."""
+    """Return the memory and the memory after a restart; `views` is the number of views with blocks."""
     bounds = {
         "blocks": (BLOCKS_PER_VIEW_MAX * views, "4 for each view from the final one to those ahead"),
         "votes": (2 * (VIEWS_AHEAD_MAX + 2) * validators, "2 n for each view that votes are taken of"),

@@ -1,14 +1,14 @@
 """The chained HotStuff state machine of one validator, with the commit rules of three or two blocks.
 
-Four things never happen, in whatever order events come and however often it is restarted:
+Four things never happen, whatever the order of events and however often the validator restarts:
 
-- two votes are cast in one view, or one in a view that was given up;
+- a second vote is cast in a view, or a vote in a view that was given up;
 - the lock, or the highest certificate, moves back;
-- a block is made final that does not stand on the one that was final before;
-- a message leaves that rests on what the journal does not hold: the entries are appended in the step that sends it.
+- a block becomes final that does not descend from the previous final block;
+- a message leaves before the journal holds the entries that it relies on: they are appended in the same step.
 
-How a step goes: the event adds blocks, certificates and votes, which may mark the machine *dirty*; `step` then asks,
-until nothing is dirty, whether the current view can be proposed in or voted in now.
+In a step the event adds blocks, certificates and votes, which may mark the machine *dirty*. `step` then asks, until
+nothing is dirty, whether it can propose or vote in the current view.
 """
 
 from collections.abc import Sequence
@@ -64,7 +64,7 @@ from validators.derived import Derived
 from validators.events import Entered
 
 VIEW_TIMER: Final = "view"
-"""The current view has had its time."""
+"""The time of the current view is over."""
 
 CONFLICTING_VOTES: Final = "ConflictingVotes"
 TIMED_OUT: Final = "TimedOut"
@@ -117,7 +117,7 @@ class HotStuff:
         return leader_of(view, self._validators)
 
     def derived(self, records: Sequence[HotStuffRecord], floor: Finality | None) -> Derived:
-        """Return what it remembers beside what its journal leads to, and the sizes of what it counts."""
+        """Return what it remembers, beside what its journal leads to, and the sizes of its tallies."""
         assert floor is None or isinstance(floor, Commit), f"{floor!r} is no finality of HotStuff"
         fresh = Memory(high=genesis_certificate(self._genesis.digest), locked=self._genesis)
         restore(fresh, records, self._me, floor)
@@ -135,16 +135,16 @@ class HotStuff:
         return {**self._counts, "votes_cast": self._voter.votes_cast, "blocks_kept": len(self._chain.tree)}
 
     def replay(self, records: Sequence[HotStuffRecord], floor: Finality | None = None) -> None:
-        """Take up the journal of an earlier life, pruned below `floor`; raises CorruptRecordError."""
+        """Restore from the journal of an earlier life, pruned below `floor`; raises CorruptRecordError."""
         assert floor is None or isinstance(floor, Commit), f"{floor!r} is no finality of HotStuff"
         restore(self._memory, records, self._me, floor)
 
     def check(self, sender: NodeId, message: HotStuffMessage) -> MessageCheck:
-        """Return whether a message is sound and of use; verifies only what would be of use."""
+        """Return whether a message is sound and of use; verifies only signatures of useful messages."""
         return self._screen.check(sender, message, self._memory.view)
 
     def step(self, event: Event) -> list[Effect]:  # noqa: C901, PLR0912 - one flat line per kind of event
-        """Take an event, do what the current view can do now, and return the step's effects."""
+        """Process an event, do what the current view can do now, and return the step's effects."""
         match event:
             case BlockArrived(sender, facts, seal):
                 self._take_block(sender, facts, seal)
@@ -166,7 +166,7 @@ class HotStuff:
                 self._adopt_floor(finality)
             case AskAgain():
                 self._ask_again()
-            case Judged():  # What cannot be certified yet is asked again.
+            case Judged():  # A block that cannot be certified yet is asked about again.
                 pass
             case _:
                 raise TypeError(f"HotStuff takes no such event: {event!r}")
@@ -185,12 +185,12 @@ class HotStuff:
         self._emit(Entered(memory.view, self.leader(memory.view)))
         self._arm()
         self._chain.raise_high(memory.high)
-        # They may never have left: the crash can have come between the sync and the sending.
+        # They may never have left: the crash may have come between the sync and the sending.
         self._voter.found = memory.vote if memory.vote is not None and memory.vote.view >= memory.view - 1 else None
         if memory.timeout is not None and memory.timeout.view == memory.view:
             self._emit(Send(None, memory.timeout))
             self._timeouts.add(memory.timeout)
-            # Where this validator alone is a quorum, no other would ever bring it the certificate.
+            # Where this validator alone is a quorum, no peer would ever bring it the certificate.
             self._complete_timeouts(memory.view)
         self._is_dirty = True
 
@@ -214,7 +214,7 @@ class HotStuff:
         self._building = self._verifying = None
         self._is_dirty = True
 
-    # -- what is learned -----------------------------------------------------------------------
+    # -- blocks, votes and certificates --------------------------------------------------------
 
     def _take_block(self, sender: NodeId, facts: HeaderFacts, encoded: bytes) -> None:
         if (found := self._voter.take_found(sender, facts.digest)) is not None:
@@ -250,13 +250,13 @@ class HotStuff:
             self._emit(ReportActivity(CONFLICTING_VOTES, vote.signer, vote.view, "", evidence))
         votes = self._votes.like(vote)
         is_quorum = len(votes) >= self._quorum and vote.view > self._memory.high.view
-        # The certificate of a single voter would be on the disk without its block if power went now.
+        # The certificate of a single voter would be on the disk without its block if the power failed now.
         if is_quorum and (self._quorum > 1 or self._chain.is_stored(BlockRef(vote.view, vote.digest))):
             self._counts["certificates_assembled"] += 1
             self._see_certificate(certify_block(votes, self._validators))
 
     def _see_certificate(self, certificate: QuorumCertificate) -> None:
-        """Take in the certificate of a block, whoever brought it."""
+        """Take in the certificate of a block, whoever sent it."""
         if self._chain.raise_high(certificate):
             self._given_up = 0
             self._is_dirty = True
@@ -264,19 +264,19 @@ class HotStuff:
 
     def _see_timeout_certificate(self, certificate: TimeoutCertificate) -> None:
         entry = self._memory.entry
-        # One of the view before is of use even to those who are here already: the leader shows it.
+        # A certificate of the view before is of use even to validators in this view: the leader shows it.
         if certificate.view >= self._memory.view - 1 and (entry is None or certificate.view > entry.view):
             self._chain.note(certificate)
             self._is_dirty = True
             self._enter(certificate.view + 1)
 
     def _take_timeout(self, message: ViewTimeout) -> None:
-        """Count a timeout; follow f + 1 of others, and a quorum's."""
+        """Count a timeout; follow f + 1 timeouts of peers, and a quorum's."""
         self._timeouts.add(message)
         self._see_certificate(message.high)
         if message.entry is not None:
             self._see_timeout_certificate(message.entry)
-        # Of f + 1 one is honest, so that no Byzantine one can name a view that nobody has come to.
+        # Of f + 1 validators one is honest, so no Byzantine validator can name a view that no honest validator reached.
         view = self._timeouts.view_of_others(self._me, faults_of(self._validators) + 1)
         if view > self._memory.view or (view == self._memory.view and not self._has_left(view)):
             self._join(view)
@@ -291,7 +291,7 @@ class HotStuff:
     # -- views ---------------------------------------------------------------------------------
 
     def _enter(self, view: int) -> None:
-        """Go on to a view unless we are there or beyond."""
+        """Move to a view unless the current view is as high."""
         if view <= self._memory.view:
             return
         self._emit(CancelTimer(VIEW_TIMER, self._memory.view))
@@ -306,18 +306,18 @@ class HotStuff:
         self._emit(SetTimer(VIEW_TIMER, self._memory.view, self._config.wait_us(self._given_up)))
 
     def _join(self, view: int) -> None:
-        """Enter the view that f + 1 others have come to, and say so."""
+        """Enter the view that f + 1 peers have reached, and send a timeout for it."""
         self._counts["joined"] += 1
         self._enter(view)
         self._give_up(GivenUp.JOINED)
 
     def _has_left(self, view: int) -> bool:
-        """Whether there is nothing to say of a view that others leave: it was said, or nothing can be said."""
+        """Whether no timeout is due for a view that peers leave: it was sent already, or cannot be sent."""
         said = self._memory.timeout
         return self._voter.is_observer or (said is not None and said.view >= view)
 
     def _give_up(self, reason: GivenUp) -> None:
-        """Give the current view up: say so, again where that was said, and stay until a quorum has."""
+        """Give the current view up: send the timeout, or repeat it, and stay until a quorum gives up."""
         memory = self._memory
         # Before the timeout: it may complete the certificate that leads to the next view.
         self._arm()
@@ -325,7 +325,7 @@ class HotStuff:
             self._say(self._voter.timeout(memory), reason)
             self._complete_timeouts(memory.view)
         else:
-            # A timeout that was lost must not be the last word.
+            # Repeated, because the first timeout may have been lost.
             self._emit(Send(None, memory.timeout))
 
     def _say(self, message: ViewTimeout | None, reason: GivenUp) -> None:
@@ -348,7 +348,7 @@ class HotStuff:
             self._emit(Build(view, high.ref))
 
     def _may_propose(self, view: int, high: QuorumCertificate) -> bool:
-        """Whether the highest certificate known is one that a quorum can vote on."""
+        """Whether a quorum can vote on the highest known certificate."""
         if high.view == view - 1:
             return True
         entry = self._memory.entry
@@ -379,7 +379,7 @@ class HotStuff:
         is_asked = self._verifying == ref and ref.view == self._memory.view and block is not None
         if is_asked and is_sound and block is not None and self._voter.may_vote_for(self._memory, block):
             if block.timeout is not None and block.timeout != self._memory.entry:
-                # Of the timeouts of a view several certificates can be made; the vote rests on this one.
+                # Several certificates can be made of a view's timeouts; the vote rests on this certificate.
                 self._chain.note(block.timeout)
             cast = self._voter.vote(ref, block.justify.view)
             self._chain.note(cast)

@@ -15,7 +15,7 @@ from validators.consensus.interface import Finality, HeaderFacts
 from validators.consensus.signing import Scheme
 
 HEADER_BYTES_MAX: Final = 512
-"""A header is shorter."""
+"""The longest encoded header that the proof admits."""
 
 _Headers = Annotated[
     tuple[Annotated[bytes, msgspec.Meta(max_length=HEADER_BYTES_MAX)], ...], msgspec.Meta(min_length=2, max_length=3)
@@ -23,7 +23,7 @@ _Headers = Annotated[
 
 
 class Commit(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """The first header is the final block's; two of them in two-chain, three in three-chain."""
+    """Headers of consecutive views, the final block's first: two in two-chain, three in three-chain."""
 
     traced_name: ClassVar[str] = "Commit"
     headers: _Headers
@@ -31,13 +31,13 @@ class Commit(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields
 
     @property
     def view(self) -> int:
-        """The view of the final block; 0 in a proof that is none."""
+        """The view of the final block; 0 in an invalid proof."""
         facts = read_facts(self.headers[0])
         return 0 if facts is None else facts.view
 
     @property
     def digest(self) -> Digest:
-        """The digest of the final block; that of no block in a proof that is none."""
+        """The digest of the final block; in an invalid proof, of no block."""
         facts = read_facts(self.headers[0])
         return b"" if facts is None else facts.digest
 
@@ -48,7 +48,7 @@ class Commit(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields
 
 
 def read_chain(headers: Sequence[bytes], certificate: QuorumCertificate) -> list[HeaderFacts] | None:
-    """Return the blocks of a chain of consecutive views whose last one is certified; None where they are no such."""
+    """Return the blocks of a chain of consecutive views whose last block is certified; None for any other headers."""
     chain = [facts for facts in map(read_facts, headers) if facts is not None]
     if len(chain) != len(headers) or not chain:
         return None
@@ -60,7 +60,7 @@ def read_chain(headers: Sequence[bytes], certificate: QuorumCertificate) -> list
 
 
 def verify_commit(scheme: Scheme, finality: Finality, validators: int, config: HotStuffConfig) -> bool:
-    """Whether a proof holds: a chain as long as the profile has it, and a quorum's certificate of its last block."""
+    """Whether a proof holds: a chain as long as the profile requires, and a quorum's certificate of its last block."""
     if not isinstance(finality, Commit) or len(finality.headers) != config.chain_length:
         return False
     if read_chain(finality.headers, finality.certificate) is None:

@@ -1,9 +1,9 @@
 """Entries of a validator's journal, and the state that they lead to.
 
-All that a validator must not forget is written before a message that rests on it leaves: its votes and its giving up of
-views (the last voted view), the certificates that raised its highest one, its lock, timeout certificates by which it
-entered a view, and proofs that blocks are final. A vote is written with the view of its block's parent, so that whoever
-reads the journal can judge it by the entries before.
+Everything that a validator must not forget is written before a message that relies on it leaves. These are its votes
+and the views it gave up (the last voted view), the certificates that raised its highest certificate, its lock, the
+timeout certificates with which it entered views, and proofs of final blocks. A vote is written with the view of its
+block's parent, so that a reader of the journal can judge it by the entries before.
 """
 
 from collections.abc import Sequence
@@ -80,10 +80,10 @@ def view_of(record: HotStuffRecord) -> int:
 
 @dataclass(slots=True)
 class Memory:
-    """All that a journal leads to.
+    """The state that a journal leads to.
 
     Attributes:
-        view: The view to go on in.
+        view: The view in which to continue.
         last_voted: No vote is cast in this view or below.
         vote: The last vote.
         timeout: The last TIMEOUT.
@@ -103,7 +103,7 @@ class Memory:
     commit: Commit | None = None
 
     def take(self, record: HotStuffRecord) -> None:
-        """Take in an entry, of the journal or a new one; the current view is the machine's own business."""
+        """Process an entry, from the journal or new; the machine itself tracks the current view."""
         match record:
             case CastVote(vote):
                 self.vote = vote
@@ -127,7 +127,7 @@ class Memory:
 
 
 def _view_after(record: HotStuffRecord) -> int:
-    """Return the view that an entry leads to: the one after a certificate, that of a vote or of a timeout."""
+    """Return the view that an entry leads to: the view after a certificate, or that of a vote or a timeout."""
     if isinstance(record, Commit):
         return record.certificate.view + 1
     is_certificate = isinstance(record, QuorumCertificate | TimeoutCertificate)
@@ -135,7 +135,7 @@ def _view_after(record: HotStuffRecord) -> int:
 
 
 def restore(memory: Memory, records: Sequence[HotStuffRecord], me: NodeId, floor: Commit | None) -> None:
-    """Bring a fresh memory to the state of the journal; raises CorruptRecordError for what is not this validator's."""
+    """Bring a fresh memory to the state of the journal; raises CorruptRecordError for another validator's entry."""
     for record in (*([] if floor is None else [floor]), *records):
         own = record.vote if isinstance(record, CastVote) else record
         if isinstance(own, BlockVote | ViewTimeout) and own.signer != me:

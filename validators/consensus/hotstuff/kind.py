@@ -1,4 +1,4 @@
-"""HotStuff as everybody outside of it knows it."""
+"""HotStuff as the rest of the project knows it."""
 
 from typing import Final
 
@@ -20,7 +20,7 @@ from validators.consensus.quorum import decode_signers
 from validators.events import CertificateHeld, Voted
 
 MESSAGE_BYTES_MAX: Final = 64 * 1024
-"""Votes and timeouts; two certificates of 64 signatures of 64 bytes leave room to spare."""
+"""Votes and timeouts; two certificates of 64 signatures of 64 bytes fit well below it."""
 
 _VOTE: Final = MessageInfo(MESSAGE_BYTES_MAX, "votes", "vote")
 
@@ -35,7 +35,7 @@ def label_of(message: HotStuffMessage) -> MessageLabel:
 
 
 def vote_of(message: HotStuffMessage | HotStuffRecord) -> Voted | None:
-    """Return the vote that a message or record is, None for another one."""
+    """Return the vote that a message or record is, None where it is no vote."""
     match message:
         case CastVote(vote) | (BlockVote() as vote):
             return Voted(VOTE_WORD, vote.view, vote.digest)
@@ -45,7 +45,7 @@ def vote_of(message: HotStuffMessage | HotStuffRecord) -> Voted | None:
 
 
 def certificate_of(record: HotStuffRecord) -> CertificateHeld | None:
-    """Return the certificate that a record is, None for another one."""
+    """Return the certificate that a record is, None where it is no certificate."""
     match record:
         case QuorumCertificate(view, digest, signers):
             return CertificateHeld("quorum-certificate", view, digest, tuple(decode_signers(signers)))

@@ -1,6 +1,6 @@
 """HotStuff's messages, certificates and the seal of a block: frozen records with one encoding each.
 
-A vote is over (view, block digest). A TIMEOUT is over its view and that of the highest certificate in it, so that a
+A vote covers (view, block digest). A TIMEOUT covers its view and the view of the highest certificate in it, so that a
 quorum's timeouts prove which certificates their signers knew.
 """
 
@@ -32,7 +32,7 @@ TIMEOUT_NAMESPACE: Final = b"stampede_HOTSTUFF_TIMEOUT"
 
 
 class QuorumCertificate(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """A quorum's votes for one block, signatures in the order of the signers; genesis' has none."""
+    """A quorum's votes for one block, signatures in the order of the signers; genesis' certificate has none."""
 
     traced_name: ClassVar[str] = "QuorumCertificate"
     view: View
@@ -72,7 +72,7 @@ class BlockVote(msgspec.Struct, tag=0, array_like=True, frozen=True, forbid_unkn
 
 
 class ViewTimeout(msgspec.Struct, tag=1, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """The signer votes no more in `view`; `entry` is the timeout certificate that let it in, if one did."""
+    """The signer will not vote any more in `view`; `entry` is the timeout certificate with which it entered, if any."""
 
     traced_name: ClassVar[str] = "ViewTimeout"
     signer: Signer
@@ -83,9 +83,9 @@ class ViewTimeout(msgspec.Struct, tag=1, array_like=True, frozen=True, forbid_un
 
 
 class BlockSeal(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """The justification of a block: the certificate of its parent, always, and its proposer's vote for it.
+    """The justification of a block: always the certificate of its parent, and its proposer's vote for it.
 
-    `timeout` is there where the parent is not of the view before.
+    `timeout` is present where the parent is not of the previous view.
     """
 
     traced_name: ClassVar[str] = "BlockSeal"

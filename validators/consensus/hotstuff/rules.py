@@ -1,4 +1,4 @@
-"""The coverage points of HotStuff: how views end, what a certificate came to, evidence, restarts."""
+"""The coverage points of HotStuff: ends of views, effects of certificates, evidence, restarts."""
 
 import enum
 
@@ -10,7 +10,7 @@ class HotStuffRule(CoveragePoint):
     """Branches of the rules of HotStuff."""
 
     LEFT_BY_EXPIRY = "hotstuff.md", "A view is given up because its timer expires."
-    LEFT_WITH_OTHERS = "hotstuff.md", "A validator follows f + 1 others into a later view."
+    LEFT_WITH_OTHERS = "hotstuff.md", "A validator follows f + 1 peers into a later view."
     LEFT_BY_TIMEOUT_CERTIFICATE = "hotstuff.md", "A quorum's timeouts end a view."
     TIMEOUT_REPEATED = "hotstuff.md", "A timeout is sent again, because nobody has followed."
     GIVEN_UP_AFTER_VOTE = "hotstuff.md", "A validator gives up a view in which it has voted."

@@ -19,7 +19,7 @@ from validators.consensus.interface import STALE, MessageCheck
 from validators.consensus.signing import Scheme
 
 VIEWS_AHEAD_MAX: Final = 64
-"""Votes for views further ahead are not kept: whoever gets there forms its certificate from others'."""
+"""Most views ahead for which votes are kept: a leader that gets further forms its certificate from later votes."""
 
 
 class MessageScreen:
@@ -32,7 +32,7 @@ class MessageScreen:
         self._timeouts = timeouts
 
     def check(self, sender: NodeId, message: HotStuffMessage, view: int) -> MessageCheck:
-        """Return whether a message is sound and of use in a view, and what finding out has cost."""
+        """Return whether a message is sound and of use in a view, and the cost of the check."""
         before = self._scheme.verified
         if not 0 <= sender < self._validators:
             reason = "unknown sender"
@@ -47,7 +47,7 @@ class MessageScreen:
         return MessageCheck(ok=not reason, reason=reason, signatures_verified=self._scheme.verified - before)
 
     def _find_vote_fault(self, vote: BlockVote, view: int) -> str:
-        # Before the signature: a late vote changes nothing, and verifying one costs more than all else here.
+        # Before the signature: a late vote changes nothing, and verifying it costs more than everything else here.
         if not view - 1 <= vote.view <= view + VIEWS_AHEAD_MAX or not self._votes.is_news(vote):
             return STALE
         message = vote_bytes(vote.view, vote.digest)

@@ -1,7 +1,7 @@
 """The seal of a block: the certificate of its parent and its proposer's vote, encoded, made and verified.
 
-A proposal of HotStuff is a block with its seal, relayed. The proposer's vote stands for its signature: two blocks that
-one leader sealed in one view are two votes of it.
+A proposal of HotStuff is a block with its seal, relayed. The proposer's vote serves as its signature: a leader that
+seals two blocks in a view has cast two votes in it.
 """
 
 from typing import Final
@@ -23,7 +23,7 @@ def encode_seal(seal: BlockSeal) -> bytes:
 
 
 def decode_seal(encoded: bytes) -> BlockSeal | None:
-    """Return the seal of an encoding; None for bytes that are none."""
+    """Return the seal of an encoding; None for bytes that are no seal."""
     try:
         seal = _DECODER.decode(encoded)
     except (msgspec.MsgspecError, ValueError):
@@ -34,9 +34,9 @@ def decode_seal(encoded: bytes) -> BlockSeal | None:
 VIEWS_OF_A_TURN: Final = 2
 """Views that a validator leads in a row.
 
-With one, three-chain among four validators never makes a block final while one of them is away: it takes four leaders
-in a row, three that propose and one that forms the last certificate. Of 2f + 1 validators among 3f + 1 in a circle two
-always stand side by side, and two turns of two are four views.
+With turns of 1 view, three-chain among four validators never makes a block final while a validator is away: it takes
+four leaders in a row, three that propose and a fourth that forms the last certificate. Of 2f + 1 validators among
+3f + 1 in a circle, two always stand side by side, and two turns of 2 views are 4 views.
 """
 
 
@@ -50,7 +50,7 @@ def check_seal(
     scheme: Scheme, block: HeaderFacts, encoded: bytes, validators: int, *, config: EngineConfig | None = None
 ) -> MessageCheck:
     """Return whether a block is justified: by its parent's certificate, and by the vote of its view's leader."""
-    del config  # it names no leader, as that of the longest chain does
+    del config  # unused, because HotStuff's leaders do not depend on it
     before = scheme.verified
     reason = _find_fault(scheme, block, encoded, validators)
     return MessageCheck(ok=not reason, reason=reason, signatures_verified=scheme.verified - before)
@@ -63,7 +63,7 @@ def _find_fault(scheme: Scheme, block: HeaderFacts, encoded: bytes, validators: 
     fault = _find_form_fault(block, seal, validators)
     if fault:
         return f"seal: {fault}"
-    # The cheapest first: one signature of the leader before a quorum's.
+    # The cheapest check first: one signature of the leader before a quorum's.
     if not scheme.verify(block.proposer, VOTE_NAMESPACE, vote_bytes(block.view, block.digest), seal.vote):
         return "seal: invalid signature"
     fault = find_block_certificate_fault(scheme, seal.justify, validators)
@@ -78,7 +78,7 @@ def _find_form_fault(block: HeaderFacts, seal: BlockSeal, validators: int) -> st
         return "view out of range"
     if block.proposer != leader_of(block.view, validators):
         return "not the leader's"
-    # Only a certificate of the parent justifies: any other could be exchanged for a better one on the way.
+    # Only the parent's certificate justifies: any other certificate could be exchanged in transit for a better one.
     if justify.digest != block.parent or justify.view >= block.view or (justify.view == 0) != (block.height == 1):
         return "not of the parent"
     if seal.timeout is not None and (seal.timeout.view != block.view - 1 or seal.timeout.high_view > justify.view):

@@ -1,4 +1,4 @@
-"""The blocks above the final one as consensus knows them, and the commit rule over them."""
+"""The blocks above the final block as consensus knows them, and the commit rule over them."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -9,12 +9,12 @@ from validators.consensus.hotstuff.messages import QuorumCertificate, TimeoutCer
 from validators.consensus.interface import BlockRef, HeaderFacts
 
 BLOCKS_PER_VIEW_MAX: Final = 4
-"""Blocks of one view that are kept: an equivocating leader makes as many as it likes."""
+"""Most blocks kept of a view, because an equivocating leader can make any number."""
 
 
 @dataclass(frozen=True, slots=True)
 class JustifiedBlock:
-    """A block, the certificate of its parent, and the timeout certificate that its leader entered the view by."""
+    """A block, the certificate of its parent, and the timeout certificate with which its leader entered the view."""
 
     facts: HeaderFacts
     justify: QuorumCertificate
@@ -28,7 +28,7 @@ class JustifiedBlock:
 
 @dataclass(slots=True)
 class SealedTree:
-    """Sealed blocks by digest; those of the final view and below are gone."""
+    """Sealed blocks above the final view, by digest."""
 
     _blocks: dict[Digest, JustifiedBlock] = field(default_factory=dict)
     _by_view: dict[int, list[Digest]] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class SealedTree:
         return [self._blocks[digest] for digest in self._by_view.get(view, ())]
 
     def add(self, block: JustifiedBlock) -> bool:
-        """Take in a block; False for a known one, or one too many of its view."""
+        """Add a block; return False if it is known, or its view is full."""
         siblings = self._by_view.setdefault(block.facts.view, [])
         if block.facts.digest in self._blocks or len(siblings) >= BLOCKS_PER_VIEW_MAX:
             return False
@@ -63,7 +63,7 @@ class SealedTree:
     def find_commit(self, high: QuorumCertificate, final_view: int, length: int) -> Commit | None:
         """Return the proof of the highest block that a chain of consecutive views below a certificate makes final.
 
-        A missing block may have hidden such a chain when its certificate came: all below the highest one are tried.
+        A missing block may have hidden a chain when its certificate came, so all blocks below the highest are tried.
         """
         certificate = high
         while certificate.view > final_view:

@@ -18,7 +18,7 @@ class LongestChainConfig:
     """The length of a slot, by the wall clock."""
 
     finality_depth: int
-    """A block is final when so many blocks stand on it."""
+    """The number of blocks on a block that make it final."""
 
     fetch_timeout_us: Micros
     """The time that peers have to name their heads."""
@@ -30,7 +30,7 @@ class LongestChainConfig:
     """The key of the lottery that names the leaders, None where validators take turns."""
 
     empty_slot_share_ppm: int = 0
-    """Of a million slots of the lottery so many have no leader."""
+    """Slots without a leader in a million slots of the lottery."""
 
     def __post_init__(self) -> None:
         for name in ("slot_us", "finality_depth", "fetch_timeout_us", "view_retention"):
@@ -40,7 +40,7 @@ class LongestChainConfig:
             raise ConfigError(f"slot_us must be whole milliseconds; got {self.slot_us}")
 
     def times_of(self, view: int) -> range:
-        """Return the times of a slot, in milliseconds: a block of it bears one of them."""
+        """Return the times of a slot, in milliseconds: a block of the slot has one of these times."""
         slot_ms = self.slot_us // MILLISECOND_US
         return range(view * slot_ms, (view + 1) * slot_ms)
 
@@ -55,7 +55,7 @@ def configure(
     empty_slot_share_ppm: int = 0,
     **_of_other_engines: object,
 ) -> LongestChainConfig:
-    """Return the configuration of what is given; times of other engines are not used."""
+    """Return the configuration for these times; times of other engines are not used."""
     return LongestChainConfig(
         slot_us=slot_us,
         finality_depth=finality_depth,

@@ -1,7 +1,7 @@
-"""The fork tree and the slots beside what final block, headers and judgements leave of them, for the checks.
+"""The fork tree and the slots, beside the same data derived from final block, headers and judgements, for the checks.
 
-A block that lost to the final one, or whose slot has come while it waits, changes no head by itself: it takes room, or
-is followed too late. No formula bounds the blocks of one slot: a Byzantine leader may seal any number of them.
+A block that lost to the final block only takes room. A waiting block whose slot has come is followed too late. Neither
+changes a head by itself. No formula bounds the blocks of a slot, as a Byzantine leader may seal any number of them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from validators.derived import Derived, DerivedSize, Plain
 
 
 def derive_forks(tree: ForkTree, slots: SlotBook) -> Derived:
-    """Return blocks, forks, slots and blocks that wait beside what is left of them, with their sizes."""
+    """Return blocks, forks, slots and waiting blocks beside the same data rebuilt, with their sizes."""
     waiting, lost = slots.waiting.values(), dict.fromkeys(tree.lost())
     open_slots = max(slots.current - tree.floor.view, 0) + 2
     kept: dict[str, Plain] = {f"block {each.digest.hex()} waits": True for each in waiting}
@@ -35,7 +35,7 @@ def derive_forks(tree: ForkTree, slots: SlotBook) -> Derived:
 
 
 def _describe_kept(tree: ForkTree, slots: SlotBook) -> dict[str, Plain]:
-    """Return what is kept of blocks: whether each is followed, what stands on it, and its slot's seal."""
+    """Return the data kept of blocks: whether each is followed, its children, and its slot's seal."""
     found: dict[str, Plain] = {"head": tree.head.digest}
     for block in tree.blocks():
         found[_name(block)] = _show(is_followed=block.can_follow, is_bad=block.state is BlockState.BAD)
@@ -45,7 +45,7 @@ def _describe_kept(tree: ForkTree, slots: SlotBook) -> dict[str, Plain]:
 
 
 def _describe_rebuilt(tree: ForkTree, lost: Mapping[Digest, None]) -> dict[str, Plain]:
-    """Return the same from each block's own header and judgement, its ancestors' and the final block."""
+    """Return the same data from each block's own header and judgement, its ancestors' and the final block."""
     found: dict[str, Plain] = {"head": tree.floor.digest}
     children: dict[Digest, list[Digest]] = {}
     for block in tree.blocks():
@@ -67,12 +67,12 @@ def _describe_children(children: Mapping[Digest, Sequence[Digest]]) -> dict[str,
 
 
 def _is_above(floor: HeaderFacts, facts: HeaderFacts) -> bool:
-    """Return whether a block stands above the final one, and on it where it is the next."""
+    """Return whether a block is above the final block, and extends it where it is the next block."""
     return facts.height > floor.height and (facts.height > floor.height + 1 or facts.parent == floor.digest)
 
 
 def _is_bad(block: TreeBlock, path: Sequence[TreeBlock]) -> bool:
-    """Return whether a block, the last of its path, is never followed: it was refused, or what is below it."""
+    """Return whether a block, the last of its path, is never followed: it or an ancestor was refused."""
     return block.state is BlockState.BAD or any(
         below.state is BlockState.BAD
         or above.facts.height != below.facts.height + 1
@@ -82,13 +82,13 @@ def _is_bad(block: TreeBlock, path: Sequence[TreeBlock]) -> bool:
 
 
 def _is_sealed(slots: SlotBook, facts: HeaderFacts) -> bool:
-    """Return whether a block is the one of its slot, or one of two at least, for which the slot stands as None."""
+    """Return whether a block is its slot's only known block, or one of at least two, for which the slot holds None."""
     sealed = slots.sealed.get(facts.view)
     return facts.view in slots.sealed and (sealed is None or sealed.header == facts.header)
 
 
 def _has_slot(tree: ForkTree, block: TreeBlock) -> bool:
-    """Return whether a block's slot is still open: those up to the final block's are forgotten."""
+    """Return whether a block's slot is still open: slots up to the final block's are forgotten."""
     return block.facts.view > tree.floor.view
 
 

@@ -1,7 +1,7 @@
 """Leaders of slots: validators take turns, or a keyed lottery over all of them, which may leave slots without a leader.
 
-Both stand in docs/longest-chain.md. The lottery is a function of its key and of the slot alone. So everybody knows all
-leaders in advance, and a block of whatever age, or a header alone, is judged without the chain around it.
+docs/longest-chain.md specifies both. The lottery is a function of its key and of the slot alone. So everybody knows all
+leaders in advance, and a block of any age, or a header alone, is judged without the chain around it.
 """
 
 from hashlib import sha256

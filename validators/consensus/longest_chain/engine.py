@@ -1,15 +1,15 @@
 """The longest chain of one validator (docs/longest-chain.md): slots, fork choice, finality by depth.
 
-Three things never happen, in whatever order events come and however often it is restarted:
+Three things never happen, whatever the order of events and however often the validator restarts:
 
 - two blocks are sealed for one slot;
-- a block is followed whose branch does not stand on the last final block;
-- a block of a slot that is further ahead than the next one is followed.
+- a block is followed whose branch does not descend from the last final block;
+- a block is followed that is more than one slot ahead.
 
-How a step goes: the event changes the tree, which may make another block the best; `step` then asks for the judgement
-of tips that would be better than the head, follows the best block that can be followed, and makes final what is deep
-enough under it. Blocks come with their seals (`BlockArrived`), or as headers alone (`Announcement`, `HeadResponse`):
-then asking for their judgement has the application fetch them and all their ancestors.
+In a step the event changes the tree, which may make another block the best. `step` then asks for the judgement of tips
+that would be better than the head. It follows the best block that can be followed, and makes the blocks final that are
+deep enough below it. Blocks come with their seals (`BlockArrived`), or as headers alone (`Announcement`,
+`HeadResponse`). For a header alone, the application fetches the block with all its ancestors before it judges it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -114,7 +114,7 @@ class LongestChain:
         return self._finality
 
     def leader(self, view: int) -> NodeId | None:
-        """Return who leads a slot, None where the lottery gave it to nobody."""
+        """Return the leader of a slot, None where the lottery chose nobody."""
         return leader_of(view, self._validators, self._config)
 
     def _led_by(self, view: int) -> NodeId:
@@ -126,7 +126,7 @@ class LongestChain:
         return {**self._counts, "blocks_kept": len(self._tree), "blocks_waiting": len(self._slots.waiting)}
 
     def replay(self, records: Sequence[JournalRecord], floor: Finality | None) -> None:
-        """Take up the journal of an earlier life, oldest record first; blocks come from the disk, by `BlockArrived`."""
+        """Restore from the journal of an earlier life, oldest record first; blocks follow from the disk."""
         assert floor is None or isinstance(floor, Burial), f"{floor!r} is no finality of the longest chain"
         self._joining.is_restarted = bool(records) or floor is not None
         for record in records if floor is None else (floor, *records):
@@ -136,14 +136,14 @@ class LongestChain:
                 self._tree.finalize(record.block)
 
     def derived(self, records: Sequence[JournalRecord], floor: Finality | None) -> Derived:
-        """Return the final block and the last own slot beside those of the journal, and what stands above them."""
+        """Return the final block, the last own slot and the blocks above, beside the same data from the journal."""
         fresh = LongestChain(
             me=self._me, validators=self._validators, scheme=self._scheme, config=self._config, genesis=b""
         )
         fresh.replay(records, floor)
         final, fresh_final = self._tree.floor.view, fresh._tree.floor.view
         forks = derive_forks(self._tree, self._slots)
-        # Of an own slot below the final one pruning may have dropped the entry: no block can be proposed there.
+        # Pruning may have dropped the entry of an own slot below the final slot: no block can be proposed there.
         own, fresh_own = max(self._slots.last_own, final), max(fresh._slots.last_own, fresh_final)
         return forks._replace(
             kept={**forks.kept, "final slot": final, "last own slot": own},
@@ -156,7 +156,7 @@ class LongestChain:
         )
 
     def check(self, sender: NodeId, message: LongestChainMessage) -> MessageCheck:
-        """Return whether a message is sound and of use; verifies only what would be of use."""
+        """Return whether a message is sound and of use; verifies only signatures of useful messages."""
         return check_message(
             message,
             scheme=self._scheme,
@@ -167,7 +167,7 @@ class LongestChain:
         )
 
     def step(self, event: Event) -> list[Effect]:
-        """Take an event, follow the best block that can be followed, and return the step's effects."""
+        """Process an event, follow the best block that can be followed, and return the step's effects."""
         match event:
             case BlockArrived() | Received():
                 self._receive(event)
@@ -208,7 +208,7 @@ class LongestChain:
         self._emit(SetAlarm(SLOT_ALARM, view, view * self._config.slot_us))
 
     def _reach(self, wall_us: Micros) -> None:
-        """Enter the slot that the clock shows, if it is a later one; slots that were slept through are over."""
+        """Enter the slot that the clock shows, if it is a later slot; slots that were slept through are over."""
         view = wall_us // self._config.slot_us
         if not self._slots.enter(view):
             # The clock has been set back between the alarm and now.
@@ -223,7 +223,7 @@ class LongestChain:
 
     def _build(self, view: int) -> None:
         parent = self._tree.head
-        # The head may be of this slot or the next one, whose leader's clock is ahead.
+        # The head may be of this slot or of the next slot, whose leader's clock is ahead.
         if view > self._slots.last_own and view > parent.view:
             self._parents = {view: parent}
             self._emit(Build(view, BlockRef(parent.view, parent.digest)))
@@ -234,7 +234,7 @@ class LongestChain:
         seal = make_seal(self._scheme, facts.digest)
         announcement = Announcement(SealedHeader(facts.header, seal))
         self._slots.remember(view, is_own=True)
-        # On the disk before seal and announcement leave, or another life could seal another block of this slot.
+        # On the disk before seal and announcement leave: another life could otherwise seal another block of this slot.
         self._emit(Append(announcement), Relay(facts.digest, seal), Send(None, announcement))
         self._keep(facts, seal)
 
@@ -255,7 +255,7 @@ class LongestChain:
                 raise TypeError(f"the longest chain takes no such message: {event!r}")
 
     def _name_head(self, sender: NodeId) -> None:
-        """Answer with the head, and the proof of the final block where there is a whole one."""
+        """Answer with the head, and with the proof of the final block where it is complete."""
         head = self._tree.get(self._tree.head.digest)
         if head is not None:
             final = self._finality
@@ -268,7 +268,7 @@ class LongestChain:
         self._take(facts, sealed.seal)
 
     def _take(self, facts: HeaderFacts, seal: bytes) -> None:
-        """Keep a block, or let it wait for its slot: those further ahead than the next one are not followed yet."""
+        """Keep a block, or let it wait for its slot: blocks more than one slot ahead are not followed yet."""
         if not self._slots.hold(facts, seal):
             self._keep(facts, seal)
 
@@ -287,7 +287,7 @@ class LongestChain:
             if self._finality is None and ok:
                 self._stand_on_own_state(ref.digest)
             self._tree.mark_sound(ref.digest)
-            # One that only executes final blocks takes the headers' word, which the block's own branch has signed.
+            # A replica that executes only final blocks believes the headers, which the block's own branch has signed.
             self._joining.is_by_headers = ok is None
             self._emit(*self._joining.go_on(self._config.fetch_timeout_us))
             for below in self._tree.unjudged_below(ref.digest):
@@ -295,7 +295,7 @@ class LongestChain:
         self._is_dirty = True
 
     def _stand_on_own_state(self, digest: Digest) -> None:
-        """Begin at the state's final block where the journal, which is lost, does not say it: blocks stand on it."""
+        """Start at the state's final block where a lost journal does not name it, because blocks descend from it."""
         path = self._tree.path_to(digest)
         if path and path[0].facts.parent != self._tree.floor.digest:
             first = path[0].facts
@@ -351,7 +351,7 @@ class LongestChain:
                 self._take_header(sealed)
 
     def _end_joining(self, number: int) -> None:
-        """Take the final block of the greatest head, where this replica has none of its own; trust on first sight."""
+        """Adopt the final block of the greatest head if this replica has none of its own; trust on first sight."""
         greatest = self._joining.end(number)
         self._emit(*self._joining.go_on(self._config.fetch_timeout_us))
         self._is_dirty = True

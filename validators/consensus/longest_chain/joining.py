@@ -1,8 +1,8 @@
-"""Joining: a replica that starts asks all validators for their heads, and takes the greatest of those that answer.
+"""Joining: a starting replica asks all validators for their heads, and takes the greatest head that is named.
 
-A replica that has a final block of its own follows a head only along blocks that stand on it. One that has none, new
-or with a lost disk, cannot tell a chain of a third of the validators from the others', however deep: it trusts the
-greatest head that it sees first, and reports that it did.
+A replica with a final block of its own follows a head only along descendants of that block. A replica without a final
+block, new or with a lost disk, cannot tell a chain of a third of the validators from the honest chain, however deep. It
+trusts the greatest head that it sees first, and reports that it did.
 """
 
 from collections.abc import Iterator
@@ -25,20 +25,20 @@ class Heard(NamedTuple):
 
 
 class Joining:
-    """One replica's questions for heads."""
+    """One replica's requests for heads."""
 
     def __init__(self, me: NodeId, validators: int) -> None:
         self._me = me
         self._validators = validators
         self._round = 0
         self.is_open = False
-        """Whether answers are waited for."""
+        """Whether the replica waits for answers."""
         self._heard: dict[NodeId, Heard] = {}
         self.is_restarted = False
         self.is_by_headers = False
-        """Whether this replica judges no block, and so has to be told of final ones."""
+        """Whether this replica judges no block, and so must be told of final blocks."""
         self.may_lead = False
-        """Whether heads have been asked for, or none can be known: a block on an old head would stand alone."""
+        """Whether heads have been requested, or none can be known: a block on an old head would stand alone."""
 
     def begin(self, timeout_us: Micros) -> Iterator[Effect]:
         """Ask all validators, and wait for their answers."""
@@ -54,7 +54,7 @@ class Joining:
 
     @property
     def stale(self) -> int:
-        """The number of answers that are kept although nobody waits for any."""
+        """The number of answers that are kept although nobody waits for an answer."""
         return 0 if self.is_open else len(self._heard)
 
     def hear(self, sender: NodeId, answer: HeadResponse) -> None:
@@ -63,7 +63,7 @@ class Joining:
             self._heard[sender] = Heard(sender, answer.head, answer.final)
 
     def end(self, number: int) -> Heard | None:
-        """End a round and return the greatest head that was named; the first validator's among equals."""
+        """End a round and return the greatest head that was named; among equal heads the first validator's."""
         if number != self._round or not self.is_open:
             return None
         self.is_open = False
@@ -73,7 +73,7 @@ class Joining:
         return max(heard, key=_height_of, default=None)
 
     def go_on(self, timeout_us: Micros) -> Iterator[Effect]:
-        """Ask again where final blocks show by the answers alone."""
+        """Ask again where final blocks are known by the answers alone."""
         if self.is_by_headers and not self.is_open:
             yield from self._ask(timeout_us)
 

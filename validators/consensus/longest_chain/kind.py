@@ -1,4 +1,4 @@
-"""The longest chain as everybody outside of it knows it."""
+"""The longest chain as the rest of the project knows it."""
 
 from typing import Final
 
@@ -32,7 +32,7 @@ MESSAGE_BYTES_MAX: Final = 1024 * 1024
 
 
 def label_of(message: LongestChainMessage) -> MessageLabel:
-    """Return the label of a message: the slot and the digest of the block that it is about."""
+    """Return the label of a message: the slot and the digest of its block."""
     kind = message.traced_name
     if isinstance(message, HeadRequest):
         return MessageLabel(kind, 0, None)
@@ -41,7 +41,7 @@ def label_of(message: LongestChainMessage) -> MessageLabel:
 
 
 def vote_of(message: LongestChainMessage | JournalRecord) -> Voted | None:
-    """Return the promise that a message or record is, None for another one."""
+    """Return the promise that a message or record is, None where it is no promise."""
     facts = facts_of(message) if isinstance(message, Announcement) else None
     return None if facts is None else Voted(PROPOSE, facts.view, facts.digest)
 

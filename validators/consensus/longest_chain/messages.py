@@ -1,4 +1,4 @@
-"""Messages on the wire and records of the journal: sealed headers, proofs of depth, and questions for heads.
+"""Messages on the wire and records of the journal: sealed headers, proofs of depth, and requests for heads.
 
 Every record is a frozen msgspec Struct in array form with an int tag of its own. A journal record is the same encoding:
 a validator's own announcements, which are its promises, and a `Burial` for each block that became final.
@@ -26,7 +26,7 @@ SealBytes: TypeAlias = Annotated[bytes, msgspec.Meta(max_length=SEAL_BYTES_MAX)]
 
 
 class SealedHeader(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """A header as it is encoded, and its leader's signature of it."""
+    """An encoded header, and its leader's signature of it."""
 
     header: HeaderBytes
     seal: SealBytes
@@ -40,9 +40,9 @@ class Announcement(msgspec.Struct, tag=0, array_like=True, frozen=True, forbid_u
 
 
 class Burial(msgspec.Struct, tag=1, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """A final block, and the headers that bury it: each is the parent of the next one, up to the head.
+    """A final block, and the headers that bury it: each is the parent of the next, up to the head.
 
-    In the journal the final block stands alone: its validator has seen the others.
+    In the journal the final block stands alone, because its validator has seen the other headers.
     """
 
     traced_name: ClassVar[str] = "Burial"
@@ -52,7 +52,7 @@ class Burial(msgspec.Struct, tag=1, array_like=True, frozen=True, forbid_unknown
     def block(self) -> HeaderFacts:
         """The final block."""
         facts = read_facts(self.chain[0].header)
-        # View 0 is genesis', which is final without a proof: it is believed by nobody, and harms nobody.
+        # View 0 is genesis', which is final without a proof: an unreadable header thus proves nothing new.
         return facts or HeaderFacts(0, b"", b"", 0, -1, b"")
 
     @property
@@ -83,7 +83,7 @@ class HeadRequest(msgspec.Struct, tag=2, array_like=True, frozen=True, forbid_un
 
 
 class HeadResponse(msgspec.Struct, tag=3, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """The head that a validator follows, and the block that is final there, if any is."""
+    """The head that a validator follows, and its final block, if it has one."""
 
     traced_name: ClassVar[str] = "HeadResponse"
     head: SealedHeader
@@ -97,7 +97,7 @@ _RECORDS: Final[msgspec.msgpack.Decoder[JournalRecord]] = msgspec.msgpack.Decode
 
 
 def encode_record(record: JournalRecord) -> bytes:
-    """Return the journal entry of a record; of a proof that is the final block alone."""
+    """Return the journal entry of a record; for a proof, of the final block alone."""
     return msgspec.msgpack.encode(record.without_proof if isinstance(record, Burial) else record)
 
 
@@ -105,7 +105,7 @@ def decode_record(encoded: bytes) -> JournalRecord:
     """Return the record of a journal entry.
 
     Raises:
-        CorruptRecordError: The bytes are no record, or the header in them is none.
+        CorruptRecordError: The bytes are no record, or contain no valid header.
     """
     try:
         record = _RECORDS.decode(encoded)
@@ -117,7 +117,7 @@ def decode_record(encoded: bytes) -> JournalRecord:
 
 
 def facts_of(record: JournalRecord | SealedHeader) -> HeaderFacts | None:
-    """Return the block that a record or a sealed header is about, None where the header cannot be read."""
+    """Return the block of a record or a sealed header, None where the header cannot be read."""
     if isinstance(record, Burial):
         return read_facts(record.chain[0].header)
     return read_facts(record.block.header if isinstance(record, Announcement) else record.header)

@@ -28,7 +28,7 @@ class LongestChainRule(CoveragePoint):
     )
     SLOTS_SLEPT_THROUGH = (
         "longest-chain.md",
-        "A validator goes on in a slot that is not the next one.",
+        "A validator continues in a slot that is not the next slot.",
         "longest-chain-joiners",
     )
     SLOT_WITHOUT_LEADER = "longest-chain.md", "The lottery gives a slot to nobody.", "longest-chain-lottery"

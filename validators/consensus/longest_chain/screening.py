@@ -31,10 +31,10 @@ def check_message(
     Args:
         message: The message.
         scheme: Verifies seals.
-        validators: How many validators there are.
+        validators: The number of validators.
         config: Names the leaders of slots.
-        is_known: Whether a block is here, or final history.
-        is_asked: Whether an answer of the sender is waited for.
+        is_known: Whether a block is here, or below the final block.
+        is_asked: Whether this replica waits for an answer of the sender.
     """
     before = scheme.verified
     if isinstance(message, Announcement):
@@ -54,7 +54,7 @@ def check_message(
 def _find_answer_fault(scheme: Scheme, answer: HeadResponse, validators: int, config: LongestChainConfig) -> str:
     """Return why an answer is of no use, or an empty string."""
     final = answer.final
-    # A joiner trusts on first sight, but no validator may make it do so by one block of its own.
+    # A joiner trusts on first sight, but a single block of one validator must not be enough.
     if final is not None and len(final.chain) <= config.finality_depth:
         return SHALLOW
     fault = _find_fault(scheme, answer.head, validators, config)

@@ -1,7 +1,7 @@
 """Seals of blocks, and proofs of depth: made and verified.
 
-A leader seals a block by signing its digest. A block's header names its slot and its parent, so that a chain of sealed
-headers cannot be put together otherwise than its leaders built it.
+A leader seals a block by signing its digest. A block's header names its slot and its parent, so that sealed headers can
+form only the chain that their leaders built.
 """
 
 from itertools import pairwise
@@ -30,7 +30,7 @@ def make_seal(scheme: Scheme, digest: bytes) -> bytes:
 def check_seal(
     scheme: Scheme, block: HeaderFacts, seal: bytes, validators: int, *, config: LongestChainConfig
 ) -> MessageCheck:
-    """Return whether a block is its slot's leader's, and sealed by it."""
+    """Return whether a block is by its slot's leader, and sealed by it."""
     before = scheme.verified
     reason = find_seal_fault(scheme, block, seal, validators, config=config)
     return MessageCheck(ok=not reason, reason=reason, signatures_verified=scheme.verified - before)
@@ -39,7 +39,7 @@ def check_seal(
 def find_seal_fault(
     scheme: Scheme, block: HeaderFacts | None, seal: bytes, validators: int, *, config: LongestChainConfig
 ) -> str:
-    """Return why a block is not its slot's leader's, or an empty string."""
+    """Return why a block is not by its slot's leader, or an empty string."""
     if block is None or block.view <= 0 or block.height <= 0:
         return MALFORMED
     if block.proposer != leader_of(block.view, validators, config):
@@ -48,7 +48,7 @@ def find_seal_fault(
 
 
 def find_burial_fault(scheme: Scheme, burial: Burial, validators: int, config: LongestChainConfig) -> str:
-    """Return why a proof of depth is none, but for its length, or an empty string."""
+    """Return the fault of a proof of depth, apart from its length, or an empty string."""
     blocks = [read_facts(each.header) for each in burial.chain]
     for block, each in zip(blocks, burial.chain, strict=True):
         if fault := find_seal_fault(scheme, block, each.seal, validators, config=config):
@@ -62,9 +62,9 @@ def find_burial_fault(scheme: Scheme, burial: Burial, validators: int, config: L
 
 
 def verify_finality(scheme: Scheme, finality: Finality, validators: int, config: EngineConfig) -> bool:
-    """Whether a finality has as many sealed headers on its block as finality takes.
+    """Whether a finality has enough sealed headers on its block.
 
-    That proves no unique block: a third of the validators can build such a chain, given time.
+    This does not prove that the block is unique: a third of the validators can build another chain, given time.
     """
     assert isinstance(config, LongestChainConfig), "the engine's own"
     if not isinstance(finality, Burial) or len(finality.chain) <= config.finality_depth:

@@ -1,4 +1,4 @@
-"""The slots of one validator: the current one, its own promises, blocks that wait, and two seals of one leader."""
+"""One validator's slots: the current slot, its own promises, waiting blocks, and double seals of a leader."""
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple
@@ -8,11 +8,11 @@ from validators.consensus.interface import HeaderFacts
 from validators.consensus.longest_chain.messages import SealedHeader
 
 WAITING_MAX: Final = 1_024
-"""Blocks of future slots that wait; those of the furthest slots go first."""
+"""Most blocks of future slots that wait; blocks of the furthest slots are dropped first."""
 
 
 class _Waiting(NamedTuple):
-    """A block of a slot that has not come; the order is that of slots."""
+    """A block whose slot has not come; ordered by slot."""
 
     view: int
     digest: Digest
@@ -21,7 +21,7 @@ class _Waiting(NamedTuple):
 
 
 class SlotBook:
-    """The current slot, 1 before the first has begun, or the one after those of the journal."""
+    """The current slot: 1 before the first slot has begun, or the slot after the journal's slots."""
 
     def __init__(self) -> None:
         self.current = 1
@@ -29,7 +29,7 @@ class SlotBook:
         """The last slot for which this validator has sealed a block."""
         self.waiting: dict[Digest, _Waiting] = {}
         self.sealed: dict[int, SealedHeader | None] = {}
-        """By slot the block that came first, None where two are known."""
+        """The first block seen in each slot, None where two are known."""
         self._entered = 0
 
     @property
@@ -45,7 +45,7 @@ class SlotBook:
             self.current = max(self.current, view + 1)
 
     def enter(self, view: int) -> bool:
-        """Go on to a slot; False where it was entered before, or lies below the journal's."""
+        """Enter a slot; return False where it was entered before, or lies below the journal's slots."""
         if view < self.next:
             return False
         self.current = self._entered = view
@@ -58,7 +58,7 @@ class SlotBook:
         return self._entered + 1 if self._entered else self.current
 
     def hold(self, facts: HeaderFacts, seal: bytes) -> bool:
-        """Let a block wait if its slot is further ahead than the next one."""
+        """Let a block wait if it is more than one slot ahead; return whether it waits."""
         if facts.view <= self.last_followed:
             return False
         self.waiting[facts.digest] = _Waiting(facts.view, facts.digest, facts, seal)
@@ -67,14 +67,14 @@ class SlotBook:
         return True
 
     def release(self) -> Iterator[tuple[HeaderFacts, bytes]]:
-        """Yield the blocks whose slots have come, the lowest first, and let them wait no more."""
+        """Remove and yield the waiting blocks whose slots have come, lowest first."""
         for each in sorted(self.waiting.values()):
             if each.view <= self.current + 1:
                 del self.waiting[each.digest]
                 yield each.facts, each.seal
 
     def find_conflict(self, facts: HeaderFacts, seal: bytes) -> SealedHeader | None:
-        """Return another block that the same leader has sealed for the same slot, once; None where there is none."""
+        """Return another block that the same leader has sealed for the same slot, once; None without a conflict."""
         sealed = SealedHeader(facts.header, seal)
         first = self.sealed.setdefault(facts.view, sealed)
         if first is None or first == sealed:
@@ -83,5 +83,5 @@ class SlotBook:
         return first
 
     def forget_below(self, view: int) -> None:
-        """Forget what was sealed up to a final block."""
+        """Forget the seals of slots up to a final block's."""
         self.sealed = {each: sealed for each, sealed in self.sealed.items() if each > view}

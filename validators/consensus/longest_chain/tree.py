@@ -1,7 +1,7 @@
-"""Fork choice: the blocks above the final one, which of them can be followed, and the best of these.
+"""Fork choice: the blocks above the final block, the blocks that can be followed, and the best of these.
 
-The best block has the greatest height, and among equals the first digest. A block can be followed when it and all its
-ancestors down to the final one are here and were judged sound. Blocks that come before their parents wait for them.
+The best block has the greatest height; among equal heights it has the least digest. A block can be followed when it and
+all its ancestors down to the final block are here and were judged sound. Blocks that come before their parents wait.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,11 +13,11 @@ from network.types import Digest
 from validators.consensus.interface import HeaderFacts
 
 LOST_MAX: Final = 4_096
-"""Blocks of lost branches that are remembered, so that nothing is built on them; the oldest go first."""
+"""Most remembered blocks of lost branches, on which nothing is built; the oldest are forgotten first."""
 
 
 class BlockState(Enum):
-    """The judgement of a block by the application."""
+    """The application's judgement of a block."""
 
     UNKNOWN = "unknown"
     ASKED = "asked"
@@ -27,7 +27,7 @@ class BlockState(Enum):
 
 @dataclass(slots=True, eq=False)
 class TreeBlock:
-    """A sealed block above the final one; `can_follow` once it and all its ancestors are sound."""
+    """A sealed block above the final block; `can_follow` once it and all its ancestors are sound."""
 
     facts: HeaderFacts
     seal: bytes
@@ -36,19 +36,19 @@ class TreeBlock:
 
 
 def is_better(block: HeaderFacts, other: HeaderFacts) -> bool:
-    """Whether a block is to be followed rather than another one."""
-    # The digest and not the arrival: all who know the same blocks follow the same one.
+    """Whether `block` is better than `other`."""
+    # Ties go by digest, not by arrival, so that all validators that know the same blocks follow the same block.
     return block.height > other.height or (block.height == other.height and block.digest < other.digest)
 
 
 class ForkTree:
-    """One validator's blocks above the final one, which is genesis at first."""
+    """One validator's blocks above the final block, which is genesis at first."""
 
     def __init__(self, genesis: Digest) -> None:
         self.floor = HeaderFacts(0, genesis, b"", 0, -1, b"")
         """The final block."""
         self.head = self.floor
-        """The block that is followed."""
+        """The followed block."""
         self._blocks: dict[Digest, TreeBlock] = {}
         self._children: dict[Digest, list[Digest]] = {}
         self._lost: dict[Digest, None] = {}
@@ -57,23 +57,23 @@ class ForkTree:
         return len(self._blocks)
 
     def get(self, digest: Digest) -> TreeBlock | None:
-        """Return a block above the final one."""
+        """Return a block above the final block."""
         return self._blocks.get(digest)
 
     def blocks(self) -> Iterator[TreeBlock]:
-        """Yield the blocks in the order in which they came."""
+        """Yield the blocks in order of arrival."""
         yield from self._blocks.values()
 
     def children(self) -> Iterator[tuple[Digest, Sequence[Digest]]]:
-        """Yield each block that others wait for or stand on, with these in the order in which they came."""
+        """Yield each block on which other blocks stand or wait, with these blocks in order of arrival."""
         yield from self._children.items()
 
     def lost(self) -> Iterator[Digest]:
-        """Yield the remembered blocks of lost branches, the oldest first."""
+        """Yield the remembered blocks of lost branches, oldest first."""
         yield from self._lost
 
     def add(self, facts: HeaderFacts, seal: bytes) -> bool:
-        """Keep a block; False where it is known, or lies on a branch that lost to the final block."""
+        """Keep a block; return False where it is known, or lies on a branch that lost to the final block."""
         if facts.digest in self._blocks:
             return False
         if not self._may_stand(facts):
@@ -91,11 +91,11 @@ class ForkTree:
         return True
 
     def is_lost(self, facts: HeaderFacts) -> bool:
-        """Return whether a block is known not to stand on the final one."""
+        """Return whether a block is known not to descend from the final block."""
         return facts.digest in self._lost or not self._may_stand(facts)
 
     def mark_sound(self, digest: Digest) -> None:
-        """Take a block for sound; it and those on it can be followed if its ancestors can."""
+        """Mark a block as sound; it and its descendants can be followed if its ancestors can."""
         block = self._blocks.get(digest)
         if block is None or block.state is BlockState.BAD:
             return
@@ -103,13 +103,13 @@ class ForkTree:
         waiting = [block]
         while waiting:
             each = waiting.pop()
-            # From one that can be followed on, all that are sound can be: a long branch is not walked again.
+            # Stops at blocks that can be followed already, so that a long branch is not walked again.
             if each.state is BlockState.SOUND and not each.can_follow and self._is_ground(each.facts.parent):
                 each.can_follow = True
                 waiting += (self._blocks[child] for child in self._children.get(each.facts.digest, ()))
 
     def mark_bad(self, digest: Digest) -> None:
-        """Take a block, and all on it, for blocks that are never followed."""
+        """Mark a block and all its descendants as blocks that are never followed."""
         waiting = [digest]
         while waiting:
             each = waiting.pop()
@@ -119,15 +119,16 @@ class ForkTree:
             waiting += self._children.get(each, ())
 
     def forget_questions(self) -> None:
-        """Take no question for asked: nobody will answer."""
+        """Mark every unanswered question as not asked, because nobody will answer it."""
         for block in self._blocks.values():
             if block.state is BlockState.ASKED:
                 block.state = BlockState.UNKNOWN
 
     def candidates(self) -> list[TreeBlock]:
-        """Return the blocks to be judged next: better than the head, and at the end of a branch or at its beginning.
+        """Return the blocks to be judged next: better than the head, and first or last of their branch.
 
-        The end brings all blocks before it. The beginning matters where the end's own bytes are withheld.
+        Judging the last block brings all blocks before it. The first block matters where the last block's bytes are
+        withheld.
         """
         return [
             block
@@ -138,12 +139,12 @@ class ForkTree:
         ]
 
     def unjudged_below(self, digest: Digest) -> list[TreeBlock]:
-        """Return the ancestors of a block that were not judged, nor asked about, oldest first."""
+        """Return the ancestors of a block that are neither judged nor asked about, oldest first."""
         path = self.path_to(digest)
         return [block for block in path[:-1] if block.state is BlockState.UNKNOWN]
 
     def path_to(self, digest: Digest) -> list[TreeBlock]:
-        """Return the blocks that lead to a block, oldest first, as far as they are here."""
+        """Return the known blocks up to and including a block, oldest first."""
         path: list[TreeBlock] = []
         while (block := self._blocks.get(digest)) is not None:
             path.append(block)
@@ -152,7 +153,7 @@ class ForkTree:
         return path
 
     def best(self) -> TreeBlock | None:
-        """Return the best block that can be followed, None where the head is."""
+        """Return the best block that can be followed; None where it is the head."""
         found: TreeBlock | None = None
         for block in self._blocks.values():
             if block.can_follow and is_better(block.facts, self.head if found is None else found.facts):
@@ -160,7 +161,7 @@ class ForkTree:
         return found
 
     def follow(self, block: TreeBlock) -> int:
-        """Make a block the head; return how many blocks of the head before it are left."""
+        """Make a block the head; return the number of blocks of the old head's branch that it abandons."""
         kept = dict.fromkeys((self.floor.digest, *(each.facts.digest for each in self.path_to(block.facts.digest))))
         before, self.head = self.head, block.facts
         digest, left = before.digest, 0
@@ -170,14 +171,14 @@ class ForkTree:
         return left
 
     def finalize(self, facts: HeaderFacts) -> None:
-        """Make a block the final one and forget all that does not stand on it; blocks that lack a parent wait on."""
+        """Make a block final and forget all blocks that do not descend from it; blocks without a parent still wait."""
         self.floor = facts
         known, self._blocks, self._children = self._blocks, {}, {}
         self._lost.pop(facts.digest, None)
         for block in sorted(known.values(), key=lambda each: each.facts.height):
             if block.facts.digest == facts.digest:
                 continue
-            # Parents come first, so that those on a lost one are lost as well.
+            # Parents come first, so that children of a lost block are lost as well.
             if not self._may_stand(block.facts):
                 self._lose(block.facts.digest)
                 continue
@@ -193,17 +194,17 @@ class ForkTree:
                 self.mark_sound(block.facts.digest)
 
     def _may_stand(self, facts: HeaderFacts) -> bool:
-        """Return whether a block is above the final one, and on it as far as its own header tells."""
+        """Return whether a block is above the final block and, as far as its own header tells, descends from it."""
         if facts.height == self.floor.height + 1:
             return facts.parent == self.floor.digest
         return facts.height > self.floor.height and facts.parent not in self._lost
 
     def _lose(self, digest: Digest) -> None:
-        """Remember a block that does not stand on the final one, with all that waits for it."""
+        """Remember a block that does not descend from the final block, with all blocks that wait for it."""
         waiting = [digest]
         while waiting:
             each = waiting.pop()
-            # The final block and those below it may come again.
+            # The final block and blocks below it may come again.
             if each != self.floor.digest:
                 self._blocks.pop(each, None)
                 self._lost[each] = None
@@ -212,7 +213,7 @@ class ForkTree:
             del self._lost[next(iter(self._lost))]
 
     def _is_ground(self, digest: Digest) -> bool:
-        """Return whether a child of a block can be followed as far as the block is concerned."""
+        """Return whether a block lets its children be followed."""
         block = self._blocks.get(digest)
         return digest == self.floor.digest if block is None else block.can_follow
 

@@ -1,11 +1,11 @@
 """Simplex as a state machine without input or output: rules, messages, journal records, and checks of messages.
 
-`engine` decides. Files of their own have a view (`rounds`), parents and ancestry (`views`), own votes (`casting`),
-timers (`timeouts`), the choice of messages that are worth their verification (`screening`), fetching and serving
-(`resolver`), and the journal's meaning (`recovery`).
+`engine` decides. Separate files hold a view (`rounds`), parents and ancestry (`views`), own votes (`casting`), timers
+(`timeouts`), the check of incoming messages (`screening`), fetching and serving (`resolver`), and the meaning of the
+journal (`recovery`).
 
-Everything that only Simplex knows stands here; `kind.SIMPLEX` says what others may know of it, by the types of
-`validators.consensus.interface`. Nothing outside comes in but that interface, quorums and signature schemes.
+Everything that only Simplex knows is in this folder. `kind.SIMPLEX` is its public description, by the types of
+`validators.consensus.interface`. The folder imports only that interface, quorums and signature schemes.
 """
 
 from validators.consensus.simplex.artifacts import (

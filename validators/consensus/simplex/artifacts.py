@@ -1,8 +1,8 @@
 """Entries of a validator's journal: its own votes, certificates, and results of certification.
 
-One record is a tag byte, in the public implementation's numbering of the seven kinds (docs/simplex.md), and the
-msgpack array of the artifact. The tag stands outside because the wire numbers the same records differently and the
-journal outlives it. Checksums are the disk's business; this file only refuses what is whole but is no artifact.
+A record is a tag byte, in the public implementation's numbering of the seven kinds (docs/simplex.md), and the msgpack
+array of the artifact. The tag stands outside because the wire numbers the same records differently and the journal
+outlives it. The disk verifies checksums; this file only refuses intact bytes that are no artifact.
 """
 
 from typing import ClassVar, Final, TypeAlias

@@ -1,7 +1,7 @@
-"""A validator's own votes: made only where the round allows them, recorded in the round as they are made.
+"""A validator's own votes: made only where the round allows them, and recorded in the round at once.
 
-Invariant: an own vote is set once. A second notarize, or a nullify beside a finalize, is not refused here but
-impossible: the guards of `Round` are asked first, and the vote is in the round before anybody can see it.
+Invariant: an own vote is set once. A second notarize, or a nullify beside a finalize, cannot be made: the guards of
+`Round` are checked first, and the vote is in the round before anybody can see it.
 """
 
 from network.types import NodeId
@@ -20,18 +20,18 @@ class Caster:
         self.votes_cast = 0
 
     def notarize(self, found: Round) -> Notarize | None:
-        """Return our new vote for the verified proposal of the view, if there may be one."""
+        """Return our new vote for the verified proposal of the view, if it may be cast."""
         if self._me is None or not found.may_notarize():
             return None
         assert found.proposal is not None, "what is verified is known"
         signature = self._scheme.sign(NOTARIZE_NAMESPACE, encode_proposal(found.proposal))
-        # In the round before it is returned: the guards of the next call must see it.
+        # Stored in the round before it is returned, because the guards of the next call must see it.
         found.own_notarize = Notarize(self._me, found.proposal, signature)
         self.votes_cast += 1
         return found.own_notarize
 
     def nullify(self, found: Round) -> Nullify | None:
-        """Return our new vote to leave the view, if there may be one."""
+        """Return our new vote to leave the view, if it may be cast."""
         if self._me is None or not found.may_nullify():
             return None
         signature = self._scheme.sign(NULLIFY_NAMESPACE, encode_round(found.view))
@@ -40,7 +40,7 @@ class Caster:
         return found.own_nullify
 
     def finalize(self, found: Round) -> Finalize | None:
-        """Return our new vote for the finality of the certified proposal, if there may be one."""
+        """Return our new vote for the finality of the certified proposal, if it may be cast."""
         if self._me is None or not found.may_finalize():
             return None
         assert found.notarization is not None, "what is certified is notarized"

@@ -1,7 +1,7 @@
 """Certificates: a quorum of equal votes as a signer bitmap and the signatures in signer order.
 
-Invariant: a certificate has one encoding for a given set of votes, and `verify_certificate` accepts no other: the
-bitmap has exactly the bytes that n validators need, no bit beyond them, and one signature for each bit.
+Invariant: a certificate has one encoding for a given set of votes, and `verify_certificate` accepts no other encoding.
+The bitmap has exactly the bytes that n validators need and no bit beyond them. There is one signature for each bit.
 """
 
 from collections.abc import Mapping
@@ -31,11 +31,11 @@ def assemble(votes: Mapping[NodeId, Vote], validators: int) -> Certificate:
     """Return the certificate of verified votes.
 
     Args:
-        votes: at least a quorum of votes by signer, all of one kind and for one view or proposal.
-        validators: how many validators there are.
+        votes: At least a quorum of votes by signer, all of one kind and for one view or proposal.
+        validators: The number of validators.
     """
     assert len(votes) >= quorum_of(validators), f"{len(votes)} votes, quorum {quorum_of(validators)}"
-    # By signer and not by arrival: one set of votes must have one encoding.
+    # Sorted by signer, not by arrival: a set of votes must have one encoding.
     ordered = [votes[signer] for signer in sorted(votes)]
     bitmap = encode_signers((vote.signer for vote in ordered), validators)
     signatures = tuple(vote.signature for vote in ordered)
@@ -48,12 +48,12 @@ def assemble(votes: Mapping[NodeId, Vote], validators: int) -> Certificate:
 
 
 def find_certificate_fault(certificate: Certificate, validators: int) -> str:
-    """Return what is wrong with a certificate's form, or nothing; looks at no signature."""
+    """Return the fault of a certificate's form, "" without one; checks no signature."""
     if len(certificate.signers) != (validators + 7) // 8:
         return "bitmap length"
-    # Counted and not listed: each assembler sends the certificate to all, and most of these are looked at no further.
+    # Counted, not listed: each assembler sends the certificate to all, and most copies are not checked further.
     bits = int.from_bytes(certificate.signers, "little")
-    # Bits beyond the last validator would give one certificate several encodings.
+    # Bits beyond the last validator would give a certificate several encodings.
     if bits.bit_length() > validators:
         return "stray bits"
     if bits.bit_count() < quorum_of(validators):
@@ -64,7 +64,7 @@ def find_certificate_fault(certificate: Certificate, validators: int) -> str:
 
 
 def verify_certificate(scheme: Scheme, certificate: Certificate, validators: int) -> bool:
-    """Whether the certificate is well formed and every one of its signatures is valid."""
+    """Whether the certificate is well formed and all its signatures are valid."""
     if find_certificate_fault(certificate, validators):
         return False
     namespace, message = vote_content(certificate)

@@ -30,7 +30,7 @@ class SimplexConfig:
     """The time after which a silent leader is skipped."""
 
     view_retention: int
-    """Views below the finalized one that are kept."""
+    """Kept views below the finalized view."""
 
     def __post_init__(self) -> None:
         for name in ("leader_timeout_us", "timeout_retry_us", "fetch_timeout_us", "view_retention"):

@@ -1,4 +1,4 @@
-"""Rounds beside those that the journal leads to, for the checks: what was not written down is lost to a restart."""
+"""Rounds in memory beside the rounds that the journal leads to, for the checks: unwritten data is lost to a restart."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -29,7 +29,7 @@ def derive_rounds(
     floor: Finality | None,
     me: NodeId,
 ) -> Derived:
-    """Return the rounds above finality beside those of the journal, and the sizes of all."""
+    """Return the rounds above finality beside the same rounds from the journal, and the sizes of all rounds."""
     assert floor is None or isinstance(floor, Finalization), f"{floor!r} is no finality of Simplex"
     fresh = Views(validators=views.validators, genesis=b"", view_retention=views.view_retention)
     restore(fresh, records, me, floor)
@@ -54,7 +54,7 @@ def derive_rounds(
 
 
 def _is_own(record: Artifact, views: Views) -> bool:
-    """Whether a record is a vote, which is an own one, of a view that is not final."""
+    """Whether a record is a vote, hence our own, of a view that is not final."""
     return isinstance(record, Notarize | Nullify | Finalize) and artifact_view(record) > views.finalized_view
 
 
@@ -67,12 +67,12 @@ def _list_counted(views: Views, me: NodeId) -> Iterator[Vote]:
 
 
 def _describe_counted(votes: Iterable[Artifact]) -> dict[str, Plain]:
-    # From the records one by one, and not by way of `restore`, which may have left one out.
+    # From the records one by one, not through `restore`, which may have left a record out.
     return {f"{each.traced_name} of view {artifact_view(each)} counted": True for each in votes}
 
 
 def _describe(views: Views) -> dict[str, Plain]:
-    """Return what the journal has to say of views."""
+    """Return the facts about views that the journal must contain."""
     found: dict[str, Plain] = {"current view": views.current, "finalized view": views.finalized_view}
     for each in views.unfinalized():
         found |= {f"{what} of view {each.view}": value for what, value in _describe_round(each).items() if value}

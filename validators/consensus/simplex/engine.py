@@ -1,14 +1,14 @@
 """The Simplex state machine of one validator (docs/simplex.md), with terms of one view.
 
-Three things never happen, in whatever order events come and however often it is restarted:
+Three things never happen, whatever the order of events and however often the validator restarts:
 
 - two different notarizes, or two different finalizes, are sent in one view;
 - both a nullify and a finalize are sent in one view;
 - a vote is sent that was not appended to the journal in the same step or earlier.
 
-How a step goes: the event changes rounds, which may mark the machine *dirty*; `step` then asks, until nothing is
-dirty, what the current view can do now (propose, verify, fetch what is missing). Asking after each such event instead
-of waking the one waiter that it unblocks leaves none to forget: the public implementation once stalled on such a one.
+In a step the event changes rounds, which may mark the machine *dirty*. `step` then asks, until nothing is dirty, what
+the current view can do now (propose, verify, fetch missing certificates). The alternative, to wake only the waiter that
+an event unblocks, can forget a waiter: the public implementation once stalled on a forgotten waiter.
 """
 
 from collections.abc import Sequence
@@ -130,17 +130,17 @@ class Simplex:
         return {**self._counts, "rounds_kept": kept, "votes_cast": cast, "fetches": self._resolver.requests}
 
     def replay(self, records: Sequence[Artifact], floor: Finality | None = None) -> None:
-        """Take up the journal of an earlier life, pruned below `floor`; raises CorruptRecordError."""
+        """Restore from the journal of an earlier life, pruned below `floor`; raises CorruptRecordError."""
         assert floor is None or isinstance(floor, Finalization), f"{floor!r} is no finality of Simplex"
         self._is_restarted = bool(records)
         restore(self._views, records, self._me, floor)
 
     def check(self, sender: NodeId, message: ConsensusMessage) -> MessageCheck:
-        """Return whether a message is sound and of use; verifies only what would be of use."""
+        """Return whether a message is sound and of use; verifies only signatures of useful messages."""
         return self._screen.check(sender, message)
 
     def step(self, event: Event) -> list[Effect]:  # noqa: C901 - one flat line per kind of event
-        """Take an event, do what the current view can do now, and return the step's effects."""
+        """Process an event, do what the current view can do now, and return the step's effects."""
         match event:
             case Received(sender, message):
                 self._receive(sender, message)
@@ -159,7 +159,7 @@ class Simplex:
             case AskAgain():
                 self._ask_again()
             case Judged() | BlockArrived():
-                pass  # What cannot be certified yet is asked again, and a block counts by its proposal.
+                pass  # A block that cannot be certified yet is asked about again, and a block counts by its proposal.
             case _:
                 raise TypeError(f"Simplex takes no such event: {event!r}")
         while self._is_dirty:
@@ -170,17 +170,17 @@ class Simplex:
         return effects
 
     def _start(self) -> None:
-        """Enter the first view, or the one that the journal leads to."""
+        """Enter the first view, or the view that the journal leads to."""
         current = self._current()
         self._emit(Entered(current.view, current.leader), timeouts.tick_timer(self._activity, self._config))
         for kept in self._views.unfinalized():
             self._request_certification(kept)
         if current.own_notarize is not None:
-            # It may never have left: the crash can have come between the sync and the sending.
+            # It may never have left: the crash may have come between the sync and the sending.
             self._emit(Send(None, current.own_notarize))
         self._begin_view(current)
         if self._is_restarted and current.leader == self._me and current.own_notarize is None:
-            # An earlier life may have relayed a payload of this view; a second one would be equivocation.
+            # An earlier life may have relayed a payload of this view; a second payload would be equivocation.
             self._time_out(TimeoutReason.MISSING_PROPOSAL)
         for vote in own_votes(self._views):
             self._complete(vote)
@@ -201,7 +201,7 @@ class Simplex:
             self._count(vote)
 
     def _receive_certificate(self, certificate: Certificate) -> None:
-        """Keep a certificate; it is not sent on, because its assembler has sent it to everybody."""
+        """Keep a certificate; it is not forwarded, because its assembler has sent it to everybody."""
         if self._screen.is_wanted(certificate):
             self._counts["certificates_received"] += 1
             self._emit(Append(certificate))
@@ -214,7 +214,7 @@ class Simplex:
                 self._time_out(TimeoutReason.MISSING_PROPOSAL)
             else:
                 current.fill_own(Proposal(view, current.requested_parent, payload))
-                # The relay before the vote: peers that get the notarize first would ask for a block that is on its way.
+                # The relay before the vote: peers that get the notarize first would request a block already on its way.
                 self._emit(CancelTimer(timeouts.LEADER_TIMER, view), Relay(payload))
                 self._cast(self._caster.notarize(current))
 
@@ -230,7 +230,7 @@ class Simplex:
     def _take_certification(self, ref: BlockRef, ok: bool) -> None:  # noqa: FBT001 - the answer to a question
         found = self._views.get(ref.view)
         if found is not None and found.view > self._views.finalized_view and found.is_certifying(ref):
-            # On the disk before the finalize vote that rests on it, or a restart could certify otherwise.
+            # On the disk before the finalize vote that relies on it: a restart could otherwise certify differently.
             self._emit(Append(Certification(found.view, ok)))
             found.certified = Certified.PASSED if ok else Certified.FAILED
             self._is_dirty = True
@@ -257,7 +257,7 @@ class Simplex:
             self._emit(*timeouts.count_tick(self._activity, number, self._config))
         elif name not in timeouts.VIEW_TIMERS:
             raise ValueError(f"a timer of an unknown name is due: {name!r}")
-        # A timer of a view that was left since says nothing about this one.
+        # A timer of a view that was left since says nothing about the current view.
         elif number != self._views.current:
             return
         elif name == timeouts.LEADER_TIMER and self._current().proposal is None:
@@ -272,7 +272,7 @@ class Simplex:
         self._emit(*repeat_nullify(self._views, self._config))
 
     def _time_out(self, reason: TimeoutReason) -> None:
-        """Give the current view up; the first reason stands."""
+        """Give the current view up; the first reason counts."""
         current = self._current()
         if not current.may_nullify() or current.timeout_reason:
             return
@@ -284,7 +284,7 @@ class Simplex:
         return self._views.round(self._views.current)
 
     def _enter(self, view: int) -> None:
-        """Go on to `view` unless we are there or beyond."""
+        """Move to `view` unless the current view is as high."""
         if view <= self._views.current:
             return
         self._emit(*timeouts.cancel_waits(self._views.current), CancelTimer(timeouts.RETRY_TIMER, self._views.current))
@@ -295,7 +295,7 @@ class Simplex:
         self._begin_view(entered)
 
     def _begin_view(self, entered: Round) -> None:
-        """Arm the timers of the view that has become current, or give it up at once."""
+        """Arm the timers of the new current view, or give it up at once."""
         if entered.own_nullify is not None:
             self._retry()
             return
@@ -313,7 +313,7 @@ class Simplex:
             self._request_proposal(current, selected)
         if current.proposal_state is ProposalState.UNVERIFIED:
             gap = self._request_verification(current) or gap
-        # Only when nothing more follows from this step: a gap that the next round closes must not cost a request.
+        # Only when this step has no more work: a gap that the next round closes must not cost a request.
         if not self._is_dirty:
             self._emit(*self._resolver.aim(gap, current.leader))
 
@@ -345,7 +345,7 @@ class Simplex:
             self._count(vote)
 
     def _count(self, vote: Vote) -> None:
-        """Count a verified vote, ours or another's."""
+        """Count a verified vote, our own or a peer's."""
         found = self._views.round(view_of(vote))
         self._emit(*found.count(vote))
         is_proposal = isinstance(vote, Notarize) and vote.signer == found.leader and found.see_proposal(vote.proposal)
@@ -381,7 +381,7 @@ class Simplex:
             self._views.round(view).nullification = certificate
             self._enter(view + 1)
         elif isinstance(certificate, Finalization):
-            # Before the effect: its performer may ask at once which view is final.
+            # Before the effect: its performer may ask at once for the final view.
             self._views.finalize(certificate)
             self._emit(Finalized(certificate))
             self._enter(view + 1)
@@ -389,7 +389,7 @@ class Simplex:
             assert_never(certificate)
 
     def _request_certification(self, found: Round) -> None:
-        """Have a notarized payload judged, also one of a view that is nullified or was never entered."""
+        """Have a notarized payload judged, even of a view that is nullified or was never entered."""
         if found.notarization is not None and found.certified is Certified.UNASKED:
             found.certified = Certified.PENDING
             self._emit(Judge(Question.CERTIFY, found.notarization.proposal.ref))

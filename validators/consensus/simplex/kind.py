@@ -1,4 +1,4 @@
-"""Simplex as everybody outside of it knows it."""
+"""Simplex as the rest of the project knows it."""
 
 from typing import Final
 
@@ -25,14 +25,14 @@ from validators.consensus.simplex.messages import (
 from validators.events import CertificateHeld, Voted
 
 MESSAGE_BYTES_MAX: Final = 64 * 1024
-"""Votes, certificates and requests; 64 signatures of 64 bytes leave room to spare."""
+"""Votes, certificates and requests; 64 signatures of 64 bytes fit well below it."""
 
 _VOTE: Final = MessageInfo(MESSAGE_BYTES_MAX, "votes", "vote")
 _CERTIFICATE: Final = MessageInfo(MESSAGE_BYTES_MAX, "certificates", "certificate")
 
 
 def label_of(message: ConsensusMessage) -> MessageLabel:
-    """Return the label of a message: its certificate's view rather than the one asked for."""
+    """Return the label of a message: of an answer, the view of its certificate rather than the requested view."""
     kind = message.traced_name
     if isinstance(message, CertificateResponse):
         message = message.certificate
@@ -42,14 +42,14 @@ def label_of(message: ConsensusMessage) -> MessageLabel:
 
 
 def vote_of(message: ConsensusMessage | Artifact) -> Voted | None:
-    """Return the vote that a message or artifact is, None for another one."""
+    """Return the vote that a message or artifact is, None where it is no vote."""
     if isinstance(message, Notarize | Finalize):
         return Voted(message.traced_name.lower(), message.proposal.view, message.proposal.payload)
     return Voted("nullify", message.view, b"") if isinstance(message, Nullify) else None
 
 
 def certificate_of(artifact: Artifact) -> CertificateHeld | None:
-    """Return the certificate that an artifact is, None for another one."""
+    """Return the certificate that an artifact is, None where it is no certificate."""
     if not isinstance(artifact, CERTIFICATES):
         return None
     payload = b"" if isinstance(artifact, Nullification) else artifact.proposal.payload

@@ -1,11 +1,11 @@
 """Simplex' messages on the wire: votes, certificates, and requests for certificates.
 
-Every record is a frozen msgspec Struct in array form with an int tag of its own, so that one tagged union holds them
-all and decoding is total: what does not match a type is refused before any rule is asked. The tags of votes and
-certificates are those of docs/simplex.md, certificates moved up by three to share one union.
+Every record is a frozen msgspec Struct in array form with its own int tag, so that one tagged union holds all of them.
+Decoding is total: bytes that match no type are refused before any rule applies. The tags of votes and certificates are
+those of docs/simplex.md, certificates moved up by three to share one union.
 
-Signed bytes are not the wire bytes. Notarize and Finalize sign `encode_proposal`, Nullify signs `encode_round`: LEB128
-varints, which no codec setting can change.
+Signed bytes differ from the wire bytes. Notarize and Finalize sign `encode_proposal`, Nullify signs `encode_round`:
+LEB128 varints, which no codec setting can change.
 """
 
 from typing import Annotated, ClassVar, Final, TypeAlias
@@ -20,7 +20,7 @@ EPOCH: Final = 0
 """The validator set is fixed, so that every round is of this epoch."""
 
 VIEW_LIMIT: Final = 2**62
-"""Views are below this; it keeps every view, and the one after it, inside msgpack's integers."""
+"""Views are below this limit, which keeps every view, and the view after it, inside msgpack's integers."""
 
 PAYLOAD_BYTES: Final = 32
 """A payload is the digest of a block."""
@@ -48,12 +48,12 @@ class Proposal(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fiel
 
     @property
     def ref(self) -> BlockRef:
-        """The block that is proposed."""
+        """The proposed block."""
         return BlockRef(self.view, self.payload)
 
 
 class Notarize(msgspec.Struct, tag=0, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """A vote for a proposal; the leader's own carries the proposal to everybody."""
+    """A vote for a proposal; the leader's own vote carries the proposal to everybody."""
 
     traced_name: ClassVar[str] = "Notarize"
     signer: Signer
@@ -117,12 +117,12 @@ class Finalization(msgspec.Struct, tag=5, array_like=True, frozen=True, forbid_u
 
     @property
     def is_proved(self) -> bool:
-        """Always so: the signatures are part of it."""
+        """Always true: the signatures are part of it."""
         return True
 
 
 class CertificateRequest(msgspec.Struct, tag=6, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """Asks one peer for whatever certificate lets the sender get past `view` (docs/simplex.md, SX-24)."""
+    """Asks one peer for any certificate that lets the sender get past `view` (docs/simplex.md, SX-24)."""
 
     traced_name: ClassVar[str] = "CertificateRequest"
     view: View
@@ -144,7 +144,7 @@ ConsensusMessage: TypeAlias = Vote | Certificate | CertificateRequest | Certific
 VOTES: Final = (Notarize, Nullify, Finalize)
 CERTIFICATES: Final = (Notarization, Nullification, Finalization)
 ABOUT_PROPOSAL: Final = (Notarize, Finalize, Notarization, Finalization)
-"""Asked of every message: a union in `isinstance` is made anew each time, which takes four times as long."""
+"""Tested for every message: a union in `isinstance` is built again each time, which takes four times as long."""
 
 
 def view_of(message: ConsensusMessage) -> int:
@@ -155,10 +155,10 @@ def view_of(message: ConsensusMessage) -> int:
 
 
 def encode_round(view: int) -> bytes:
-    """Return epoch || view as varints: what Nullify signs."""
+    """Return epoch || view as varints, the message that Nullify signs."""
     return encode_varint(EPOCH) + encode_varint(view)
 
 
 def encode_proposal(proposal: Proposal) -> bytes:
-    """Return epoch || view || parent view || payload: what Notarize and Finalize sign."""
+    """Return epoch || view || parent view || payload, the message that Notarize and Finalize sign."""
     return encode_round(proposal.view) + encode_varint(proposal.parent_view) + proposal.payload

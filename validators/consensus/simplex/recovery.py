@@ -1,9 +1,9 @@
 """The meaning of a journal: the views, own votes and certification results of an earlier life.
 
 Artifacts at or below the highest finalization of the journal, its floor included, are skipped. The current view becomes
-the one after the best certificate, and never one below an own vote, which stays cast. Own
-votes count again towards certificates, because after a power loss of all validators no other may hold them; votes of
-others were never written (docs/simplex.md).
+the view after the best certificate, and never a view below an own vote, which stays cast. Own votes count again towards
+certificates, because after a power loss of all validators no peer may hold them. Votes of peers were never written
+(docs/simplex.md).
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ def restore(views: Views, artifacts: Sequence[Artifact], me: NodeId, floor: Fina
     """
     finalizations = [artifact for artifact in (floor, *artifacts) if isinstance(artifact, Finalization)]
     if finalizations:
-        # First of all, and only the highest: the rest of the journal counts only above it.
+        # First of all, and only the highest finalization: the rest of the journal counts only above it.
         views.finalize(max(finalizations, key=lambda finalization: finalization.proposal.view))
     entered = views.finalized_view + 1
     for artifact in artifacts:
@@ -49,7 +49,7 @@ def own_votes(views: Views) -> list[Vote]:
     """Return the own votes above the finalized view, lowest view first.
 
     A crash between a vote and the certificate that it completes leaves only the vote in the journal. Where this
-    validator alone is a quorum, no other would ever send a vote that completes it.
+    validator alone is a quorum, no peer would ever send a vote that completes it.
     """
     votes = [vote for kept in views.unfinalized() for vote in (kept.own_notarize, kept.own_nullify, kept.own_finalize)]
     return [vote for vote in votes if vote is not None]
@@ -74,14 +74,14 @@ def _restore_one(kept: Round, artifact: Artifact, me: NodeId) -> None:
 def _restore_vote(kept: Round, vote: Notarize | Nullify | Finalize, me: NodeId) -> None:
     if vote.signer != me:
         raise CorruptRecordError(f"{vote.traced_name} of view {kept.view} is by {vote.signer}, not by {me}")
-    # Own votes count again: after a power loss of all no other validator may hold them.
+    # Own votes count again: after a power loss of all validators no peer may hold them.
     kept.votes.add(vote)
     if isinstance(vote, Notarize):
         kept.own_notarize = vote
         if kept.proposal is None:
             kept.fill_own(vote.proposal)
         elif kept.proposal != vote.proposal:
-            # Our vote and the quorum's proposal differ: the slot stays suppressed in this life as in the one before.
+            # Our vote and the quorum's proposal differ: the slot stays suppressed, as in the earlier life.
             kept.is_equivocated = True
     elif isinstance(vote, Nullify):
         kept.own_nullify = vote

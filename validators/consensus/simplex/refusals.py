@@ -10,7 +10,7 @@ class SimplexRefusal(RefusalPoint):
     """Refusals of messages."""
 
     VOTE_OF_ANOTHER = "signer is not the sender", "A vote comes from another validator than its signer."
-    VIEW_OUT_OF_RANGE = "view out of range", "A message is of view 0, or of one that cannot be."
+    VIEW_OUT_OF_RANGE = "view out of range", "A message is of view 0, or of an impossible view."
     VOTE_UNSIGNED = "invalid signature", "A vote is not signed by its signer."
     SIGNERS_LENGTH = "bitmap length", "A certificate's signers have another length than the validators need."
     SIGNERS_STRAY = "stray bits", "A certificate names a signer that there is not."

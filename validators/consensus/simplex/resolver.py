@@ -1,8 +1,8 @@
-"""Certificates on demand: asking peers for the one that is missing, answering them, and helping those who lag.
+"""Certificates on demand: asking peers for a missing certificate, answering peers, and helping peers that lag.
 
-One request is under way at a time, for the first gap that blocks this validator. Peers are asked in turn, the one that
-should know first and then round and round, so that an unavailable first peer delays but never stops the repair. An
-answer that does not help is no fault; the timer moves on to the next peer.
+One request is under way at a time, for the first gap that blocks this validator. Peers are asked in turn, starting with
+the likeliest holder, again and again. So an unavailable first peer delays the repair but never stops it. An answer that
+does not help is no fault; the timer moves on to the next peer.
 """
 
 from typing import Final
@@ -14,7 +14,7 @@ from validators.consensus.simplex.rounds import Certified
 from validators.consensus.simplex.views import Views
 
 FETCH_TIMER: Final = "fetch"
-"""The peer that was asked has had its time."""
+"""The asked peer has had its time to answer."""
 
 
 class Resolver:
@@ -31,12 +31,12 @@ class Resolver:
 
     @property
     def target(self) -> int | None:
-        """The view whose certificate is asked for."""
+        """The view whose certificate is requested."""
         return self._target
 
     def aim(self, view: int | None, first_peer: NodeId) -> list[Effect]:
-        """Request a certificate of `view`, or nothing any more; a request for the same view goes on as it is."""
-        # The same gap is found in every step until it closes; asked each time, peers would be flooded.
+        """Request a certificate of `view`, or stop requesting; a request for the same view continues unchanged."""
+        # The same gap is found in every step until it closes; a request in each step would flood the peers.
         if view == self._target:
             return []
         effects: list[Effect] = []
@@ -48,7 +48,7 @@ class Resolver:
         return effects + self._request()
 
     def retry(self, view: int) -> list[Effect]:
-        """The peer that was asked has not helped in time: ask the next."""
+        """Ask the next peer, because the asked peer has not helped in time."""
         if view != self._target:
             return []
         self._attempt += 1
@@ -58,7 +58,7 @@ class Resolver:
         if self._target is None or not self._peers:
             return []
         self.requests += 1
-        # Round and round: the certificate may be assembled only after the first round was asked.
+        # Again and again: the certificate may be assembled only after the first round.
         peer = self._peers[self._attempt % len(self._peers)]
         return [
             Send(peer, CertificateRequest(self._target)),
@@ -66,13 +66,13 @@ class Resolver:
         ]
 
     def _in_turn(self, first_peer: NodeId) -> list[NodeId]:
-        # From the leader on, the likeliest holder; the same turns in each run.
+        # Starting with the leader, the likeliest holder, and always in the same order.
         peers = [(first_peer + step) % self._validators for step in range(self._validators)]
         return [peer for peer in peers if peer != self._me]
 
 
 class Helper:
-    """Remembers whom it helped: one answer for each view that we are in, one more each time the peer got further."""
+    """Remembers the helped peers: one answer for each of our views, and another each time the peer got further."""
 
     def __init__(self) -> None:
         self._helped: dict[NodeId, tuple[int, int]] = {}
@@ -82,13 +82,13 @@ class Helper:
         return len(self._helped)
 
     def is_due(self, peer: NodeId, stuck_view: int, views: Views) -> bool:
-        """Whether `peer`, which wants to leave a view that we have left, has not been sent the way yet."""
+        """Whether `peer`, stuck in a view that we have left, still needs the certificates that lead out of it."""
         helped_view, our_view = self._helped.get(peer, (-1, -1))
-        # Once for each view of ours or step of the peer's: a cry costs its sender nothing and us certificates.
+        # Once for each view of ours or step of the peer's: a request costs its sender nothing and us certificates.
         return stuck_view < views.current and (our_view != views.current or stuck_view > helped_view)
 
     def help(self, peer: NodeId, stuck_view: int, views: Views) -> list[Effect]:
-        """Send the peer the certificates that bring it up to our view, and note that it got them."""
+        """Send the peer the certificates that bring it up to our view, and note that they were sent."""
         self._helped[peer] = (stuck_view, views.current)
         certificates: list[Certificate] = []
         if views.finalization is not None and stuck_view <= views.finalized_view:
@@ -105,11 +105,11 @@ def serve(views: Views, peer: NodeId, view: int) -> list[Effect]:
 
 
 def _find_held(views: Views, view: int) -> list[Certificate]:
-    """Return what answers a request for `view`, the best first (docs/simplex.md).
+    """Return the certificates that answer a request for `view`, the best first (docs/simplex.md).
 
-    A view may be both certified and nullified here. Then both are given: the peer may need either, and with only the
-    first a validator that needs the nullification could ask everybody in vain. An uncertified notarization is
-    never given away. Where nothing of the view is known, the floor may still help.
+    A view may be both certified and nullified here. Then both certificates are sent, because the peer may need either:
+    a validator that needs the nullification could otherwise ask everybody in vain. An uncertified notarization is never
+    sent. Where nothing of the view is known, the floor may still help.
     """
     floor: list[Certificate] = [views.finalization] if views.finalization is not None else []
     if view <= views.finalized_view:

@@ -1,8 +1,8 @@
-"""One view as one validator knows it: the proposal, own votes, certificates, and the result of certification.
+"""A view as one validator knows it: the proposal, own votes, certificates, and the result of certification.
 
-The proposal slot is that of the public implementation: empty, unverified, verified; besides, it is
-*equivocated* as soon as two payloads of one leader and view are known, by vote or by certificate. An equivocated slot
-stays so and suppresses our notarize and finalize, but neither certification nor the way to the next view.
+The proposal slot is that of the public implementation: empty, unverified, verified. In addition, it is *equivocated* as
+soon as two payloads of the leader in this view are known, by vote or by certificate. An equivocated slot stays
+equivocated. It suppresses our notarize and finalize, but neither certification nor the way to the next view.
 """
 
 from dataclasses import dataclass, field
@@ -42,7 +42,7 @@ class Certified(Enum):
 
 @dataclass(slots=True)
 class Round:
-    """One view. Own votes are set once and never replaced: they are what this validator must not contradict."""
+    """One view. Own votes are set once and never replaced: this validator must not contradict them."""
 
     view: int
     leader: NodeId
@@ -67,7 +67,7 @@ class Round:
         return bool(self.own_notarize or self.own_nullify or self.own_finalize)
 
     def see_proposal(self, proposal: Proposal) -> bool:
-        """The leader voted for `proposal`; True when this filled the empty slot."""
+        """Note that the leader voted for `proposal`; return True when this filled the empty slot."""
         if self.proposal is None:
             self.proposal = proposal
             self.proposal_state = ProposalState.UNVERIFIED
@@ -77,14 +77,14 @@ class Round:
         return False
 
     def count(self, vote: Vote) -> list[Effect]:
-        """Count a verified vote, and report what it proves against its signer."""
+        """Count a verified vote, and report the evidence that it gives against its signer."""
         return [
             ReportActivity(activity, vote.signer, self.view, "", self.votes.evidence[activity, vote.signer])
             for activity in self.votes.add(vote)
         ]
 
     def fill_own(self, proposal: Proposal) -> None:
-        """Put our own proposal, or one we voted for in an earlier life, into the slot."""
+        """Put our own proposal, or a proposal that we voted for in an earlier life, into the slot."""
         assert self.proposal in (None, proposal), f"view {self.view} has another proposal already"
         self.proposal = proposal
         self.proposal_state = ProposalState.VERIFIED
@@ -95,40 +95,39 @@ class Round:
         return is_asked and self.notarization is not None and self.notarization.proposal.ref == ref
 
     def hold_notarization(self, notarization: Notarization) -> None:
-        """A quorum stands behind a proposal: it replaces whatever the slot had."""
+        """Note that a quorum voted for a proposal, which replaces the content of the slot."""
         assert self.notarization is None, f"view {self.view} is notarized already"
         if self.proposal is not None and self.proposal != notarization.proposal:
             self.is_equivocated = True
         self.notarization = notarization
-        # Even where we saw another one first: the quorum's is the one that can be certified and built on.
+        # Even if another proposal came first: only the quorum's proposal can be certified and built on.
         self.proposal = notarization.proposal
         self.proposal_state = ProposalState.VERIFIED
 
     def is_decided(self, vote: Vote) -> bool:
-        """Whether the certificate that the vote would help to make is held; a finalization may always come."""
+        """Whether the certificate that needs the vote is held already; a finalization may always come."""
         is_notarized = isinstance(vote, Notarize) and self.notarization is not None
         return is_notarized or (isinstance(vote, Nullify) and self.nullification is not None)
 
     def may_propose(self) -> bool:
-        """Whether nothing of ours, and nothing under our name, stands in the way of a proposal."""
-        # A proposal in the slot may be one under our key from a twin or an earlier life: a second would be
-        # equivocation.
+        """Whether no vote or proposal, ours or under our name, prevents a proposal."""
+        # A proposal in the slot may come from a twin under our key or an earlier life: a second would be equivocation.
         return not self.has_voted and self.proposal is None and self.notarization is None
 
     def may_notarize(self) -> bool:
-        """Whether our notarize would be of use and contradict none of our votes."""
+        """Whether our notarize would be of use and would contradict none of our votes."""
         is_free = self.own_notarize is None and self.own_nullify is None and not self.is_equivocated
         return is_free and self.notarization is None and self.proposal_state is ProposalState.VERIFIED
 
     def may_nullify(self) -> bool:
-        """Whether we have sent neither nullify nor finalize; a notarize is no hindrance."""
+        """Whether we have sent neither nullify nor finalize; a notarize does not prevent it."""
         return self.own_nullify is None and self.own_finalize is None
 
     def may_finalize(self) -> bool:
-        """Whether the view is certified and nothing speaks against its finality.
+        """Whether the view is certified and nothing prevents its finality.
 
-        A nullification makes a finalization impossible, so that our vote would only be noise.
+        A nullification rules out a finalization, so our vote would then be useless.
         """
-        # Never beside our nullify: a view could be nullified and final then.
+        # Never beside our nullify: the view could then be both nullified and final.
         is_free = self.own_finalize is None and self.own_nullify is None and not self.is_equivocated
         return is_free and self.certified is Certified.PASSED and self.nullification is None

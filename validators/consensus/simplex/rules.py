@@ -1,4 +1,4 @@
-"""The coverage points of Simplex: reasons to leave a view, what certificates came to, evidence, restarts."""
+"""The coverage points of Simplex: reasons to leave a view, effects of certificates, evidence, restarts."""
 
 import enum
 

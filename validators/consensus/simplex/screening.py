@@ -1,7 +1,8 @@
 """The check of a message before the state machine sees it: form first, use second, signatures last.
 
 Nothing expensive is done for a message that cannot change anything: a late vote, a certificate that is already held, a
-vote too far ahead. Those are *stale*, which blames no sender. Every other refusal means that the sender broke a rule.
+vote too far ahead. These messages are *stale*, which blames no sender. Any other refusal means that the sender broke a
+rule.
 """
 
 from typing import Final
@@ -40,7 +41,7 @@ _USUAL: Final = {
 
 
 class Screen:
-    """Checks messages against what one validator holds; only the `LeaderActivity` is changed."""
+    """Checks messages against one validator's data; only the `LeaderActivity` is changed."""
 
     def __init__(
         self, *, validators: int, scheme: Scheme, views: Views, activity: LeaderActivity, helper: Helper
@@ -52,16 +53,16 @@ class Screen:
         self._helper = helper
 
     def check(self, sender: NodeId, message: ConsensusMessage) -> MessageCheck:
-        """Return whether a message is sound and of use, and what finding out has cost."""
+        """Return whether a message is sound and of use, and the cost of the check."""
         is_validator = 0 <= sender < self._validators
         if not is_validator and (sender < 0 or not isinstance(message, CertificateRequest)):
-            # A replica beyond the validators may ask, and no more.
+            # A replica that is no validator may send requests only.
             return MessageCheck(ok=False, reason="unknown sender", signatures_verified=0)
         # Counted by the scheme, so that a refusal after the third signature costs three and not all.
         before = self._scheme.verified
         reason = self._find_fault(sender, message)
         if is_validator and reason in ("", STALE) and not isinstance(message, CertificateRequest):
-            # A leader that only asks does no work: waiting for it would cost each of its views a timeout.
+            # A leader that only sends requests does no work: waiting for it would cost each of its views a timeout.
             self._activity.hear(sender)
         verified = self._scheme.verified - before
         if verified <= 1 and (known := _USUAL.get((reason, verified))) is not None:
@@ -89,7 +90,7 @@ class Screen:
         fault = _find_content_fault(vote)
         if fault:
             return fault
-        # Before the signature: a late vote changes nothing, and verifying one costs more than all else here.
+        # Before the signature: a late vote changes nothing, and verifying it costs more than everything else here.
         if not self._is_vote_wanted(vote):
             is_cry = isinstance(vote, Nullify) and self._helper.is_due(sender, vote.view, self._views)
             return "" if is_cry else STALE
@@ -99,7 +100,7 @@ class Screen:
         fault = _find_content_fault(certificate) or find_certificate_fault(certificate, self._validators)
         if fault:
             return fault
-        # Before the signatures: each assembler sends the same certificate, and one is enough.
+        # Before the signatures: each assembler sends the same certificate, and only the first is needed.
         if not self._is_certificate_wanted(certificate):
             return STALE
         is_valid = verify_certificate(self._scheme, certificate, self._validators)
@@ -124,7 +125,7 @@ class Screen:
 
 
 def _find_content_fault(message: Vote | Certificate) -> str:
-    """Return what is wrong with view or payload, whatever the codec has admitted."""
+    """Return the fault of view or payload, even in a message that the codec has admitted."""
     if not 1 <= view_of(message) < VIEW_LIMIT:
         return "view out of range"
     if isinstance(message, (Nullify, Nullification)):

@@ -18,7 +18,7 @@ ACTIVITY_TIMER: Final = "activity"
 """Its number is that of the tick, not a view."""
 
 TIMED_OUT: Final = "TimedOut"
-"""The activity of a report that this validator gives a view up."""
+"""The activity of a report that this validator gives up a view."""
 
 
 class TimeoutReason(StrEnum):
@@ -48,18 +48,18 @@ def cancel_waits(view: int) -> list[Effect]:
 
 
 def find_reason_to_leave(entered: Round, *, is_leader_silent: bool) -> TimeoutReason | None:
-    """Return why a view that is just being entered should not be waited for, or None."""
+    """Return the reason not to wait for a view that is just being entered, or None."""
     if entered.certified is Certified.FAILED:
         return TimeoutReason.FAILED_CERTIFICATION
     if entered.leader in entered.votes.nullifies:
         return TimeoutReason.LEADER_NULLIFY
-    # A silent leader whose proposal has come all the same need not be skipped.
+    # A silent leader whose proposal has come nevertheless need not be skipped.
     is_proposal_here = entered.proposal is not None and not entered.is_equivocated
     return TimeoutReason.INACTIVITY if is_leader_silent and not is_proposal_here else None
 
 
 def give_up(current: Round, reason: TimeoutReason, config: SimplexConfig) -> list[Effect]:
-    """Latch the reason, stop waiting, and be ready to repeat our nullify."""
+    """Record the reason, stop waiting, and prepare to repeat our nullify."""
     current.timeout_reason = reason
     return [
         ReportActivity(TIMED_OUT, current.leader, current.view, reason.value),
@@ -69,13 +69,13 @@ def give_up(current: Round, reason: TimeoutReason, config: SimplexConfig) -> lis
 
 
 def tick_timer(activity: LeaderActivity, config: SimplexConfig) -> Effect:
-    """Return the timer of the next activity tick; its number stands where other timers have a view."""
-    # At least 1 us: a timer of 0 would fire in this instant without end.
+    """Return the timer of the next activity tick; its number is the tick, where other timers have a view."""
+    # At least 1 us, because a timer of 0 us would fire without end in the same instant.
     return SetTimer(ACTIVITY_TIMER, activity.tick + 1, max(1, config.skip_timeout_us // TICKS_PER_SKIP))
 
 
 def count_tick(activity: LeaderActivity, number: int, config: SimplexConfig) -> list[Effect]:
-    """Count the tick of this number, unless it was counted, and wait for the next."""
+    """Count the tick of this number, unless it was counted, and wait for the next tick."""
     # A tick that was counted before the timer was set again must not count twice.
     if number != activity.tick + 1:
         return []
@@ -84,7 +84,7 @@ def count_tick(activity: LeaderActivity, number: int, config: SimplexConfig) -> 
 
 
 def repeat_nullify(views: Views, config: SimplexConfig) -> list[Effect]:
-    """Repeat that we want to leave the current view, and give others what they need to be in it."""
+    """Repeat our nullify for the current view, with the certificate that peers need to enter it."""
     nullify = views.round(views.current).own_nullify
     assert nullify is not None, "only what was sent can be sent again"
     entry = views.entry_certificate()

@@ -1,7 +1,7 @@
-"""All views that one validator keeps, and the two questions about them: what may I build on, what may be built on.
+"""The views that one validator keeps: the parent of a proposal, and the ancestry of a peer's proposal.
 
-Invariant: every view above the finalized one that has ever been touched is kept, because parent selection and ancestry
-may need it; below, `view_retention` views are kept and everything older is dropped. The finalized view never moves
+Invariant: every view above the finalized view that anything is known about is kept, because parent selection and
+ancestry may need it. Below the finalized view the last `view_retention` views are kept. The finalized view never moves
 back.
 """
 
@@ -37,7 +37,7 @@ class Certifying(NamedTuple):
 
 
 class Invalid(NamedTuple):
-    """This ancestry cannot become good, unless a parent that failed certification becomes final all the same."""
+    """This ancestry cannot become valid, unless a parent that failed certification becomes final nevertheless."""
 
     reason: str
 
@@ -74,34 +74,34 @@ class Views:
         return self._rounds.get(view)
 
     def round(self, view: int) -> Round:
-        """Return a view's round, a new one where there was none."""
+        """Return a view's round; make it if there is none."""
         found = self._rounds.get(view)
         if found is None:
             found = self._rounds[view] = Round(view, leader_of(view, self.validators))
         return found
 
     def kept(self) -> list[Round]:
-        """Return all rounds that are kept."""
+        """Return all kept rounds."""
         return list(self._rounds.values())
 
     def unfinalized(self) -> list[Round]:
         """Return the rounds above the finalized view, lowest first."""
-        # Sorted: rounds are made in the order of arrival, and votes and requests that follow from this are traced.
+        # Sorted: rounds are made in order of arrival, and the votes and requests that follow from them are traced.
         return [self._rounds[view] for view in sorted(self._rounds) if view > self.finalized_view]
 
     def finalize(self, finalization: Finalization) -> None:
-        """Move the finalized view up and drop what is too far below it."""
-        # Checked here although the screen refuses older ones: replay and floors come by other ways.
+        """Move the finalized view up and drop views too far below it."""
+        # Checked here although the screen refuses older views: replay and floors do not pass the screen.
         assert finalization.proposal.view > self.finalized_view, "the finalized view never moves back"
         self.finalization = finalization
         lowest = self.finalized_view - self.view_retention
         self._rounds = {view: kept for view, kept in self._rounds.items() if view >= lowest}
 
     def select_parent(self, view: int) -> Ready | Missing:
-        """Return what a proposal of `view` builds on: the highest certified view with only nullified ones above it.
+        """Return the parent of a proposal of `view`: the highest certified view with only nullified views above it.
 
-        A notarized view whose certification is pending counts as missing. That happens only below a view that was
-        entered by a certificate from far ahead, and then peers may hold the nullification that we do not.
+        A notarized view whose certification is pending counts as missing. It occurs only below a view that was entered
+        by a certificate from far ahead, and then peers may hold the nullification that is missing here.
         """
         for candidate in range(view - 1, self.finalized_view, -1):
             parent = self._certified_parent(candidate)
@@ -113,23 +113,23 @@ class Views:
         return Ready(BlockRef(self.finalized_view, self.finalized_payload))
 
     def check_ancestry(self, proposal: Proposal) -> Ancestry:
-        """Return whether everything below a proposal is in order, and else what is missing, lowest view first."""
+        """Return whether the ancestry of a proposal is valid, and if not what is missing, lowest view first."""
         if proposal.parent_view >= proposal.view:
             return Invalid(PARENT_NOT_BEFORE_PROPOSAL)
-        # A parent below the finalized view leaves the finalized block out of the chain.
+        # A parent below the finalized view would leave the finalized block out of the chain.
         if proposal.parent_view < self.finalized_view:
             return Invalid(PARENT_BEFORE_FINALIZED)
         parent = self._check_parent(proposal.parent_view)
         if not isinstance(parent, Ready):
             return parent
-        # After the parent, so that the parent's certificate is fetched first: without it the others are of no use.
+        # After the parent, so that the parent's certificate is fetched first: without it the rest is useless.
         for skipped in range(proposal.parent_view + 1, proposal.view):
             if not self._is_nullified(skipped):
                 return Missing(skipped)
         return parent
 
     def entry_certificate(self) -> Certificate | None:
-        """Return the certificate that lets others into our current view, the best kind first; none for view 1."""
+        """Return the certificate that lets peers into our current view, the best kind first; none for view 1."""
         before = self.current - 1
         if before >= 1 and before == self.finalized_view:
             return self.finalization

@@ -1,8 +1,8 @@
 """The votes of one view: who voted for what, which votes make a quorum, and who contradicted itself.
 
-Only verified votes come here. A signer's first vote of a kind counts; a second one for another proposal is evidence
-against the signer and counts for nothing, so that no signer can stand in two certificates of one kind and view.
-Evidence is best effort (docs/simplex.md): votes that come after their certificate are not kept.
+Only verified votes come here. A signer's first vote of a kind counts. A second vote of the kind for another proposal is
+evidence against the signer and is not counted, so no signer can be in two certificates of one kind and view. Evidence
+is best effort (docs/simplex.md): votes that come after their certificate are not kept.
 """
 
 from collections.abc import Mapping
@@ -25,20 +25,20 @@ class ViewVotes:
     nullifies: dict[NodeId, Nullify] = field(default_factory=dict)
     finalizes: dict[NodeId, Finalize] = field(default_factory=dict)
     evidence: dict[tuple[str, NodeId], tuple[Vote, Vote]] = field(default_factory=dict)
-    """Two signed votes of one signer that exclude each other, by activity and signer."""
+    """Two signed votes of a signer that exclude each other, by activity and signer."""
 
     def __len__(self) -> int:
         """Return the number of votes and pieces of evidence."""
         return len(self.notarizes) + len(self.nullifies) + len(self.finalizes) + len(self.evidence)
 
     def is_news(self, vote: Vote) -> bool:
-        """Whether the vote could still count or be evidence: asked before its signature is verified."""
+        """Whether the vote could still count or be evidence; checked before its signature is verified."""
         if isinstance(vote, Nullify):
             return vote.signer not in self.nullifies
         earlier, activity = self._earlier(vote)
         if earlier is None:
             return True
-        # A repeated vote is no news; a conflicting one is, until its evidence is held.
+        # A repeated vote is no news; a conflicting vote is, until its evidence is held.
         return earlier.proposal != vote.proposal and (activity, vote.signer) not in self.evidence
 
     def add(self, vote: Vote) -> tuple[str, ...]:
@@ -58,11 +58,11 @@ class ViewVotes:
         return self._convict(NULLIFY_FINALIZE, vote, self.nullifies.get(vote.signer))
 
     def like(self, vote: Vote, least: int = 0) -> Mapping[NodeId, Vote]:
-        """Return the votes that make a certificate together with `vote`, by signer; none if they cannot be `least`."""
+        """Return the votes that make a certificate together with `vote`, by signer; none if there are under `least`."""
         if isinstance(vote, Nullify):
             return self.nullifies
         kept: Mapping[NodeId, Notarize | Finalize] = self.notarizes if isinstance(vote, Notarize) else self.finalizes
-        # Counted before collected: most votes come before their quorum, and each would collect all before it.
+        # Counted before collected: most votes come before their quorum, and each would collect all votes before it.
         if len(kept) < least:
             return {}
         return {signer: each for signer, each in kept.items() if each.proposal == vote.proposal}
