@@ -1,15 +1,15 @@
 """The message bus: it carries bytes between validators, as late and as unreliably as links and faults make it.
 
-The k-th message of a link has its draws by (seed, purpose, link, k), and k counts every message of the link, lost or
-not: putting in or taking out one condition leaves the others' draws as they were. A condition (a cut, a degradation)
+The k-th message of a link has its draws by (seed, purpose, link, k). k counts every message of the link, lost or not:
+adding or removing a condition leaves the draws of all other conditions unchanged. A condition (a cut, a degradation)
 has a name and counts the messages it touched, so that a fault can prove that it took effect.
 
-A held message is kept back as it was when it was sent; what a condition does besides does not touch it. When it is
-released it arrives at once, in the order of sending for each receiver; but what another condition holds as well stays
-with that one.
+A held message is kept back as it was sent; no other effect of a condition touches it. A released message arrives
+immediately, in the order of sending for each receiver. If another condition holds it as well, it stays with that
+condition.
 
-What is on its way and will not arrive is reported by its receiver, in whose turn it would have come: a sender's chain
-must not be written to by two tasks of one turn.
+The receiver reports a message that was lost under way, in the turn in which it would have come. Two tasks of one turn
+must not write to a sender's chain.
 
 In the trace a payload is its label, its length and an 8-byte checksum, which is computed once per broadcast.
 """
@@ -41,7 +41,7 @@ _DELIVERED: Final = Delivered.kind
 """Looking a member up in its class costs 50 ns, once per message."""
 
 _REPLAY_SHIFT: Final = COPY_SHIFT + 8
-"""A message kept for a later replay is a copy too, numbered beyond those that arrive with the message."""
+"""A message kept for a later replay is a copy too, with a number above the copies that arrive with the message."""
 
 
 class _Parcel(NamedTuple):
@@ -55,7 +55,7 @@ class _Parcel(NamedTuple):
 
 
 class _Held(NamedTuple):
-    """A message that a rule keeps back, and since when."""
+    """A message that a rule keeps back, and the time since when."""
 
     held_us: Micros
     wire: LinkState
@@ -128,7 +128,7 @@ class Bus:
         self._transmit(source, self._wires[source].values(), self._wrap(payload, label))
 
     def neighbours(self, source: NodeId) -> tuple[NodeId, ...]:
-        """Return whom a broadcast of this node goes to, in order."""
+        """Return the receivers of this node's broadcasts, in order."""
         return tuple(self._wires[source])
 
     # Faults
@@ -136,8 +136,8 @@ class Bus:
     def impose(self, condition: Condition, links: Iterable[Link]) -> None:
         """Put a condition on links, by its name, until `lift`; messages on their way arrive as they would have.
 
-        The newest condition with a latency replaces the link's own; all else of several conditions is drawn
-        independently and adds up. A copy has a latency of its own; a corrupted message has one byte changed.
+        The newest condition with a latency replaces the link's own; all other effects of several conditions are drawn
+        independently and add up. Each copy has its own latency; a corrupted message has one byte changed.
 
         Raises:
             ConditionError: the name is in use.
@@ -145,28 +145,28 @@ class Bus:
         """
         name = condition.name
         if name in self._active:
-            raise ConditionError(f"a condition called {name!r} is already set")
+            raise ConditionError(f"a condition named {name!r} is already set")
         # dict.fromkeys: a link that is named twice must not carry the condition twice.
         wires = tuple(self._wire(source, destination) for source, destination in dict.fromkeys(links))
         self._active[name] = (condition, wires)
         if condition.rule is not None:
             self._held.setdefault(name, [])
-        # A fault that comes and goes sets one condition after the other: they count on.
+        # A fault that comes and goes sets several conditions in succession: they continue the count.
         condition.touched = self._touched.setdefault(name, condition.touched)
         for wire in wires:
             wire.set_conditions((*wire.conditions, condition))
 
     def reset(self, name: str) -> None:
-        """Let nothing arrive that was sent on the links of a condition before now; it counts what it takes.
+        """Lose every message that was sent on a condition's links before now and has not arrived; it counts them.
 
         Raises:
             ConditionError: no condition of that name is set.
         """
         if name not in self._active:
-            raise ConditionError(f"no condition called {name!r} is set")
+            raise ConditionError(f"no condition named {name!r} is set")
         for wire in self._active[name][1]:
             losses = wire.losses = wire.losses or Losses()
-            # By ordinal and not by time: what is sent in this instant after the reset arrives.
+            # By ordinal and not by time: messages sent in this instant after the reset arrive.
             losses.below, losses.reset_by = wire.sent, name
 
     def lift(self, name: str) -> None:
@@ -176,24 +176,24 @@ class Bus:
             ConditionError: no condition of that name is set.
         """
         if name not in self._active:
-            raise ConditionError(f"no condition called {name!r} is set")
+            raise ConditionError(f"no condition named {name!r} is set")
         condition, wires = self._active.pop(name)
         _take_off(condition, wires)
 
     def release(self, name: str, destinations: Collection[NodeId] | None = None, *, gap_us: Micros = 1) -> None:
-        """Let what is held or kept for later go, to everybody or to these receivers, for whom the rule is over as well.
+        """Send on the held or kept messages, to all receivers or to `destinations`, for which the rule then ends.
 
-        Each receiver gets its messages in the order of their sending, those of one instant by sender. The first comes
-        in 1 us, the others `gap_us` apart.
+        Each receiver gets its messages in the order of their sending, by sender within an instant. The first comes in 1
+        us, each further message `gap_us` later.
 
         Raises:
             ConditionError: no rule ever had that name.
         """
         if name not in self._held:
-            raise ConditionError(f"no rule was ever called {name!r}")
+            raise ConditionError(f"no rule was ever named {name!r}")
         kept: list[_Held] = []
         counts: dict[NodeId, int] = {}
-        # What two senders hold back in one instant has the order in which trio ran them, which must not be seen.
+        # Messages that two senders hold back in one instant have trio's order of tasks, which must not be seen.
         for held in sorted(self._held[name], key=lambda held: (held.held_us, held.wire.source)):
             receiver = held.wire.destination
             if destinations is not None and receiver not in destinations:
@@ -213,7 +213,7 @@ class Bus:
             _take_off(condition, (wire for wire in wires if wire.destination in destinations))
 
     def _other_holder(self, name: str, held: _Held) -> str:
-        """Return the oldest other condition that holds messages like this one; empty when none does."""
+        """Return the oldest other condition that holds messages like this; empty if there is none."""
         for condition in held.wire.conditions:
             rule = condition.rule
             if condition.name != name and rule and rule.action == "hold" and rule.matches(held.parcel.label):
@@ -222,7 +222,7 @@ class Bus:
         return ""
 
     def touched(self, name: str) -> int:
-        """Return how many messages a condition has done anything to, also after its end.
+        """Return how many messages a condition has affected, also after its end.
 
         Raises:
             ConditionError: no condition ever had that name.
@@ -230,7 +230,7 @@ class Bus:
         return self._touched_by(name).count
 
     def touched_at(self, name: str, node: NodeId) -> int:
-        """Return how many of those messages this node sent or was to receive.
+        """Return how many of the condition's messages this node sent or was to receive.
 
         Raises:
             ConditionError: no condition ever had that name.
@@ -239,7 +239,7 @@ class Bus:
 
     def _touched_by(self, name: str) -> TouchCount:
         if name not in self._touched:
-            raise ConditionError(f"no condition was ever called {name!r}")
+            raise ConditionError(f"no condition was ever named {name!r}")
         return self._touched[name]
 
     def statistics(self) -> BusStatistics:
@@ -266,14 +266,14 @@ class Bus:
         is_oversize = length > self._size_limit
         for wire in wires:
             destination, ordinal = wire.destination, wire.sent
-            # Before the fate: lost messages count too, so that a loss shifts no draw of later ones.
+            # Before the fate: lost messages count too, so that a loss shifts no draw of later messages.
             wire.sent = ordinal + 1
             if is_traced:
                 record = (now_us, source, _SENT, destination, ordinal, kind, length, checksum, view, height)
                 note(record)
                 if is_shown:
                     chain.show(record, Sent)
-            # Behind the event: an oversize message was sent and is seen to be dropped.
+            # After the event: an oversize message was sent and is seen to be dropped.
             if is_oversize:
                 self._drop(wire, ordinal, "oversize", "")
             elif not wire.is_plain:
@@ -290,7 +290,7 @@ class Bus:
                     enqueue(now_us + delay_us, event)
 
     def _transmit_under(self, fate: Fate, wire: LinkState, ordinal: int, parcel: _Parcel) -> None:
-        """Send a message on, with what conditions make of it."""
+        """Send a message on, with the effects of conditions."""
         if fate.loss:
             self._drop(wire, ordinal, fate.loss, fate.condition)
         elif fate.held_by:
@@ -298,7 +298,7 @@ class Bus:
             self._held[fate.held_by].append(_Held(self._kernel.now_us, wire, ordinal, parcel))
         else:
             if fate.flips:
-                # A new parcel: in a broadcast all receivers share the old one.
+                # A new parcel: in a broadcast all receivers share the original.
                 parcel = self._wrap(flip_bytes(parcel.payload, fate.flips), parcel.label)
             for victim, condition in fate.evicted:
                 self._evict(wire, victim, condition)
@@ -343,7 +343,7 @@ class Bus:
         deliver(source, payload)
 
     def _is_lost(self, wire: LinkState, ordinal: int, losses: Losses) -> bool:
-        """Whether a message that would arrive now has been lost on the way."""
+        """Return whether a message that would arrive now has been lost on the way."""
         if losses.is_evicted(ordinal):
             return True
         if not losses.is_reset(ordinal):

@@ -1,7 +1,7 @@
 """Keyed chance: each draw is a function of (seed, purpose, subject, ordinal) and of nothing else.
 
-Taking one fault out of a plan leaves every other draw as it was, which is what shrinking a plan depends on. A streamed
-generator was rejected for that reason: one draw more or less moves all that follow.
+Taking one fault out of a plan leaves every other draw unchanged; shrinking a plan depends on this. A streamed generator
+was rejected for that reason: an added or removed draw moves all that follow.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ _NO_BLOCK: Final = -1
 
 
 class Chance:
-    """The run's one source of chance, fixed by its seed."""
+    """The run's only source of chance, fixed by its seed."""
 
     __slots__ = ("seed",)
 
@@ -37,7 +37,7 @@ class Chance:
 
 
 class Draws:
-    """The draws of one (seed, purpose, subject), addressed by ordinal.
+    """The draws of a (seed, purpose, subject), addressed by ordinal.
 
     One hash yields eight draws, and the last block is kept: in sequence a draw costs about 0.2 us instead of 1 us.
     """

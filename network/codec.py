@@ -1,11 +1,11 @@
-"""The wire codec: strict msgpack, in which nothing that arrives can do worse than be refused.
+"""The wire codec: strict msgpack, which refuses every bad payload.
 
-A message is the array [tag, fields...] of a frozen msgspec Struct. Each message has exactly one encoding: what decodes
-but would be encoded in another way is refused, so that two validators never hold different bytes for one message. A
-refusal has a reason and is counted; it is the only exception that `decode` raises.
+A message is the array [tag, fields...] of a frozen msgspec Struct. Each message has exactly one encoding: a payload in
+another encoding is refused, so that two validators never hold different bytes for one message. A refusal has a reason
+and is counted; it is the only exception that `decode` raises.
 
 The depth of nesting is bounded before msgspec sees the payload (see `network.wire`). A payload with few bytes that
-could open a container cannot be deep, which 0.2 us tell for most messages; only the others are walked.
+could open a container cannot be deep. This test takes 0.2 us and suffices for most messages; only the rest are walked.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class CodecError(Exception):
-    """The codec was given types or messages of ours that cannot travel."""
+    """The codec was given unsuitable types, or own messages that cannot travel."""
 
 
 SHARED_BYTES_MAX: Final = 8_192
@@ -40,7 +40,7 @@ class Codec(Generic[T]):
         shared: messages that other codecs of these types have decoded.
 
     Raises:
-        CodecError: a type does not fit, two share a tag, or one has no size limit.
+        CodecError: a type does not fit, two types share a tag, or a type has no size limit.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Codec(Generic[T]):
         self.refused: dict[RefusalReason, int] = dict.fromkeys(RefusalReason, 0)
 
     def encode(self, message: T) -> bytes:
-        """Return the one encoding of a message.
+        """Return the only encoding of a message.
 
         Raises:
             CodecError: the message is of another type, or longer than its limit: no peer would accept it.
@@ -130,7 +130,7 @@ class Codec(Generic[T]):
         except msgspec.ValidationError as error:
             raise Refused(RefusalReason.WRONG_TYPE, str(error)) from error
         except (ValueError, OverflowError, RecursionError, MemoryError, msgspec.MsgspecError) as error:
-            # ValueError stands for text that is not UTF-8; the others are not known to happen and must not kill.
+            # ValueError stands for text that is not UTF-8; the other errors are not known to happen and must not kill.
             end = find_end(payload)
             if end < len(payload):
                 raise Refused(RefusalReason.TRAILING, f"{len(payload) - end} bytes after the message") from error

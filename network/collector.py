@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from typing import Final
 
 RARE: Final = (50_000, 20, 100)
-"""New objects after which the youngest are looked at, then each time how many such walks for the next older."""
+"""New objects before a walk of the youngest generation, then walks of each generation before a walk of the next."""
 
 
 @contextmanager
 def rare_collections() -> Iterator[None]:
-    """Let the collector be at work less often, and as it was before afterwards."""
+    """Make the collector run less often, and restore its thresholds afterwards."""
     before = gc.get_threshold()
     gc.set_threshold(*RARE)
     try:

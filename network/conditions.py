@@ -1,9 +1,9 @@
 """Conditions that faults put on links, and the fate of a message there.
 
 A condition stands on some links under the name of its fault and counts the messages that it touched. `fate_of` decides
-about one message and has no other effect than those counts: a cut beats all, then losses, then rules, and a message
-that survives is delayed, damaged and doubled. Each draw is by (seed, purpose with the condition's name, link, ordinal),
-so that two conditions on one link never share a draw and taking one away leaves the other's as they were.
+about one message; its only effect is these counts. A cut beats all, then losses, then rules, and a surviving message is
+delayed, damaged and doubled. Each draw is by (seed, purpose with the condition's name, link, ordinal). So two
+conditions on one link never share a draw, and removing a condition leaves the draws of the other unchanged.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,12 +23,12 @@ Range: TypeAlias = tuple[int, int]
 RuleAction: TypeAlias = Literal["drop", "hold", "delay", "replay"]
 
 _FLIPS: Final = 255
-"""In how many ways a byte can become another one."""
+"""The number of ways in which a byte can change."""
 
 
 @dataclass(frozen=True, slots=True)
 class MessageRule:
-    """Which messages a rule is about, and what it does to them.
+    """The messages that a rule matches, and its action on them.
 
     An empty tuple admits everything. A message whose sender states no view, or no height, is in no range of them.
     """
@@ -40,7 +40,7 @@ class MessageRule:
     delay_us: Micros = 0
 
     def matches(self, label: Label) -> bool:
-        """Whether the rule is about this message."""
+        """Return whether the rule matches this message."""
         if self.kinds and label.kind not in self.kinds:
             return False
         return _admits(self.views, label.view) and _admits(self.heights, label.height)
@@ -54,7 +54,7 @@ def _admits(ranges: tuple[Range, ...], value: int | None) -> bool:
 
 @dataclass(slots=True)
 class TouchCount:
-    """Counts of the messages that felt a condition: all, and by node those that it sent or was to receive."""
+    """Counts of the messages that a condition touched: all, and by node as sender or receiver."""
 
     count: int = 0
     at: dict[NodeId, int] = field(default_factory=dict)
@@ -68,11 +68,11 @@ class TouchCount:
 
 @dataclass(slots=True, kw_only=True)
 class Condition:
-    """Something that a fault did to links, and how many messages felt it.
+    """The effect of a fault on links, and how many messages it touched.
 
-    With `kinds` it is about messages of these kinds only. `burst_ppm` of a million stretches of `burst_us` are such
-    that all messages of a link are lost in them. A line takes `bytes_per_second`, 0 for any number; of what is under
-    way on it beyond `queue_max` messages (0: no bound) a drawn one is thrown out.
+    With `kinds` it affects messages of these kinds only. Of a million stretches of `burst_us`, `burst_ppm` lose all
+    messages of a link. A line takes `bytes_per_second`, 0 for any number; when more than `queue_max` messages (0: no
+    bound) are under way on it, a drawn message is evicted.
 
     Raises:
         TopologyError: a rate is out of range.
@@ -101,16 +101,16 @@ class Condition:
         check_rates(self.burst_ppm, 0, 0)
 
     def line(self, wire: "LinkState") -> Line:
-        """Return what it keeps about one wire."""
+        """Return its state for one wire."""
         return self.lines.setdefault((wire.source, wire.destination), Line())
 
     @property
     def is_narrow(self) -> bool:
-        """Whether messages have to wait for one another on it."""
+        """Return whether messages have to wait for each other on it."""
         return self.bytes_per_second > 0 or self.queue_max > 0
 
     def touch(self, wire: "LinkState") -> None:
-        """Count a message that felt it."""
+        """Count a message that it touched."""
         self.touched.touch(wire)
 
 
@@ -119,12 +119,12 @@ class Fate(NamedTuple):
 
     Attributes:
         loss: why it is lost, "cut", "loss" or "rule"; empty when it is not.
-        condition: whose doing the loss is; empty for the link's own.
+        condition: the condition that lost it; empty for the link's own loss.
         held_by: the condition that keeps it back.
         delays_us: when its copies arrive, the message itself first.
-        flips: draws that say which byte becomes what.
+        flips: draws that give the byte and its new value.
         replayed_by: conditions that keep a copy for later.
-        evicted: (ordinal, condition) of messages under way that have to go for it.
+        evicted: (ordinal, condition) of messages under way that are evicted for it.
     """
 
     loss: str = ""
@@ -162,12 +162,12 @@ class LinkState:
         self._chance = chance
         self._streams: dict[str, Draws] = {}
         self.sent = 0
-        # Whom its destination has put there to receive; kept here because it is looked up once per message.
+        # The receiver at its destination; kept here because it is looked up once per message.
         self.deliver: Callable[[NodeId, bytes], None] | None = None
         self.losses: Losses | None = None
         self.conditions: tuple[Condition, ...] = ()
         self.is_plain = False
-        # The delays of eight messages, None for one that is lost, and the ordinal behind them; while it is plain.
+        # The delays of eight messages, None for a lost message, and the ordinal after them; while it is plain.
         self.plain_delays_us: Sequence[Micros | None] = ()
         self.plain_end = 0
         # below(draw, MILLION) < loss_ppm for the draws below it.
@@ -177,11 +177,11 @@ class LinkState:
     def set_conditions(self, conditions: tuple[Condition, ...]) -> None:
         """Put these conditions, oldest first, on the wire."""
         self.conditions = conditions
-        # A plain wire at most loses: `fate_of` would say the same in twice the time.
+        # A plain wire at most loses messages: `fate_of` would return the same in twice the time.
         self.is_plain = not (conditions or self.spec.reorder_ppm)
 
     def draw_plain(self, ordinal: int) -> None:
-        """Draw the delays of this message and those with it; once a message is beyond `plain_end`."""
+        """Draw the delays of this message and its block of eight; called when a message is beyond `plain_end`."""
         block = ordinal // DRAWS_PER_BLOCK
         latency = self.spec.latency
         delays_us: Sequence[Micros | None] = [latency.mean_us] * DRAWS_PER_BLOCK
@@ -201,11 +201,11 @@ class LinkState:
         return latency.sample(self.draw(purpose, ordinal))
 
     def happens(self, purpose: str, ordinal: int, ppm: int) -> bool:
-        """Draw whether something of this probability, in millionths, happens to a message."""
+        """Draw whether an event of this probability, in millionths, happens to a message."""
         return ppm > 0 and below(self.draw(purpose, ordinal), MILLION) < ppm
 
     def draw(self, purpose: str, ordinal: int) -> int:
-        """Return the 64-bit draw of one purpose for one message."""
+        """Return the 64-bit draw for a purpose and a message."""
         return self._stream(purpose).at(ordinal)
 
     def _stream(self, purpose: str) -> Draws:
@@ -242,7 +242,7 @@ def fate_of(wire: LinkState, ordinal: int, label: Label, length: int, *, now_us:
 
 
 def _stop_by_rule(wire: LinkState, ruled: Sequence[Condition]) -> Fate | None:
-    """Let a rule drop the message, or else keep it back; of several that would, the oldest does."""
+    """Return the fate of a message that a rule drops or holds, else None; of several rules the oldest decides."""
     for action in ("drop", "hold"):
         for condition in ruled:
             if condition.rule is not None and condition.rule.action == action:
@@ -282,7 +282,7 @@ def _carry(wire: LinkState, ordinal: int, conditions: Sequence[Condition], ruled
 def _squeeze(
     fate: Fate, wire: LinkState, ordinal: int, narrow: Sequence[Condition], *, length: int, now_us: Micros
 ) -> Fate:
-    """Make a message wait until its bytes are through, and throw another one out where too many are under way."""
+    """Return when a message's bytes are through, and evict a message where too many are under way."""
     through_us, evicted = now_us, []
     for condition in narrow:
         if condition.bytes_per_second:
@@ -303,7 +303,7 @@ def _squeeze(
 
 
 def flip_bytes(payload: bytes, flips: Sequence[int]) -> bytes:
-    """Return the payload with one byte changed for each draw; an empty one has none to change."""
+    """Return the payload with one byte changed for each draw; an empty payload stays empty."""
     damaged = bytearray(payload)
     for flip in flips if payload else ():
         place, change = divmod(below(flip, len(payload) * _FLIPS), _FLIPS)

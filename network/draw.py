@@ -1,4 +1,4 @@
-"""Chance by names, for whatever is drawn before a run: every draw has a name, none is streamed."""
+"""Named chance, for everything that is drawn before a run: every draw has a name, none is streamed."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -11,7 +11,7 @@ SWARM: Final = "swarm"
 """The purpose of all draws of a drawn scenario, and that scenario's name."""
 
 CHANCES_MAX: Final = 10
-"""Successive seeds of one stratum that share out a chance, at most: the fewer, the sooner it has come about."""
+"""The most successive seeds of a stratum over which a chance is spread: with fewer, it comes about sooner."""
 
 STRATA_APART: Final = 2_520_000
 """Between the first seeds of two values, in seeds of a stratum: a multiple of the lengths of short lists.
@@ -24,7 +24,7 @@ _Value = TypeVar("_Value")
 
 @lru_cache(maxsize=4_096)
 def _order(seed: int, name: str, count: int) -> tuple[int, ...]:
-    """Return the places of so many values in the order that a seed draws; successive seeds ask for the same decks."""
+    """Return the places of `count` values in a seed's drawn order; successive seeds ask for the same orders."""
     draws = Chance(seed).stream(SWARM, name)
     return tuple(sorted(range(count), key=draws.at))
 
@@ -55,7 +55,7 @@ class Draw:
         return Draw(turn).some_of(name, values, len(values))[place]
 
     def stratum(self, name: str, values: Sequence[_Value]) -> "Stratum":
-        """Return the chance of a seed beside the others that get the same value."""
+        """Return the draws of a seed among the seeds that get the same value."""
         turn, place = divmod(self._number, len(values))
         shuffled = Draw(turn).some_of(name, values, len(values))
         value = shuffled[place]
@@ -63,23 +63,23 @@ class Draw:
         return Stratum(self.seed, kind * STRATA_APART + turn * shuffled.count(value) + shuffled[:place].count(value))
 
     def next_of(self, name: str, values: Sequence[_Value], count: int) -> list[_Value]:
-        """Return as many successive values of one shuffled list after the other; the next seed's come after them."""
+        """Return `count` successive values of shuffled lists; the next seed continues after them."""
         found = (divmod(self._number * count + place, len(values)) for place in range(count))
         return [Draw(turn).some_of(name, values, len(values))[place] for turn, place in found]
 
     def some_of(self, name: str, values: Sequence[_Value], count: int) -> list[_Value]:
-        """Return `count` different values, in an order that is drawn as well."""
+        """Return `count` different values, in a drawn order."""
         return [values[place] for place in _order(self.seed, name, len(values))[:count]]
 
 
 class Stratum(Draw):
-    """The chance of one seed that is the `number`-th with its value: a choice gives each of its values in turn.
+    """The draws of one seed that is the `number`-th with its value: a choice uses each of its values in rotation.
 
-    So does a chance of so many per cent, as the nearest share of ten or fewer: 12 per cent come to one in eight.
-    What is rarer than one in twenty is left to chance.
+    A chance is rounded to the nearest share of ten or fewer seeds: 12 per cent become 1 in 8. A chance below 1 in 20 is
+    left to the plain draw.
 
-    Of as many successive seeds with the value as there are values, each gets another one. By chance alone six seeds
-    leave out a value of three in one case of eleven, and of a dozen choices one nearly always.
+    When as many successive seeds have the value as a choice has values, each gets a different value. By plain chance
+    six seeds miss a value out of three in 1 case of 11, and nearly always a value out of a dozen.
     """
 
     def __init__(self, seed: int, number: int) -> None:
@@ -90,13 +90,13 @@ class Stratum(Draw):
         """Return true for about `percent` of a hundred seeds, spread evenly over them."""
         share = Fraction(percent, 100).limit_denominator(CHANCES_MAX)
         if share.denominator == 1:
-            # The nearest share of so few is none, or all.
+            # The nearest share of so few seeds is none, or all.
             return super().chance(name, percent)
         return self.one_of(name, [place < share.numerator for place in range(share.denominator)])
 
     def one_of(self, name: str, values: Sequence[_Value]) -> _Value:
         """Return one of the values."""
-        # Each name begins its turns elsewhere: with equal ends two choices of two values would meet in halves of their
-        # pairs only, as long as a turn lasts.
+        # Each name begins its rotation elsewhere. With equal ends, two choices of two values would form only half of
+        # their pairs within a rotation.
         turn, place = divmod(self._number + Draw(0).between(name, 0, len(values) - 1), len(values))
         return Draw(turn).some_of(name, values, len(values))[place]

@@ -1,11 +1,11 @@
 """Trace events: typed values that their writer builds and their readers get back by type.
 
-Each room owns the types of the events that it writes; those of the bus and the port stand here. A type's `kind` is a
+Each room owns the types of the events that it writes; the events of the bus and the port are here. A type's `kind` is a
 constant, not the class's name: it is in every log and every digest. In the log an event is [at_us, node, kind,
-values...], the fields of its type in order; so a field may be added at the end, with a default, and none may move.
+values...], the fields of its type in order. So a field may be added at the end, with a default, and no field may move.
 
-An event of a log is converted only when it is read (`read_event`): a log may have kinds that the reader does not know,
-and no reader asks for all. Structs rather than named tuples: building one costs 35 ns, not 158.
+An event of a log is converted only when it is read (`read_event`): a log may have unknown kinds, and no reader asks for
+all. Structs rather than named tuples: building a struct costs 35 ns, not 158 ns.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -39,7 +39,7 @@ class LoggedValues(msgspec.Struct, frozen=True, gc=False):
 
 
 class Event(msgspec.Struct, frozen=True, gc=False):
-    """One event of a run: when, whose, and its typed values, which `read_event` returns."""
+    """An event of a run: its time, its node, and its typed values, which `read_event` returns."""
 
     at_us: Micros
     node: NodeId
@@ -52,14 +52,14 @@ class Event(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def values(self) -> tuple[Value, ...]:
-        """All values as the log has them, for those who show or copy an event of any kind."""
+        """All values in the log's form, for readers that show or copy events of any kind."""
         if isinstance(self.body, LoggedValues):
             return self.body.values
         return tuple(map(_as_logged, msgspec.structs.astuple(self.body)))
 
 
 class MalformedEventError(ValueError):
-    """The values of an event are not those of its kind."""
+    """The values of an event do not fit its kind."""
 
 
 Handlers: TypeAlias = Mapping[type[TraceEvent], Callable[[Event, Any], None]]
@@ -87,7 +87,7 @@ def events_of_type(events: Iterable[Event], expected: type[AnyEvent]) -> Iterato
     """Yield the events of one type, each with its typed values.
 
     Raises:
-        MalformedEventError: the values of one are not those of its kind.
+        MalformedEventError: the values of an event do not fit its kind.
     """
     for event in events:
         body = read_event(event, expected)
@@ -97,12 +97,12 @@ def events_of_type(events: Iterable[Event], expected: type[AnyEvent]) -> Iterato
 
 @final
 class OfLabels:
-    """A handler of messages, sent or delivered, that gets those of some labels; a router does not call it for others.
+    """A handler of sent or delivered messages with some labels; a router does not call it for other labels.
 
-    Most messages are votes, and most of those who look at messages are after another kind.
+    Most messages are votes, and most handlers look for another kind.
 
     Args:
-        is_wanted: Says of a label whether messages with it are handled, always the same.
+        is_wanted: Returns whether messages with a label are handled; always the same answer.
         handle: Is called with the event and its typed values.
     """
 
@@ -119,7 +119,7 @@ class OfLabels:
 
 
 class EventRouter:
-    """Hands each event to the handlers of its type, in the order given; one of another type costs a look-up."""
+    """Hands each event to the handlers of its type, in the order given; an event of another type costs a look-up."""
 
     def __init__(self, *handlers: Handlers) -> None:
         self._routes: dict[str, tuple[type[TraceEvent], list[Callable[[Event, Any], None]]]] = {}
@@ -139,7 +139,7 @@ class EventRouter:
         """Call the handlers of an event's type.
 
         Raises:
-            MalformedEventError: its values are not those of its kind.
+            MalformedEventError: its values do not fit its kind.
         """
         body: Any = event.body
         kind = body.kind
@@ -157,7 +157,7 @@ class EventRouter:
             handler(event, body)
 
     def _choose(self, kind: str, label: str) -> list[Callable[[Event, Any], None]]:
-        """Return the handlers of messages with a label, and remember them."""
+        """Return the handlers of messages with a label, and cache them."""
         chosen: list[Callable[[Event, Any], None]] = []
         for handler in self._routes[kind][1]:
             if not isinstance(handler, OfLabels):
@@ -169,7 +169,7 @@ class EventRouter:
 
 
 def _as_logged(value: Value) -> Value:
-    """Write a tuple as a list, which is what it is once it has been read back."""
+    """Return a tuple as a list, as it is when read back from a log."""
     return [_as_logged(item) for item in value] if isinstance(value, tuple | list) else value
 
 
@@ -198,7 +198,7 @@ class Delivered(TraceEvent, frozen=True):
 
 
 class Dropped(TraceEvent, frozen=True):
-    """A message of this sender will not arrive: the reason, and the condition that dropped it if one did."""
+    """A message of this sender will not arrive: the reason, and the condition that dropped it, if any."""
 
     kind: ClassVar[str] = "drop"
     destination: NodeId
@@ -245,7 +245,7 @@ class TimerElapsed(TraceEvent, frozen=True):
 
 
 class AlarmElapsed(TraceEvent, frozen=True):
-    """An alarm of a node went off: the time of the wall clock that it was set to, and the time that this one shows."""
+    """An alarm of a node went off: the wall-clock time that it was set to, and the time that the clock shows."""
 
     kind: ClassVar[str] = "alarm"
     key: str | tuple[object, ...]

@@ -1,8 +1,8 @@
-"""A mailbox: what has come for a task and waits for it, or for the handler that the task serves it with.
+"""A mailbox: items that have come for a task and wait for it, or for the task's handler.
 
-A task that only takes the next item and calls a synchronous function with it needs no pass of trio's loop for that. It
-says so (`serve`) and the kernel calls the function itself, in the place where the task would have run. The order of
-everything is the same: items come one by one, and what an action puts in meanwhile waits for its place.
+A task that only takes the next item and calls a synchronous function with it needs no pass of trio's loop. It says so
+(`serve`), and the kernel calls the function itself, in the place where the task would have run. The order stays the
+same: items come one by one, and items that an action puts in wait for their place.
 """
 
 from collections import deque
@@ -15,15 +15,15 @@ import trio
 T = TypeVar("T")
 
 Drain: TypeAlias = Callable[[], bool]
-"""Calls a handler with all that a mailbox has; returns False where that raised, and its task has to run."""
+"""Calls a handler with all items of a mailbox; returns False where the handler raised, and its task has to run."""
 
 
 class InboxError(Exception):
-    """A second task waits on a mailbox, which belongs to one."""
+    """A second task waits on a mailbox, which belongs to a single task."""
 
 
 class Caller:
-    """Notes for the kernel when a node's mailbox is to be drained, and whether it has a handler."""
+    """Marks a node's mailbox for the kernel: when it is to be drained, and whether it has a handler."""
 
     __slots__ = ("_node", "_served", "call")
 
@@ -34,7 +34,7 @@ class Caller:
         """Has the mailbox drained after the actions of this turn."""
 
     def note_served(self, *, is_served: bool) -> None:
-        """Say whether the mailbox has a handler."""
+        """Note whether the mailbox has a handler."""
         if is_served:
             self._served[self._node] = None
         else:
@@ -42,11 +42,11 @@ class Caller:
 
 
 class Inbox(Generic[T]):
-    """A queue with at most one task waiting at its end. While it is paused it takes everything and gives nothing.
+    """A queue with at most one waiting task. While it is paused it accepts every item and hands out none.
 
     Args:
         refill: is called when the task finds the queue empty, before it waits; it may put something in.
-        caller: calls the handler of `serve`; without one the task does.
+        caller: calls the handler of `serve`; if None, the task does.
     """
 
     __slots__ = (
@@ -75,7 +75,7 @@ class Inbox(Generic[T]):
         self.held = 0
 
     def put(self, item: T) -> None:
-        """Append an item and wake the waiting task, if there is one."""
+        """Append an item and wake the waiting task, if any."""
         self._items.append(item)
         if self._is_paused:
             self.held += 1
@@ -84,23 +84,23 @@ class Inbox(Generic[T]):
 
     @property
     def is_paused(self) -> bool:
-        """Whether it takes everything and gives nothing."""
+        """Return whether it accepts every item and hands out none."""
         return self._is_paused
 
     def pause(self) -> None:
-        """Give nothing out until `resume`; what is put in meanwhile is counted in `held`."""
+        """Hand out no item until `resume`; items that come meanwhile are counted in `held`."""
         self._is_paused = True
         self.held = 0
 
     def resume(self) -> None:
-        """Give out again, the oldest item first."""
+        """Hand out items again, the oldest first."""
         self._is_paused = False
         if self._items and self._waiting is not None and not self._is_called:
             self._wake(self._waiting)
 
     def _wake(self, task: trio.lowlevel.Task) -> None:
         if self._handler is not None and self._caller is not None:
-            # Until it has been drained: what its own handler puts in is taken by the same loop.
+            # Until it has been drained: the same loop takes the items that its own handler puts in.
             self._is_called = True
             self._caller.call(self._drain_all)
         else:
@@ -108,14 +108,14 @@ class Inbox(Generic[T]):
             self._waiting = None
 
     async def receive(self) -> T:
-        """Return the oldest item; wait for one if there is none.
+        """Return the oldest item; wait for an item if there is none.
 
         Raises:
             InboxError: another task waits here already.
         """
         if not self._items and self._refill is not None:
             self._refill()
-        # Not "if": who was woken may find that the mailbox was closed meanwhile, and then waits for its cancellation.
+        # Not "if": a woken task may find the mailbox closed meanwhile, and then waits for its cancellation.
         while not self._items or self._is_paused:
             self._await_as(trio.lowlevel.current_task())
             await trio.lowlevel.wait_task_rescheduled(self._stop_waiting)
@@ -130,7 +130,7 @@ class Inbox(Generic[T]):
         if self._caller is None:
             while True:
                 handler(await self.receive())
-        # What has come before: in this task, as everything that it does in its first turn.
+        # Earlier items: in this task, like everything that it does in its first turn.
         self._is_called = True
         try:
             self._give(handler)
@@ -144,14 +144,14 @@ class Inbox(Generic[T]):
         await trio.lowlevel.wait_task_rescheduled(self._stop_waiting)
 
     def _drain(self) -> bool:
-        """Call the handler with all that is here; returns False where it raised, which the waiting task then does."""
+        """Call the handler with all items; returns False where it raised, and then the waiting task raises."""
         try:
             if self._items and self._served_by is not None:
                 self._give(self._served_by)
         except BaseException as error:  # noqa: BLE001 - an interrupt too: it must end the task, as if that had run
             task = self._waiting
             self._stop_waiting()
-            # None where the handler's own doing has cancelled it: the power went in the midst of a step.
+            # None where the handler has cancelled it by its own action: the power went in the midst of a step.
             if task is not None:
                 trio.lowlevel.reschedule(task, outcome.Error(error))
             return False
@@ -171,7 +171,7 @@ class Inbox(Generic[T]):
             handler(items.popleft())
 
     def close(self) -> None:
-        """Give nothing out any more, and request no more; what has not been received can still be counted."""
+        """Hand out no more items, and request none; items that were not received can still be counted."""
         self._is_paused = True
         self._refill = None
 

@@ -1,4 +1,4 @@
-"""Interrupts, held back where one that comes would be lost, or would hit the wrong process."""
+"""Interrupts, held back where an interrupt would be lost, or would hit the wrong process."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ _read: dict[type[msgspec.Struct], None] = {}
 
 @contextmanager
 def interrupts_held(*signals: signal.Signals) -> Iterator[None]:
-    """Hold signals back, for this process and those that it starts meanwhile, which never take any."""
+    """Hold signals back, for this process and for processes that it starts meanwhile, which never receive any."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     try:
         yield
@@ -25,9 +25,9 @@ def interrupts_held(*signals: signal.Signals) -> Iterator[None]:
 
 @contextmanager
 def interrupts_noted(note: Callable[[], None]) -> Iterator[bool]:
-    """Have the first interrupt noted instead of raised; the second one is raised as ever.
+    """Note the first interrupt instead of raising it; the second interrupt is raised as usual.
 
-    Yields whether interrupts are noted: not where another handler stands, nor in a thread that can set none.
+    Yields whether interrupts are noted: not if another handler is set, nor in a thread that can set none.
     """
 
     def take(*_: object) -> None:
@@ -51,7 +51,7 @@ def interrupts_noted(note: Callable[[], None]) -> Iterator[bool]:
 def came_of_interrupt(error: BaseException | None) -> bool:
     """Return whether an error is an interrupt, or was raised by a clean-up that an interrupt had cut short.
 
-    A lock that is taken again after a wait (`threading.Condition`) is the known one: an interrupt in between makes
+    The known clean-up is a lock that is taken again after a wait (`threading.Condition`): an interrupt in between makes
     its release fail.
     """
     while error is not None and not isinstance(error, KeyboardInterrupt):
@@ -60,15 +60,15 @@ def came_of_interrupt(error: BaseException | None) -> bool:
 
 
 def read_record_types() -> None:
-    """Let msgspec read the types of all records that there are, before a run decodes any.
+    """Let msgspec read the types of all existing records, before a run decodes any.
 
-    It reads a type when it first decodes one, by Python code whose errors it passes over, and an interrupt is one.
+    msgspec reads a type at the type's first use, by Python code that ignores errors, and an interrupt is an error.
     """
     with interrupts_held(*INTERRUPTS):
         for kind in _kinds_of(msgspec.Struct):
             if kind not in _read:
                 _read[kind] = None
-                # Some are only made and written.
+                # Some types are only encoded.
                 with suppress(TypeError):
                     msgspec.msgpack.Decoder(kind)
 

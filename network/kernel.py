@@ -48,10 +48,10 @@ from network.types import SUPERVISOR, EventKind, Micros, NodeId
 Arguments = TypeVarTuple("Arguments")
 
 PULLS_PER_TURN: Final = 10_000
-"""Events of one instant that a task may get in one turn; one that makes itself work without end comes back to trio."""
+"""Events of one instant that a task may get in one turn; a task that makes endless work for itself returns to trio."""
 
 EVENTS_PER_PASS: Final = 1_024
-"""Events after which trio's loop is entered although nothing needs it: an interrupt may wait there."""
+"""Events after which trio's loop is entered although no task needs it: an interrupt may wait there."""
 
 Delivery: TypeAlias = Literal["direct", "direct, now and then in reverse", "by tasks"]
 """The caller of handlers: the kernel, in the order of nodes or not, or the tasks that serve their mailboxes."""
@@ -63,9 +63,9 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
     Args:
         trace: its chains are folded at each turn.
         step_limit: passes of trio's loop after which the run ends with the reason "step-limit".
-        start_us: when the run begins; what has gone before belongs to an earlier one.
+        start_us: when the run begins; an earlier run covers the time before.
         time_limit_us: no event after this instant is handed out; the run then ends with "time-limit".
-        delivery: who calls handlers; no event shows it.
+        delivery: the caller of handlers; no event shows it.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
         self._failure: Exception | None = None
         self._was_idle = self._is_closed = self._is_over = False
 
-    # What others call
+    # For the run's other parts
 
     def post(  # noqa: PLR0917  # called once per message: keywords would cost 10 % of a post
         self,
@@ -122,7 +122,7 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
         self.enqueue(at_us, (destination, kind, source, ordinal, action, arguments))
 
     def enqueue(self, at_us: Micros, event: QueuedEvent) -> None:
-        """Put in an event that is built already; see `post`, which is for all but the bus."""
+        """Put in a prebuilt event; see `post`, which is for all parts but the bus."""
         if at_us > self.now_us:
             instant = self._instants.get(at_us)
             if instant is None:
@@ -140,7 +140,7 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
     def pull(self, destination: NodeId) -> bool:
         """Hand out the next event of this instant to a destination that has come back for more.
 
-        It sees its events in the order of the turns to come. Returns False when there is none, and in a turn of the
+        It gets its events in the order of the turns to come. Returns False if there is none, and in a turn of the
         supervisor.
         """
         if not self._may_pull:
@@ -148,7 +148,8 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
         lane = self._lanes.by_node.get(destination)
         if not lane:
             return False
-        # A limit of each destination's own: whether it is reached must not depend on who runs beside it in the turn.
+        # Each destination has a limit of its own: whether it is reached must not depend on the other destinations of
+        # the turn.
         pulls = self._pulls.get(destination, 0)
         if pulls >= PULLS_PER_TURN:
             return False
@@ -163,8 +164,8 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
     def stop(self, reason: str = "stopped", detail: str = "") -> None:
         """End the run: no further event is handed out, and every task is cancelled.
 
-        The turn that is under way is completed; after it the trace is closed and all adopted handles are revoked, so
-        that clean-up code cannot be observed. The first reason stands.
+        The turn under way is completed; after it the trace is closed and all adopted handles are revoked. So clean-up
+        code cannot be observed. The first reason stands.
         """
         if self._ending is None:
             self._ending = (reason, detail)
@@ -180,7 +181,7 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
             self._handles.remove(handle)
 
     def caller(self, node: NodeId) -> Caller | None:
-        """Return what has the handler of this node's mailbox called; None where its task calls it."""
+        """Return the caller of the handler of this node's mailbox; None if the node's task calls it."""
         return None if self._delivery == "by tasks" else Caller(node, self._called, self._served)
 
     def run(self, main: Callable[[], Awaitable[None]]) -> KernelOutcome:
@@ -208,7 +209,7 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
         queued = len(self._lanes) + sum(map(len, self._instants.values()))
         return KernelStatistics(self.now_us, self._turns, self._steps, self._handed_out + queued, queued)
 
-    # What trio calls
+    # For trio
 
     def start_clock(self) -> None:
         """Nothing to start: time moves with the events."""
@@ -218,7 +219,7 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
         return self.now_us
 
     def deadline_to_sleep_time(self, deadline: float) -> float:
-        """Take one turn, and more as long as no task has to run between them; the answer is always 0."""
+        """Take a turn, and further turns as long as no task has to run between them; the answer is always 0."""
         until = self._handed_out + EVENTS_PER_PASS
         try:
             self._take_turn(deadline)
@@ -231,7 +232,7 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
         return 0
 
     def before_io_wait(self, timeout: float) -> None:  # noqa: ARG002  # the instrument's signature
-        """Count one step unless its turn has been counted, and close the run at the first pass after it was ended."""
+        """Count a step unless its turn has been counted, and close the run at the first pass after it was ended."""
         if not self._is_counted:
             self._steps += 1
             self._check_end()
@@ -249,7 +250,7 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
 
     def _take_turn(self, deadline: float) -> None:
         self._may_go_on = self._is_counted = False
-        # Before anything of the next turn: what the turn wrote is put in order by node, whatever order trio ran it in.
+        # Before the next turn: the events that the turn wrote are put in order by node, whatever order trio ran it in.
         self._trace.fold()
         if self._is_over:
             return
@@ -267,7 +268,7 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
     def _take_short_turns(self, until: int) -> None:
         """Take turns as long as each is a whole instant: one event for each of some mailboxes with a handler.
 
-        With jitter nearly all turns are such, and without lanes a message costs a fifth less.
+        With jitter nearly all turns are whole instants, and without lanes a message costs a fifth less.
         """
         fold, lanes, heap, instants = self._trace.fold, self._lanes, self._instant_heap, self._instants
         by_node, served, limit_us = lanes.by_node, self._served, self._time_limit_us
@@ -326,8 +327,8 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
                 break
 
     def _call_handlers(self) -> None:
-        """Have the mailboxes of this turn drained."""
-        # As before the tasks of a turn: a run that ends at its step limit ends before they do anything.
+        """Drain the mailboxes of this turn."""
+        # As before the tasks of a turn: a run that ends at its step limit ends before its tasks run.
         self._steps += 1
         if self._steps > self._step_limit or self._ending is not None:
             self._check_end()
@@ -346,7 +347,7 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
             self._reach_time_limit()
             return
         self._was_idle = False
-        # A deadline can lie in the past where a task set it so; time must not go back.
+        # A deadline can lie in the past if a task set it so; time must not go back.
         self.now_us = max(self.now_us, deadline_us)
 
     # Ends

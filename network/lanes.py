@@ -17,7 +17,7 @@ DESTINATION: Final = itemgetter(0)
 
 
 def has_one_each(events: Sequence[QueuedEvent], destinations: Container[NodeId]) -> bool:
-    """Whether every event is for one of these destinations, and no two are for the same."""
+    """Return whether every event is for one of these destinations, and no two events share a destination."""
     found = {event[0]: None for event in events}
     return len(found) == len(events) and all(destination in destinations for destination in found)
 
@@ -26,7 +26,7 @@ class Lanes:
     """The current instant's events that have not been handed out.
 
     Raises, from every method that puts events in order:
-        EventOrderError: two events have one key.
+        EventOrderError: two events have the same key.
     """
 
     __slots__ = ("by_node", "joined")
@@ -49,8 +49,8 @@ class Lanes:
 
     def join(self, at_us: Micros, event: QueuedEvent) -> None:
         """Put an event into this instant."""
-        # Only its own task puts events into a validator's lane while tasks run: what comes from others waits for the
-        # next turn, else it would depend on trio's order whether `pull` sees it.
+        # Only its own task puts events into a validator's lane while tasks run; all other events wait for the next
+        # turn. Otherwise `pull` would see them or not depending on trio's order.
         if event[0] == event[2]:
             self._put(at_us, event)
         else:
@@ -63,9 +63,9 @@ class Lanes:
         self.joined.clear()
         supervisor = self.by_node.get(SUPERVISOR)
         if supervisor:
-            # Alone in its turn: what it does to machines and links must be done before any validator runs.
+            # Alone in its turn: its effects on machines and links must be complete before any validator runs.
             return [supervisor.popleft()]
-        # One event of each validator, by number: lanes have the order in which their first event came.
+        # One event of each validator, by number: lanes are in the order of their first event.
         return [lane.popleft() for _, lane in sorted(self.by_node.items(), key=DESTINATION) if lane]
 
     def __len__(self) -> int:

@@ -32,7 +32,7 @@ class Latency:
     Attributes:
         kind: "fixed", "uniform", "normal" or "exponential".
         mean_us: the mean, before the lower bound cuts anything off.
-        jitter_us: uniform: half the width; normal: the standard deviation; 0 for the two others.
+        jitter_us: uniform: half the width; normal: the standard deviation; fixed and exponential: 0.
         min_us: no sample is shorter. An exponential latency starts there: min_us plus an exponential part, with the
             mean `mean_us` altogether.
     """
@@ -69,7 +69,7 @@ class Latency:
         return max(sample_us, self.min_us)
 
     def samples(self, draws: Sequence[int]) -> list[Micros]:
-        """Return the latencies that belong to these draws; `sample` says the same one by one, in twice the time."""
+        """Return the latencies that belong to these draws; calling `sample` for each takes twice the time."""
         low_us, width = self.mean_us - self.jitter_us, 2 * self.jitter_us + 1
         if self.kind == "uniform" and low_us >= self.min_us:
             return [low_us + (draw * width >> DRAW_BITS) for draw in draws]

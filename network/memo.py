@@ -1,8 +1,8 @@
 """A memo of one run: results of pure functions by their exact input bytes, handed to validators by their factories.
 
-What one validator has worked out, another need not: its result is the same, and each is charged and counted as if it
-had been alone. Values are immutable and the number of entries is bounded, so that nothing passes from one validator to
-another here and nothing grows.
+A result that one validator has computed is not computed again for a second validator. The result is the same, and each
+is charged and counted as if it were alone. Values are immutable and the number of entries is bounded. So no information
+passes between validators, and memory does not grow.
 """
 
 from collections.abc import Hashable
@@ -12,7 +12,7 @@ V = TypeVar("V")
 
 
 class Memo(Generic[V]):
-    """The latest results of one function; the oldest goes first."""
+    """The latest results of one function; the oldest is dropped first."""
 
     __slots__ = ("_entries_max", "_results", "find")
 
@@ -20,7 +20,7 @@ class Memo(Generic[V]):
         self._entries_max: Final = entries_max
         self._results: Final[dict[Hashable, V]] = {}
         self.find: Final = self._results.get
-        """Returns the result for these bytes, None if it is not here."""
+        """Returns the result for these bytes; None if it is not here."""
 
     def keep(self, given: Hashable, result: V) -> None:
         """Keep the result for these bytes."""

@@ -1,4 +1,4 @@
-"""The ends of a run, good and bad: results and errors of the kernel, counters and errors of the bus."""
+"""The outcomes of a run: results and errors of the kernel, counters and errors of the bus."""
 
 from dataclasses import dataclass
 
@@ -18,18 +18,18 @@ class EventOrderError(KernelError):
 
 
 class RunFailedError(Exception):
-    """An action or a task raised; the cause is chained, the message says where in virtual time it happened."""
+    """An action or a task raised; the cause is chained, and the message has its virtual time."""
 
 
 class StuckTaskError(Exception):
-    """Is thrown into a task that goes on waiting, shielded, after its run was stopped."""
+    """Is thrown into a task that still waits, shielded, after its run was stopped."""
 
 
 @dataclass(frozen=True, slots=True)
 class KernelOutcome:
-    """The end of a run: its reason, when, and after how many turns and steps.
+    """The end of a run: its reason, its time, and the number of turns and steps.
 
-    `reason` is "stopped", "deadlock", "step-limit", "time-limit" or what `Kernel.stop` was given; `detail` is a clause
+    `reason` is "stopped", "deadlock", "step-limit", "time-limit" or the argument of `Kernel.stop`; `detail` is a clause
     for people, with values.
     """
 
@@ -42,7 +42,7 @@ class KernelOutcome:
 
 @dataclass(frozen=True, slots=True)
 class KernelStatistics:
-    """Counters of one kernel, as of the moment they were asked for."""
+    """Counters of one kernel at the time of the call."""
 
     now_us: Micros
     turns: int
@@ -56,16 +56,16 @@ class BusError(Exception):
 
 
 class UnknownLinkError(BusError, LookupError):
-    """There is no such link in the topology."""
+    """The topology has no such link."""
 
 
 class ConditionError(BusError):
-    """A condition's name is in use, or stands for none that is set."""
+    """A condition's name is in use, or no condition of this name is set."""
 
 
 @dataclass(frozen=True, slots=True)
 class BusStatistics:
-    """Counts of messages sent, and of their fates; the rest is on its way."""
+    """Counts of messages sent, and of their fates; the rest are under way."""
 
     sent: int
     delivered: int
@@ -80,7 +80,7 @@ class BusStatistics:
 
     @property
     def in_flight(self) -> int:
-        """Messages sent, and copies of them, neither delivered nor dropped yet; held ones are among them."""
+        """Messages sent, and copies of them, neither delivered nor dropped yet; held messages are among them."""
         dropped = self.dropped_cut + self.dropped_loss + self.dropped_rule + self.dropped_down + self.dropped_oversize
         lost = self.dropped_queue + self.dropped_reset
         return self.sent + self.duplicated - self.delivered - dropped - lost

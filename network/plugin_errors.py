@@ -1,7 +1,7 @@
 """Errors that code of a plug-in raises: their place in its sources, for one line instead of a traceback.
 
-Whoever loads a plug-in says which files are its own. Validators go on or halt over such an error, as over any other;
-they note it here for the reader of the run, and nothing in a run depends on a note.
+The loader of a plug-in registers the plug-in's files. Validators go on or halt over an error of a plug-in, as over any
+other error. They note it here for the reader of the run, and nothing in a run depends on a note.
 """
 
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ _NOTED: Final[dict[str, str]] = {}
 
 
 def add_sources(plugin: str, sources: Iterable[tuple[str, Path]]) -> None:
-    """Make the sources of a plug-in known, each by its name in the plug-in and its path."""
+    """Register the sources of a plug-in, each by its name in the plug-in and its path."""
     _SOURCES.update({str(path): (plugin, name) for name, path in sources})
 
 
@@ -29,7 +29,7 @@ def place_of(error: BaseException) -> str:
 
 
 def describe_error(error: BaseException) -> str:
-    """Return error, file, line and plug-in in one line; nothing where no code of a plug-in took part."""
+    """Return error, file, line and plug-in in one line; empty if no code of a plug-in took part."""
     found = _error_in_plugin(error)
     return "" if found is None else f"{place_of(found)}: {' '.join(str(found).split())}"
 

@@ -1,7 +1,7 @@
 """A validator's only way to the outside: its mailbox, and a revocable handle to kernel and bus.
 
-A port belongs to one incarnation of a validator. A crash revokes the port first and cancels the task afterwards, so
-that nothing the task's clean-up does can be observed; a restart makes another port.
+A port belongs to one incarnation of a validator. A crash revokes the port first and cancels the task afterwards. So no
+effect of the task's clean-up can be observed. A restart makes another port.
 """
 
 from collections import deque
@@ -24,13 +24,13 @@ TimerKey: TypeAlias = str | tuple[str | int | bytes, ...]
 """Names a timer of one port; it is traced when it fires."""
 
 DISK_LANE: Final = "disk"
-"""The lane on which syncs wait for one another."""
+"""The resource on which syncs wait for each other."""
 
 _NOTHING: Final = object()
-"""The token of work that nothing follows from."""
+"""The token of work without a consequence."""
 
 _INCARNATION_SHIFT: Final = 40
-"""An incarnation's ordinals start above all those of the one before it, so that keys in the queue stay unique."""
+"""An incarnation's ordinals start above all earlier incarnations' ordinals, so that keys in the queue stay unique."""
 
 
 class Delivery(msgspec.Struct, frozen=True, gc=False):
@@ -59,7 +59,7 @@ class WorkDone(msgspec.Struct, frozen=True):
 
 
 class ClientPayload(msgspec.Struct, frozen=True, gc=False):
-    """A client handed in a payload (an encoded transaction)."""
+    """A client submitted a payload (an encoded transaction)."""
 
     traced_name: ClassVar[str] = "Submission"
 
@@ -70,7 +70,7 @@ Inbound: TypeAlias = Delivery | TimerDue | WorkDone | ClientPayload
 
 
 class _Work(NamedTuple):
-    """A piece of work that waits for its lane, or is under way."""
+    """A piece of work that waits for its resource, or is under way."""
 
     ordinal: int
     cost_us: Micros
@@ -78,7 +78,7 @@ class _Work(NamedTuple):
 
 
 class _Armed(NamedTuple):
-    """A timer that was set: its ordinal in the queue, when it is due, when it was set and to what time."""
+    """A timer that was set: its ordinal in the queue, its due time, when it was set, and for how long."""
 
     ordinal: int
     due_us: Micros
@@ -95,9 +95,9 @@ class _Alarm(NamedTuple):
 
 @dataclass(slots=True)
 class Pace:
-    """The slowness of a machine: work that starts takes `factor` times as long; `slowed` counts the pieces that did.
+    """The slowness of a machine: work that starts takes `factor` times as long; `slowed` counts the slowed pieces.
 
-    Work of its disk takes `disk_factor` times as long besides, and `disk_extra_us` on top; `disk_slowed` counts it.
+    Work of its disk takes `disk_factor` times as long in addition, plus `disk_extra_us`; `disk_slowed` counts it.
     """
 
     factor: int = 1
@@ -107,7 +107,7 @@ class Pace:
     disk_slowed: int = 0
 
     def stretch(self, lane: str, cost_us: Micros) -> Micros:
-        """Return what work of this cost on this lane takes on this machine."""
+        """Return the time that work of this cost takes on this resource of the machine."""
         if self.factor > 1 and cost_us:
             self.slowed += 1
         if lane == DISK_LANE and (self.disk_factor > 1 or self.disk_extra_us):
@@ -121,7 +121,7 @@ class Port:
 
     After `revoke` every call does nothing and nothing reaches the mailbox. Making a port attaches it to the bus; the
     port of an earlier incarnation must have been revoked. `pace` and `clock` belong to the machine and outlive the
-    port. Of the time a validator learns what its own clocks say, and nothing else.
+    port. A validator learns only its own clocks' time.
     """
 
     __slots__ = (
@@ -176,11 +176,11 @@ class Port:
 
     @property
     def is_live(self) -> bool:
-        """Whether the port has not been revoked."""
+        """Return whether the port has not been revoked."""
         return self._is_live
 
     def send(self, destination: NodeId, payload: bytes, label: Label = NO_LABEL) -> None:
-        """Send a message to one validator; `label` says what it is about, and `on_sent`, called after, may raise."""
+        """Send a message to one validator; `label` describes it, and `on_sent`, called after, may raise."""
         if self._is_live:
             self._bus.send(self.node, destination, payload, label)
             self._note_sent(label)
@@ -190,7 +190,7 @@ class Port:
             self.on_sent(label)
 
     def broadcast(self, payload: bytes, label: Label = NO_LABEL) -> None:
-        """Send one payload to all others, by ascending id; `on_sent` is called after the first and may raise."""
+        """Send one payload to all peers, by ascending id; `on_sent` is called after the first and may raise."""
         if not self._is_live:
             return
         if self.on_sent is None:
@@ -211,7 +211,7 @@ class Port:
             self._post_timer(key, now_us + max(self._clock.lasting_us(after_us), 0), now_us, after_us)
 
     def retime(self, ppm_before: int) -> None:
-        """Move what is left of every armed timer to the pace that the monotonic clock has from now on."""
+        """Move the rest of every armed timer to the new pace of the monotonic clock."""
         now_us = self._kernel.now_us
         for key, (_, due_us, since_us, asked_us) in list(self._timers.items()):
             if due_us > now_us:
@@ -219,7 +219,7 @@ class Port:
                 self._post_timer(key, now_us + self._clock.lasting_us(left_us), since_us, asked_us)
 
     def set_alarm(self, key: TimerKey, at_wall_us: Micros) -> None:
-        """Arm an alarm; `TimerDue(key)` follows when this machine's wall clock shows that time, be it wrong.
+        """Arm an alarm; `TimerDue(key)` follows when this machine's wall clock shows that time, right or wrong.
 
         It follows in this instant if the clock has passed it. An alarm of the same key that waits is replaced.
         """
@@ -227,7 +227,7 @@ class Port:
             self._post_alarm(key, at_wall_us)
 
     def reset_alarms(self) -> None:
-        """Let every armed alarm go by the wall clock as it goes from now on."""
+        """Reset every armed alarm to the wall clock's present course."""
         for key, alarm in list(self._alarms.items()):
             self._post_alarm(key, alarm.at_wall_us)
 
@@ -240,9 +240,9 @@ class Port:
         self.work_on("cpu", cost_us, token)
 
     def work_on(self, lane: str, cost_us: Micros, token: object) -> None:
-        """Occupy a lane ("cpu", "disk", ...) for `cost_us`, after the work that it was given before.
+        """Occupy a resource ("cpu", "disk", ...) for `cost_us`, after its earlier work.
 
-        What it takes on this machine is asked when it starts: what waits behind slow work may find a fast machine.
+        The machine's pace is read when the work starts: work that waits behind slow work may find a fast machine.
 
         Raises:
             ValueError: the cost is negative.
@@ -258,19 +258,19 @@ class Port:
                 self._start_work(lane, queue[0])
 
     def is_busy(self, lane: str) -> bool:
-        """Return whether a lane is occupied, or something has come that was not received yet, be it of its work.
+        """Return whether a resource is occupied, or an event has not been received yet, for example its work's end.
 
-        Of a port that was revoked it says what was so then.
+        For a revoked port it returns the state at its revocation.
         """
         return bool(self._lanes.get(lane)) or len(self._mailbox) > 0
 
     def spend(self, cost_us: Micros) -> None:
-        """Occupy the processor with what nothing follows from; no event tells when it is done."""
+        """Occupy the processor with work without a consequence; no event tells when it is done."""
         if cost_us:
             self.work(cost_us, _NOTHING)
 
     def submit(self, payload: bytes) -> bool:
-        """Hand in a client's payload, from an event of the kernel; returns False when the node is off."""
+        """Submit a client's payload, from an event of the kernel; returns False when the node is off."""
         if self._is_live:
             self._mailbox.put(ClientPayload(payload))
         return self._is_live
@@ -281,24 +281,24 @@ class Port:
             self._chain.add(self._kernel.now_us, body)
 
     def receive(self) -> Coroutine[Any, Any, Inbound]:
-        """Wait for the next delivery, timer, completed work or submission; to be awaited by one task."""
+        """Wait for the next delivery, timer, completed work or submission; only one task may await it."""
         return self._mailbox.receive()
 
     async def serve(self, handler: Callable[[Inbound], None]) -> None:
-        """Have `handler` called with each of these, until this task is cancelled; the kernel may call it itself."""
+        """Call `handler` with each of these, until this task is cancelled; the kernel may call it itself."""
         await self._mailbox.serve(handler)
 
     def pause(self) -> None:
-        """Hold back every event of this incarnation; its timers and its work go on meanwhile."""
+        """Hold back every event of this incarnation; its timers and its work continue."""
         self._mailbox.pause()
 
     def resume(self) -> int:
-        """Let the events go on, the oldest first, and return how many have been held back."""
+        """Release the held events, the oldest first, and return their number."""
         self._mailbox.resume()
         return self._mailbox.held
 
     def revoke(self) -> None:
-        """Cut this incarnation off: from now on it sees nothing and nothing it does is seen."""
+        """Cut this incarnation off: from now on it sees nothing, and none of its actions is seen."""
         if self._is_live:
             self._is_live = False
             self._bus.attach(self.node, None)
@@ -326,7 +326,7 @@ class Port:
         self._mailbox.put(Delivery(source, payload))
 
     def _fire_timer(self, key: TimerKey, ordinal: int) -> None:
-        # Revoking and cancelling forget the key and re-arming changes its ordinal: an event of the past finds no match.
+        # Revoking and cancelling forget the key, and re-arming changes its ordinal: a past event finds no match.
         armed = self._timers.get(key)
         if armed is not None and armed.ordinal == ordinal:
             del self._timers[key]
@@ -352,7 +352,7 @@ class Port:
             return
         queue = self._lanes[lane]
         work = queue.popleft()
-        # Measured, and not as `stretch` said: the checks compare it with the plan.
+        # Measured, not computed by `stretch`: the checks compare it with the plan.
         now_us, cost_us = self._kernel.now_us, work.cost_us
         extra_us = now_us - self._begun_us[lane] - cost_us
         self._chain.add(now_us, WorkFinished(lane, work.ordinal, cost_us, extra_us))

@@ -1,9 +1,9 @@
-"""Quantile tables: what a latency distribution is made of, as integer literals in millionths.
+"""Quantile tables of latency distributions, as integer literals in millionths.
 
-No logarithm or exponential is computed in a run: their last bits differ between platforms, and one differing bit
-changes a digest. The tables were computed once with 30 digits (exponential) and from the inverse of the normal
-distribution (double precision); the tests compute them again. One number per line would be 700 lines, hence the
-formatter is off for them.
+No logarithm or exponential is computed in a run: their last bits differ between platforms, and a differing bit changes
+a digest. The tables were computed once with 30 digits (exponential) and from the inverse of the normal distribution
+(double precision); the tests compute them again. With one number a line there would be 700 lines, hence the formatter
+is off for them.
 """
 
 from typing import Final

@@ -1,8 +1,8 @@
-"""Narrow links and what is lost on the way: a rate, a bounded queue, a connection that is reset.
+"""Narrow links and messages lost on the way: a rate, a bounded queue, a connection that is reset.
 
 A `Line` belongs to one condition on one wire and only the wire's sender changes it, so its state is in the order of
-sending. `Losses` says of messages that are already in the kernel's queue that they will not arrive: taking an event out
-of that queue was rejected, it would cost every run for the sake of a few faults.
+sending. `Losses` marks messages in the kernel's queue that will not arrive. Taking an event out of that queue was
+rejected: it would slow every run for the sake of a few faults.
 """
 
 from dataclasses import dataclass, field
@@ -20,11 +20,11 @@ _ORDINAL_MASK: Final = (1 << COPY_SHIFT) - 1
 
 @dataclass(slots=True)
 class Line:
-    """The load of one link under one condition.
+    """The load of a link under a condition.
 
     Attributes:
-        free_us: when the last byte of what has been sent so far is on its way.
-        arrivals_us: when what is under way arrives, by ordinal.
+        free_us: when the last byte of all messages so far is on its way.
+        arrivals_us: when each message under way arrives, by ordinal.
     """
 
     free_us: Micros = 0
@@ -33,13 +33,13 @@ class Line:
     def pass_through(self, at_us: Micros, length: int, bytes_per_second: int) -> Micros:
         """Return when a message that comes at this time is through; it occupies the line for length / rate, rounded up.
 
-        One that has no bytes occupies nothing.
+        A message without bytes occupies nothing.
         """
         self.free_us = max(at_us, self.free_us) - (-length * SECOND_US // bytes_per_second)
         return self.free_us
 
     def under_way(self, now_us: Micros) -> list[int]:
-        """Forget what has arrived by now, and return the ordinals of the rest, in the order of sending."""
+        """Forget the messages that have arrived by now, and return the ordinals of the rest, in sending order."""
         self.arrivals_us = {ordinal: at_us for ordinal, at_us in self.arrivals_us.items() if at_us > now_us}
         return list(self.arrivals_us)
 
@@ -49,7 +49,7 @@ class Losses:
     """Messages that were sent on a link, have not arrived, and never will.
 
     Attributes:
-        below: every message sent before this one is lost, if it has not arrived yet; by whom says `reset_by`.
+        below: every earlier message is lost, if it has not arrived yet; `reset_by` names the condition.
         evicted: single messages, which were counted when they were chosen.
     """
 
@@ -58,12 +58,12 @@ class Losses:
     evicted: dict[int, None] = field(default_factory=dict)
 
     def is_evicted(self, ordinal: int) -> bool:
-        """Whether the message was thrown out of a queue; asked once, when it would have arrived."""
+        """Return whether the message was evicted from a queue; asked once, when it would have arrived."""
         if ordinal not in self.evicted:
             return False
         del self.evicted[ordinal]
         return True
 
     def is_reset(self, ordinal: int) -> bool:
-        """Whether the message, or the one that it is a copy of, was sent before the last reset."""
+        """Return whether the message, or the original of a copy, was sent before the last reset."""
         return ordinal & _ORDINAL_MASK < self.below

@@ -1,7 +1,7 @@
-"""Bytes that grow for as long as a run does: the newest in memory, the cold ones in a temporary file.
+"""Bytes that grow during a run: the newest in memory, the older bytes in a temporary file.
 
-A log that is only appended to, or a disk whose old blocks nobody asks for, would make memory grow with every block.
-Short runs never get to a file. Where none can be written the bytes stay in memory: a run needs no room on a disk.
+A log that is only appended to, or a disk whose old blocks are never read, would make memory grow with every block.
+Short runs never need a file. Where no file can be written the bytes stay in memory: a run needs no room on a disk.
 """
 
 import weakref
@@ -10,14 +10,14 @@ from tempfile import TemporaryFile
 from typing import IO, Final
 
 PIECE_BYTES: Final = 1 << 16
-"""Bytes that go to the file together; each piece has a place of its own there."""
+"""Bytes that go to the file together; each piece has its own place there."""
 
 HOT_BYTES: Final = 4 * PIECE_BYTES
-"""Bytes in memory from which on the older half of them goes to the file."""
+"""Bytes in memory above which the older half goes to the file."""
 
 
 class ColdFile:
-    """A temporary file of pieces, made with the first of them and gone with its owner; it has no name."""
+    """A temporary file of pieces, made with the first piece and removed with its owner; it has no name."""
 
     __slots__ = ("__weakref__", "_file", "_free", "_is_refused", "_places")
 
@@ -28,13 +28,13 @@ class ColdFile:
         self._is_refused = False
 
     def put(self, piece: bytes) -> int | None:
-        """Write a piece and return its place, None where the file system takes no more."""
+        """Write a piece and return its place; None where the file system takes no more."""
         if self._is_refused:
             return None
         place = self._free.pop() if self._free else self._places
         try:
             if self._file is None:
-                # Without a buffer: what another process of a fork has in one would be written twice.
+                # Without a buffer: a forked process would write its copy of the buffer a second time.
                 self._file = TemporaryFile(buffering=0)  # noqa: SIM115 - it stays open for as long as its owner lives
                 weakref.finalize(self, self._file.close)
             self._file.seek(place * PIECE_BYTES)
@@ -54,15 +54,15 @@ class ColdFile:
         return self._file.read(end - start)
 
     def free(self, place: int) -> None:
-        """Let another piece take the place."""
+        """Let another piece use the place."""
         self._free.append(place)
 
 
 class SpillingBytes:
-    """Bytes that are appended to, cut off at the end and now and then overwritten.
+    """Bytes that are appended to, cut off at the end and sometimes overwritten.
 
     Args:
-        cold: takes what is old; several owners may share one.
+        cold: takes the older bytes; several owners may share it.
     """
 
     __slots__ = ("_cold", "_places", "_tail")
@@ -80,11 +80,11 @@ class SpillingBytes:
 
     @property
     def bytes_in_memory(self) -> int:
-        """The number of bytes that no file holds."""
+        """Return the number of bytes that no file holds."""
         return len(self._tail)
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield all bytes, some at a time."""
+        """Yield all bytes, in pieces."""
         for place in self._places:
             yield self._cold.read(place, 0, PIECE_BYTES)
         yield bytes(self._tail)
@@ -96,7 +96,7 @@ class SpillingBytes:
             self._spill()
 
     def read(self, start: int, end: int) -> bytes:
-        """Return the bytes from `start` to `end`, as many of them as there are; none where `end` is before `start`."""
+        """Return the existing bytes from `start` to `end`; none where `end` is before `start`."""
         end = max(start, end)
         base = len(self._places) * PIECE_BYTES
         if start >= base:
@@ -122,14 +122,14 @@ class SpillingBytes:
         self._free(kept)
 
     def overwrite(self, start: int, data: bytes) -> None:
-        """Put bytes in the place of others, and behind them where they are longer."""
-        # What is repaired is in use again; the pieces go back to the file when more is appended.
+        """Replace bytes from `start` on, and append the rest where `data` is longer."""
+        # Repaired bytes are in use again; the pieces go back to the file when more is appended.
         self._warm(start)
         base = len(self._places) * PIECE_BYTES
         self._tail[start - base : start - base + len(data)] = data
 
     def _warm(self, start: int) -> None:
-        """Bring everything from `start` on back into memory."""
+        """Load everything from `start` on back into memory."""
         kept = min(start // PIECE_BYTES, len(self._places))
         self._tail[:0] = b"".join(self._cold.read(place, 0, PIECE_BYTES) for place in self._places[kept:])
         self._free(kept)

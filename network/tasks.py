@@ -1,4 +1,4 @@
-"""Trio's tasks as the kernel ends and names them, their handles, and what went wrong in one of them."""
+"""Trio's tasks as the kernel ends and names them, their handles, and errors in them."""
 
 from collections.abc import Awaitable, Callable
 from typing import Protocol
@@ -14,11 +14,11 @@ class Revocable(Protocol):
     """A handle that can be made inert."""
 
     def revoke(self) -> None:
-        """Turn every further call on the handle into nothing."""
+        """Make every further call on the handle do nothing."""
 
 
 def blocked_tasks(main_task: trio.lowlevel.Task | None) -> list[trio.lowlevel.Task]:
-    """Return the tasks that wait, but for those that wait for their children only: they do not say what is missing."""
+    """Return the waiting tasks, except tasks that only wait for their children: they do not show what is missing."""
     blocked: list[trio.lowlevel.Task] = []
     waiting = [] if main_task is None else [main_task]
     while waiting:
@@ -53,7 +53,7 @@ def end_tasks(main_task: trio.lowlevel.Task | None) -> None:
 def run_trio(
     root: Callable[[], Awaitable[None]], clock: trio.abc.Clock, instrument: trio.abc.Instrument
 ) -> BaseException | None:
-    """Run a root task; return what went wrong, raise KeyboardInterrupt."""
+    """Run a root task; return its error, raise KeyboardInterrupt."""
     read_record_types()
     try:
         trio.run(root, clock=clock, instruments=[instrument])

@@ -31,8 +31,8 @@ class LinkSpec:
     Attributes:
         latency: how long a message takes.
         loss_ppm: how many of a million messages are lost.
-        reorder_ppm: how many of a million are held back, so that later ones overtake them.
-        reorder_extra_us: for how long those are held back, beyond their latency.
+        reorder_ppm: how many of a million are held back, so that later messages overtake them.
+        reorder_extra_us: how long they are held back, beyond their latency.
     """
 
     latency: Latency
@@ -63,9 +63,9 @@ def build_topology(
     """Link each of `nodes` nodes (ids from 0) to every other; the edge attribute "link" is a `LinkSpec`.
 
     Args:
-        nodes: how many, at least 1.
+        nodes: the number of nodes, at least 1.
         default: the latency of a lossless link, or a whole link.
-        overrides: replaces the link of one direction, by (source, destination).
+        overrides: replaces the link of a direction, by (source, destination).
 
     Raises:
         TopologyError: there are no nodes, or an override names a link that does not exist.

@@ -1,14 +1,14 @@
 """The run's event log and its rolling digest.
 
-Each validator appends to a chain of its own; at every turn the kernel folds the chains into the log in node order, the
-supervisor first. What two validators did within one turn therefore has no order that the digest could see. The digest
-is the SHA-256 of the log, byte for byte, so that anyone who has the log can check it.
+Each validator appends to a chain of its own. At every turn the kernel folds the chains into the log in node order, the
+supervisor first. So actions of two validators within a turn have no order that the digest could see. The digest is the
+SHA-256 of the log, byte for byte, so that anyone who has the log can check it.
 
-All chains append to one list, and a fold sorts what the turn has added by node, stably: most turns belong to one node,
-and a list for each cost a message a tenth more.
+All chains append to one list, and a fold sorts the turn's records by node, stably. Most turns belong to one node, and a
+list for each node would make a message a tenth slower.
 
-A record is the msgpack array [at_us, node, kind, values...]; values, not only kinds, are hashed, and none of them can
-change. Records are encoded and hashed some hundred at a time: one by one that took twice as long.
+A record is the msgpack array [at_us, node, kind, values...]; values, not only kinds, are hashed, and no value can
+change. Records are encoded and hashed some hundred at a time: single records took twice as long.
 """
 
 import hashlib
@@ -34,22 +34,22 @@ _SHORT_HEAD_RECORDS: Final = 16
 _MEDIUM_HEAD_RECORDS: Final = 1 << 16
 
 Record: TypeAlias = tuple[Any, ...]
-"""Time, node, kind and values of an event, as the log has them."""
+"""Time, node, kind and values of an event, in the log's form."""
 
 Sink: TypeAlias = Callable[[Event], None]
-"""Is called with every event, in the order of the log, at the turn after the one in which it happened."""
+"""Is called with every event, in the order of the log, at the turn after the event's turn."""
 
 
 class UnknownNodeError(LookupError):
-    """A chain was asked for that belongs to no node of the run."""
+    """A chain was requested for a node outside the run."""
 
 
 class EventChain:
     """The writing end of one node's events.
 
     Attributes:
-        note: appends a record to the log; whoever calls it has the event shown as well.
-        is_shown: whether somebody looks at events.
+        note: appends a record to the log; the caller shows the event as well.
+        is_shown: whether a sink looks at events.
     """
 
     __slots__ = ("_events", "is_shown", "node", "note")
@@ -67,7 +67,7 @@ class EventChain:
             self._events.append(Event(at_us, self.node, body))
 
     def show(self, record: Record, kind: type[TraceEvent]) -> None:
-        """Have the event shown that has been noted as a record."""
+        """Show an event that has been noted as a record."""
         self._events.append(Event(record[0], record[1], kind(*record[3:])))
 
 
@@ -88,7 +88,7 @@ class Trace:
         self._sinks = tuple(sinks)
         self._hasher = hashlib.sha256()
         self._encoder = msgspec.msgpack.Encoder()
-        # Those of the log, `_folded` of them, and behind them what this turn has added; the latter also as events.
+        # The log's records, `_folded` of them, and after them this turn's records; the latter also as events.
         self._records: list[Record] = []
         self._folded = 0
         self._events: list[Event] = []
@@ -100,7 +100,7 @@ class Trace:
         """Return the chain of a node, or of `SUPERVISOR`.
 
         Raises:
-            UnknownNodeError: the node is not one of this run.
+            UnknownNodeError: the node is not part of this run.
         """
         chain = self._chains.get(node)
         if chain is None:
@@ -108,7 +108,7 @@ class Trace:
         return chain
 
     def fold(self) -> None:
-        """Move what the chains hold into the log, in node order, and show it to the sinks."""
+        """Move the chains' records into the log, in node order, and show them to the sinks."""
         records, folded = self._records, self._folded
         length = len(records)
         if length > folded:
@@ -128,10 +128,10 @@ class Trace:
                     sink(event)
 
     def close(self) -> None:
-        """Fold what is there and ignore whatever is added from now on."""
+        """Fold the present records and ignore all later records."""
         self.fold()
-        self.fold()  # what the sinks themselves added while the first fold showed them the end
-        # What the chains append from now on goes to lists that nobody reads.
+        self.fold()  # for the events that sinks added when the first fold showed them the end
+        # Later records go to lists that are never read.
         self._records, self._events = self._records[:], []
 
     @property
@@ -156,12 +156,12 @@ class Trace:
         return self._written.bytes_in_memory
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the log so far, some of it at a time: it may be longer than memory has room for."""
+        """Yield the log so far, in pieces: it may be longer than memory has room for."""
         self._write_records()
         return self._written.pieces()
 
     def events(self) -> Iterator[bytes]:
-        """Yield the records of the log one by one, each still encoded."""
+        """Yield the encoded records of the log."""
         log = self.log
         unpacker = msgpack.Unpacker(max_buffer_size=len(log) or 1)
         unpacker.feed(log)
@@ -180,7 +180,7 @@ class Trace:
         del self._records[:count]
         self._counted += count
         self._folded = 0
-        # Encoded as one array, whose head of one, three or five bytes is no part of the log.
+        # Encoded as one array; its head of 1, 3 or 5 bytes is no part of the log.
         head = 1 if count < _SHORT_HEAD_RECORDS else 3 if count < _MEDIUM_HEAD_RECORDS else 5
         with memoryview(encoded)[head:] as view:
             self._hasher.update(view)

@@ -1,7 +1,7 @@
-"""The words that every part of a run shares: who, when, and what kind of event.
+"""The types that every part of a run shares: nodes, times and kinds of events.
 
-The order of the members of `EventKind` is a rule, not a taste: the kernel hands out the events of one instant by
-(destination, kind, source, ordinal), so changing a value changes every run's digest.
+The members of `EventKind` have a fixed order. The kernel hands out the events of an instant by (destination, kind,
+source, ordinal), so changing a value changes every run's digest.
 """
 
 from enum import IntEnum
@@ -26,7 +26,7 @@ SUPERVISOR: Final[NodeId] = -1
 class Label(NamedTuple):
     """The sender's description of a message, so that it need not be opened on its way.
 
-    `view` and `height` are None where the message is about none, or the sender does not know.
+    `view` and `height` are None where the message has none, or the sender does not know it.
     """
 
     kind: str
@@ -38,7 +38,7 @@ NO_LABEL: Final = Label("")
 
 
 class EventKind(IntEnum):
-    """The kinds of queued events; the value is its place among the events of one destination in one instant."""
+    """The kinds of queued events; the value orders the events of one destination in an instant."""
 
     FAULT = 0
     WORKLOAD = 1

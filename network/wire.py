@@ -1,4 +1,4 @@
-"""A walk over msgpack bytes without decoding and without recursion: where a value ends, how deep it nests, its tag.
+"""A walk over msgpack bytes without decoding and without recursion: a value's end, its nesting depth, its tag.
 
 The decoder follows nesting by recursion, in C, so that a hostile payload must be measured before it is decoded. The
 walk skips over strings and binaries by their length and costs about 0.15 us an element.
@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Final
 
 DEPTH_LIMIT: Final = 32
-"""Containers within containers. No wire type nests nearly as deep; the decoder itself would bear about a thousand."""
+"""The deepest nesting of containers. No wire type nests nearly as deep; the decoder itself takes about a thousand."""
 
 _NOT_CONTAINERS: Final = bytes(byte for byte in range(256) if not (0x80 <= byte < 0xA0 or 0xDC <= byte <= 0xDF))
 
@@ -27,10 +27,10 @@ _LENGTH_BYTES: Final = {
     **{0xD9 + power: (1 << power, 0) for power in range(3)},
     **{0xC7 + power: (1 << power, 1) for power in range(3)},
 }
-"""Binaries, strings and extensions: the width of the length, and what comes on top of that length."""
+"""Binaries, strings and extensions: the width of the length, and the bytes beyond that length."""
 
 _CONTAINER_WIDTH: Final = {0xDC: (2, 1), 0xDD: (4, 1), 0xDE: (2, 2), 0xDF: (4, 2)}
-"""Long arrays and maps: the width of the count, and how many values there are for each that is counted."""
+"""Long arrays and maps: the width of the count, and the number of values for each counted element."""
 
 _SHORT_BINARY: Final = 0xC4
 _MIDDLE_BINARY: Final = 0xC5
@@ -51,7 +51,7 @@ class RefusalReason(Enum):
 
 
 class Refused(Exception):  # noqa: N818  # the answer to a peer's bytes, not an error of ours
-    """A payload is not a message."""
+    """A payload is no message."""
 
     def __init__(self, reason: RefusalReason, detail: str) -> None:
         super().__init__(f"{reason.value}: {detail}")
@@ -60,7 +60,7 @@ class Refused(Exception):  # noqa: N818  # the answer to a peer's bytes, not an 
 
 
 def is_surely_shallow(payload: bytes) -> bool:
-    """Tell, at the speed of a `bytes.translate`, that a payload has too few container bytes to nest too deep."""
+    """Return, at the speed of a `bytes.translate`, whether a payload has too few container bytes to nest too deep."""
     return len(payload.translate(None, _NOT_CONTAINERS)) <= DEPTH_LIMIT
 
 
@@ -103,7 +103,7 @@ def find_end(payload: bytes) -> int:
                 missing = outer.pop()
             missing -= 1
             first = payload[position]
-            # Small values and binaries below 64 KiB are nearly all there is in a block: no call for those.
+            # Small values and binaries below 64 KiB are nearly all values of a block: no call for them.
             if first in _SCALAR_BYTES:
                 position += 1 + _SCALAR_BYTES[first]
             elif first == _SHORT_BINARY:
@@ -128,7 +128,7 @@ def _check_end(payload: bytes, end: int) -> int:
 
 
 def _step_over(payload: bytes, position: int) -> tuple[int, int]:
-    """Return the position after a value with a length, or after a container's head and how many values that holds."""
+    """Return the position after a value with a length, or after a container's head, and the container's value count."""
     first = payload[position]
     end = position + 1
     if first in _LENGTH_BYTES:

@@ -1,4 +1,4 @@
-"""Draws of differential blocks: a state, limits and readings of the policy, transactions before or behind timers."""
+"""Draws of differential blocks: a state, limits and readings of the policy, transactions before or after timers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -43,15 +43,15 @@ READINGS: Final[Mapping[str, Sequence[Any]]] = {
 """Limits and readings of the lane, and values of each."""
 
 SCRIPT_BYTES_MAX: Final = 600
-"""The longest script that a written timer carries: a longer one tries one rule sixty times, and takes as long."""
+"""The longest script that a written timer carries: a longer script tries a rule sixty times, and takes as long."""
 
 
 class DifferentialBlocks:
     """Draws and judges blocks on a genesis, each on a state of its own.
 
     Args:
-        genesis: A chain's, with script actors that have nothing stored, and agents.
-        scripts: What timers may carry.
+        genesis: A chain's genesis, with script actors whose storage is empty, and agents.
+        scripts: The scripts that timers may carry.
     """
 
     def __init__(self, genesis: Genesis, scripts: Sequence[bytes]) -> None:
@@ -64,17 +64,17 @@ class DifferentialBlocks:
         return BlockDraw(self._genesis, self._chain, scripts=self._scripts, draw=draw, more=more).case()
 
     def judge(self, case: BlockCase) -> CaseComparison:
-        """Return how the validators' code differs from the oracle on a block that was drawn here."""
+        """Return how the validators' code differs from the oracle on a block drawn here."""
         return judge_block(case, self._chain)
 
 
 class BlockDraw:
-    """One differential block as it is drawn, on the genesis of a chain.
+    """A differential block as it is drawn, on the genesis of a chain.
 
     Args:
-        genesis: The chain's, with script actors that have nothing stored, and agents.
+        genesis: The chain's genesis, with script actors whose storage is empty, and agents.
         at_genesis: The oracle's chain at this genesis.
-        scripts: What timers may carry.
+        scripts: The scripts that timers may carry.
         draw: The draws of the state.
         more: The draws of transactions, and of the queue of `aptos`.
     """
@@ -133,7 +133,7 @@ class BlockDraw:
         return cycle + self._one_of(0, 0, self._draw(500)), cell
 
     def _limits(self) -> TimerConfig:
-        """Return limits that a block meets: it removes a few of the dead, and fires a few of the others."""
+        """Return limits that a block meets: it removes a few of the dead timers, and fires a few of the live timers."""
         config, draw = self._genesis.timer_config, self._draw
         lane = config.lane_timer_cycles
         return msgspec.structs.replace(
@@ -147,7 +147,7 @@ class BlockDraw:
     def _with_lane(self, case: BlockCase) -> tuple[BlockCase, int]:
         """Return the case with readings of the lane, its market and the fires of its window, and the lane's price."""
         draw, height, config = self._draw, case.height, self._contents.lane_config.rows[None]
-        # Half of the readings are as genesis has them.
+        # Half of the readings are the values of genesis.
         for field, values in READINGS.items():
             if draw(2):
                 config = config._replace(**{field: values[draw(len(values))]})
@@ -176,13 +176,13 @@ class BlockDraw:
         weights = tuple((actor, max(epoch - draw(3), 0), 1 + draw(WEIGHTS_MAX)) for actor in self._actors if draw(3))
         table = POLICY_ORACLES["gba-auction"].config_table(self._contents)
         assert table is not None, "the auction has parameters"
-        # The one switch of the place of timers: transactions stand behind them, or before them.
+        # The only switch of the place of timers: transactions stand after them, or before them.
         own = table.rows[None]._replace(timer_phase=("after", "before")[self._more(2)])
         return msgspec.structs.replace(case, auction=StatedWeights(books, weights), own_config=list(own))
 
     def _with_timers(self, case: BlockCase, price: int) -> BlockCase:
         draw = self._draw
-        # Within the ring of the parent: what waits beyond it has a part in the tables of the tiers.
+        # Within the parent's ring: timers that wait beyond it also need entries in the tables of the tiers.
         latest = min(case.now, case.parent_now + self._genesis.calendar.ring_size - 1)
         timers = tuple(self._timer(case, max(latest - draw(OVERDUE_MAX), 1), price) for _ in range(TIMERS))
         live = [actor for actor in self._actors if any(timer.actor == actor for timer in timers)]
@@ -190,7 +190,7 @@ class BlockDraw:
 
     def _timer(self, case: BlockCase, due: int, price: int) -> StatedTimer:
         draw, config = self._draw, case.timer_config
-        # The first one, which has something to give, more often than the others.
+        # The first actor, which has funds to give, more often than the others.
         actor = self._actors[max(draw(len(self._actors) + 2) - 2, 0)]
         payer = actor if draw(3) else self._actors[draw(min(PAYERS, len(self._actors)))]
         return StatedTimer(
@@ -201,13 +201,13 @@ class BlockDraw:
             fee_payer=payer,
             gas_limit=min(self._one_of(*GAS_LIMITS, config.lane_timer_cycles), config.max_cycles_per_fire),
             gas_limit_is_default=draw(5) == 0,
-            # Where timers have no time to live they come in without an end.
+            # Timers without a time to live have no expiry.
             expires_at=MAX_U63 if self._is_endless else case.now + self._one_of(-2, -1, 0, 1, 3, 9, 9, 9),
             quote=self._quote(case, price),
         )
 
     def _payload(self, actor: bytes) -> bytes:
-        """Return nothing, a script, or one that pays an actor: before its own timers have their turn, or behind it."""
+        """Return an empty payload, a script, or a script that pays an actor: before its own timers fire, or after."""
         draw = self._draw
         payee, amount = self._actors[1 + draw(len(self._actors) - 1)], self._one_of(1, 4_000_000, RICH // 100)
         paying = script_of(("pay", payee, amount))
@@ -229,7 +229,7 @@ class BlockDraw:
         return StatedQuote(stated_fee, stated_tip, agent if is_asked else None)
 
     def _with_balances(self, case: BlockCase, price: int) -> BlockCase:
-        """Give each payer just what one of its fires may cost, a unit less, or more."""
+        """Give each payer exactly the possible cost of one of its fires, 1 unit less, or more."""
         cells, (cycle, cell) = case.timer_config.max_cells_per_fire, case.basefees
         accounts = []
         for payer in dict.fromkeys(timer.fee_payer for timer in case.timers):
@@ -238,7 +238,7 @@ class BlockDraw:
             tip = (timer.quote and timer.quote.tip) or 0
             cost = timer.gas_limit * (cycle + price + tip) + cells * cell
             balance = cost + self._one_of(-1, 0, 0, 1, 900 * cycle, cost, RICH, -timer.gas_limit * price)
-            # One has always something to pay others with.
+            # One actor always has units to pay the others with.
             balance = RICH if payer == self._actors[0] else balance
             accounts.append((payer, max(balance, 0), 0))
         return msgspec.structs.replace(case, accounts=tuple(accounts))

@@ -1,9 +1,9 @@
-"""A differential block: on a state that no chain has led to, executed by the validators' code and by the oracle.
+"""A differential block: on a state that no chain reaches, executed by the validators' code and by the oracle.
 
 On a chain timers come in by transactions, and meet the cases that clients thought of. Here the state is written before
-the block: timers overdue by any number of blocks, payers with exactly the cost of a fire or a unit less, agents,
-weights, prices, the queue of `aptos`. The oracle's tables are filled, the validators' state is their encoding, and both
-run the block.
+the block: timers overdue by any number of blocks, and payers with exactly the cost of a fire or 1 unit less. Agents,
+weights, prices and the queue of `aptos` are written likewise. The oracle's tables are filled, the validators' state is
+their encoding, and both run the block.
 """
 
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ from validators.state import Batch
 
 
 class CaseComparison(NamedTuple):
-    """The difference between validators' code and oracle, empty where there is none, and the comparisons made."""
+    """The difference between validators' code and oracle, empty if there is none, and the number of comparisons."""
 
     difference: str
     compared: int
@@ -48,7 +48,7 @@ class _Executed(NamedTuple):
 
 
 def judge_block(case: BlockCase, at_genesis: OracleChain | None = None) -> CaseComparison:
-    """Return how a case's block differs; `at_genesis` spares making the oracle's chain (see `chain_of`)."""
+    """Return how a case's block differs; `at_genesis` saves making the oracle's chain (see `chain_of`)."""
     chain, header = chain_of(case, at_genesis)
     before = chain.contents.encode_all()
     transactions = [encode_transaction(transaction) for transaction in case.transactions]

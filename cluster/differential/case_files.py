@@ -1,4 +1,4 @@
-"""Files of differential cases: JSON, bytes in hexadecimal behind `0x`, written in one move, read as from a stranger.
+"""Files of differential cases: JSON, bytes in hexadecimal after `0x`, written atomically, read as untrusted input.
 
 A text that begins with `0x` or a backslash has a backslash in front.
 """
@@ -24,7 +24,7 @@ BYTES_MAX: Final = 8 * 1024 * 1024
 """The longest case file."""
 
 DEPTH_MAX: Final = 24
-"""The most lists and tables within each other."""
+"""The deepest nesting of lists and tables."""
 
 OWN: Final = OwnFile(f'{{"format":"{FORMAT}"'.encode(), "case that this program wrote")
 _HEX: Final = "0x"
@@ -38,7 +38,7 @@ class CaseError(ReportedError):
 
 
 class CaseFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A case with what its file says of it: the failure, the attempts that made it small (0: none did), the program."""
+    """A case with its file's data: the failure, the attempts that made it small (0: not shrunk), the program."""
 
     format: str
     shows: str = ""
@@ -74,7 +74,7 @@ def read_case(path: Path) -> CaseFile:
 
 
 def _shown(value: Any) -> Any:  # noqa: ANN401 - plain data
-    """Return plain data as JSON can hold it."""
+    """Return plain data in a form that JSON can hold."""
     if isinstance(value, bytes):
         return f"{_HEX}{value.hex()}"
     if isinstance(value, str):
@@ -98,7 +98,7 @@ def _read(value: Any, depth: int) -> Any:  # noqa: ANN401 - plain data
 
 
 def _reason_against(case: Case) -> str:
-    """Return the place of a statement that no chain can have, and what is allowed there; empty where there is none."""
+    """Return the place of a statement that no chain can have, and the allowed values; empty if there is none."""
     unknown = [entry.policy for entry in case.genesis.policies if entry.policy not in POLICY_ORACLES]
     if unknown:
         return f"case.genesis: policy {unknown[0][:60]!r} is none of {', '.join(POLICY_ORACLES)}"

@@ -1,7 +1,7 @@
 """Differential cases: a block on a stated state, or a chain that one engine builds, as plain data.
 
-A case hangs on no draw. It states genesis, parameters, state and transactions, so that a later version, which draws
-other cases, judges the same one.
+A case depends on no draw. It states genesis, parameters, state and transactions. So a later version, with other draws,
+judges the same case.
 """
 
 from typing import Annotated, Any, Final, TypeAlias
@@ -24,7 +24,7 @@ _Subjects: TypeAlias = Annotated[tuple[tuple[Bytes20, Uint], ...], msgspec.Meta(
 
 
 class StatedQuote(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """The fees that a timer states, and the agent that is asked for others."""
+    """The fees that a timer states, and the agent that is asked for the open fees."""
 
     fee: Uint | None = None
     tip: Uint | None = None
@@ -48,7 +48,7 @@ class StatedEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class StatedTimer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A timer that waits, in its place among those of its due height; `bid` is what it has in escrow."""
+    """A waiting timer, in order within its due height; `bid` is its amount in escrow."""
 
     timer_id: Bytes32
     actor: Bytes20
@@ -72,7 +72,7 @@ class StatedMark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class StatedQueue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The queue of `aptos` besides its entries: status, authorization numbers, marked keys, first blocks of slots."""
+    """The queue of `aptos` without its entries: status, authorization numbers, marked keys, first blocks of slots."""
 
     status: Annotated[int, msgspec.Meta(ge=0, le=3)] = 0
     numbers: _Subjects = ()
@@ -95,11 +95,11 @@ class StatedWeights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class BlockCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, tag="block"):
-    """A block on a state that no chain has led to: the state of genesis, changed by all that the case states.
+    """A block on a state that no chain reaches: the state of genesis, changed by the case's statements.
 
-    `slot` is the block's, `parent_slot` its parent's. `basefees` are those of a cycle and of a cell; `own_config` has
-    the fields of the policy's own parameters where they differ from those of genesis. `accounts` are addresses with
-    balance and nonce; `scheduled` counts timers that an actor has ever scheduled beyond those that wait.
+    `slot` is the block's slot, `parent_slot` its parent's slot. `basefees` are the basefees of a cycle and of a cell.
+    `own_config` has the fields of the policy's own parameters that differ from genesis. `accounts` are addresses with
+    balance and nonce; `scheduled` counts an actor's earlier timers that wait no longer.
     """
 
     genesis: Genesis
@@ -120,12 +120,12 @@ class BlockCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     @property
     def now(self) -> int:
-        """The block's present."""
+        """The block's present time."""
         return self.slot if self.genesis.timebase == "slot" else self.height
 
     @property
     def parent_now(self) -> int:
-        """The present of its parent."""
+        """The present time of its parent."""
         return self.parent_slot if self.genesis.timebase == "slot" else self.height - 1
 
 
@@ -137,9 +137,9 @@ class ChainBlock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         view: Its view.
         proposer: Its leader.
         timestamp_ms: Its time.
-        offered: The transactions that its leader has, by their places in the case's list.
-        is_given_up: Whether it stands on a branch that loses.
-        is_final: Whether it and all below it become final.
+        offered: The transactions of its leader, by their places in the case's list.
+        is_given_up: Whether it is on a losing branch.
+        is_final: Whether it and all its ancestors become final.
     """
 
     parent: Uint
@@ -152,7 +152,7 @@ class ChainBlock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class ChainCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, tag="chain"):
-    """A chain that one engine builds, also on branches that lose, with the upkeep of `mode`."""
+    """A chain that one engine builds, also on losing branches, with the upkeep of `mode`."""
 
     genesis: Genesis
     mode: ApplyMode

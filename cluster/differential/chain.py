@@ -1,7 +1,8 @@
 """A differential chain: one engine builds the chain of a case alone, and the oracle executes its final blocks again.
 
 A run of the swarm has one policy with one set of parameters, and most of its time goes into agreement. Execution needs
-no second validator: here one engine builds blocks as leaders would, also on branches that lose, with stated upkeep.
+no second validator: here a single engine builds blocks as leaders would. It also builds losing branches, with stated
+upkeep.
 """
 
 from collections import Counter
@@ -19,10 +20,10 @@ from validators.settings import make_engine
 
 
 class ChainBuilder:
-    """One engine that builds blocks as its leaders would, and is looked at meanwhile.
+    """An engine that builds blocks as its leaders would, and is inspected meanwhile.
 
     Attributes:
-        faults: Statements about what it said or kept meanwhile that is not so.
+        faults: Wrong answers or wrong cached state of the engine, in words.
         included: The transactions of the last block, encoded.
     """
 
@@ -36,7 +37,7 @@ class ChainBuilder:
         self.included: tuple[bytes, ...] = ()
 
     def build(self, block: ChainBlock, offered: Sequence[Transaction]) -> Iterator[Executed]:
-        """Build and certify a block, and yield those that become final with it, oldest first."""
+        """Build and certify a block, and yield the blocks that become final with it, oldest first."""
         context = ProposalContext(
             parent=self._digests[block.parent],
             view=block.view,
@@ -59,7 +60,7 @@ class ChainBuilder:
             yield from pending
 
     def judge(self, final: Iterable[Executed]) -> Iterator[CaseComparison]:
-        """Yield the comparisons of the final blocks, which this consumes, and of the engine's memory behind them."""
+        """Yield the comparisons of the final blocks, which this consumes, and then of the engine's memory."""
         judged = consult_oracle(self.genesis, final)
         yield CaseComparison("" if judged.status == "passed" else judged.summary, judged.compared)
         deviations = self._engine.audit().deviations
@@ -67,7 +68,7 @@ class ChainBuilder:
         yield CaseComparison(self.faults[0] if self.faults else "", 1)
 
     def _ask_for_nonces(self) -> None:
-        """Ask for the nonces of those who have just sent: of the final state, whatever was applied early."""
+        """Ask for the nonces of the latest senders: they are of the final state, even if blocks are applied early."""
         for public_key in dict.fromkeys(self._senders()):
             found, expected = self._engine.next_nonce(public_key), self._nonces[public_key]
             if found != expected:
@@ -79,7 +80,7 @@ class ChainBuilder:
             yield from (decode_transaction(encoded).public_key for encoded in executed.block.transactions)
 
     def _look_at_memory(self, height: int) -> None:
-        """Compare what the engine keeps with what it follows from, while branches stand."""
+        """Compare the engine's cached state with its source, while branches exist."""
         self._engine.take_undone()
         self._engine.take_reexecuted()
         derived = self._engine.derived()

@@ -1,4 +1,4 @@
-"""Draws of differential chains: the chain of a drawn scenario with random scripts besides, built by one engine."""
+"""Draws of differential chains: the chain of a drawn scenario with additional random scripts, built by one engine."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -22,24 +22,24 @@ from validators.execution.block_tree import ApplyMode
 from validators.execution.blocks import ExecuteActor, decode_transaction
 
 FIRST_SEED: Final = 2_000_000_000
-"""The seed of the first of them, the next has the next: the swarm deals policies in turn. No campaign gets there."""
+"""The seed of the first chain, counted up from there: the swarm rotates policies. No campaign reaches these seeds."""
 
 BLOCKS: Final = 12
 """Blocks of a chain."""
 
 SCRIPTS: Final = 60
 EVERY_MS: Final = 200
-"""Random scripts of a chain, and the time from one to the next: as long as it lasts."""
+"""Random scripts of a chain, and the time from one to the next: they last as long as the chain."""
 
 DIFFERENTIAL_BLOCKS: Final = 12
 """Differential blocks on the genesis of a chain, each on a state of its own."""
 
 WITHHELD_PERCENT: Final = 40
-"""Share of the submissions that a leader of a branch that is given up leaves out."""
+"""Share of the submissions that a leader of a losing branch leaves out."""
 
 
 def judge_chain(number: int) -> Iterator[str]:
-    """Yield for each comparison of a differential chain the difference, an empty text where there is none.
+    """Yield the difference of each comparison of a differential chain; empty if there is none.
 
     Args:
         number: Counts the chains; each number has a chain of its own.
@@ -53,7 +53,7 @@ def judge_chain(number: int) -> Iterator[str]:
 
 
 class DrawnChain:
-    """A differential chain, as it is drawn while its engine builds it.
+    """A differential chain, drawn while its engine builds it.
 
     Args:
         number: Counts the chains; each number has a chain of its own.
@@ -115,11 +115,11 @@ class DrawnChain:
             yield case, partial(blocks.judge, case)
 
     def _build(self, builder: ChainBuilder) -> Iterator[Executed]:
-        """Yield the final blocks, oldest first; some become final several at a time."""
+        """Yield the final blocks, oldest first; sometimes several become final together."""
         draw, path = self._draw, [0]
         for left in reversed(range(BLOCKS)):
             if draw(3) == 0:
-                # From below the tip as well: blocks that were applied early are taken back, and come back.
+                # Also from below the tip: blocks that were applied early are rewound, and return.
                 parent = path[draw(len(path))]
                 for _ in range(1 + draw(2)):
                     yield from self._add(builder, parent, withheld_percent=WITHHELD_PERCENT)
@@ -134,7 +134,7 @@ class DrawnChain:
         self, builder: ChainBuilder, parent: int, *, withheld_percent: int = 0, is_last: bool = False
     ) -> Iterator[Executed]:
         """Draw a block and build it; it is noted before, because building may fail."""
-        # Views are passed over now and then: slots stay empty, and timers become overdue.
+        # Views are sometimes skipped: slots stay empty, and timers become overdue.
         draw = self._draw
         self._view += (1, 1, 1, 2, 4)[draw(5)]
         timestamp_ms = self._view * self.scenario.chain.block_interval_ms
@@ -156,6 +156,6 @@ class DrawnChain:
 
 
 def _with_scripts(scenario: Scenario, number: int) -> Scenario:
-    """Return a scenario with random scripts besides: rules meet in them that no drawn workload brings together."""
+    """Return a scenario with additional random scripts: they combine rules that no drawn workload combines."""
     scripts = RandomScripts(scripts=SCRIPTS, number=number, every_ms=EVERY_MS)
     return msgspec.structs.replace(scenario, workload={**scenario.workload, "random-scripts": scripts})

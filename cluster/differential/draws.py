@@ -1,4 +1,4 @@
-"""The draws of a differential chain, in the order in which they are asked for."""
+"""The draws of a differential chain, in the order of requests."""
 
 from collections.abc import Callable
 from hashlib import sha256
@@ -11,7 +11,7 @@ Draw: TypeAlias = Callable[[int], int]
 
 
 def draws_of(chance: Chance, name: str) -> Draw:
-    """Return the draws of one name, in the order in which they are asked for."""
+    """Return the draws of a name, in the order of requests."""
     draws, place = chance.stream("differential", name), -1
 
     def draw(bound: int) -> int:

@@ -52,13 +52,13 @@ READINGS: Final[Mapping[str, Sequence[Any]]] = {
 
 
 class QueueDraw:
-    """The queue of one differential block.
+    """The queue of a differential block.
 
     Args:
         case: The block, without entries.
         contents: The oracle's tables at genesis.
-        actors: Script actors that have nothing stored.
-        scripts: What entries may carry.
+        actors: Script actors whose storage is empty.
+        scripts: The scripts that entries may carry.
         draw: The draws.
     """
 
@@ -79,7 +79,7 @@ class QueueDraw:
         return values[self._draw(len(values))]
 
     def case(self) -> BlockCase:
-        """Return the case with its queue, and each actor with something to pay."""
+        """Return the case with its queue, and each actor with funds."""
         draw, case = self._draw, self._case
         genesis = case.genesis
         if draw(2):
@@ -106,7 +106,7 @@ class QueueDraw:
         )
 
     def _readings(self, config: QueueConfig) -> QueueConfig:
-        """Return readings, half of them as genesis has them; of two that cannot be together the first stays."""
+        """Return readings, half of them from genesis; of two that exclude each other the first stays."""
         draw = self._draw
         for field, values in READINGS.items():
             if draw(2):
@@ -116,7 +116,7 @@ class QueueDraw:
 
     def _entry(self, numbers: Mapping[bytes, int]) -> StatedTimer:
         draw, case, config = self._draw, self._case, self._config
-        # Some are not due yet: they can be cancelled, and a shutdown takes them.
+        # Some are not due yet: they can be cancelled, and a shutdown removes them.
         latest = min(case.now + 2 * (draw(6) == 0), case.parent_now + case.genesis.calendar.ring_size - 1)
         due = max(latest - draw(OVERDUE_MAX), 1)
         actor = self._actors[draw(len(self._actors))]
@@ -137,7 +137,7 @@ class QueueDraw:
         )
 
     def _price(self) -> int:
-        """Return a price: few differ, so that entries and transactions meet at the same one."""
+        """Return one of a few prices, so that entries and transactions meet at the same price."""
         cycle, least = self._case.basefees[0], self._config.min_price
         return max(least, self._one_of(least, cycle - 1, cycle, cycle + 1, cycle + 40, cycle + 300, 2 * cycle))
 
@@ -148,8 +148,8 @@ class QueueDraw:
         return max(self._one_of(0, age_ms - 1, age_ms, age_ms + 1, 10 * self._slot_ms), 0)
 
     def _token(self, due: int, number: int) -> StatedToken | None:
-        """Return a token; without tokens an entry may have one from the time before, with them none."""
-        # Whoever has ever inserted with a token has a number, and no token is ahead of it.
+        """Return a token; without tokens an entry may have an old token, with tokens it may have none."""
+        # An actor that has ever inserted with a token has a number, and no token is ahead of it.
         if not number or (self._config.authorization != "token" and self._draw(6)):
             return None
         block_ms = self._block_ms
@@ -158,7 +158,7 @@ class QueueDraw:
         return StatedToken(self._draw(3) > 0, until_ms, stated)
 
     def _payload(self) -> bytes:
-        """Return nothing, a script, or one that pays an actor."""
+        """Return an empty payload, a script, or a script that pays an actor."""
         payee, amount = self._actors[self._draw(len(self._actors))], self._one_of(1, 900, RICH // 100)
         paying = script_of(("pay", payee, amount))
         return (b"", self._scripts[self._draw(len(self._scripts))], paying)[self._draw(3)]

@@ -14,18 +14,18 @@ from cluster.differential.cases import BlockCase, Case, ChainCase
 from validators.execution.block_tree import ApplyMode
 
 ATTEMPTS_MAX: Final = 400
-"""Attempts after which shrinking stops with what it has."""
+"""Attempts after which shrinking stops with its smallest case so far."""
 
 _LISTS: Final = ("transactions", "timers", "accounts", "scheduled")
 _PARTS: Final = ("lane", "auction", "own_config")
 
 
 def make_smaller(case: Case, fails: Callable[[Case], bool], attempts_max: int = ATTEMPTS_MAX) -> tuple[Case, int]:
-    """Return the smallest case found for which it holds that it fails, and the number of attempts.
+    """Return the smallest failing case found, and the number of attempts.
 
     Args:
         case: A case that fails.
-        fails: Whether another one fails in the same way.
+        fails: Whether another case fails in the same way.
         attempts_max: The most attempts.
     """
     attempts, is_smaller = 0, True
@@ -50,7 +50,7 @@ def _reductions(case: Case) -> Iterator[Case]:
 
 
 def _shorter(values: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-    """Yield a list without all, without halves, quarters, down to single entries."""
+    """Yield the list without all entries, without halves, quarters, down to single entries."""
     for removed in halves(range(len(values))):
         yield tuple(value for place, value in enumerate(values) if not removed[0] <= place <= removed[-1])
 
@@ -77,7 +77,7 @@ def _of_queue(case: BlockCase) -> Iterator[BlockCase]:
 
 
 def _plainer_timers(case: BlockCase) -> Iterator[BlockCase]:
-    """Yield the case with one timer that carries, offers or has put down less."""
+    """Yield the case with one timer that carries, offers or has in escrow less."""
     for place, timer in enumerate(case.timers):
         for change in ({"payload": b""}, {"quote": None}, {"bid": 0}):
             plain = msgspec.structs.replace(timer, **change)
@@ -97,7 +97,7 @@ def _of_chain(case: ChainCase) -> Iterator[ChainCase]:
 
 
 def _without_blocks(case: ChainCase, removed: range) -> ChainCase:
-    """Leave blocks out: what stood on one stands on its parent, and the last block that is not given up is final."""
+    """Leave blocks out: children move to the removed block's parent; the last block on the winning branch is final."""
     places, blocks = [0], list[Any]()
     for place, block in enumerate(case.blocks):
         parent = places[block.parent]

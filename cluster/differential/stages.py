@@ -33,10 +33,10 @@ KEY_ID_BYTES: Final = 32
 
 
 class StoredValues(dict[bytes, bytes]):
-    """Encoded records by state key, in the place of a batch: read by key, written, and nothing hashed."""
+    """Encoded records by state key, in place of a batch: read by key, written, and not hashed."""
 
     def write(self, key: bytes, value: bytes | None) -> None:
-        """Put a value; None deletes."""
+        """Store a value; None deletes."""
         if value is None:
             self.pop(key, None)
         else:
@@ -44,7 +44,7 @@ class StoredValues(dict[bytes, bytes]):
 
 
 def chain_at_genesis(genesis: Genesis) -> OracleChain:
-    """Return the oracle's chain at a genesis; raises MalformedError where the policy's parameters are none."""
+    """Return the oracle's chain at a genesis; raises MalformedError if the policy's parameters are invalid."""
     encoded = msgspec.msgpack.encode(genesis)
     return OracleChain(read_genesis(encoded), encoded)
 

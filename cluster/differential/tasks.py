@@ -1,4 +1,4 @@
-"""The task of a differential campaign: one seed's chain and blocks, whose first failure becomes a case file."""
+"""The task of a differential campaign: a seed's chain and blocks, whose first failure becomes a case file."""
 
 import time
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ def judge_case(case: Case) -> CheckResult:
 
 
 def run_differential(task: Task) -> SeedResult:
-    """Judge one seed, or make its case smaller; runs in a worker process. `scenario` is the policy's name."""
+    """Judge a seed, or make its case smaller; runs in a worker process. `scenario` is the policy's name."""
     policy, started = task.scenario.decode(), time.perf_counter()
     path = case_path(Path(task.runs), task.seed, policy)
     try:
@@ -51,7 +51,7 @@ def run_differential(task: Task) -> SeedResult:
 
 
 def shrink_case(path: Path) -> None:
-    """Make the case of a file smaller in its place, unless it is or does not fail any more."""
+    """Make the case of a file smaller and replace it, unless it is small already or no longer fails."""
     file = read_case(path)
     signature = signature_of([judge_case(file.case)])
     if file.attempts or not signature:
@@ -107,7 +107,7 @@ def _result(kind: str, parts: Iterator[CaseComparison]) -> CheckResult:
             if judged.difference:
                 tally.fail(f"differential {kind}: {judged.difference}")
                 break
-    # A wrong rule may raise anything.
+    # A wrong rule may raise any exception.
     except Exception as error:
         if refusal_behind(error) is not None:
             raise

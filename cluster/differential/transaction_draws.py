@@ -1,4 +1,4 @@
-"""Draws of the transactions of a differential block: calls that meet its timers, each from a sender of its own."""
+"""Draws of the transactions of a differential block: calls that meet its timers, each from its own sender."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -24,7 +24,7 @@ from validators.execution.blocks import (
 from validators.identity import public_key_of
 
 COUNTS: Final = (0, 0, 1, 2, 4)
-"""Numbers of transactions: in two of five blocks the timers alone use what payers have."""
+"""Numbers of transactions: in two of five blocks the timers alone use the payers' funds."""
 
 CYCLES: Final = (20_000, 20_000, 5_000, 1_500)
 CELLS: Final = 9_000
@@ -46,7 +46,7 @@ def draw_transactions(case: BlockCase, actors: Sequence[bytes], scripts: Sequenc
         transaction = sign(_unsigned(case, call, nonce, draw), secret)
         charge = transaction.cycles_limit * transaction.max_fee_per_cycle
         charge += transaction.cells_limit * transaction.max_fee_per_cell
-        # Now and then a unit less than is asked in advance: no block may have this transaction.
+        # Sometimes 1 unit less than is required in advance: no block may have this transaction.
         account = (address, charge + (10**11, 0, 0, 1, 10**11, 10**11, 10**11, -(draw(4) == 0))[draw(8)], nonce)
         case = msgspec.structs.replace(
             case, accounts=(*case.accounts, account), transactions=(*case.transactions, transaction)
@@ -105,7 +105,7 @@ def _step(case: BlockCase, target: StatedTimer, actors: Sequence[bytes], draw: D
 
 
 def _name_of(case: BlockCase, target: StatedTimer) -> bytes:
-    """Return the name by which a timer's actor knows it: in the queue the key of its entry."""
+    """Return the name by which a timer's actor refers to it: in the queue the key of its entry."""
     if case.queue is None or target.quote is None or target.quote.fee is None:
         return target.timer_id
     return key_of(target.due * case.genesis.slot_ms, target.quote.fee, target.timer_id)

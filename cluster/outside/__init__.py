@@ -1,4 +1,4 @@
-"""Outside applications: somebody else's state machine, a process that answers questions on its standard streams.
+"""Outside applications: a foreign state machine, a process that answers requests on its standard streams.
 
-The one room that waits by the wall clock. Frames and answers are read strictly, since a stranger wrote them.
+This is the only room that waits by the wall clock. Frames and answers are untrusted, so they are read strictly.
 """

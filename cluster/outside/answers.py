@@ -1,4 +1,4 @@
-"""The fields of one answer of an application, read strictly.
+"""The fields of an application's answer, read strictly.
 
 A field of another kind or size is a FrameError; its sentence names the field, the value found and the value expected.
 """
@@ -13,7 +13,7 @@ REASONS: Final = ("expired", "insolvent", "cancelled")
 """Reasons of `timer-removed`."""
 
 TIMER_EVENTS: Final = ("timer-set", "timer-fired", "timer-removed", "timer-deferred", "timer-moved")
-"""Events that the test bed understands; all others are hashed."""
+"""Events that the test bed understands; all other events are hashed."""
 
 TEXT_CHARACTERS_MAX: Final = 65_536
 """Most characters of a text that is a field of an answer: a name, a reason, a description."""
@@ -24,7 +24,7 @@ Event: TypeAlias = dict[str, Value]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
-    """The outcome of a block: state root, events, and what the application may add."""
+    """The outcome of a block: state root, events, and optional fields of the application."""
 
     root: bytes
     events: tuple[Event, ...]
@@ -34,7 +34,7 @@ class Execution:
 
 
 class AnswerFields:
-    """The fields of one answer; every method reads a field by its kind, and raises FrameError where it has another."""
+    """The fields of an answer; every method reads a field by its kind, and raises FrameError for another kind."""
 
     def __init__(self, fields: Mapping[str, object], framing: Framing) -> None:
         self._fields = fields
@@ -73,7 +73,7 @@ class AnswerFields:
         return value
 
     def byte_string(self, name: str, length: int | None = None, most: int | None = None) -> bytes:
-        """Return a byte string of a length, or of at most one."""
+        """Return a byte string of a given length, or of at most a given length."""
         return self._as_byte_string(f"`{name}`", self._take(name), length, most)
 
     def several(self, name: str, length: int | None = None) -> tuple[bytes, ...]:

@@ -1,4 +1,4 @@
-"""Blocks of an outside application: the header as it is told, and the roots that are made of its answers."""
+"""Blocks of an outside application: the header as it is told, and the roots of its answers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from validators.state import mmr_root
 _KIB: Final = 1_024
 
 NO_SUMMARY: Final = BlockSummary(**dict.fromkeys(BlockSummary.__struct_fields__, 0))
-"""The numbers of a block in which nothing happens."""
+"""The numbers of an empty block."""
 
 ROOT_NAMES: Final = ("state_root", "tx_root", "receipts_root")
 """Fields of a header that are not known yet when a block is proposed."""
@@ -36,15 +36,15 @@ class ChainStart:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OutsideBlock:
-    """A block with what the application said of it.
+    """A block with the application's answer.
 
     Attributes:
         block: The block.
         digest: Its id.
         header: Its header.
-        receipts: Those of the answer, or its events in their one encoding.
+        receipts: The receipts of the answer, or its events in their only encoding.
         events: The events of the answer.
-        included: Digests of transactions that need not wait any more, beside those of the payload.
+        included: Digests of transactions that need not wait any more, besides the payload's transactions.
         cost_stated_us: The cost of the answer, None where it states none.
         summary: The block in numbers, once it is final.
     """
@@ -60,7 +60,7 @@ class OutsideBlock:
 
     @property
     def root(self) -> bytes:
-        """The state root that the application came to."""
+        """The application's state root."""
         return self.header.state_root
 
     @property
@@ -70,7 +70,7 @@ class OutsideBlock:
 
     @property
     def phases(self) -> tuple[PhaseEntry, ...]:
-        """Nothing: an application tells of timers, and of no phases."""
+        """Nothing: an application tells of timers, but of no phases."""
         return ()
 
     @property
@@ -101,12 +101,12 @@ def genesis_header(start: ChainStart, validators: int, parameters: Mapping[str, 
 
 
 def canonical_event(event: Mapping[str, Value]) -> bytes:
-    """Return the one encoding of an event: msgpack, keys in ascending order."""
+    """Return the only encoding of an event: msgpack, keys in ascending order."""
     return msgspec.msgpack.encode(_sorted(event))
 
 
 def receipts_of(execution: Execution) -> tuple[bytes, ...]:
-    """Return the receipts of an answer: its own, or its events in their one encoding."""
+    """Return the receipts of an answer, or else its events in their only encoding."""
     return tuple(map(canonical_event, execution.events)) if execution.receipts is None else execution.receipts
 
 
@@ -153,9 +153,9 @@ def made_of(block: Block, execution: Execution) -> OutsideBlock:
 
 
 def _genesis_parent(start: ChainStart, validators: int, parameters: Mapping[str, Value]) -> bytes:
-    """Return the parent of the genesis block: the digest of all that the chain begins with, 32 bytes.
+    """Return the parent of the genesis block: the digest of the chain's whole beginning, 32 bytes.
 
-    The digest of an encoded genesis, where the parameters have one, is the parent for the project's own engine.
+    If the parameters have an encoded genesis, its digest is the parent for the project's own engine.
     """
     if isinstance(genesis := parameters.get("genesis"), bytes):
         return sha256(genesis).digest()

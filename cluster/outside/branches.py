@@ -1,8 +1,8 @@
 """Branches for an application that can only go forward: a process for each, on a copy of the directory.
 
-Such a process executes on its tip alone, and finalizes its tip alone. So each branch has a process of its own. One that
-is asked for a block elsewhere begins on a copy of the directory as of the final block, and executes the way there. At
-finality the process that stands at that block goes on in its own directory, and the others end.
+Each process executes and finalizes on its tip only, so each branch has a process of its own. For a block elsewhere, a
+new process begins on a copy of the directory as of the final block, and executes the blocks up to it. At finality the
+process at that block continues in its own directory, and all other processes end.
 """
 
 from collections.abc import Sequence
@@ -19,14 +19,14 @@ from validators.execution.blocks import Header
 
 @dataclass(frozen=True, slots=True)
 class ToldBlock:
-    """A block that some process has executed above the final one: enough to execute it again elsewhere."""
+    """A block above the final block that a process has executed: enough data to execute it again elsewhere."""
 
     header: Header
     payload: tuple[bytes, ...]
 
 
 class BranchTalk:
-    """The calls of an application with the feature `forks`, by processes of one without it.
+    """The calls of an application with the feature `forks`, by processes of an application without it.
 
     Args:
         home: The home, whose process stands at the final block.
@@ -39,7 +39,7 @@ class BranchTalk:
         self._told: dict[bytes, ToldBlock] = {}
         assert home.life is not None, "the application has just begun"
         self._standing: dict[bytes, ApplicationLife] = {final: home.life}
-        """Each process by the block at which it stands."""
+        """The process of each block, by the block at which it stands."""
         self._proposing: tuple[bytes, ProposedPayload] | None = None
 
     def propose(self, parent: bytes, draft: Header, transactions: Sequence[bytes]) -> ProposedPayload:
@@ -49,7 +49,7 @@ class BranchTalk:
         return proposal
 
     def adopted(self, id_: bytes, header: Header) -> None:
-        """Tell the id of the block just proposed, at which its process stands from now on."""
+        """Tell the id of the block just proposed; its process stands there from now on."""
         assert self._proposing is not None, "a block is adopted after it was proposed"
         parent, proposal = self._proposing
         self._standing[parent].talk.adopted(id_, header)
@@ -63,7 +63,7 @@ class BranchTalk:
         return outcome
 
     def finalize(self, id_: bytes) -> None:
-        """Make a block final in the process that stands there; all others end."""
+        """Make a block final in the process that stands there; all other processes end."""
         life = self._stand_at(id_)
         life.talk.finalize(id_)
         for other in self._standing.values():
@@ -101,7 +101,7 @@ class BranchTalk:
         self._told[id_] = told
 
     def _stand_at(self, digest: bytes) -> ApplicationLife:
-        """Return a process that stands at a block: one there already, one below that catches up, or a new process."""
+        """Return a process that stands at a block: an existing, a lower one that catches up, or a new process."""
         if digest in self._standing:
             return self._standing[digest]
         way: list[bytes] = []

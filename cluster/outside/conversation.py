@@ -1,6 +1,6 @@
-"""The questions of the protocol and their answers, read strictly: a wrong answer is named, and loses the process.
+"""The requests of the protocol and their answers, read strictly: a wrong answer is named, and ends the process.
 
-Rules: docs/application.md. What differs from them is a FrameError whose sentence has what came and what was expected.
+Rules: docs/application.md. A violation is a FrameError whose sentence has the found and the expected value.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +30,7 @@ PIECES_MAX: Final = 65_536
 """Most pieces of a snapshot."""
 
 COST_US_MAX: Final = 60_000_000
-"""Most virtual microseconds that an answer may say that it cost."""
+"""Most virtual microseconds that an answer may state as its cost."""
 
 ROOT_BYTES: Final = 32
 """The length of a state root."""
@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 
 class ApplicationCaller(Protocol):
-    """Asks an application one question; `ApplicationProcess.call`, or the record of one."""
+    """Asks an application a single question; `ApplicationProcess.call`, or its record."""
 
     def __call__(self, name: str, fields: Mapping[str, Value]) -> dict[str, object]:
         """Return the answer; raises ApplicationLostError."""
@@ -65,7 +65,7 @@ class Greeting:
         order: "fifo" where timers fire in the order of due and set, else "".
         dead_per_block: Dead timers that one block removes, None where it is not stated.
         live_per_block: Live timers that one block fires, None where it is not stated.
-        kept: The last final block that it kept, None for none.
+        kept: The last final block that it kept, None if it kept none.
     """
 
     name: str
@@ -94,12 +94,12 @@ class InvalidPayload:
 
 
 class Conversation:
-    """One life's questions, in the words of the protocol.
+    """The requests of one life, in the protocol's terms.
 
     Args:
-        call: Asks one question.
+        call: Sends a request.
         framing: The form in which answers carry bytes.
-        lose: Gets the name of a call and what is wrong with its answer, ends the process, and returns what to raise.
+        lose: Gets the name of a call and the error of its answer, ends the process, and returns the error to raise.
     """
 
     def __init__(self, call: ApplicationCaller, framing: Framing, lose: Callable[[str, str], BaseException]) -> None:
@@ -117,7 +117,7 @@ class Conversation:
         resume: bool,
         retain_blocks: int,
     ) -> Greeting:
-        """Begin a life; with `resume` the application has had others, and says what it kept."""
+        """Begin a life; with `resume` the application had earlier lives, and states its kept block."""
         fields: dict[str, Value] = {
             "protocol": PROTOCOL,
             "node": node,
@@ -130,7 +130,7 @@ class Conversation:
         return self._ask("hello", fields, lambda answer: _read_greeting(answer, resume=resume))
 
     def genesis(self, start: ChainStart) -> Execution:
-        """Make the state that the chain begins with."""
+        """Make the initial state of the chain."""
         return self._ask("genesis", asdict(start), _read_execution)
 
     def adopted(self, id_: bytes, header: Header) -> None:
@@ -142,7 +142,7 @@ class Conversation:
         return self._ask("check", {"transaction": transaction}, _read_refusal)
 
     def propose(self, parent: bytes, draft: Header, transactions: Sequence[bytes]) -> ProposedPayload:
-        """Have a block made of what waits; the draft's roots are not told."""
+        """Have a block made of waiting transactions; the draft's roots are not told."""
         fields: dict[str, Value] = {
             "parent": parent,
             "header": told_header(draft, is_proposed=True),
@@ -173,7 +173,7 @@ class Conversation:
         self._tell("apply", {"id": id_})
 
     def rewind(self, to: bytes) -> None:
-        """Take applied blocks back down to a block."""
+        """Rewind applied blocks down to a block."""
         self._tell("rewind", {"to": to})
 
     def snapshot(self, id_: bytes) -> int:
@@ -186,7 +186,7 @@ class Conversation:
         return self._ask("snapshot", fields, lambda answer: answer.byte_string("bytes", most=PIECE_BYTES_MAX))
 
     def restore(self, id_: bytes, header: Header, pieces: Sequence[bytes]) -> bytes:
-        """Give all pieces of a snapshot; return the root that they add up to."""
+        """Give all pieces of a snapshot; return the root of the restored state."""
         root = b""
         for index, content in enumerate(pieces):
             fields: dict[str, Value] = {
@@ -203,7 +203,7 @@ class Conversation:
         return root
 
     def entries(self, id_: bytes, after: bytes, limit: int) -> tuple[tuple[bytes, bytes], ...]:
-        """Return up to `limit` pairs of the state after a block, with keys above one, ascending."""
+        """Return up to `limit` pairs of the state after a block, with keys above the given key, ascending."""
         fields: dict[str, Value] = {"id": id_, "after": after, "limit": limit}
         return self._ask("entries", fields, lambda answer: _no_more(answer.pairs("entries"), limit, after))
 
@@ -217,7 +217,7 @@ class Conversation:
         return self._ask("transactions", fields, lambda answer: answer.several("transactions"))
 
     def bye(self) -> None:
-        """End a life in peace."""
+        """End a life in an orderly way."""
         self._tell("bye", {})
 
     def _tell(self, name: str, fields: Mapping[str, Value]) -> None:
@@ -279,7 +279,7 @@ def _read_outcome(answer: AnswerFields) -> Execution | InvalidPayload:
 
 
 def is_too_long(payload: Sequence[bytes]) -> bool:
-    """Return whether a payload has too many bytes; one transaction may be as long as any that waits."""
+    """Return whether a payload has too many bytes; a single transaction may be as long as any that waits."""
     return sum(map(len, payload)) > (PAYLOAD_BYTES_MAX if len(payload) > 1 else TRANSACTION_BYTES_MAX)
 
 

@@ -15,26 +15,26 @@ FRAME_BYTES_MAX: Final = 16 * 1024 * 1024
 """The longest frame."""
 
 INTEGER_MAX: Final = 2**53 - 1
-"""The greatest whole number of a JSON frame; a larger one is a decimal string there."""
+"""The greatest whole number of a JSON frame; a larger number is a decimal string there."""
 
 LENGTH_BYTES: Final = 4
-"""A msgpack frame begins with its length in so many little-endian bytes."""
+"""The number of little-endian bytes of the length before a msgpack frame."""
 
 DEPTH_MAX: Final = 64
-"""Most maps and lists of a frame that lie within each other: any reader and any record of it can follow so many."""
+"""The deepest nesting of maps and lists in a frame: any reader and any record of it can follow this depth."""
 
 REASON_CHARACTERS_MAX: Final = 1_000
-"""Most characters of a reason: an answer may have 16 MiB of text where something else was expected."""
+"""Most characters of a reason: an answer may have 16 MiB of text in place of another kind."""
 
 _CONTAINERS_MAX: Final = 5 * 1024 * 1024
-"""Most bytes of a msgpack frame that can begin a map or a list: each takes a byte there, and 70 in memory."""
+"""Most bytes of a msgpack frame that can begin a map or a list: each takes 1 byte there, and 70 in memory."""
 
 _BEGINNINGS: Final = bytes([*range(0x80, 0xA0), 0xDC, 0xDD, 0xDE, 0xDF])
-"""The bytes that begin a map or a list in msgpack; a byte string may hold them too, though hardly so many."""
+"""The bytes that begin a map or a list in msgpack; a byte string may hold them too, but hardly as many."""
 
 _KEYS: Final = {str}
 _KINDS: Final = {str, int, bool, float, bytes, list, dict, type(None)}
-"""Kinds of decoded values: msgpack has times and extensions as well, which no frame holds."""
+"""Kinds of decoded values: msgpack also has times and extensions, which no frame holds."""
 
 _INT64_MIN: Final = -(2**63)
 _UINT64_MAX: Final = 2**64 - 1
@@ -46,7 +46,7 @@ Value: TypeAlias = "bool | int | str | bytes | list[Value] | tuple[Value, ...] |
 
 
 class FrameError(Exception):
-    """Bytes that are no frame, or content that is not what was expected; a long reason is cut."""
+    """Bytes that are no frame, or unexpected content; a long reason is cut."""
 
     def __init__(self, reason: str) -> None:
         is_long = len(reason) > REASON_CHARACTERS_MAX
@@ -54,7 +54,7 @@ class FrameError(Exception):
 
 
 class Framing(Protocol):
-    """The form of the frames on the standard streams of one application."""
+    """The form of the frames on an application's standard streams."""
 
     name: str
 
@@ -62,7 +62,7 @@ class Framing(Protocol):
         """Return the frame of a message; raises FrameError if it is too long."""
 
     def take(self, buffer: bytearray) -> dict[str, object] | None:
-        """Remove the first frame from a buffer and return its content; None while it is not whole.
+        """Remove the first frame from a buffer and return its content; None while it is incomplete.
 
         Raises:
             FrameError: The buffer does not begin with a frame, or the frame is too long.
@@ -73,7 +73,7 @@ class Framing(Protocol):
 
 
 class JsonLines:
-    """One JSON object a line, UTF-8."""
+    """A JSON object a line, UTF-8."""
 
     name = "json"
 
@@ -99,7 +99,7 @@ class JsonLines:
         return _as_map(content, line)
 
     def as_bytes(self, value: object) -> bytes:
-        """Return the bytes that a text has in hexadecimal."""
+        """Return the bytes of a hexadecimal text."""
         if not isinstance(value, str):
             raise FrameError(f"{kind_of(value)} came, lower-case hexadecimal text was expected")
         if _HEX.fullmatch(value) is None:
@@ -108,7 +108,7 @@ class JsonLines:
 
 
 class MsgpackFrames:
-    """A msgpack map behind its length."""
+    """A msgpack map after its length."""
 
     name = "msgpack"
 
@@ -189,7 +189,8 @@ def _as_map(content: object, frame: bytes) -> dict[str, object]:
         fault = _fault_of({*map(type, keys)}, kinds, values)
         if fault:
             raise FrameError(f"{fault}: {shown(frame)}")
-        # A layer at once: large answers are lists of small maps, and a call for each costs more than decoding them.
+        # A whole layer in each pass: large answers are lists of small maps, and a call for each costs more than
+        # decoding them.
         maps = [value for value in values if type(value) is dict] if dict in kinds else []
         lists = [value for value in values if type(value) is list] if list in kinds else []
         if not maps and not lists:
@@ -200,7 +201,7 @@ def _as_map(content: object, frame: bytes) -> dict[str, object]:
 
 
 def _fault_of(keys: set[type], kinds: set[type], values: Iterable[object]) -> str:
-    """Return why some maps and lists are not those of a frame, by the kinds of their keys and values; else nothing."""
+    """Return why some maps and lists do not belong in a frame, by their keys' and values' kinds; else nothing."""
     if not keys <= _KEYS:
         return "a map with other keys came, a map with text keys was expected"
     if not kinds <= _KINDS:
@@ -209,7 +210,7 @@ def _fault_of(keys: set[type], kinds: set[type], values: Iterable[object]) -> st
         numbers = [value for value in values if type(value) is int]
         if min(numbers) < _INT64_MIN or max(numbers) > _UINT64_MAX:
             return "a whole number beyond 64 bits came"
-    # NaN differs from itself: a recorded answer with it would never be met again.
+    # NaN differs from itself: a recorded answer with it would never be found again.
     if float in kinds and not all(isfinite(value) for value in values if type(value) is float):
         return "a number that is not finite came"
     return ""

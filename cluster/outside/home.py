@@ -1,4 +1,4 @@
-"""The home of a replica's application: its directory, and the one process at a time that lives there."""
+"""The home of a replica's application: its directory, and the only process that lives there."""
 
 import shutil
 from collections.abc import Callable, Mapping
@@ -14,20 +14,20 @@ from cluster.outside.process import Launch
 from validators.execution.blocks import Header
 
 NOTHING_KEPT: Final = KeptBlock(height=-1, id=b"", root=b"")
-"""An application that has nothing to keep."""
+"""An application that has kept no block."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplicationPlan:
-    """All that an application is told of its chain and its place, and the way to start it.
+    """The application's data on its chain and its place, and the way to start it.
 
     Attributes:
         launch: The way to start it.
         node: The replica; None where only transactions are made.
         validators: The number of validators.
         start: The beginning of the chain.
-        parameters: The application's own.
-        retain_blocks: Most blocks that are applied early; 0 where none is.
+        parameters: The application's own parameters.
+        retain_blocks: Most blocks that are applied early; 0 if none are.
     """
 
     launch: Launch
@@ -46,10 +46,10 @@ class ApplicationHome:
     """A directory, the process that lives there, processes for branches, and the height that they must keep.
 
     Args:
-        plan: What the application is told.
-        directory: Its own; made where it is not there.
-        host: Starts the processes, and hears of each call.
-        has_lived: Whether an earlier process of the test bed has had the directory; what it holds is not known here.
+        plan: The plan of the application.
+        directory: Its own directory; made if it does not exist.
+        host: Starts the processes, and observes each call.
+        has_lived: Whether an earlier process of the test bed has used the directory; its content is not known here.
 
     Attributes:
         life: The process that lives there.
@@ -72,17 +72,17 @@ class ApplicationHome:
         self._made = 0
 
     def settle(self, kept: KeptBlock, ask: Callable[[], None]) -> None:
-        """Ask for something that makes a block final, and note that the application has to keep it then."""
+        """Send a request that makes a block final, and note that the application has to keep it then."""
         self._under_way, self._has_lived = kept, True
         ask()
         self._settled, self._is_known = kept, True
 
     def wake(self) -> KeptBlock | None:
-        """Begin the next life, after killing the one before; return the last final block that it kept.
+        """Begin the next life, after killing the previous life; return the last final block that it kept.
 
         Raises:
-            ApplicationLostError: It gives no answer that can be used.
-            ForgottenBlockError: It kept another block than it has answered for, or was asked for last.
+            ApplicationLostError: It gives no usable answer.
+            ForgottenBlockError: It kept a block other than its last answered or last requested block.
             LaunchError: It does not start.
         """
         self._begin()
@@ -103,13 +103,13 @@ class ApplicationHome:
             raise ForgottenBlockError(sentence)
 
     def wake_anew(self) -> None:
-        """Begin a life in an emptied directory, unless the present life has just begun in an empty one."""
+        """Begin a life in an emptied directory, unless the present life has just begun in an empty directory."""
         if self._has_lived or self.life is None:
             self.empty()
             self._begin()
 
     def empty(self) -> None:
-        """Kill what lives here, and leave the directory as new."""
+        """Kill the process that lives here, and leave the directory as new."""
         self.kill()
         empty_directory(self.directory)
         self.host.note("empty", self.directory)
@@ -129,7 +129,7 @@ class ApplicationHome:
     def _hello(self, directory: Path, *, resume: bool) -> ApplicationLife:
         plan = self.plan
         life = ApplicationLife(self.host.begin(plan.launch, directory), directory, self._watcher)
-        # Known before it answers: whoever is lost in the midst of its first call has to be killed too.
+        # Known before it answers: a process that is lost in the midst of its first call has to be killed too.
         self._branches.append(life)
         life.greeting = life.talk.hello(
             node=plan.node,
@@ -147,7 +147,7 @@ class ApplicationHome:
         return self.host
 
     def begin_branch(self) -> ApplicationLife:
-        """Begin one more process, on a copy of the directory as of the last final block.
+        """Begin a further process, on a copy of the directory as of the last final block.
 
         Raises:
             ForgottenBlockError: It comes back at another block.
@@ -166,14 +166,14 @@ class ApplicationHome:
         return life
 
     def end_branch(self, life: ApplicationLife) -> None:
-        """End a process of a branch with its directory; of the home's own the directory stays."""
+        """End a process of a branch with its directory; the home's own directory stays."""
         life.process.kill()
         if life in self._branches:
             self._branches.remove(life)
             self._remove(life.directory)
 
     def move_to(self, life: ApplicationLife) -> None:
-        """Have the process of a branch be the home's own from now on, in its directory."""
+        """Make the process of a branch the home's own from now on, in its directory."""
         if life in self._branches:
             self._branches.remove(life)
             if self.life is not None:
@@ -193,7 +193,7 @@ class ApplicationHome:
             self.life = None
 
     def scratch(self) -> "ScratchHome":
-        """Return a home for a moment: a fresh process in an empty directory beside this one."""
+        """Return a temporary home: a fresh process in an empty directory beside this directory."""
         self.directory.mkdir(parents=True, exist_ok=True)
         return ScratchHome(self.plan, self._new_place("scratch"), self.host)
 
@@ -210,7 +210,7 @@ class ApplicationHome:
 
 
 class ScratchHome(ApplicationHome):
-    """A home that is gone with its `with` block; what becomes of its process harms nobody else."""
+    """A home that is removed with its `with` block; the loss of its process harms no other process."""
 
     @property
     def _watcher(self) -> ApplicationHost:
@@ -220,7 +220,7 @@ class ScratchHome(ApplicationHome):
         try:
             self.wake()
         except BaseException:
-            # A process that says no hello leaves nothing behind either.
+            # A process that sends no hello leaves nothing behind either.
             self.__exit__()
             raise
         assert self.life is not None, "it has just begun"

@@ -1,8 +1,8 @@
-"""An outside application as a validator's execution layer: the calls of the seam as questions of the protocol.
+"""An outside application as a validator's execution layer: the calls of the seam become requests of the protocol.
 
 The layer keeps the tree of blocks, and the process keeps the state. Invariants: the process knows genesis or the final
-block, and each block that this layer has executed and not dropped; the blocks applied early are a path from the final
-block. Where the process dies or breaks the protocol, the layer raises `ApplicationLostError` to its caller.
+block, and each block that this layer has executed and not dropped. The blocks applied early are a path from the final
+block. If the process dies or breaks the protocol, the layer raises `ApplicationLostError` to its caller.
 """
 
 from collections.abc import Iterable, Sequence
@@ -40,23 +40,23 @@ from validators.storage import FinalizedEntry
 
 
 class WrongAnswerError(Exception):
-    """A process of an application comes to another root than an earlier one, or another replica's, has come to."""
+    """A process of an application computed a root that differs from an earlier process or another replica."""
 
 
 class OutsideLayer:
-    """One life of an application behind one life of a validator.
+    """A life of an application behind a life of a validator.
 
     Args:
-        home: The application's home; a process is begun there.
-        genesis: The chain's genesis; of it only what headers are checked against counts.
-        log: The finalized log, to whose last block the application is led.
+        home: The application's home; a process begins there.
+        genesis: The chain's genesis; only the data for checking headers counts.
+        log: The finalized log; the application is led to its last block.
 
     Raises:
-        ApplicationLostError: The application gives no answer that can be used.
-        ForgottenBlockError: It kept another block than it has answered for.
-        WrongAnswerError: It comes to another root than a header of the log.
-        RootMismatchError: The snapshot of the log is not that of its header.
-        LostBlockError: It is behind, and a block is not here any more.
+        ApplicationLostError: The application gives no usable answer.
+        ForgottenBlockError: It kept a block other than its last answered block.
+        WrongAnswerError: Its root differs from a header of the log.
+        RootMismatchError: The snapshot of the log does not match its header.
+        LostBlockError: It is behind, and a block is missing.
     """
 
     tables = None
@@ -82,7 +82,7 @@ class OutsideLayer:
         chain = [lowest, *(decode_header(entry.header) for entry in log.entries)]
         kept = self._home.wake()
         if kept is None or not lowest.height <= kept.height <= chain[-1].height or kept != _as_kept(chain, kept.height):
-            # Nothing kept, below the base, or not in a log that was damaged: it begins again where the log does.
+            # Nothing kept, below the base, or not in a damaged log: it begins again where the log does.
             self._home.wake_anew()
             if base is None:
                 self._begin_at_genesis(genesis)
@@ -99,7 +99,7 @@ class OutsideLayer:
         return genesis
 
     def _genesis_header(self) -> Header:
-        """Return genesis' header, whose root a process for a moment says, once for all lives."""
+        """Return genesis' header, whose root a temporary process states once for all lives."""
         if self._home.genesis is None:
             with self._home.scratch() as life:
                 self._home.genesis = self._header_of_genesis(life.talk.genesis(self._home.plan.start))
@@ -151,7 +151,7 @@ class OutsideLayer:
         return self._early[-1].header if self._early else self.finalized
 
     def watch(self, _reach: Reach) -> None:
-        """Note no coverage points: those are of the project's own rules."""
+        """Note no coverage points: these concern the project's own rules."""
 
     def next_nonce(self, _public_key: bytes) -> int:
         """Return 0: the pool of an application knows no nonces."""
@@ -170,7 +170,7 @@ class OutsideLayer:
         check_header(draft, parent, self._genesis)
         path = self._path(context.parent)
         self._stand_below(path)
-        # What a block on the way there holds already would come twice.
+        # An earlier block on the path may hold a candidate, which would then come twice.
         held = {each: None for made in path for each in made.block.transactions}
         included = {each: None for made in path for each in made.included}
         waiting = (each for each in map(self.as_offered, candidates) if each not in held)
@@ -224,14 +224,14 @@ class OutsideLayer:
         return self._blocks.get(digest)
 
     def path_to(self, digest: bytes) -> list[OutsideBlock]:
-        """Return the unfinalized blocks that lead to a block, oldest first, itself the last."""
+        """Return the unfinalized blocks that lead to a block, oldest first, including the block."""
         path = self._path(digest)
         if not path:
             raise UnknownBlockError(digest)
         return path
 
     def certify(self, digest: bytes) -> int:
-        """Apply a certified block with its ancestors, where the application can take blocks back."""
+        """Apply a certified block with its ancestors, if the application can rewind blocks."""
         if not self._home.plan.retain_blocks or digest not in self._blocks:
             return 0
         path = self._path(digest)[: self._home.plan.retain_blocks]
@@ -243,7 +243,7 @@ class OutsideLayer:
         return len(new)
 
     def finalize(self, digest: bytes) -> FinalizationOutcome:
-        """Have a block and its ancestors made final, and forget every branch that does not lead through it."""
+        """Have a block and its ancestors made final, and forget every branch that does not contain it."""
         path = self.path_to(digest)
         self._stand_below(path)
         self._home.settle(kept_of(path[-1].header), lambda: self._talk.finalize(digest))
@@ -265,26 +265,26 @@ class OutsideLayer:
         return ()
 
     def snapshot(self) -> Snapshot:
-        """Return the finalized state in the application's pieces; its root has no witness, for it is the header's."""
+        """Return the finalized state in the application's pieces; its root is the header's root and has no witness."""
         self._rewind(0)
         talk, digest = self._talk, self.finalized_digest
         pieces = tuple(talk.piece(digest, index) for index in range(talk.snapshot(digest)))
         return Snapshot(len(pieces), 0, 0, self.finalized.state_root, b"", (), pieces)
 
     def find_outline_fault(self, header: Header, outline: Snapshot) -> str:
-        """Return why a snapshot without its pieces is not that of a header; empty where it can be."""
+        """Return why a snapshot without its pieces does not match a header; empty if it can."""
         bare = msgspec.structs.replace(outline, operations=())
         if bare != Snapshot(outline.size, 0, 0, header.state_root, b"", (), ()):
             return "outline: it is not that of an application's pieces"
         return ""
 
     def verify_snapshot(self, header: Header, snapshot: Snapshot) -> None:
-        """Raise ForgedSnapshot unless a fresh process comes to the header's state root with the pieces."""
+        """Raise ForgedSnapshot unless the pieces lead a fresh process to the header's state root."""
         with self._home.scratch() as life:
             try:
                 root = life.talk.restore(header_digest(header), header, snapshot.operations)
             except ApplicationLostError as error:
-                # Bytes that a peer has made up may break it: the process was there for that.
+                # Bytes forged by a peer may break it: this is the purpose of the separate process.
                 raise ForgedSnapshot(f"the application is lost over it: {error}") from None
         if root != header.state_root:
             raise ForgedSnapshot(f"its pieces lead to root {root.hex()}, the header has {header.state_root.hex()}")
@@ -346,7 +346,7 @@ class OutsideLayer:
         self._undone += self._rewind(sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], pairs)))
 
     def _rewind(self, count: int) -> list[OutsideBlock]:
-        """Take applied blocks back until so many are left; return them, latest first."""
+        """Rewind applied blocks until `kept` are left; return the rewound blocks, latest first."""
         taken = self._early[count:][::-1]
         if taken:
             self._life.talk.rewind(self._early[count - 1].digest if count else self.finalized_digest)
@@ -354,7 +354,7 @@ class OutsideLayer:
         return taken
 
     def _drop_losers(self) -> list[OutsideBlock]:
-        """Forget the branches that no longer start at the final block: the application was told by `finalize`."""
+        """Forget the branches that no longer start at the final block: `finalize` has told the application."""
         kept = {self.finalized_digest}
         lost: list[OutsideBlock] = []
         for digest, made in list(self._blocks.items()):
@@ -366,7 +366,7 @@ class OutsideLayer:
 
 
 def kept_of(header: Header) -> KeptBlock:
-    """Return a final block as the application that kept it names it."""
+    """Return a final block in the form of an application's kept block."""
     return KeptBlock(height=header.height, id=header_digest(header), root=header.state_root)
 
 
@@ -381,7 +381,7 @@ def _said(outcome: Execution | InvalidPayload) -> str:
 
 
 def _within_limit(candidates: Iterable[bytes]) -> list[bytes]:
-    """Return the first candidate, and the following ones while all fit into a payload."""
+    """Return the first candidate, and the following candidates while all fit into a payload."""
     taken: list[bytes] = []
     room_bytes = PAYLOAD_BYTES_MAX
     for candidate in candidates:

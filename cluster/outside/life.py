@@ -1,4 +1,4 @@
-"""One life of an application: a process that has said hello, and the directory that outlives it."""
+"""A life of an application: a process that has said hello, and the directory that outlives it."""
 
 import shutil
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from cluster.outside.process import ApplicationLostError, ApplicationProcess, Ke
 
 
 class AskedProcess(Protocol):
-    """A process that answers, one question at a time: `ApplicationProcess`, or the record of one."""
+    """A process that answers single requests: `ApplicationProcess`, or its record."""
 
     @property
     def launch(self) -> Launch:
@@ -24,10 +24,10 @@ class AskedProcess(Protocol):
         """Its standard error so far."""
 
     def call(self, name: str, fields: Mapping[str, Value]) -> dict[str, object]:
-        """Ask one question and return the whole answer; raises ApplicationLostError."""
+        """Send a request and return the whole answer; raises ApplicationLostError."""
 
     def lose(self, name: str, reason: str) -> ApplicationLostError:
-        """Kill it, and return the error that says why its last answer cannot be used."""
+        """Kill it, and return the error with the reason why its last answer is unusable."""
 
     def kill(self) -> None:
         """Kill it with its group."""
@@ -37,9 +37,9 @@ class AskedProcess(Protocol):
 
 
 class ApplicationHost:
-    """The surroundings of an application's processes; this one starts them, and lets every call pass.
+    """The surroundings of an application's processes; this class starts them, and lets every call pass.
 
-    A home tells it too what becomes of directories, so that the same can be done once more elsewhere.
+    A home also reports its actions on directories, so that they can be repeated elsewhere.
     """
 
     def begin(self, launch: Launch, directory: Path) -> AskedProcess:
@@ -47,13 +47,13 @@ class ApplicationHost:
         return ApplicationProcess(launch, directory)
 
     def before_call(self, _fields: Mapping[str, Value]) -> None:
-        """Hear that a request is about to be written."""
+        """Observe that a request is about to be written."""
 
     def after_call(self) -> None:
-        """Hear that an answer has arrived."""
+        """Observe that an answer has arrived."""
 
     def lose(self, error: ApplicationLostError, _fields: Mapping[str, Value]) -> BaseException:
-        """Return what is raised where an application is lost over a request."""
+        """Return the error to raise if an application is lost over a request."""
         return error
 
     def repeats(self, _id: bytes) -> bool:
@@ -61,21 +61,21 @@ class ApplicationHost:
         return False
 
     def note_fault(self, _kind: FaultKind, _height: int, _sentence: str) -> None:
-        """Hear of a wrong answer after which the run goes on."""
+        """Observe a wrong answer after which the run goes on."""
 
     def note(self, _what: str, *_directories: Path) -> None:
-        """Hear that a directory was made empty, copied to another, removed, or given the other's name."""
+        """Observe that a directory was made empty, copied to another, removed, or renamed to the other."""
 
     def forget(self, _digest: bytes, *, is_final: bool) -> None:
-        """Hear that a transaction need not wait for a block any more, and whether a final one holds it."""
+        """Observe that a transaction need not wait for a block any more, and whether a final block holds it."""
 
 
 PLAIN_HOST: Final = ApplicationHost()
-"""The machine itself, and nobody who looks on."""
+"""The machine itself, without an observer."""
 
 
 class Exchange(NamedTuple):
-    """A request and its answer, for who reads a failure."""
+    """A request and its answer, for the reader of a failure."""
 
     call: str
     fields: Mapping[str, Value]
@@ -84,7 +84,7 @@ class Exchange(NamedTuple):
 
 @dataclass(slots=True)
 class ApplicationLife:
-    """One process of the application; `greeting` is there once it has said hello."""
+    """A process of the application; `greeting` is set once it has said hello."""
 
     process: AskedProcess
     directory: Path
@@ -113,7 +113,7 @@ class ApplicationLife:
 
 
 def empty_directory(directory: Path) -> None:
-    """Leave a directory there with nothing in it."""
+    """Leave an empty directory."""
     if directory.exists():
         shutil.rmtree(directory)
     directory.mkdir(parents=True)

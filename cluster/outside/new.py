@@ -1,4 +1,4 @@
-"""`application new`: a folder with a running application to begin with."""
+"""`application new`: a folder with a working application as a starting point."""
 
 import os
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ EXAMPLES: Final = PROJECT_ROOT / "examples" / "applications"
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """An application in one language: its file, and for a folder the commands that build it and start it."""
+    """An application in a language: its file, and the commands that build it and start it in a folder."""
 
     file: str
     build: str
@@ -85,7 +85,7 @@ def write_application(folder: Path, language: str) -> tuple[str, ...]:
     """Write a folder with the example of a language and a README; return the names of the files.
 
     Raises:
-        ScenarioError: The folder is there and has something in it, or is no folder.
+        ScenarioError: The folder exists and is not empty, or is no folder.
         OSError: The file system refuses.
     """
     if os.path.lexists(folder) and not (folder.is_dir() and not any(folder.iterdir())):

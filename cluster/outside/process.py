@@ -1,7 +1,7 @@
-"""One process of an application, which is one life of one replica: launch, one question at a time, limits, death.
+"""A process of an application, which is a life of a replica: launch, single requests, limits, death.
 
 A call ends with an answer or with `ApplicationLostError`: the process has hung, died, broken a frame, answered another
-request, or grown beyond its limits. It is killed then with its whole process group. Nothing is read ahead: a second
+request, or grown beyond its limits. Then it is killed with its whole process group. Nothing is read ahead: a second
 answer shows at the next call as an answer to another request, whenever its bytes came.
 """
 
@@ -36,13 +36,13 @@ STDERR_BYTES_KEPT: Final = 512 * 1024
 """Bytes that are kept of the beginning and of the end of standard error, each."""
 
 _CALLS_BETWEEN_LOOKS: Final = 16
-"""Calls between two looks at the memory of a process: each costs about as much as a call."""
+"""Calls between two readings of a process' memory: each costs about as much as a call."""
 
 _LOOKS_BETWEEN_COUNTS: Final = 16
-"""Looks between two counts of the processes of a group, which read the whole of /proc."""
+"""Memory readings between two counts of the processes of a group, which read the whole of /proc."""
 
 _KILLED_IN_SANDBOX: Final = 128
-"""The sandbox ends with so much more than the signal that killed the command in it."""
+"""The sandbox's exit status for a signal that killed its command: this number plus the signal."""
 
 _READ_BYTES: Final = 256 * 1024
 
@@ -52,12 +52,12 @@ class LaunchError(ReportedError):
 
 
 class ApplicationLostError(Exception):
-    """The application gave no answer that can be used.
+    """The application gave no usable answer.
 
     Attributes:
         request: The number of the request in this life, from 1 on.
         call: Its name.
-        reason: A sentence about what happened and what was expected.
+        reason: A sentence on the found and the expected behaviour.
     """
 
     def __init__(self, request: int, call: str, reason: str) -> None:
@@ -88,7 +88,7 @@ class Launch:
     timezone: str = "UTC"
 
     def environment(self, directory: Path) -> dict[str, str]:
-        """Return all variables that the process gets: what differs between machines would show in its answers."""
+        """Return all variables of the process: variables that differ between machines would show in its answers."""
         return {
             "PATH": os.environ.get("PATH", os.defpath),
             "HOME": str(directory),
@@ -102,7 +102,7 @@ def launch_of(text: str, folder: Path, framing: Framing, call_timeout_ms: int = 
     """Return the launch of a command line, split as a shell would split it.
 
     Raises:
-        LaunchError: The text is empty or has an open quote, or its program is not there or cannot be run.
+        LaunchError: The text is empty or has an open quote, or its program does not exist or cannot be run.
     """
     try:
         words = shlex.split(text)
@@ -112,7 +112,7 @@ def launch_of(text: str, folder: Path, framing: Framing, call_timeout_ms: int = 
 
 
 def launch_words(words: list[str], folder: Path, framing: Framing, call_timeout_ms: int = CALL_TIMEOUT_MS) -> Launch:
-    """Return the launch of a command; raises LaunchError where its program is not there or cannot be run."""
+    """Return the launch of a command; raises LaunchError if its program does not exist or cannot be run."""
     if not words:
         raise LaunchError("the command of the application is empty: give a program and its arguments")
     first = words[0]
@@ -138,7 +138,7 @@ class KeptOutput:
     left_out: int = 0
 
     def add(self, content: bytes) -> None:
-        """Add what has come."""
+        """Add new output."""
         room = STDERR_BYTES_KEPT - len(self.first)
         self.first += content[:room]
         self.last += content[room:] if room < len(content) else b""
@@ -148,14 +148,14 @@ class KeptOutput:
             self.left_out += too_many
 
     def whole(self) -> bytes:
-        """Return all that was kept, with a line that says how much was not."""
+        """Return all kept output, with a line that gives the number of omitted bytes."""
         gap = f"\n[{self.left_out:,} bytes are left out]\n".encode() if self.left_out else b""
         return bytes(self.first + gap + self.last)
 
     def tail(self, lines: int = 3) -> str:
         """Return the last lines as text for a message."""
         said = bytes(self.last or self.first)[-8_000:].decode(errors="replace").strip().splitlines()
-        # Some runtimes name the error first and end with a trace or with themselves.
+        # Some runtimes name the error first and end with a trace or with their own name.
         errors = [line.strip() for line in said[:-lines] if "Error" in line]
         return " / ".join([*errors[-1:], *said[-lines:]])
 
@@ -211,10 +211,10 @@ class ApplicationProcess:
         return not self._is_over
 
     def call(self, name: str, fields: Mapping[str, Value]) -> dict[str, object]:
-        """Ask one question and return the whole answer.
+        """Send a request and return the whole answer.
 
         Raises:
-            ApplicationLostError: No answer came that can be used; the process is killed.
+            ApplicationLostError: No usable answer came; the process is killed.
             FrameError: The request is too long; nothing was sent.
         """
         number = self.requests + 1
@@ -229,16 +229,16 @@ class ApplicationProcess:
         return answer
 
     def lose(self, name: str, reason: str) -> ApplicationLostError:
-        """Kill it, and return the error that says why its answer to the last request cannot be used."""
+        """Kill it, and return the error with the reason why its answer to the last request is unusable."""
         self.kill()
         return ApplicationLostError(self.requests, name, reason)
 
     def processor_seconds(self) -> float:
-        """Return the processor time that it has used so far; 0 where the system does not say."""
+        """Return the processor time that it has used so far; 0 if the system does not give it."""
         return processor_seconds(self._main_process())
 
     def _main_process(self) -> int:
-        """Return its own process, which runs below those of the sandbox."""
+        """Return its own process, which runs below the sandbox's processes."""
         own = self._process.pid
         if self._main in (0, own):
             self._main = main_process(own) if self._is_wrapped else own
@@ -250,7 +250,7 @@ class ApplicationProcess:
             self._end()
 
     def close(self) -> None:
-        """End its standard input, give it the time of a call to end, and kill what is left of its group."""
+        """End its standard input, give it the time of a call to end, and kill the rest of its group."""
         if not self._is_over:
             with suppress(OSError):
                 self._stdin.close()
@@ -274,10 +274,10 @@ class ApplicationProcess:
                 stream.close()
 
     def _exchange(self, frame: bytes) -> dict[str, object]:
-        """Write a frame and return the content of the next one."""
+        """Write a frame and return the content of the answer's frame."""
         deadline = time.monotonic() + self.launch.call_timeout_ms / 1_000  # noqa: TID251 - a foreign process
         left = memoryview(frame)
-        # Most requests fit into the pipe: the selector is told of standard input only where one does not.
+        # Most requests fit into the pipe: the selector watches standard input only for a longer request.
         left = self._write(left)
         if left:
             self._selector.register(self._stdin, selectors.EVENT_WRITE)
@@ -292,7 +292,7 @@ class ApplicationProcess:
         return answer
 
     def _wait(self, left: memoryview, deadline: float) -> memoryview:
-        """Wait until bytes can be written or read, and return what is left to write."""
+        """Wait until bytes can be written or read, and return the bytes that are left to write."""
         seconds = deadline - time.monotonic()  # noqa: TID251 - a foreign process
         ready = self._selector.select(max(seconds, 0))
         if not ready and seconds <= 0:
@@ -315,11 +315,11 @@ class ApplicationProcess:
         except BlockingIOError:
             return left
         except OSError:
-            # It reads no more; standard output says whether an answer came all the same.
+            # It reads no more; standard output shows whether an answer came nevertheless.
             return memoryview(b"")
 
     def _drain(self, deadline: float) -> bool:
-        """Read away what comes for a moment; False when the deadline is over."""
+        """Discard output for a moment; return False when the deadline is over."""
         seconds = deadline - time.monotonic()  # noqa: TID251 - a foreign process
         for key, _ in self._selector.select(min(max(seconds, 0), 0.02)):
             if key.fileobj is self._stderr:
@@ -341,7 +341,7 @@ class ApplicationProcess:
             self._selector.unregister(self._stderr)
 
     def _describe_death(self) -> str:
-        """Return how it ended: its standard output has."""
+        """Return how it ended, after its standard output ended."""
         try:
             status = self._process.wait(0.2)
         except subprocess.TimeoutExpired:
@@ -385,7 +385,7 @@ def _not_blocking(stream: IO[bytes] | None) -> IO[bytes]:
 
 
 def _read(stream: IO[bytes]) -> bytes | None:
-    """Return what has come; b"" at the end of a stream, None where nothing has come yet."""
+    """Return the received bytes; b"" at the end of a stream, None if nothing has come yet."""
     try:
         return os.read(stream.fileno(), _READ_BYTES)
     except BlockingIOError:

@@ -1,7 +1,7 @@
-"""Reorgs of any depth without a network: a fork of a scenario's chain, led to one state along every road.
+"""Reorgs of any depth without a network: a fork of a scenario's chain, led to the same state along every road.
 
-Enters: the scenario, its clients, and the engine that executes its blocks. Does not enter: consensus, the bus, faults;
-whether validators come to such a fork is the business of runs.
+Input: the scenario, its clients, and the engine that executes its blocks. Consensus, the bus and faults take no part;
+runs show whether validators come to a fork.
 """
 
 from cluster.reorgs.fork import Fork, ForkError, build_fork

@@ -1,7 +1,7 @@
 """A fork of an outside application's chain: its blocks are proposed by lives of the application, without consensus.
 
-The transactions are those that the application makes. As in a fork of the project's own chain, the leaders of the
-abandoned branch withhold a keyed part of them, and the winning branch has later slots.
+The application makes the transactions. As in a fork of the project's own chain, the leaders of the abandoned branch
+withhold a keyed part of them. The winning branch has later slots.
 """
 
 import shlex
@@ -39,12 +39,12 @@ TRANSACTIONS_PER_BLOCK: Final = 8
 """Transactions that arrive in each block interval."""
 
 TRANSACTIONS_MAX: Final = 10_000
-"""Most transactions of a fork: they come in one answer."""
+"""The most transactions of a fork: they come in a single answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplicationFork:
-    """A chain with two branches above its trunk, and a block above the winning one that is executed at the end."""
+    """A chain with two branches above its trunk, and a block above the winning branch that is executed at the end."""
 
     launch: Launch
     genesis: Header
@@ -56,7 +56,7 @@ class ApplicationFork:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplicationReorgs:
-    """The forks to build, of one application that has said what it can."""
+    """The forks to build, and the application's stated features."""
 
     launch: Launch
     greeting: Greeting
@@ -66,10 +66,10 @@ class ApplicationReorgs:
 
 
 def plan_application_reorgs(launch: Launch, depths: Sequence[int], *, pivot: int, seed: int) -> ApplicationReorgs:
-    """Return the plan for an application, after asking a process what it can.
+    """Return the plan for an application, after asking a process for its features.
 
     Raises:
-        LaunchError: It does not start, or does not answer `hello` as an application does.
+        LaunchError: It does not start, or gives no valid answer to `hello`.
     """
     with TemporaryDirectory(prefix="stampede-reorgs-") as folder:
         try:
@@ -81,7 +81,7 @@ def plan_application_reorgs(launch: Launch, depths: Sequence[int], *, pivot: int
 
 
 class _Planner:
-    """A process that makes transactions, and has said hello; it is gone with its `with` block."""
+    """A process that makes transactions, and has said hello; it ends with its `with` block."""
 
     def __init__(self, launch: Launch, directory: Path) -> None:
         directory.mkdir(exist_ok=True)
@@ -110,7 +110,7 @@ class _Planner:
 
 
 class ForkHomes:
-    """The homes of one fork's lives; a context manager, which leaves no process behind."""
+    """The homes of a fork's lives; a context manager, which leaves no process behind."""
 
     def __init__(self, plan: ApplicationReorgs, depth: int, folder: Path) -> None:
         self.plan: Final = plan
@@ -130,7 +130,7 @@ class ForkHomes:
             home.kill()
 
     def begin(self, genesis: Header | None, launch: Launch | None = None) -> ApplicationHome:
-        """Return a home in an empty directory; with the header of genesis, which its own life has to come to."""
+        """Return a home in an empty directory; with a header of genesis, the home's life has to come to this header."""
         plan = ApplicationPlan(
             launch=launch or self.plan.launch,
             node=0,
@@ -151,11 +151,11 @@ class RoadDifferenceError(Exception):
 
 
 class ForkLife:
-    """One home that is led along a road of a fork.
+    """A home that is led along a road of a fork.
 
     Args:
         home: An empty home.
-        log: The log that its first life opens at.
+        log: The log with which its first life opens.
     """
 
     def __init__(self, home: ApplicationHome, log: RestoredLog = EMPTY_LOG) -> None:
@@ -163,7 +163,7 @@ class ForkLife:
         self.layer = OutsideLayer(home, GENESIS, log)
 
     def follow(self, chain: Iterable[OutsideBlock]) -> None:
-        """Execute blocks, each final at once."""
+        """Execute blocks, each final immediately."""
         for made in chain:
             self.execute([made])
             self.layer.finalize(made.digest)
@@ -177,13 +177,13 @@ class ForkLife:
                 raise RoadDifferenceError(f"height {made.header.height}: {error}") from None
 
     def certify(self, branch: Iterable[OutsideBlock]) -> None:
-        """Execute blocks where they are not yet, and apply each at once where the application can."""
+        """Execute blocks that are not yet executed, and apply each immediately if the application can."""
         for made in branch:
             self.execute([made])
             self.layer.certify(made.digest)
 
     def restart(self, final: Sequence[OutsideBlock]) -> None:
-        """Kill the application and open it at a log of final blocks, behind which it may be."""
+        """Kill the application and open it at a log of final blocks; the application may be behind the log."""
         self._home.kill()
         entries = [
             FinalizedEntry(each.header.height, each.digest, encode_header(each.header), each.log_entry)
@@ -194,7 +194,7 @@ class ForkLife:
 
 
 def build_application_fork(homes: ForkHomes) -> ApplicationFork:
-    """Have one life propose the trunk and the winning branch, and another the abandoned one: neither sees both.
+    """Have one life propose the trunk and the winning branch, and another the abandoned branch: neither sees both.
 
     Raises:
         ForkError: The fork would show nothing.
@@ -225,7 +225,7 @@ def build_application_fork(homes: ForkHomes) -> ApplicationFork:
 
 
 def _transactions(homes: ForkHomes, blocks: int) -> Sequence[tuple[int, bytes]]:
-    """Return what the application makes, each transaction with the block interval in which it arrives."""
+    """Return the application's transactions, each with the block interval in which it arrives."""
     plan = homes.plan
     if "transactions" not in plan.greeting.features:
         return ()
@@ -237,7 +237,7 @@ def _transactions(homes: ForkHomes, blocks: int) -> Sequence[tuple[int, bytes]]:
 
 
 class _ApplicationLeaders:
-    """The leaders of both branches, to whom the same transactions come at the same times."""
+    """The leaders of both branches, which get the same transactions at the same times."""
 
     def __init__(self, offered: Sequence[tuple[int, bytes]], chance: Chance) -> None:
         self._offered = offered
@@ -251,7 +251,7 @@ class _ApplicationLeaders:
     def extend(
         self, life: ForkLife, branch: str, blocks: int, *, first: int, withheld_percent: int = 0
     ) -> list[OutsideBlock]:
-        """Return new blocks above the final block of a life; the first one is built at block interval `first`."""
+        """Return new blocks above the final block of a life; the first block is built at block interval `first`."""
         draws = self._chance.stream("reorgs.withheld", branch)
         waiting, made, drawn = self._offered, list[OutsideBlock](), 0
         for view in range(first, first + blocks):

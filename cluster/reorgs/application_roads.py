@@ -1,7 +1,7 @@
-"""The roads of an outside application to the root of the winning branch, and what was found on each.
+"""The roads of an outside application to the root of the winning branch, and the findings of each.
 
-A road is a life of its own in an empty directory. It has to come to the roots of every header that it executes, and to
-those of one more block above the final one: only what is asked afterwards shows what finality has left behind.
+A road is a life of its own in an empty directory. It has to come to the roots of every header that it executes. Then it
+executes another block above the final block: only later requests show whether finality has left wrong state behind.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,17 +26,18 @@ from cluster.reorgs.application import (
 )
 from cluster.reorgs.fork import ForkError
 from cluster.reorgs.table import DepthResult, RoadFinding
+from network.words import counted
 from validators.execution import RootMismatchError
 from validators.execution.blocks import encode_header
 from validators.restored import RestoredLog, StateBase
 
 OTHER_HASH_SEED: Final = 20_011
 OTHER_TIME_ZONE: Final = "Pacific/Kiritimati"
-"""Those of the road `cold-replay`; all others have seed 0 and UTC."""
+"""The hash seed and time zone of the road `cold-replay`; all other roads have seed 0 and UTC."""
 
 
 class Moved(NamedTuple):
-    """Blocks that were dropped, undone or executed on a road, and how many should have been."""
+    """Blocks that were dropped, undone or executed on a road, and the expected number."""
 
     found: int
     expected: int
@@ -74,7 +75,7 @@ def _come_back_and_go_again(fork: ApplicationFork, begin: BeginHome) -> Moved:
 def _certified(
     fork: ApplicationFork, home: ApplicationHome, branches: Sequence[Sequence[OutsideBlock]], expected: int
 ) -> Moved:
-    """Lead a life that applies each branch before it is final, one after the other; the last one wins."""
+    """Lead a life that applies each branch before it is final, in succession; the last branch wins."""
     life = ForkLife(home)
     life.follow(fork.trunk)
     for branch in branches:
@@ -86,7 +87,7 @@ def _certified(
 
 
 def _join_from_a_snapshot(fork: ApplicationFork, begin: BeginHome) -> Moved:
-    """Restore the pivot from a life that stands on the abandoned branch; both lives go on with the winning one."""
+    """Restore the pivot from a life on the abandoned branch; both lives continue with the winning branch."""
     source, pivot = ForkLife(begin()), fork.trunk[-1]
     source.follow(fork.trunk)
     source.certify(fork.abandoned)
@@ -100,7 +101,7 @@ def _join_from_a_snapshot(fork: ApplicationFork, begin: BeginHome) -> Moved:
 
 
 def _restart_in_the_middle(fork: ApplicationFork, begin: BeginHome) -> Moved:
-    """Kill a life within the winning branch, of which half is final in the log alone; and at each of its ends."""
+    """Kill a life within the winning branch, half of which is final only in the log; and at each of its ends."""
     life, half = ForkLife(begin()), len(fork.winning) // 2
     life.follow(fork.trunk)
     life.execute(fork.abandoned)
@@ -135,23 +136,23 @@ APPLICATION_ROADS: Final[Mapping[str, ApplicationRoad]] = {
     "restart": ApplicationRoad(_restart_in_the_middle),
     "cold-replay": ApplicationRoad(_replay_cold),
 }
-"""Every road by name; the first one never sees the abandoned branch."""
+"""Every road by name; the first road never sees the abandoned branch."""
 
 
 def lacking(plan: ApplicationReorgs, road: str) -> str:
-    """Return the feature that a road needs and the application lacks, or nothing."""
+    """Return the feature that a road needs and the application lacks; empty if it has all."""
     return next((name for name in APPLICATION_ROADS[road].needs if name not in plan.greeting.features), "")
 
 
 def measure_application(plan: ApplicationReorgs) -> Iterator[DepthResult]:
-    """Yield the result of each fork, the depths in order."""
+    """Yield the result of each fork, in the order of depths."""
     for depth in plan.depths:
         with TemporaryDirectory(prefix="stampede-reorgs-") as folder, ForkHomes(plan, depth, Path(folder)) as homes:
             yield _measure(homes)
 
 
 _FAULTS: Final = (RoadDifferenceError, ApplicationLostError, RootMismatchError, ForgottenBlockError)
-"""Whatever an application can do wrong on a road."""
+"""Errors of an application on a road."""
 
 
 def _measure(homes: ForkHomes) -> DepthResult:
@@ -178,5 +179,5 @@ def _lead(road: str, fork: ApplicationFork, homes: ForkHomes) -> RoadFinding:
     finally:
         homes.end()
     if found != expected:
-        return RoadFinding(road, "inconclusive", found, f"{found} blocks moved, not {expected}")
+        return RoadFinding(road, "inconclusive", found, f"{counted(found, 'blocks')} moved, expected {expected}")
     return RoadFinding(road, "equal", found)

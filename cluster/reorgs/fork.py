@@ -1,7 +1,7 @@
-"""A fork of a scenario's chain: a trunk, a branch on it that is abandoned, and a longer one that becomes final.
+"""A fork of a scenario's chain: a trunk, an abandoned branch on it, and a longer branch that becomes final.
 
-The scenario's clients submit at their times. The leaders of the abandoned branch withhold a keyed part of what they
-have, and the other branch begins after the abandoned one has ended, as it does when a partition heals: so the two have
+The scenario's clients submit at their times. The leaders of the abandoned branch withhold a keyed part of their
+transactions. The other branch begins after the abandoned branch has ended, as when a partition heals. So the two have
 different transactions at equal heights, other slots, and timers that are due at other times.
 """
 
@@ -23,16 +23,16 @@ WITHHELD_PERCENT: Final = 40
 """Share of the submissions that a leader of the abandoned branch does not include, drawn for each block anew."""
 
 BLOCKS_AFTER: Final = 1
-"""Blocks by which the winning branch is longer than the abandoned one."""
+"""The number of blocks by which the winning branch is longer than the abandoned branch."""
 
 
 class ForkError(Exception):
-    """A fork that would show nothing: a branch without a fire or a transaction, or two branches with one state."""
+    """A fork that would show nothing: a branch without a fire or a transaction, or two branches with equal states."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fork:
-    """A chain with two branches: the blocks of each, with what executing them gave, oldest first.
+    """A chain with two branches: the blocks of each, with the results of their execution, oldest first.
 
     `trunk` begins at height 1 and ends at the pivot, the last block that both branches have in common.
     """
@@ -72,7 +72,7 @@ def build_fork(scenario: Scenario, seed: int, *, pivot: int, depth: int) -> Fork
 
 
 class _Leaders:
-    """The leaders of a chain, who build on the block that is final here; one engine executes for all of them."""
+    """The leaders of a chain, which build on the final block; one engine executes for all of them."""
 
     def __init__(self, scenario: Scenario, genesis: Genesis, seed: int) -> None:
         self.engine: Final[Engine] = make_engine(genesis, TransactionVerifier())
@@ -83,7 +83,7 @@ class _Leaders:
         self._final: dict[bytes, None] = {}
 
     def extend(self, branch: str, blocks: int, *, first: int, withheld_percent: int) -> Iterator[Executed]:
-        """Yield the blocks of a branch on the finalized block; the first one is built at block interval `first`."""
+        """Yield the blocks of a branch on the finalized block; the first block is built at block interval `first`."""
         draws = self._chance.stream("reorgs.withheld", branch)
         parent, drawn = self.engine.finalized_digest, 0
         open_ones = [each for each in self._submitted if each[0].encoded not in self._final]

@@ -1,7 +1,7 @@
-"""The roads by which a replica comes to the state of the winning branch; all of them must come to the same one.
+"""The roads by which a replica comes to the state of the winning branch; all roads must lead to the same state.
 
-Each road is a function of a fork. It returns the state that it came to, and how many blocks it dropped, undid or
-executed again on the way: a road that moved none has shown nothing.
+Each road is a function of a fork. It returns its final state, and how many blocks it dropped, undid or executed again
+on the way. A road that moved no block has shown nothing.
 """
 
 import tempfile
@@ -27,9 +27,9 @@ from validators.settings import make_engine
 
 
 class EndState(NamedTuple):
-    """The state at the end of a road: its root, all values, heights with waiting timers, and what the audit found.
+    """The state at the end of a road: its root, all values, heights with waiting timers, and the audit's findings.
 
-    Heights and audit are those of the replica's memory; a road that ends in another process has none.
+    Heights and audit are taken from the replica's memory; a road that ends in another process has none.
     """
 
     root: bytes
@@ -39,7 +39,7 @@ class EndState(NamedTuple):
 
 
 class RoadResult(NamedTuple):
-    """The end of a road, the blocks that moved on it and how many should have, and a failure or a gap in words."""
+    """The end of a road, the blocks that moved on it, the expected number, and a failure or a gap in words."""
 
     end: EndState | None
     moved: int
@@ -60,14 +60,14 @@ Road = Callable[[Fork, ReplayProcess], RoadResult]
 
 
 def never_saw_the_fork(fork: Fork, _process: ReplayProcess) -> RoadResult:
-    """Execute the final chain alone, each block final at once: the state that every other road is compared with."""
+    """Execute the final chain alone, each block final immediately: every other road is compared with this state."""
     engine = _engine(fork)
     _follow(engine, fork.chain)
     return RoadResult(_end_of(engine), len(fork.winning), len(fork.winning))
 
 
 def drop_speculative(fork: Fork, _process: ReplayProcess) -> RoadResult:
-    """Execute both branches above the pivot, apply neither; drop the abandoned one when the other is final."""
+    """Execute both branches above the pivot, apply neither; drop the abandoned branch when the other is final."""
     engine = _engine(fork)
     _follow(engine, fork.trunk)
     _execute(engine, fork.abandoned)
@@ -77,7 +77,7 @@ def drop_speculative(fork: Fork, _process: ReplayProcess) -> RoadResult:
 
 
 def rewind_applied(fork: Fork, _process: ReplayProcess) -> RoadResult:
-    """Apply the abandoned branch as it is certified, and rewind all of it for the winning one."""
+    """Apply the abandoned branch as it is certified, and rewind all of it for the winning branch."""
     engine = _engine(fork, _applying_early(fork))
     _follow(engine, fork.trunk)
     _certify(engine, fork.abandoned)
@@ -88,7 +88,7 @@ def rewind_applied(fork: Fork, _process: ReplayProcess) -> RoadResult:
 
 
 def go_back_and_come_again(fork: Fork, _process: ReplayProcess) -> RoadResult:
-    """Rewind for the winning branch, go back to the abandoned one, come again: each block is executed again."""
+    """Rewind for the winning branch, return to the abandoned branch, come again: each block is executed again."""
     engine = _engine(fork, _applying_early(fork, reapply="execute"))
     _follow(engine, fork.trunk)
     for branch in (fork.abandoned, fork.winning, fork.abandoned, fork.winning):
@@ -99,7 +99,7 @@ def go_back_and_come_again(fork: Fork, _process: ReplayProcess) -> RoadResult:
 
 
 def write_again(fork: Fork, _process: ReplayProcess) -> RoadResult:
-    """Rewind for the winning branch, go back to the abandoned one, come again: writes come from memory."""
+    """Rewind for the winning branch, return to the abandoned branch, come again: writes come from memory."""
     engine = _engine(fork, _applying_early(fork))
     _follow(engine, fork.trunk)
     for branch in (fork.abandoned, fork.winning, fork.abandoned, fork.winning):
@@ -110,7 +110,7 @@ def write_again(fork: Fork, _process: ReplayProcess) -> RoadResult:
 
 
 def join_from_snapshot(fork: Fork, _process: ReplayProcess) -> RoadResult:
-    """Restore the pivot's state from a snapshot of a replica that has rewound to it, and execute the winning branch."""
+    """Restore the pivot's state from a snapshot of a replica that has rewound to it; execute the winning branch."""
     source = _engine(fork, _applying_early(fork))
     _follow(source, fork.trunk)
     _certify(source, fork.abandoned)
@@ -132,7 +132,7 @@ def replay_from_genesis(fork: Fork, process: ReplayProcess) -> RoadResult:
 
 
 def ask_the_oracle(fork: Fork, _process: ReplayProcess) -> RoadResult:
-    """Have the oracle execute both chains, which shares no code with the engine: each block as if it were final."""
+    """Have the oracle, which shares no code with the engine, execute both chains: each block as if it were final."""
     compared = 0
     for branch in (fork.abandoned, fork.winning):
         result = consult_oracle(fork.genesis, fork.trunk + branch)
@@ -154,7 +154,7 @@ ROADS: Final[Mapping[str, Road]] = {
     "cold-replay": replay_from_genesis,
     "oracle": ask_the_oracle,
 }
-"""Every road by name; the first one is the one that the others are compared with."""
+"""Every road by name; all others are compared with the first."""
 
 
 def _engine(fork: Fork, mode: ApplyMode | None = None, *, log: RestoredLog = EMPTY_LOG) -> Engine:
@@ -162,13 +162,13 @@ def _engine(fork: Fork, mode: ApplyMode | None = None, *, log: RestoredLog = EMP
 
 
 def _applying_early(fork: Fork, reapply: Reapply = "write") -> ApplyMode:
-    """Return the mode that applies certified blocks and can take back all of either branch."""
+    """Return the mode that applies certified blocks and can rewind all of either branch."""
     retained = fork.depth + BLOCKS_AFTER
     return ApplyMode(apply="certified", retain_blocks=retained, prune_every=0, reapply=reapply)
 
 
 def _follow(engine: Engine, chain: Iterable[Executed]) -> None:
-    """Execute blocks, each final at once."""
+    """Execute blocks, each final immediately."""
     for executed in chain:
         engine.finalize(engine.execute(executed.block).digest)
 
@@ -179,7 +179,7 @@ def _execute(engine: Engine, branch: Iterable[Executed]) -> None:
 
 
 def _certify(engine: Engine, branch: Iterable[Executed]) -> None:
-    """Execute blocks where they are not yet, each certified at once."""
+    """Execute blocks that are not yet executed, each certified immediately."""
     for executed in branch:
         engine.certify(engine.execute(executed.block).digest)
 

@@ -1,7 +1,7 @@
-"""Every depth with every policy: a fork of each, led along every road, and what was found.
+"""Every depth with every policy: a fork of each, led along every road, and the findings.
 
-An entry of the table is a policy and a depth. A road fails where its state is not that of the replica which never saw
-the fork; it shows nothing where fewer blocks moved than the fork has.
+An entry of the table is a policy and a depth. A road fails where its state differs from the replica that never saw the
+fork. It shows nothing where fewer blocks moved than the fork has.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,17 +17,18 @@ from cluster.reorgs.roads import ROADS, EndState, ReplayProcess, RoadResult
 from cluster.scenario.load import load_scenario
 from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import Scenario
+from network.words import counted
 from scheduler import POLICIES
 
 Status: TypeAlias = Literal["equal", "differs", "inconclusive", "not asked"]
 
 ARROW: Final = ">"
-"""Between two policies: the second one is activated in the middle of both branches."""
+"""Between two policies: the second policy is activated in the middle of both branches."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoadFinding:
-    """The result of one road; `moved` blocks were dropped, undone or executed, `reason` is empty where it is equal."""
+    """The result of a road; `moved` blocks were dropped, undone or executed; `reason` is empty if states are equal."""
 
     road: str
     status: Status
@@ -37,7 +38,7 @@ class RoadFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DepthResult:
-    """One fork: its policy, depth and pivot, and the finding of each road; none where the fork shows nothing."""
+    """A fork: its policy, depth and pivot, and the finding of each road; none if the fork shows nothing."""
 
     policy: str
     depth: int
@@ -55,7 +56,7 @@ class DepthResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReorgPlan:
-    """The forks to build: a scenario for each policy by its name, the depths, and the pivot of all of them."""
+    """The forks to build: a scenario for each policy by its name, the depths, and their common pivot."""
 
     scenarios: dict[str, Scenario]
     depths: tuple[int, ...]
@@ -87,7 +88,7 @@ def plan_reorgs(
 
 
 def measure_depths(plan: ReorgPlan, process: ReplayProcess) -> Iterator[DepthResult]:
-    """Yield the result of each fork, a policy after the other, its depths in order."""
+    """Yield the result of each fork, by policy and then by depth."""
     for policy, scenario in plan.scenarios.items():
         for depth in plan.depths:
             yield _measure(policy, scenario, depth, plan, process=process)
@@ -109,7 +110,7 @@ def _measure(policy: str, scenario: Scenario, depth: int, plan: ReorgPlan, *, pr
         except Exception as error:  # noqa: BLE001 - a road that breaks off is a finding, whatever broke it
             findings.append(RoadFinding(name, "differs", 0, f"{type(error).__name__}: {error}"))
             continue
-        # The first road is the replica that never saw the fork; its own state is held to the header's root.
+        # The first road is the replica that never saw the fork; its own state is compared with the header's root.
         reference = reference or result.end
         findings.append(_find(name, fork, result, reference))
     return entry(findings=tuple(findings))
@@ -126,7 +127,7 @@ def _find(road: str, fork: Fork, result: RoadResult, reference: EndState | None)
     if reason:
         return RoadFinding(road, "differs", result.moved, reason)
     if result.moved != result.expected:
-        missing = result.missing or f"{result.moved} blocks moved, not {result.expected}"
+        missing = result.missing or f"{counted(result.moved, 'blocks')} moved, expected {result.expected}"
         return RoadFinding(road, "inconclusive", result.moved, missing)
     return RoadFinding(road, "equal", result.moved)
 

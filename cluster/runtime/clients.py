@@ -1,7 +1,7 @@
 """The clients of a run: they submit the workload's transactions, one validator after the other.
 
-A validator that is down or recovering refuses; the refusal is counted and the client tries the next
-validator a second later, as a real one would.
+A validator that is down or recovering refuses a submission. The refusal is counted, and the client tries the next
+validator a second later, as a real client would.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ RETRY_US: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class ClientStatistics:
-    """Submissions that a validator took, and submissions that were refused."""
+    """Submissions that a validator accepted, and submissions that were refused."""
 
     submitted: int
     refused: int
@@ -42,7 +42,7 @@ class Clients:
     def schedule(self, transactions: Iterable[TimedTransaction]) -> None:
         """Post every submission of the workload."""
         for index, timed in enumerate(transactions):
-            # A run that goes on where another process ended hands in again what may be lost; twice does no harm.
+            # A run that goes on where another process ended resubmits what may be lost; submitting twice does no harm.
             self._post(max(timed.at_us, self._kernel.now_us), timed, index % len(self._slots))
 
     def statistics(self) -> ClientStatistics:
@@ -51,8 +51,8 @@ class Clients:
 
     def _post(self, at_us: int, timed: TimedTransaction, node: int) -> None:
         action = partial(self._submit, timed, node)
-        # An event of the supervisor, not of the validator: it counts and traces for all clients, and what two
-        # validators do in one turn has no order.
+        # An event of the supervisor, not of the validator: it counts and traces for all clients. Actions of two
+        # validators in one turn have no order.
         self._kernel.post(at_us, SUPERVISOR, EventKind.WORKLOAD, SUPERVISOR, self._ordinal, action)
         self._ordinal += 1
 

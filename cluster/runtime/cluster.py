@@ -1,9 +1,9 @@
 """Builds a cluster from a scenario and a seed, and runs it to its end.
 
-This is where the parts meet; no rule of any of them is repeated here. The run is over when no fault is at work any more
-and every validator has finalized the height that the scenario asks for (with ``until_drained``: a few blocks beyond the
-one without dead timers), or when the kernel ends it: step limit, time limit, deadlock. A validator that has halted is
-not waited for until it is restarted. After a failure it is over sooner; see cluster.runtime.failures.
+The parts meet here; no rule of any part is repeated. The run is over when no fault is at work any more and every
+validator has finalized the scenario's height. With ``until_drained`` it goes on a few blocks beyond the first block
+without dead timers. The kernel may end it earlier: step limit, time limit, deadlock. The run does not wait for a halted
+validator until it is restarted. After a failure it is over sooner; see cluster.runtime.failures.
 """
 
 from collections import deque
@@ -59,7 +59,7 @@ from validators.settings import ValidatorFactory
 from validators.storage import Disk, DiskHandle, SimulatedDisk, provision
 
 _HEEDED: Final = (BlockFinalized.kind, Booted.kind, Halted.kind, BlockUndone.kind, BlockRolledBack.kind)
-"""Kinds of events that show a reorganization, or move an observer on; nine of ten are messages and work."""
+"""Kinds of events that show a reorganization, or switch an observer; nine of ten events are messages and work."""
 
 RECORDING: Final = (*WATCHED, FaultEdge.kind)
 """Events after which a data directory records the effects of the faults."""
@@ -67,7 +67,7 @@ RECORDING: Final = (*WATCHED, FaultEdge.kind)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterRun:
-    """A run that is over."""
+    """A finished run."""
 
     scenario: Scenario
     seed: int
@@ -87,10 +87,10 @@ class ClusterRun:
 class Cluster:
     """One run: ``Cluster(scenario, seed).run()``.
 
-    ``factories`` gives chosen validators other parts, and replaces their replica mode; ``data`` gives all of them real
-    disks; ``applications`` are those of a scenario that has one; ``delivery`` says who calls their handlers, and
-    ``is_sharing`` whether they share results of pure functions. Without ``recording``, for measurements only, there is
-    no digest.
+    ``factories`` gives chosen validators other parts, and replaces their replica mode. ``data`` gives all validators
+    real disks. ``applications`` are the applications of the scenario, if it has one. ``delivery`` names the caller of
+    their handlers. With ``is_sharing`` they share results of pure functions. Without ``recording``, for measurements
+    only, there is no digest.
     """
 
     scenario: Scenario
@@ -204,7 +204,7 @@ class Cluster:
         self._kernel = kernel = Kernel(
             trace,
             step_limit=self.scenario.run.step_limit,
-            # Of a run that goes on, each process has its own time.
+            # When a run continues, each process has its own time.
             time_limit_us=start_us + self.scenario.run.time_limit_ms * MILLISECOND_US,
             start_us=start_us,
             delivery=self.delivery,
@@ -212,7 +212,7 @@ class Cluster:
         return trace, kernel
 
     def _build_parts(self, kernel: Kernel, trace: Trace) -> tuple[Bus, Clients]:
-        """Put the machines, the faults and what watches them onto a kernel."""
+        """Put the machines, the faults and the observing parts onto a kernel."""
         scenario, chance = self.scenario, Chance(self.seed)
         bus = Bus(kernel, topology_of(scenario), chance, trace, size_limit=2 * BLOCK_BYTES_MAX)
         machines = self._machines = MachineController(
@@ -292,7 +292,7 @@ class Cluster:
         )
 
     def _observe(self, event: Event) -> None:
-        """See one event in the order of the log; what a validator applied stands in its queue until then."""
+        """See an event in the order of the log; a validator's applied blocks stay in its queue until then."""
         progress = self._progress
         progress.now_us = event.at_us
         progress.events += 1
@@ -312,7 +312,7 @@ class Cluster:
                 self._kernel.stop("stopped", "every validator finalized what the scenario asks for")
 
     def _note_final(self, event: Event, _block: BlockFinalized) -> None:
-        # Its own queue: the event says which block, and its result must be the one that this validator applied.
+        # Its own queue: the event names the block, and its result must be the result that this validator applied.
         executed = with_numbers(self._applied[event.node].popleft(), self.applications)
         if event.node not in self._adversaries:
             events = executed.events if isinstance(executed, Executed) else ()
@@ -338,9 +338,9 @@ class Cluster:
             self.data.record_faults(event.at_us, self._injector.touched(), only_new=event.kind != FaultEdge.kind)
 
     def _show_reorg(self, event: Event) -> None:
-        """Show a validator that dropped blocks or took them back, once for all that it says of this in a row.
+        """Show a validator that dropped or rewound blocks, once for all successive events of this.
 
-        Its events are seen when it rests, so that its structures are as they became.
+        The events are shown when it rests, so that its structures have their final form.
         """
         if event.node == SUPERVISOR or self.hooks.on_reorg is None:
             return
@@ -354,7 +354,7 @@ class Cluster:
             self.hooks.on_reorg(self._machines.slots[event.node], validator.layer)
 
     def _note_restart(self, _event: Event, restarted: Restarted) -> None:
-        # From here on, not from the end of its recovery: the run waits for what it makes of its disk.
+        # From here on, not from the end of its recovery: the run waits for the validator's own recovery.
         self._progress.halted.pop(restarted.machine, None)
 
     def _note_boot(self, event: Event, booted: Booted) -> None:
@@ -362,11 +362,11 @@ class Cluster:
             self._report_unreported(event.node, booted.finalized_height)
 
     def _report_unreported(self, node: int, height: int) -> None:
-        """Report the blocks that a restarted validator has as final and that were never reported to the checks."""
+        """Report a restarted validator's final blocks that were never reported to the checks."""
         heights = self._progress.finalized_heights
         heights[node] = max(heights[node], height)
         if height > self._reported_height:
-            # Copies without faults: reading the real ones would draw chance, and damage them further.
+            # Copies without faults: reading the real disks would draw chance, and damage them further.
             disks = [slot.disk.pristine() for slot in self._machines.slots]
             for executed in self._execute_again(disks, node, height):
                 self._reported_height = executed.header.height
@@ -379,7 +379,7 @@ class Cluster:
         return reexecute(self._genesis, sources, self._reported_height, height)
 
     def _accept(self, data: DataDirectory) -> None:
-        """Go on with what other code wrote only where this code can execute it; until then nothing is written."""
+        """Continue another code version's data only if this code can execute it; until then nothing is written."""
         before, code = data.written_by, code_with(self.scenario.plugins)
         if before is not None and before.fingerprint != code.fingerprint:
             try:
@@ -390,8 +390,8 @@ class Cluster:
         data.note_code(code)
 
     def _is_over(self) -> bool:
-        # Who halted is judged by the checks; waiting for it would only make the run as long as its limit. Who is
-        # Byzantine promises nothing either.
+        # Checks judge a halted validator; waiting for it would only make the run as long as its limit. A Byzantine
+        # validator promises nothing either.
         lost = {} if self.applications is None else self.applications.replicas.lost
         gone = {**self._progress.halted, **self._adversaries, **lost}
         heights = enumerate(self._progress.finalized_heights)

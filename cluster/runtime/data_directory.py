@@ -1,10 +1,9 @@
 """Validators' disks as directories that outlive the process: ``run --data-dir``.
 
-A data directory holds ``validator-N`` for each disk, ``watch-N`` beside it, ``watch-faults``, and a manifest that says
-which scenario and seed they belong to. It is made aside and renamed, so that it is whole or not there. The watch is
-written by the cluster and not by the validator, and synced entry by entry: the votes that were sent, the digests that
-were finalized, and when. A run that reopens the directory goes on one slot after the latest time in any validator's
-watch, and takes from ``watch-faults`` what the faults of the plan have come to.
+A data directory holds ``validator-N`` for each disk, ``watch-N`` beside it, ``watch-faults``, and a manifest with its
+scenario and seed. It is made aside and renamed, so that it is either complete or absent. The cluster writes the watch
+and syncs it entry by entry: the sent votes, the finalized digests, and their times. A run that reopens the directory
+continues one slot after the latest time in any watch. It takes the faults' earlier effects from ``watch-faults``.
 """
 
 import hashlib
@@ -39,7 +38,7 @@ from validators.storage import FinalizedLog, Record, RecordFile, provision
 
 FORMAT: Final = 3
 FORMATS_READ: Final = (1, 2, 3)
-"""Formats that a run can continue; a directory of format 1 does not say which code wrote what it had before."""
+"""Formats that a run can continue; a directory of format 1 does not name the code that wrote it."""
 
 FORMAT_WHOLE: Final = 3
 """From this format on a directory is made with all its parts; before, files appeared when they were first written."""
@@ -51,7 +50,7 @@ WATCHED: Final = tuple(_WATCH_ENTRIES)
 _MANIFEST: Final = "stampede.json"
 _MANIFEST_BYTES_MAX: Final = 4_096
 _CODES: Final = "code.jsonl"
-"""Which code has written here: a line for each, in the order of the openings."""
+"""The code versions that have written here: a line for each, in the order of the openings."""
 
 _CODES_BYTES_MAX: Final = 16 * 1024 * 1024
 _CODE_BEGINS: Final = b'{"fingerprint":"'
@@ -59,13 +58,13 @@ _ADVICE: Final = "put it back from a copy, or begin anew with another --data-dir
 _WATCH: Final = "watch"
 _TOUCHED: Final = "fault"
 _SHOWN: Final = "shown"
-"""Entries of the file of faults: what a fault has come to, and a promise that was kept."""
+"""Entries of the file of faults: the effect of a fault, and a promise that was kept."""
 
 _FAULT_ENTRIES: Final[Mapping[str, Any]] = {_TOUCHED: tuple[str, int, int], _SHOWN: tuple[str]}
 
 
 class DataDirectoryError(ReportedError):
-    """A directory that this run cannot use: ``path`` and why."""
+    """A directory that this run cannot use: ``path`` and the reason."""
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(f"{path}: {reason}")
@@ -81,9 +80,10 @@ class DirectoryManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
 
 
 class WatchEntry(msgspec.Struct, frozen=True, array_like=True):
-    """One of the events that are `WATCHED`, with its values.
+    """An event of one of the types in `WATCHED`, with its values.
 
-    Starts, because a kill may come after a block was synced and before it was said: the next life goes on above it.
+    Starts are watched too: a kill may come after a block was synced and before it was sent, and the next life continues
+    above it.
     """
 
     at_us: Annotated[int, msgspec.Meta(ge=0, lt=TIME_LIMIT_US)]
@@ -99,8 +99,8 @@ class WatchFile:
         schemas: By the kind of an entry, the type of its values.
 
     Raises:
-        DataDirectoryError: The file is damaged before its end, or holds what is no entry; it stays as it is.
-        UnsuitableFileError: Something in the directory is no plain file, or too long.
+        DataDirectoryError: The file is damaged before its end, or holds an invalid entry; it stays as it is.
+        UnsuitableFileError: An entry of the directory is no plain file, or too long.
         OSError: The file system refuses.
     """
 
@@ -116,7 +116,7 @@ class WatchFile:
             raise
 
     def add(self, at_us: int, kind: str, values: Sequence[Value]) -> None:
-        """Append an entry in place of a torn tail, if there is one, and sync it; raises DiskError."""
+        """Append an entry in place of a torn tail, if there is any, and sync it; raises DiskError."""
         if not self._is_cut:
             self._file.cut(self._end)
             self._is_cut = True
@@ -129,10 +129,10 @@ class WatchFile:
 
 
 def _read_watch(path: Path, file: RecordFile) -> tuple[list[Record], int]:
-    """Return the records of a watch, and where the last one ends; raises DataDirectoryError."""
+    """Return the records of a watch, and the end of the last record; raises DataDirectoryError."""
     records, damages = file.read()
     end = records[-1].end if records else 0
-    # A torn tail was never synced; anything else was, and the checks would miss it.
+    # A torn tail was never synced; all other records were, and the checks would miss them.
     if damages and not (damages[0].offset == end and file.is_torn_from(end)):
         raise DataDirectoryError(path, f"what was watched is damaged at byte {damages[0].offset}; {_ADVICE}")
     return records, end
@@ -150,9 +150,9 @@ def _read_entry(path: Path, record: Record, schemas: Mapping[str, Any]) -> Watch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataDirectory:
-    """An open data directory. ``start_us`` is when the run goes on, ``height`` the greatest finalized one; 0: fresh.
+    """An open data directory. ``start_us`` is when the run continues, ``height`` its greatest finalized height; 0: new.
 
-    ``written_by`` is the code that wrote here last, None where nothing tells.
+    ``written_by`` is the last code version that wrote here, None if none is recorded.
     """
 
     path: Path
@@ -167,12 +167,12 @@ class DataDirectory:
     hold: ExitStack
 
     def opening(self) -> bytes:
-        """Return what tells a run that goes on with this directory from others: where it is, and what it held then."""
+        """Return the identity of a run that continues this directory: its place, and its contents at the opening."""
         history = hashlib.sha256(msgspec.msgpack.encode([watch.entries for watch in self.watches])).hexdigest()
         return msgspec.json.encode({"data_directory": str(self.path), "history": history}) + b"\n"
 
     def history(self) -> list[Event]:
-        """Return what earlier processes watched, in the order of its times, and of each validator as it was written."""
+        """Return the entries that earlier processes watched, by time, and for each validator in writing order."""
         events = (
             Event(entry.at_us, node, LoggedValues(entry.kind, entry.values))
             for node, watch in enumerate(self.watches)
@@ -188,7 +188,7 @@ class DataDirectory:
             self.raise_refusal()
 
     def record_faults(self, at_us: int, found: Iterable[tuple[str, Touched]], *, only_new: bool = False) -> None:
-        """Record what faults have come to, where it has changed; ``only_new``: only what never took effect before."""
+        """Record changed effects of faults; ``only_new``: only faults that had no effect before."""
         for name, touched in found:
             before = self.touched.get(name)
             if touched != before and any(touched) and not (only_new and before is not None):
@@ -196,7 +196,7 @@ class DataDirectory:
                 self.touched[name] = touched
 
     def remember(self, at_us: int, check: CheckResult) -> CheckResult:
-        """Record that an expectation was met, or return that an earlier process met one that this run has not."""
+        """Record that an expectation was met, or return that an earlier process met it and this run has not."""
         if check.name in OF_ONE_PROCESS and check.status == "passed" and check.name not in self.shown:
             self.faults.add(at_us, _SHOWN, (check.name,))
             self.shown[check.name] = None
@@ -205,12 +205,12 @@ class DataDirectory:
         return check
 
     def note_code(self, code: Code) -> None:
-        """Add the code that runs to those that have written here, unless it was the last one; raises OSError."""
+        """Add the running code version to the list, unless it was the last; raises OSError."""
         if self.written_by != code:
             _add_code(self.path, code)
 
     def raise_refusal(self) -> None:
-        """Raise what the file system has refused a validator: it is not the validator that is wrong."""
+        """Raise an error that the file system returned to a validator: the validator is not at fault."""
         for disk in self.disks:
             if disk.refusal is not None:
                 raise disk.refusal
@@ -225,10 +225,10 @@ class DataDirectory:
 
 
 def open_data_directory(path: Path, scenario: Scenario, seed: int) -> DataDirectory:
-    """Open a data directory, or make it where there is none.
+    """Open a data directory, or make it if there is none.
 
     Raises:
-        DataDirectoryError: It is another scenario's or seed's, lacks a part, or is none; or the plan has other faults.
+        DataDirectoryError: It belongs to another scenario or seed, lacks a part, or is invalid; or the faults differ.
         InUseError: Another process has it open.
         OSError: The file system refuses.
     """
@@ -255,7 +255,7 @@ def _open(path: Path, scenario: Scenario, manifest: DirectoryManifest) -> DataDi
 
 
 def _open_held(path: Path, scenario: Scenario, made_as: int, hold: ExitStack) -> DataDirectory:
-    """Open a directory's files; who has it open gets the hold on it, which stays with the caller if that fails."""
+    """Open a directory's files; the result gets the hold on it, which stays with the caller if that fails."""
     written_by = _last_code(path, made_as)
     nodes = range(scenario.replicas)
     disks = [DirectoryDisk(path / f"validator-{node}") for node in nodes]
@@ -291,7 +291,7 @@ def _height(disk: DirectoryDisk) -> int:
 
 
 def _claim(path: Path, manifest: DirectoryManifest) -> DirectoryManifest:
-    """Return a directory's own manifest, which is never written again, if the directory is this run's."""
+    """Return a directory's own manifest, which is never rewritten, if the directory belongs to this run."""
     try:
         content = read_plain(path / _MANIFEST, _MANIFEST_BYTES_MAX, follows_links=False)
         found = msgspec.json.decode(content, type=DirectoryManifest)
@@ -312,9 +312,9 @@ def _claim(path: Path, manifest: DirectoryManifest) -> DirectoryManifest:
 
 
 def _check_parts(path: Path, made_as: int, scenario: Scenario) -> None:
-    """Refuse a directory that lacks a part it was made with: made anew it would look like a validator's loss.
+    """Refuse a directory that lacks an original part: made anew it would look like a validator's loss.
 
-    An observer's disk may hold nothing: its mode empties it, and a kill may have come before it was filled again.
+    An observer's disk may be empty: its mode empties it, and a kill may have come before it was filled again.
     """
     replicas, voters = scenario.replicas, scenario.cluster.validators
     whole = made_as >= FORMAT_WHOLE
@@ -328,10 +328,10 @@ def _check_parts(path: Path, made_as: int, scenario: Scenario) -> None:
 
 
 def _last_code(path: Path, made_as: int) -> Code | None:
-    """Return the code that wrote here last; None where a directory of before has no list.
+    """Return the last code version that wrote here; None for an older directory without a list.
 
     Raises:
-        DataDirectoryError: The list holds something else than lines of codes, or none.
+        DataDirectoryError: The list holds anything else than lines of codes, or nothing.
         UnsuitableFileError: It is no plain file, or too long.
         OSError: The file system refuses.
     """
@@ -344,7 +344,7 @@ def _last_code(path: Path, made_as: int) -> Code | None:
         try:
             code = Code(**msgspec.json.decode(line, type=dict[Literal["fingerprint", "commit", "python"], str]))
         except (msgspec.MsgspecError, UnicodeError):
-            # A kill may have torn a line; a later opening wrote the next one below it.
+            # A kill may have torn a line; a later opening wrote the next line below it.
             if not _is_beginning_of_line(line.rstrip(b"\0")):
                 raise DataDirectoryError(
                     path, f"is damaged: {_CODES} at byte {offset} names no code; {_ADVICE}"
@@ -374,7 +374,7 @@ def _add_code(path: Path, code: Code) -> None:
 
 
 def _make(path: Path, scenario: Scenario, manifest: DirectoryManifest) -> None:
-    """Provision every replica's disk, aside, and put it in its place at once."""
+    """Provision every replica's disk, aside, and move it into place atomically."""
     with work_directory(path.parent, path.name) as aside:
         _fill(aside, scenario, manifest)
         aside.rename(path)

@@ -1,7 +1,7 @@
 """A disk that is a real directory: one file for each name, synchronous, with fsync.
 
-What a crash of the process or the machine leaves is the operating system's matter, so no fault of a disk can be laid
-over it. What another process left unsynced is synced when the directory is opened: its readers may rely on it.
+The operating system decides what survives a crash of the process or the machine, so no disk fault can be laid over it.
+Data that another process left unsynced is synced when the directory is opened: its readers may rely on it.
 """
 
 import errno
@@ -16,7 +16,7 @@ from checker.record.plain_files import open_descriptor
 from validators.storage import DiskError, DiskFullError, DiskReadError, DiskSyncError, DiskWriteError, SyncPoint
 
 FILE_BYTES_MAX: Final = 512 * 1024 * 1024
-"""Greatest size of a file, which is read in one: a command takes at most 1 GiB of memory for what a folder holds."""
+"""Greatest size of a file, which is read whole: a command takes at most 1 GiB of memory for a folder's contents."""
 
 
 def sync_directory(path: Path) -> None:
@@ -32,12 +32,12 @@ class DirectoryDisk:
     """See ``validators.storage.Disk``."""
 
     def __init__(self, path: Path) -> None:
-        """Open a directory, make it if it is absent, and sync what is there.
+        """Open a directory, make it if it is absent, and sync its contents.
 
-        A link is refused: what it leads to is not this disk's, and repair would cut it.
+        A link is refused: its target does not belong to this disk, and repair would cut it.
 
         Raises:
-            UnsuitableFileError: The directory holds something else than plain files, or a file that is too long.
+            UnsuitableFileError: The directory holds anything else than plain files, or a file that is too long.
             OSError: It is a link or no directory, or the file system refuses.
         """
         self._path = path
@@ -47,7 +47,7 @@ class DirectoryDisk:
             raise NotADirectoryError(errno.ENOTDIR, "is no directory; a disk is one", str(path))
         path.mkdir(exist_ok=True)
         self.refusal: DiskError | None = None
-        """The first thing that the file system refused: the machine's fault, whatever a validator makes of it."""
+        """The first error of the file system: the machine's fault, whatever a validator concludes from it."""
         self._files = {
             each.name: open_descriptor(each, os.O_RDWR | os.O_NOFOLLOW, FILE_BYTES_MAX)
             for each in sorted(path.iterdir())
@@ -122,7 +122,7 @@ class DirectoryDisk:
                 covered = min(length, self._sizes[name])
                 if covered > self.synced_bytes(name):
                     self._sync(name)
-                    # A simulated disk would lose what was appended meanwhile, and both have one digest.
+                    # A simulated disk would lose data that was appended meanwhile, and both have the same digest.
                     self._synced[name] = covered
 
     def lose_unsynced(self) -> int:
@@ -144,7 +144,7 @@ class DirectoryDisk:
         self._synced.clear()
 
     def pristine(self) -> "DirectoryDisk":
-        """Return this disk: what was written to it is all that can be known of it."""
+        """Return this disk: its written data is all that can be known of it."""
         return self
 
     def written(self) -> "DirectoryDisk":

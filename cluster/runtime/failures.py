@@ -1,8 +1,8 @@
-"""The early ends of a run: two honest replicas differ, which one monitor sees, or a plug-in raises an error.
+"""The early ends of a run: a monitor sees that two honest replicas differ, or a plug-in raises an error.
 
-The monitor reads the events of the log alone, so that a repetition of the run in another process ends at the same
-event. No check, plug-in or option takes part in it. The checks judge the run afterwards; this finds nothing that
-`equal-roots` or `agreement` would pass. Every replica that is not Byzantine counts, the holder of a mutant as well.
+The monitor reads only the events of the log, so that a repetition of the run in another process ends at the same event.
+No check, plug-in or option takes part in it. The checks judge the run afterwards; `equal-roots` or `agreement` fails
+whenever the monitor stops a run. Every replica that is not Byzantine counts, including the holder of a mutant.
 """
 
 from collections.abc import Awaitable, Callable, Collection
@@ -18,17 +18,17 @@ AT_FAILURE: Final = "failure"
 """The kernel's reason for the end of a run that this monitor stopped."""
 
 BY_PLUGIN: Final = "plug-in"
-"""The reason for the end of a run in which a plug-in raised an error; the detail says which, and where."""
+"""The reason for the end of a run in which a plug-in raised an error; the detail names the plug-in and the place."""
 
 HEIGHTS_AFTER: Final = 2
-"""Final heights that the run goes on for: whether finality goes on is part of the failure's description."""
+"""Final heights for which the run continues: whether finality goes on is part of the failure's description."""
 
 VIEWS_AFTER: Final = 2
-"""Views without a new final height after which the run is over all the same."""
+"""Views without a new final height after which the run ends in any case."""
 
 
 def run_kernel(kernel: Kernel, main: Callable[[], Awaitable[None]]) -> KernelOutcome:
-    """Run a kernel to its end; an error of a plug-in's code is an end too, so that the run up to there is kept.
+    """Run a kernel to its end; an error of a plug-in's code is an end too, so that the run so far is kept.
 
     Raises:
         RunFailedError: The test bed itself broke.
@@ -47,16 +47,16 @@ class FailureMonitor:
 
     Args:
         byzantine: Replicas whose events do not count.
-        stop: Ends the run; is given the kernel's reason and the failure.
+        stop: Ends the run; gets the kernel's reason and the failure.
     """
 
     def __init__(self, byzantine: Collection[int], stop: Callable[[str, str], None]) -> None:
         self._byzantine = dict.fromkeys(byzantine)
         self._stop = stop
         self._roots: dict[bytes, bytes] = {}
-        """By block, the root that a replica came to first."""
+        """By block, the root that a replica computed first."""
         self._final: dict[int, tuple[bytes, bytes]] = {}
-        """By height, the final block and its root as the first replica had them."""
+        """By height, the final block and its root of the first replica."""
         self._height = 0
         self._view = 0
         self._height_max = 0
@@ -66,7 +66,7 @@ class FailureMonitor:
 
     @property
     def handlers(self) -> Handlers:
-        """Events with a root, and those by which the end is counted."""
+        """Events with a root, and events that count towards the end."""
         return {
             BlockExecuted: self._executed,
             BlockFinalized: self._finalized,
@@ -76,7 +76,7 @@ class FailureMonitor:
         }
 
     def _executed(self, event: Event, block: BlockExecuted) -> None:
-        # A replica that refuses a block for its root traces the root that it came to itself.
+        # A replica that refuses a block for its root traces its own root.
         self._compare_roots(event.node, block.height, block.digest, block.root)
 
     def _joined(self, event: Event, joined: SnapshotJoined) -> None:

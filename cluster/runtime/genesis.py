@@ -12,7 +12,7 @@ from validators.identity import public_key_of, secret_seed
 
 @dataclass(frozen=True, slots=True)
 class ClusterKeys:
-    """Ed25519 seeds of the replicas, and public keys of the validators, by index: an observer has no public one."""
+    """Ed25519 seeds of the replicas, and public keys of the validators, by index; an observer has no public key."""
 
     seeds: tuple[bytes, ...]
     validator_keys: tuple[bytes, ...]

@@ -1,4 +1,4 @@
-"""Hooks into a run: what happens is shown to whoever judges, records or looks on."""
+"""Hooks into a run: they show its events to checks, recorders and viewers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class RunHooks:
 
 
 def of_own_engine(see: Callable[[int, Executed], None]) -> Callable[[int, AppliedResult], None]:
-    """Return a hook that sees the results of the project's own engine, and none of an application."""
+    """Return a hook that sees the results of the project's own engine, and no result of an application."""
 
     def see_own(node: int, executed: AppliedResult) -> None:
         if isinstance(executed, Executed):

@@ -1,8 +1,8 @@
 """The machines of a cluster: the part of a validator that outlives its incarnations, and its power.
 
-Invariant: at most one incarnation of a validator is alive, and a crash cuts it off before it can
-notice: first its handles to bus, disk and kernel are revoked, then unsynced writes are lost, and only
-then is its task cancelled (docs/design.md, Restart).
+Invariant: at most one incarnation of a validator is alive, and a crash cuts it off before it can notice. First its
+handles to bus, disk and kernel are revoked. Then unsynced writes are lost. Only then is its task cancelled
+(docs/design.md, Restart).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -34,23 +34,23 @@ from validators.storage.checksum import DurableChecksum, checksum_of_all
 
 _OF_APPLICATIONS: Final = 1 << 48
 _RESTARTS: Final = 1 << 40
-"""Ordinals stand above those of crashes at boundaries and of observers, which are numbered too."""
+"""Ordinals stand above the ordinals of crashes at boundaries and of observers, which are numbered too."""
 
 
 class PowerCutError(BaseException):
-    """The power went in the midst of a step: nothing of that step that follows happens.
+    """The power went in the midst of a step: the rest of that step does not happen.
 
     Not an Exception, so that no handler of the validator takes it for a fault of its own.
     """
 
 
 Builder = Callable[["MachineSlot", Port, DiskHandle], Validator]
-"""Makes one incarnation of the validator in a slot."""
+"""Makes an incarnation of the validator in a slot."""
 
 
 @dataclass(slots=True)
 class MachineSlot:
-    """A slot for one validator: its disk, machine and counts, and the incarnation that lives now."""
+    """A slot for a validator: its disk, machine and counts, and the incarnation that lives now."""
 
     node: int
     disk: SimulatedDisk | DirectoryDisk
@@ -67,12 +67,12 @@ class MachineSlot:
 
     @property
     def is_running(self) -> bool:
-        """Whether an incarnation lives, be it still recovering."""
+        """Return whether an incarnation lives, recovering or not."""
         return self.port is not None
 
     @property
     def is_serving(self) -> bool:
-        """Whether a client would be answered."""
+        """Return whether a client would be answered."""
         return self.validator is not None and self.validator.is_serving
 
 
@@ -106,14 +106,14 @@ class MachineController:
         self.slots = [MachineSlot(node, disk) for node, disk in enumerate(disks)]
 
     async def host_all(self) -> None:
-        """Be the home of all validators until the run is stopped."""
+        """Host all validators until the run is stopped."""
         async with trio.open_nursery() as nursery:
             for slot in self.slots:
                 self._switch_on(slot)
                 nursery.start_soon(self._host, slot, name=f"validator {slot.node}")
 
     def crash(self, node: int) -> bool:
-        """Stop ``node`` in this instant; False where it was not running."""
+        """Stop ``node`` in this instant; False if it was not running."""
         slot = self.slots[node]
         if not slot.is_running:
             return False
@@ -121,7 +121,7 @@ class MachineController:
         return True
 
     def _cut_off(self, slot: MachineSlot) -> int:
-        """Take an incarnation's power; return how many bytes its disk lost."""
+        """Cut an incarnation's power; return how many bytes its disk lost."""
         assert slot.port is not None, "only a running validator is cut off"
         assert slot.handle is not None, "a port comes with a handle"
         assert slot.scope is not None, "a port comes with a scope"
@@ -141,7 +141,7 @@ class MachineController:
         self._trace.chain(SUPERVISOR).add(self._kernel.now_us, Crashed(node, lost_bytes))
 
     def restart(self, node: int) -> bool:
-        """Start ``node`` on its old disk; False where it is running already."""
+        """Start ``node`` on its old disk; False if it is running already."""
         slot = self.slots[node]
         if slot.is_running:
             return False
@@ -156,14 +156,14 @@ class MachineController:
             port.pause()
 
     def resume(self, node: int) -> int:
-        """Let the events of ``node`` go on, and return how many were held back."""
+        """Release the events of ``node``, and return how many were held back."""
         port = self.slots[node].port
         return 0 if port is None else port.resume()
 
     def slow_down(self, node: int, factor: int) -> None:
         """Make all work of ``node`` take ``factor`` times as long, over restarts as well."""
         pace = self.slots[node].pace
-        # Counted from here: the same machine may be slowed again by another fault.
+        # Counted from here: another fault may slow the same machine again.
         pace.factor, pace.slowed = factor, 0
 
     def speed_up(self, node: int) -> int:
@@ -195,7 +195,7 @@ class MachineController:
         return self.slots[node].clock
 
     def set_clock(self, node: int, setting: ClockSetting) -> None:
-        """Make the clocks of ``node`` go by a setting from now on, be it on or off."""
+        """Make the clocks of ``node`` use a setting from now on, whether it is on or off."""
         slot, now_us = self.slots[node], self._kernel.now_us
         ppm_before = slot.clock.ppm
         slot.clock.set(now_us, setting)
@@ -213,33 +213,33 @@ class MachineController:
             self._applications.empty(node)
 
     def forget_votes(self, node: int) -> None:
-        """Give ``node``, which is off, a new journal: it will not know what it has said."""
+        """Give ``node``, which is off, a new journal: it will not know its earlier votes."""
         disk = self.disk(node)
         medium = disk.medium
-        # An adversary gets its new journal whatever its disk refuses to a validator.
+        # An adversary gets its new journal, whatever its disk refuses to a validator.
         disk.medium = medium.at_rest()
         self._begin_journal(node, disk)
         disk.medium = medium
 
     def disk(self, node: int) -> SimulatedDisk:
-        """Return the disk of ``node``, which is a simulated one."""
+        """Return the simulated disk of ``node``."""
         disk = self.slots[node].disk
         assert isinstance(disk, SimulatedDisk), "faults of real disks are refused before the run"
         return disk
 
     def revive(self, node: int) -> bool:
-        """Restart ``node`` if it runs but has stopped over its disk; False where it has not."""
+        """Restart ``node`` if it runs but has stopped over its disk; False if it has not."""
         return self.slots[node].counts.halted.startswith(DISK) and self.crash(node) and self.restart(node)
 
     def watch(self, node: int, watch: Watch | None) -> None:
-        """Tell of each boundary of the write-ahead order that ``node`` reaches, over restarts as well."""
+        """Report each boundary of the write-ahead order that ``node`` reaches, over restarts as well."""
         slot = self.slots[node]
         slot.watch = watch
         if slot.port is not None:
             self._listen(slot, slot.port)
 
     def _listen(self, slot: MachineSlot, port: Port) -> None:
-        """Hear of what is sent only while a fault watches: a broadcast is faster without."""
+        """Observe sent messages only while a fault watches: a broadcast is faster without."""
         port.on_sent = partial(self._sent, slot) if slot.watch is not None else None
 
     def _sent(self, slot: MachineSlot, label: Label) -> None:
@@ -247,9 +247,9 @@ class MachineController:
             self._reach(slot, "after-send")
 
     def _reach(self, slot: MachineSlot, boundary: Boundary) -> None:
-        """Cut the power at a boundary, if it is one where it goes; raises PowerCutError then.
+        """Cut the power at a boundary, if it is the fault's boundary; raises PowerCutError then.
 
-        The validators of one turn have no order, so what the supervisor's chain says of it is an event of its own.
+        The validators of one turn have no order, so the supervisor's chain gets a separate event for it.
         """
         watch = slot.watch
         if watch is None or not watch.is_struck(boundary):
@@ -269,7 +269,7 @@ class MachineController:
         self._reach(self.slots[node], boundary)
 
     def _lose_application(self, node: int, error: ApplicationLostError, asked: Mapping[str, Value]) -> PowerCutError:
-        """Cut the power of a machine whose application is lost in the midst of a step; return what ends that step."""
+        """Cut the power of a machine whose application is lost in the midst of a step; return the step's error."""
         assert self._applications is not None, "one was lost"
         slot = self.slots[node]
         height = self._applications.note_loss(node, error, asked)
@@ -293,7 +293,7 @@ class MachineController:
         self.restart(node)
 
     def _switch_on(self, slot: MachineSlot) -> None:
-        """Make the handles at once: what happens in this instant already finds the node on."""
+        """Make the handles immediately: events of this instant already find the node on."""
         chain = self._trace.chain(slot.node)
         adversary = self._adversaries.get(slot.node)
         make = Port if adversary is None else partial(ByzantinePort, adversary=adversary)
@@ -308,12 +308,12 @@ class MachineController:
         slot.counts.halted = ""
         slot.scope = trio.CancelScope()
         slot.validator = self._build(slot, slot.port, slot.handle)
-        # Last: the host's task may take it at once and needs the scope and the validator of this incarnation.
+        # Last: the host's task may take it immediately and needs the scope and the validator of this incarnation.
         slot.power.put(slot.incarnation)
         slot.incarnation += 1
 
     def _handle_of(self, slot: MachineSlot) -> DiskHandle:
-        """Return a handle to a machine's disk; the trace says what the disk holds now, and after each sync."""
+        """Return a handle to a machine's disk; the trace gives the disk's contents now, and after each sync."""
         reach = partial(self._reach, slot)
         chain, disk = self._trace.chain(slot.node), slot.disk.written()
         durable = DurableChecksum(disk)
@@ -337,6 +337,6 @@ class MachineController:
             # Crashed again before this task ran: the next item in the mailbox is the incarnation that counts.
             if validator is None or scope is None or incarnation != slot.incarnation - 1:
                 continue
-            # In the midst of a step the exception comes before the cancellation does.
+            # In the midst of a step the exception comes before the cancellation.
             with scope, suppress(PowerCutError):
                 await validator.run()

@@ -1,7 +1,8 @@
-"""Switches observers by their replica modes: off after some blocks, on again from what the mode leaves of the disk.
+"""Switches observers by their replica modes: off after some blocks, on again with the disk that the mode leaves.
 
 An operator would do this, so it goes through the machine controller and as events of the supervisor. A plan's faults
-may hit an observer meanwhile: the one that switched it off switches it on again, and the other's edge has no effect.
+may hit an observer meanwhile: the part that switched it off switches it on again, and the other part's edge has no
+effect.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,18 +23,18 @@ from validators.events import BlockFinalized, Booted, Halted
 from validators.storage import Disk, DiskError, FinalizedLog
 
 _ORDINAL_SHIFT: Final = 32
-"""Ordinals stand above those of the same observer's crashes at boundaries, which are numbered by incarnation."""
+"""Ordinals stand above the ordinals of the observer's crashes at boundaries, which are numbered by incarnation."""
 
 
 @dataclass(slots=True)
 class _Status:
-    """The progress of one observer in its mode.
+    """The progress of an observer in its mode.
 
     Attributes:
-        since: The height from which on it has gone on.
-        target: While it is off or on its way back, the height that it had; None otherwise.
+        since: The height from which on it has continued.
+        target: While it is off or on its way back, its earlier height; None otherwise.
         is_bare: Whether it has come back without a state since it was switched off.
-        rounds: How often it was off, came back by its mode, and went on.
+        rounds: How often it was off, came back by its mode, and continued.
         edges: How often it has been switched.
     """
 
@@ -73,15 +74,15 @@ class ObserverController:
 
     @property
     def is_under_way(self) -> bool:
-        """Whether an observer is off, or not yet back where it was, by its mode."""
+        """Return whether an observer is off by its mode, or not yet back at its earlier height."""
         return any(status.target is not None for status in self._statuses.values())
 
     def rounds(self, node: int) -> int:
-        """Return how often an observer was off, came back by its mode, and went on."""
+        """Return how often an observer was off, came back by its mode, and continued."""
         return self._statuses[node].rounds if node in self._statuses else 0
 
     def observe(self, event: Event, *, is_wanted: bool) -> None:
-        """See an event of the run; ``is_wanted`` says whether the run still has a use for another round."""
+        """See an event of the run; ``is_wanted`` says whether the run still needs another round."""
         status = self._statuses.get(event.node)
         if status is None:
             return
@@ -107,11 +108,11 @@ class ObserverController:
     def _switch_off(self, node: int) -> None:
         mode, status = self._modes[node], self._statuses[node]
         if not self._machines.crash(node):
-            # A fault of the plan came first: another time.
+            # A fault of the plan came first; the observer is switched another time.
             status.target = None
             return
         self._chain.add(self._kernel.now_us, ObserverSwitchedOff(node, tag_of(type(mode))))
-        # Whatever a fault of the disk leaves undone here the observer finds when it comes back.
+        # If a disk fault leaves this undone, the observer finds it when it comes back.
         with suppress(DiskError):
             self._take_state(node, mode)
         self._post(node, self._kernel.now_us + mode.down_ms * 1_000, partial(self._switch_on, node))

@@ -1,15 +1,16 @@
-"""The progress of a run, and the things that it still waits for."""
+"""The progress of a run, and the conditions that it still waits for."""
 
 from dataclasses import dataclass, field
 from typing import Final
 
 from cluster.scenario.model import Scenario
+from network.words import counted
 from validators.execution import BlockSummary
 
 BLOCKS_AFTER_HEALING: Final = 2
 
 BLOCKS_AFTER_REOPENING: Final = 3
-"""Blocks that a run from a data directory makes at least, however far the chain is."""
+"""The fewest blocks of a run from a data directory, however long the chain is."""
 
 
 @dataclass(slots=True)
@@ -28,38 +29,38 @@ class Progress:
     until_drained: bool = False
     blocks_after_drain: int = 0
     drains_all: bool = False
-    """Whether every timer that is due counts for the drain: an application does not tell the dead before they leave."""
+    """Whether every due timer counts for the drain: an application does not report dead timers before they leave."""
     events: int = 0
     fault_edge: str = ""
     scheduled: int = 0
-    """Timers that the final blocks have scheduled, and that are not all of storms."""
+    """Timers that the final blocks have scheduled, not all of them of storms."""
     _counted_height: int = 0
 
     @property
     def stage(self) -> str:
-        """The thing that the run is waiting for, in a word or two, and the last edge of a fault."""
+        """The condition that the run waits for, in a word or two, and the last edge of a fault."""
         if self.healed_us is None:
             return f"faults; {self.fault_edge}" if self.fault_edge else "faults"
         return "draining" if self.until_drained and self.drained_height is None else "to its height"
 
     @property
     def aim(self) -> str:
-        """When the stage will be over; a height is named only once it can no longer rise."""
+        """The end of the stage; a height is named only once it can no longer rise."""
         if self.healed_us is None:
             return f"faults until {self.faults_end_us / 1_000_000:.1f} s"
         if self.until_drained and self.drained_height is None:
             left = self.waiting_dead + self.waiting_live if self.drains_all else self.waiting_dead
-            return f"draining, {left:,} {'due' if self.drains_all else 'dead'} timers left"
+            return f"draining, {counted(left, 'due timers' if self.drains_all else 'dead timers')} left"
         return f"to height {self.target_height:,}"
 
     def note_healed(self, at_us: int) -> None:
         """Note that the last fault is over."""
         self.healed_us = at_us
-        # A run that had its height before the faults were over still has to show that finality came back.
+        # A run that reached its height before the end of the faults still has to show that finality came back.
         self.target_height = max(self.target_height, max(self.finalized_heights) + BLOCKS_AFTER_HEALING)
 
     def note_block(self, height: int, summary: BlockSummary, *, is_after_faults: bool) -> None:
-        """Note the timers that wait after a final block, and the first block that leaves none of the drain's."""
+        """Note the timers that wait after a final block, and the first block that leaves no timer of the drain."""
         self.waiting_dead, self.waiting_live = summary.waiting_dead, summary.waiting_live
         # Each replica finalizes each block.
         if height > self._counted_height:
@@ -78,7 +79,7 @@ class Progress:
 
 
 def progress_of(scenario: Scenario, reopened_height: int) -> Progress:
-    """Return the progress of a run that begins, with its goal; `reopened_height` is 0 where it goes on with no data."""
+    """Return the progress of a run that begins, with its goal; `reopened_height` is 0 without earlier data."""
     target_height = scenario.run.until_height
     if reopened_height:
         # A run that is reopened at its goal would end before it has shown anything.

@@ -1,8 +1,8 @@
 """Re-executes finalized blocks that were synced but never reported to the checks.
 
-A crash between the sync of a finalized block and its application leaves it on the disk: the restarted validator has it
-in its state, and never applies it again. As a rule another validator does. Where none has, the block is executed here
-from what the disks hold, by the code of the validator whose log it is, so that the checks see every height.
+A crash between the sync of a finalized block and its application leaves the block on the disk. The restarted validator
+has it in its state, and never applies it again. As a rule another validator does. If none has, the block is executed
+here from the disks, by the code of the validator whose log it is. So the checks see every height.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -29,8 +29,8 @@ def reexecute(
 ) -> list[Executed]:
     """Return the blocks of the heights ``above`` + 1 to ``up_to``, executed anew on the state that a log gives.
 
-    The first log that leads there is taken, with its validator's own parts: what that has made final, its own code
-    can execute, right or wrong. A block that its disk has lost since is read from another disk. Raises
+    The first log that leads there is taken, with its validator's own parts: this validator's code can execute its own
+    final blocks, right or wrong. A block that its disk has lost since is read from another disk. Raises
     ReexecutionError if no log leads there, or no disk has a block.
     """
     reason = ""
@@ -50,9 +50,9 @@ def reexecute(
 
 
 def final_blocks(disks: Sequence[Disk], up_to: int) -> list[Block]:
-    """Return the final blocks from height 1 on, as the disks have them together.
+    """Return the final blocks from height 1 on, as the disks together hold them.
 
-    Raises ReexecutionError if no log names the last one, or a block is on no disk.
+    Raises ReexecutionError if no log names the last block, or a block is on no disk.
     """
     blocks = _Blocks(disks)
     missing = up_to
@@ -73,21 +73,21 @@ def final_blocks(disks: Sequence[Disk], up_to: int) -> list[Block]:
 def sources_of(
     disks: Sequence[Disk], factories: Mapping[int, ValidatorFactory], adversaries: Collection[int], first: int
 ) -> list[tuple[Disk, ValidatorFactory]]:
-    """Return the disks to re-execute from, with their code: the honest ones' own, then the plain one for all."""
+    """Return the disks to re-execute from, with their code: honest replicas' own code, then the plain code for all."""
     honest = [node for node in (first, *range(len(disks))) if node not in adversaries]
     own = [(disks[node], factories[node]) for node in honest]
     return [*own, *((disk, ValidatorFactory()) for disk in disks)]
 
 
 class _Blocks:
-    """The blocks of several disks; a file is read when it is first asked for a block."""
+    """The blocks of several disks; a file is read at its first request for a block."""
 
     def __init__(self, disks: Sequence[Disk]) -> None:
         self._files: Final[list[BlockFile]] = [BlockFile(disk) for disk in disks]
         self._is_read: Final = [False] * len(disks)
 
     def find(self, place: int, digest: bytes) -> bytes | None:
-        """Return a block's bytes from the disk at a place, else from the next one that has it, else None."""
+        """Return a block's bytes from the disk at a place, else from the next disk that has it, else None."""
         order: list[int] = [place, *range(len(self._files))]
         for other in order:
             if not self._is_read[other]:
@@ -108,14 +108,14 @@ def _blocks_of(
     above: int,
     up_to: int,
 ) -> Iterator[Executed]:
-    """Yield as many of the blocks as the disk's log leads to, above genesis or the snapshot that it begins with."""
+    """Yield as many of the blocks as the disk's log leads to, above genesis or the snapshot with which it begins."""
     contents = FinalizedLog(disk).read()
     base_height = 0 if contents.base is None else contents.base.height
     known = above - base_height
     heights = [entry.height for entry in contents.entries[:1]]
     if known < 0 or heights != [base_height + 1]:
         return
-    # The transactions of final blocks were verified by those who voted for them.
+    # The transactions of final blocks were verified by the validators that voted for them.
     layer = layer_at(contents, known, partial(factory.layer, genesis, lambda _transaction: True))
     for entry in contents.entries[known : up_to - base_height]:
         encoded = find(entry.digest)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
 JUDGED_FEW: Final = 4
-"""Replicas whose consensus is judged in a run that judges few."""
+"""The number of replicas whose consensus is judged in a run that judges few."""
 
 
 def topology_of(scenario: Scenario) -> "nx.DiGraph[int]":
@@ -52,11 +52,11 @@ def topology_of(scenario: Scenario) -> "nx.DiGraph[int]":
 
 
 def factory_of(scenario: Scenario, node: int, adversary: Adversary | None) -> ValidatorFactory:
-    """Return the parts of a replica: those of its mode, and of an adversary that it has."""
+    """Return the parts of a replica: the parts of its mode, and of its adversary if it has any."""
     section = section_of(scenario, node)
     mode = None if section is None else section.apply_mode()
     if mode is not None and scenario.finality_depth is not None:
-        # Every block above the final one may have to be taken back.
+        # Every block above the final block may have to be rewound.
         mode = replace(mode, retain_blocks=max(mode.retain_blocks, scenario.finality_depth + 1))
     if adversary is not None:
         own = partial(make_engine, apply_mode=mode, policies=adversary.policies())
@@ -65,12 +65,12 @@ def factory_of(scenario: Scenario, node: int, adversary: Adversary | None) -> Va
 
 
 def section_of(scenario: Scenario, node: int) -> ReplicaSection | None:
-    """Return what a scenario says of a replica, if it says anything."""
+    """Return a scenario's section for a replica, if there is any."""
     return scenario.observers_by_number.get(node) or scenario.validators.get(str(node))
 
 
 def _own_times(scenario: Scenario) -> dict[str, int | str]:
-    """Return the settings of one engine alone."""
+    """Return the settings of the chosen engine."""
     if scenario.finality_depth is not None:
         slots = scenario.consensus.longest_chain or LongestChainSection()
         own_lottery = {"lottery_key": slots.lottery_key, "empty_slot_share_ppm": slots.empty_slot_share_ppm}
@@ -103,7 +103,7 @@ def settings_of(scenario: Scenario, node: int) -> ValidatorSettings:
             **_own_times(scenario),
         ),
         costs=scenario.costs.costs(),
-        # Slots are the pace where there are any.
+        # Slots are the pace of an engine that has slots.
         block_interval_us=0 if scenario.finality_depth else scenario.chain.block_interval_ms * MILLISECOND_US,
         max_skew_ms=scenario.chain.max_skew_ms,
         fetch_grace_us=consensus.fetch_grace_ms * MILLISECOND_US,
@@ -116,7 +116,7 @@ def settings_of(scenario: Scenario, node: int) -> ValidatorSettings:
 
 
 def judged_replicas(scenario: Scenario, seed: int) -> list[int]:
-    """Return the replicas whose consensus is judged: all honest ones, or a few of many and all holders of mutants."""
+    """Return the replicas whose consensus is judged: all honest replicas, or a few and all holders of mutants."""
     if scenario.consensus.engine not in SPECIFICATIONS:
         return []
     byzantine = byzantine_validators(scenario.faults)
@@ -131,7 +131,7 @@ def judged_replicas(scenario: Scenario, seed: int) -> list[int]:
 def with_recording(
     settings: ValidatorSettings, lives: list[RecordedLife], public_keys: Sequence[bytes], kernel: Kernel
 ) -> ValidatorSettings:
-    """Return the settings of a replica whose lives, with the calls of its engine, are kept in a list."""
+    """Return the settings of a replica that keeps a list of its lives, with the calls of its engine."""
     return replace(settings, consensus=recorded_kind(settings.consensus, lives, public_keys, lambda: kernel.now_us))
 
 
@@ -155,7 +155,7 @@ def adversaries_of(scenario: Scenario, keys: ClusterKeys, chance: Chance) -> dic
 
 
 class RunMutants(NamedTuple):
-    """The mutants of a run: the factories of their holders, the context of the whole run, and those that are idle."""
+    """The mutants of a run: the factories of their holders, the context of the whole run, and the idle mutants."""
 
     factories: Mapping[int, ValidatorFactory] = MappingProxyType({})
     of_run: AbstractContextManager[object] = nullcontext()
@@ -165,7 +165,7 @@ class RunMutants(NamedTuple):
 def factories_of(
     scenario: Scenario, mutants: RunMutants, adversaries: Mapping[int, Adversary], *, is_sharing: bool
 ) -> dict[int, ValidatorFactory]:
-    """Return the parts of every replica: those of its mode, its adversary and its mutants.
+    """Return the parts of every replica: the parts of its mode, its adversary and its mutants.
 
     Args:
         scenario: The scenario.
@@ -174,14 +174,14 @@ def factories_of(
         is_sharing: Whether the replicas share results of pure functions.
     """
     made = [factory_of(scenario, node, adversaries.get(node)) for node in range(scenario.replicas)]
-    # A mutant may change what is shared, for itself or for all.
+    # A mutant may change shared results, for itself or for all.
     own = dict(enumerate(sharing(made) if is_sharing and not scenario.mutants else made))
     # Over the replica mode and not instead of it: a mutant keeps the apply mode of its replica.
     return own | {node: replace(own[node], around=each.around) for node, each in mutants.factories.items()}
 
 
 def place_mutants(mutants: Mapping[str, Sequence[int]]) -> RunMutants:
-    """Return the mutants of a run, whose plug-ins are loaded; a run without any loads no mutant."""
+    """Return the mutants of a run, whose plug-ins are loaded; a run without mutants loads none."""
     if not mutants:
         return RunMutants()
     from checker.mutants import PlacedMutants  # noqa: PLC0415

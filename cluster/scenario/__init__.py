@@ -1,4 +1,4 @@
-"""Scenarios: their sections as data, how a file is read and written, and what is said of a bad one.
+"""Scenarios: their sections as data, reading and writing of files, and messages about invalid files.
 
-A section of a scenario file enters here; what a run makes of it stands in `cluster.runtime`.
+A section of a scenario file is the input here; `cluster.runtime` builds a run from it.
 """

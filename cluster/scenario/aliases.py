@@ -1,4 +1,4 @@
-"""Keys and values of scenario files with another name in the release before: they are taken, and a line says so once.
+"""Keys and values of scenario files that had another name in the last release: they are accepted, with a message.
 
 Remove an entry one release after it was added.
 """
@@ -21,7 +21,7 @@ ALIASES: Final[dict[Keys, Keys]] = {
         for key in ("profile", "ring_size", "epoch_length", "epoch_horizon")
     },
 }
-"""Old places of keys with their new ones."""
+"""Old places of keys with their new places."""
 
 _FORMER_CHARGES: Final = {"others": "second_price"}
 _FORMER_EXPIRIES: Final = {"apart": "own_limit"}
@@ -44,7 +44,7 @@ VALUES: Final[dict[Keys, dict[str, str]]] = {
     },
     ("expect", "fails"): FORMER_NAMES,
 }
-"""Old values with their new ones, by the key that has them; `*` is any name, or any place of a list."""
+"""Old values with their new values, by their key; `*` is any name, or any place of a list."""
 
 _REPORTED: Final[dict[str, None]] = {}
 """Lines that this process has printed."""
@@ -58,7 +58,7 @@ def report_once(line: str) -> None:
 
 
 def with_new_names(raw: Any, report: Callable[[str], object]) -> Any:  # noqa: ANN401 - plain data
-    """Return plain data with the new names of old keys; an old key beside its new one stays, to be refused."""
+    """Return plain data with the new names of old keys; an old key beside its new key stays, to be refused."""
     for old, new in ALIASES.items():
         renamed = _renamed(raw, old, new)
         if renamed is not raw:
@@ -66,7 +66,7 @@ def with_new_names(raw: Any, report: Callable[[str], object]) -> Any:  # noqa: A
             report(_line(old, new))
     for key, names in VALUES.items():
         raw = _with_new_values(raw, key, names, report)
-    # A check may be named with its family, as a failure is.
+    # A check may be named with its family, as in a failure.
     return _with_new_values(raw, ("expect", "fails"), CHECK_OF, lambda _line: None)
 
 
@@ -93,7 +93,7 @@ def _renamed(section: Any, old: Keys, new: Keys) -> Any:  # noqa: ANN401 - plain
 
 
 def _moved(section: dict[str, Any], old: Keys, new: Keys) -> dict[str, Any]:
-    """Return a section with a key of one part in another part, the section itself if there is nothing to move."""
+    """Return a section with a key of one part moved to another part, or the section itself if nothing is to move."""
     source, target = section[old[0]], section.get(new[0], {})
     if not isinstance(source, dict) or not isinstance(target, dict) or old[1] not in source or new[1] in target:
         return section
@@ -102,7 +102,7 @@ def _moved(section: dict[str, Any], old: Keys, new: Keys) -> dict[str, Any]:
 
 
 def _with_new_values(value: Any, key: Keys, names: Mapping[str, str], report: Callable[[str], object]) -> Any:  # noqa: ANN401 - plain data
-    """Return plain data with the new values of a key; it is the data itself where there is nothing to rename."""
+    """Return plain data with the new values of a key, or the data itself if nothing is to be renamed."""
     if key and isinstance(value, dict):
         first, rest = key[0], key[1:]
         found = {name: _with_new_values(value[name], rest, names, report) for name in value if first in {name, "*"}}
@@ -111,7 +111,7 @@ def _with_new_values(value: Any, key: Keys, names: Mapping[str, str], report: Ca
         renamed = [_with_new_values(each, key[1:], names, report) for each in value]
         if renamed == list(value):
             return value
-        # Checks that became one are named once.
+        # Merged checks are named once.
         return renamed if key else [each for place, each in enumerate(renamed) if each not in renamed[:place]]
     if not key and isinstance(value, str) and value in names:
         report(f"{value} is now called {names[value]}; the next release will not know the old name")

@@ -1,10 +1,10 @@
 """The cost of a plan before it is run: blocks, events, memory and seconds, from arithmetic alone.
 
 The coefficients were fitted on 2026-11-22 to `run --json` of calm (4, 10 and 16 validators), outage-storm, congestion
-and calm with 500 actors, and to calm with links cut and opened every millisecond and a restart every 10 ms, on one core
-with CPython 3.11; seconds are right within a factor of two there. Blocks and events of every shipped scenario are, but
-for those that its test names (tests/test_scenarios.py). No workload and no edge of a fault is built: a plan of 10^8
-timers is answered at once.
+and calm with 500 actors. A further fit used calm with links cut and opened every millisecond and a restart every 10 ms.
+On one core with CPython 3.11, the seconds of these runs are right within a factor of two. Blocks and events are right
+for every shipped scenario, except for the exceptions that the test names (tests/test_scenarios.py). No workload and no
+edge of a fault is built: the estimate for a plan of 10^8 timers takes no longer.
 """
 
 from collections.abc import Iterator
@@ -24,27 +24,27 @@ from network.words import counted
 from validators.consensus.registry import ENGINES
 
 SECONDS_WARNED: Final = 600
-"""A run that may take longer than this is warned of."""
+"""A run that may take longer than this gets a warning."""
 
 SECONDS_MAX: Final = 86_400
 """A plan that would take more than a day is refused."""
 
 MEMORY_WARNED: Final = 8 << 30
-"""A run that may need more memory than this, in bytes, is warned of."""
+"""A run that may need more memory than this, in bytes, gets a warning."""
 
 MEMORY_MAX: Final = 256 << 30
 """A plan that would need more memory than this, in bytes, is refused."""
 
 _LOST_MOST_PPM: Final = 900_000
-"""The most views of a million that an estimate takes for lost: certificates are fetched again and again."""
+"""The most lost views of a million in an estimate: certificates are fetched repeatedly."""
 
 _BLOCKS_AFTER_EDGE: Final = 2
-"""Blocks that a run makes at least when its faults are over."""
+"""The fewest blocks of a run after the end of its faults."""
 
 _EVENTS_PER_TRANSACTION: Final = 3
 _MICROSECONDS_PER_EVENT: Final = 200
 MICROSECONDS_PER_TIMER: Final = 170
-"""One half as it comes, and one as it leaves."""
+"""Half of it for its arrival, and half for its departure."""
 
 _MICROSECONDS_PER_EDGE: Final = 30
 """Of a fault: a link that is cut, a pause that ends."""
@@ -54,7 +54,7 @@ _EVENTS_PER_OUTAGE: Final = 12
 """Of a storm of restarts; a start reads its disk again."""
 
 _HEALING_MS: Final = 20_000
-"""Until finality has come back after the last fault, as far as an estimate goes."""
+"""Until finality has come back after the last fault, as an estimate."""
 
 _BASE_SECONDS: Final = 2
 _BASE_BYTES: Final = 70 << 20
@@ -102,7 +102,7 @@ def estimate_cost(scenario: Scenario) -> PlanCost:
 
 
 def refuse_impossible(scenario: Scenario, cost: PlanCost) -> None:
-    """Raise ScenarioError for a plan that no machine brings to its end."""
+    """Raise ScenarioError for a plan that no machine can finish."""
     run, chain = scenario.run, scenario.chain
     reachable = run.time_limit_ms // chain.block_interval_ms
     if run.until_height > reachable:
@@ -114,7 +114,7 @@ def refuse_impossible(scenario: Scenario, cost: PlanCost) -> None:
 
 
 def guesses_of(scenario: Scenario) -> Iterator[str]:
-    """Yield each thing that the estimate of blocks takes a guess at, because the run alone shows it."""
+    """Yield each unknown on which the estimate of blocks depends, because only the run shows it."""
     faults = _enabled(scenario)
     anchored = [name for name, fault in faults.items() if fault.anchor is not None]
     vague = [name for name, fault in faults.items() if fault.lost_views_ppm(scenario.cluster.validators)]
@@ -123,35 +123,35 @@ def guesses_of(scenario: Scenario) -> Iterator[str]:
     if vague:
         yield f"how many views {join(vague)} {'costs' if len(vague) == 1 else 'cost'}"
     if scenario.expect.fails:
-        yield "what comes of the failures that it expects"
+        yield "the effects of its expected failures"
 
 
 def cost_warnings(scenario: Scenario, cost: PlanCost) -> Iterator[str]:
-    """Yield what of the cost may surprise."""
+    """Yield the parts of the cost that may surprise."""
     if cost.seconds > SECONDS_WARNED:
-        yield f"may take {cost.seconds:,} s, more than {SECONDS_WARNED}"
+        yield f"may take {cost.seconds:,} s, more than {SECONDS_WARNED} s"
     if cost.memory_bytes > MEMORY_WARNED:
-        yield f"may need {cost.memory_bytes >> 30:,} GiB of memory, more than {MEMORY_WARNED >> 30}"
+        yield f"may need {cost.memory_bytes >> 30:,} GiB of memory, more than {MEMORY_WARNED >> 30} GiB"
     if cost.events > scenario.run.step_limit:
         yield f"may be ended by run.step_limit, which is {scenario.run.step_limit:,}"
     yield from _idle_timers(scenario)
 
 
 def _idle_timers(scenario: Scenario) -> Iterator[str]:
-    """Yield each workload of which no timer comes due or leaves before the run ends."""
+    """Yield each workload without a timer that comes due or leaves before the run ends."""
     chain = scenario.chain
     unit, unit_ms = ("slot", chain.slot_ms) if chain.timebase == "slot" else ("height", chain.block_interval_ms)
-    # A fault with an anchor may come later than an estimate has it, and after its last fault a run goes on.
+    # A fault with an anchor may come later than in the estimate, and after its last fault a run goes on.
     edge_ms = all_over_ms(scenario.faults, scenario.cluster.validators)
     last = max(_course_of(scenario).end_ms, edge_ms + _HEALING_MS * bool(edge_ms)) // unit_ms
     dues = {name: each.first_due(unit_ms) for name, each in scenario.workload.items() if each.enabled}
     known = {name: due for name, due in dues.items() if due is not None}
-    # A run that waits for its timers to be drained goes on beyond its height.
+    # A run that waits for its drain continues beyond its height.
     late = {} if scenario.run.until_drained else {name: due for name, due in known.items() if due > last}
     is_governed = any(isinstance(each, Governance) and each.enabled for each in scenario.workload.values())
     for name, due in late.items():
         workload = scenario.workload[name]
-        # Timers may be there to be cancelled by governance, beside others that come due.
+        # Governance may cancel timers, and other timers of the storm come due.
         is_meant = workload.may_be_idle or (is_governed and not workload.is_recurring)
         if not is_meant or len(late) == len(known):
             first = f"the first could at {unit} {due:,}, the run ends at {last:,}"
@@ -159,7 +159,7 @@ def _idle_timers(scenario: Scenario) -> Iterator[str]:
 
 
 class _Course(NamedTuple):
-    """The final blocks and the views that a run comes to, and its end in virtual milliseconds."""
+    """The final blocks and the views of a run, and its end in virtual milliseconds."""
 
     blocks: int
     views: int
@@ -175,7 +175,7 @@ def _course_of(scenario: Scenario) -> _Course:
         more_views = lasts_ms / rhythm.view_ms(present, lost_ppm)
         views += more_views
         blocks += more_views * rhythm.share_of_blocks(present, lost_ppm)
-    # Of an engine of slots, the last blocks are not final yet.
+    # In an engine of slots, the last blocks are not final yet.
     depth = scenario.finality_depth or 0
     at_edge = max(int(blocks) - depth, 0)
     wanted = max(run.until_height, at_edge + _BLOCKS_AFTER_EDGE * bool(edge_ms))
@@ -190,7 +190,7 @@ def _course_of(scenario: Scenario) -> _Course:
 
 
 class Rhythm(NamedTuple):
-    """The times of an engine's views: with a block, without one, and again and again without a quorum.
+    """The times of an engine's views: with a block, without a block, and repeatedly without a quorum.
 
     `quorum` is None where the engine has slots.
     """
@@ -210,7 +210,7 @@ class Rhythm(NamedTuple):
             own = consensus.longest_chain or LongestChainSection()
             slot_ms = own.slot_ms * MILLION // (MILLION - own.empty_slot_share_ppm)
             return cls(validators, None, slot_ms, slot_ms, slot_ms, network.loss_ppm)
-        # A proposal, the votes for it and one exchange more: a leader that waits for no interval is no faster.
+        # A proposal, its votes and one further exchange: a leader that waits for no interval is no faster.
         block_ms = max(scenario.chain.block_interval_ms, 3 * network.latency_ms)
         timeout_ms, retry_ms = consensus.certification_timeout_ms, consensus.timeout_retry_ms
         return cls(
@@ -218,14 +218,14 @@ class Rhythm(NamedTuple):
         )
 
     def share_of_blocks(self, present: int, lost_ppm: int) -> float:
-        """Return how many of the views come to a block where so many validators agree, and so many views are lost."""
+        """Return the share of views with a block, by the number of agreeing validators and the share of lost views."""
         if self.quorum is not None and present < self.quorum:
             return 0
         lost = min(lost_ppm + self.loss_ppm, _LOST_MOST_PPM) if self.quorum is not None else 0
         return present / self.validators * (MILLION - lost) / MILLION
 
     def view_ms(self, present: int, lost_ppm: int) -> float:
-        """Return how long a view takes, on the average of those with and without a block."""
+        """Return the average duration of a view, over views with and without a block."""
         share = self.share_of_blocks(present, lost_ppm)
         if not share:
             return self.retry_ms
@@ -233,7 +233,7 @@ class Rhythm(NamedTuple):
 
 
 def stretches_of(scenario: Scenario, rhythm: Rhythm, edge_ms: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the times until the faults are over: how long, how many validators agree, how many views are lost (ppm)."""
+    """Yield each stretch until the faults are over: its length, the agreeing validators, the lost views (ppm)."""
     faults, origins = _enabled(scenario), _origins_ms(scenario)
     spells: list[Spell] = []
     for moved in dict.fromkeys((0, *origins.values())):
@@ -242,7 +242,7 @@ def stretches_of(scenario: Scenario, rhythm: Rhythm, edge_ms: int) -> Iterator[t
     unsettled = [
         (*fault.bounds(), ppm) for fault in faults.values() if (ppm := fault.lost_views_ppm(rhythm.validators))
     ]
-    # Where clocks were ahead of true time, the chain waits for that after the last fault.
+    # Where clocks were ahead of true time, the chain waits for true time after the last fault.
     faulty_ms = max((fault.bounds()[1] for fault in faults.values()), default=0)
     times = [*((spell.start_ms, spell.stop_ms) for spell in spells), *((begin, end) for begin, end, _ in unsettled)]
     edges = {0, edge_ms, faulty_ms, *chain.from_iterable(times)}
@@ -260,7 +260,7 @@ def stretches_of(scenario: Scenario, rhythm: Rhythm, edge_ms: int) -> Iterator[t
 
 
 def storm_timers_of(scenario: Scenario, edge_ms: int) -> int:
-    """Return how many timers are left dead at most: those of actors that go on by themselves fire."""
+    """Return the most timers that are left dead: timers of self-scheduling actors fire."""
     slots = edge_ms // scenario.chain.slot_ms
     storms = (each for each in scenario.workload.values() if each.enabled and not each.is_recurring)
     return sum(each.volume(slots).timers for each in storms)
@@ -272,7 +272,7 @@ def removals_of(scenario: Scenario) -> int:
 
 
 def microseconds_of_view(scenario: Scenario) -> int:
-    """Return what a view costs in real time, about."""
+    """Return the approximate real time of a view."""
     per_pair = ENGINES[scenario.consensus.engine].events_per_view * _MICROSECONDS_PER_EVENT
     return scenario.cluster.validators * scenario.replicas * per_pair
 
@@ -288,11 +288,11 @@ def _enabled(scenario: Scenario) -> dict[str, Fault]:
 
 
 def _origins_ms(scenario: Scenario) -> dict[str, int]:
-    """Return when the anchors of faults come, for an estimate: in the midst of the time in which they are awaited."""
+    """Return when the anchors of faults come, as an estimate: in the middle of the time of waiting for them."""
     anchors = {name: fault.anchor for name, fault in _enabled(scenario).items() if fault.anchor is not None}
     return {name: (anchor.from_ms + anchor.by_ms) // 2 for name, anchor in anchors.items()}
 
 
 def edge_ms_of(scenario: Scenario) -> int:
-    """Return when the faults are over, for an estimate; what clocks that were ahead left behind is one of them."""
+    """Return when the faults are over, as an estimate; this includes the effect of clocks that were ahead."""
     return all_over_ms(scenario.faults, scenario.cluster.validators, _origins_ms(scenario))

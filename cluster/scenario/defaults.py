@@ -1,4 +1,4 @@
-"""A resolved scenario without defaults: what a scenario file has to say."""
+"""A resolved scenario without defaults: the required content of a scenario file."""
 
 from collections.abc import Mapping
 from typing import Any, Final, get_args, get_origin
@@ -10,10 +10,10 @@ from cluster.scenario.sections.chain import ChainSection
 from cluster.scenario.shape import kind_named, kinds_of, tables_of
 
 TABLES: Final = tuple(name for name, entry in tables_of(Scenario).items() if kinds_of(entry))
-"""Sections of entries by name: an empty entry says that it is there."""
+"""Sections of entries by name: an empty entry is kept."""
 
 APPLICATION: Final = "application"
-"""A section that says by being there that replicas run an application; an empty table of its parameters is theirs."""
+"""The section that declares an application: it is kept when empty, with an empty table of its parameters."""
 
 
 def without_defaults(plain: Mapping[str, Any]) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def without_defaults(plain: Mapping[str, Any]) -> dict[str, Any]:
     chain = ChainSection(profile=named.get("profile", "default"))
     policy = named.get("policy", chain.policy)
     chain = msgspec.structs.replace(chain, policy=policy)
-    # A policy's profile has defaults of its own, so that it is written wherever it is not the usual one.
+    # A policy's profile has defaults of its own, so that it is written unless it is the usual profile.
     profile = {key: value for key, value in named.get("policy_parameters", {}).items() if key == "profile"}
     usual = msgspec.json.decode(msgspec.json.encode(chain.resolved_parameters()))
     profile = {key: value for key, value in profile.items() if usual[key] != value}
@@ -46,7 +46,7 @@ def without_defaults(plain: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _without_empty(stated: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out sections in which nothing is left; tables by name keep their entries, an application its parameters."""
+    """Leave out empty sections; tables by name keep their entries, an application its parameters."""
     found: dict[str, Any] = {}
     for key, value in stated.items():
         kept = _without_empty(value) if isinstance(value, Mapping) and key not in {*TABLES, APPLICATION} else value
@@ -67,7 +67,7 @@ def _without_defaults(plain: Mapping[str, Any], section: type[msgspec.Struct]) -
 
 
 def _stated(value: Any, annotation: Any) -> Any:  # noqa: ANN401 - plain data, and its type
-    """Return a value without what is in its section, or in the sections of its table, by default."""
+    """Return a value without the defaults of its section, or of the sections of its table."""
     if not isinstance(value, Mapping):
         return value
     if get_origin(annotation) is dict:

@@ -1,4 +1,4 @@
-"""Types of the values that a scenario file may hold, and the sentence that says what a key means."""
+"""Types of the values that a scenario file may hold, and the sentence that explains a key."""
 
 from typing import Annotated, Final
 
@@ -7,7 +7,7 @@ import msgspec
 from faults.kinds.fields import Milliseconds, NotNegative, PartsPerMillion, Positive, means
 
 NAME_CHARACTERS_MAX: Final = 64
-"""The longest name of a scenario, and of an entry of a table, such as a fault or a workload."""
+"""The longest name of a scenario, and of an entry of a table (a fault or a workload)."""
 
 EntryName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_. -]*\Z", max_length=NAME_CHARACTERS_MAX)]
 Thousand = Annotated[int, msgspec.Meta(ge=1, le=1_000)]

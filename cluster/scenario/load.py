@@ -1,7 +1,7 @@
 """Reads a scenario by name or path, applies settings, checks it, and writes it out with every default resolved.
 
-What does not fit is refused with the key and what is allowed, before anything runs. A program of `[application]` has to
-be there only where a scenario is read to be run: a record needs none.
+An invalid key is refused before anything runs, with the allowed values. A program of `[application]` has to exist only
+where a scenario is read to be run: a record needs none.
 """
 
 import shlex
@@ -43,12 +43,12 @@ SCENARIO_DIRECTORY = PROJECT_ROOT / "scenarios"
 
 
 def scenario_paths() -> list[Path]:
-    """Return the scenario files of the project's own chain, by name: those in folders run an application."""
+    """Return the scenario files of the project's own chain, by name: files in folders run an application."""
     return sorted(SCENARIO_DIRECTORY.glob("*.toml"))
 
 
 def scenario_files() -> dict[str, Path]:
-    """Return all scenario files of the project by the names that are typed, such as `application/outage`."""
+    """Return all scenario files of the project by their typed names, for example `application/outage`."""
     found = {path.relative_to(SCENARIO_DIRECTORY).with_suffix(""): path for path in SCENARIO_DIRECTORY.rglob("*.toml")}
     return dict(sorted((name.as_posix(), path) for name, path in found.items()))
 
@@ -62,7 +62,7 @@ def load_scenario(reference: str, settings: Sequence[str] = (), application: str
         application: The command line of an application in the current folder, instead of the scenario's own.
 
     Raises:
-        ScenarioError: The file or a setting does not fit, or the program of its application is not there.
+        ScenarioError: The file or a setting is invalid, or the program of its application does not exist.
     """
     path = _find(reference)
     try:
@@ -73,7 +73,7 @@ def load_scenario(reference: str, settings: Sequence[str] = (), application: str
         raise ScenarioError(str(path), f"cannot be read: {error.strerror}") from error
     apply_settings(raw, settings)
     _place_application(raw, path, application)
-    # Once more: a setting may state an old value.
+    # A second time: a setting may state an old value.
     scenario = convert_scenario(with_new_names(raw, report_once), str(path))
     return _with_launch(_with_files(scenario, path), str(path) if application is None else APPLICATION_OPTION)
 
@@ -85,20 +85,20 @@ def head_comment(reference: str) -> str:
 
 
 def refuse_unnamed_application(scenario: Scenario) -> None:
-    """Raise ScenarioError for a scenario that runs anybody's application, and no application is named."""
+    """Raise ScenarioError for a scenario that needs an application, if no application is named."""
     if scenario.application is not None and not scenario.application.command:
         raise ScenarioError(scenario.name, f"application.command: name the application by {APPLICATION_OPTION}")
 
 
 def refuse_application_of_swarm(application: str | None) -> None:
-    """Raise ScenarioError where an application is named for drawn scenarios."""
+    """Raise ScenarioError if an application is named for drawn scenarios."""
     if application is not None:
         reason = "the swarm draws scenarios of the project's own chain; name a scenario such as application/outage"
         raise ScenarioError(APPLICATION_OPTION, reason)
 
 
 def _place_application(raw: dict[str, Any], path: Path, text: str | None) -> None:
-    """Write the application of the command line, if there is one, and the working directory into plain data."""
+    """Write the command line's application, if any, and the working directory into plain data."""
     if text is not None:
         section = raw.setdefault("application", {})
         if isinstance(section, dict):
@@ -123,7 +123,7 @@ def _words_of(text: str) -> list[str]:
 
 
 def _recorded(path: Path) -> str:
-    """Return a path as a record has it, which is text."""
+    """Return a path in the form of a record, which is text."""
     try:
         return str(path).encode().decode()
     except UnicodeEncodeError:
@@ -160,8 +160,8 @@ def _with_launch(scenario: Scenario, place: str) -> Scenario:
 
 
 def convert_scenario(raw: object, place: str) -> Scenario:
-    """Turn plain data into a checked scenario; raises ScenarioError with the place that they are from."""
-    # Only what the user wrote is worth a line, and a file and its settings have had theirs: this may be an old record.
+    """Turn plain data into a checked scenario; raises ScenarioError with the data's place."""
+    # Only the user's own keys are worth a line, and a file and its settings have had theirs: this may be an old record.
     raw = with_new_names(raw, bool)
     try:
         plugins = load_plugins(_plugins_of(raw))
@@ -189,7 +189,7 @@ def convert_scenario(raw: object, place: str) -> Scenario:
 
 
 def _plugins_of(raw: object) -> tuple[str, ...]:
-    """Return the plug-ins that data name; nothing where the list is not one, which is said later."""
+    """Return the plug-ins that data name; none if the list is invalid, which is reported later."""
     named = raw.get("plugins") if isinstance(raw, dict) else ()
     return tuple(name for name in named if isinstance(name, str)) if isinstance(named, list | tuple) else ()
 
@@ -198,7 +198,7 @@ def _resolve(scenario: Scenario) -> Scenario:
     """Write out the defaults that depend on other keys."""
     faults = resolve_validators(scenario.faults, scenario.network.regions, scenario.cluster.validators)
     plugins = canonical_names(scenario.plugins)
-    # The tables of its own engine are in it by now, and a record runs on no other one.
+    # The tables of its own engine are merged by now, and a record runs on no other engine.
     return msgspec.structs.replace(scenario, faults=faults, plugins=plugins, for_engine={})
 
 
@@ -233,7 +233,7 @@ def decode_scenario(encoded: bytes, place: str) -> Scenario:
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise ScenarioError(place, f"not JSON: {error}") from error
     if isinstance(raw, dict) and isinstance(run := raw.get("run"), dict):
-        # Every default was written out, so a record without the key is of a run that went on after a failure.
+        # Every default was written out, so a record without the key is of a run that continued after a failure.
         run.setdefault("stop_at_failure", False)
     return convert_scenario(raw, place)
 
@@ -258,10 +258,10 @@ def _find(reference: str) -> Path:
 def apply_settings(raw: dict[str, Any], settings: Sequence[str]) -> None:
     """Change plain data by ``key=value`` each; raises ScenarioError.
 
-    What the data have for the engine comes before the settings. Where those change the engine, times of the other one
-    are left out, unless they are among the settings: those are refused.
+    The tables of the data for the engine come before the settings. If the settings change the engine, times of the
+    other engine are left out, unless a setting states them: then they are refused.
     """
-    # Twice, because they name the engine, and because they go before what is laid over for it.
+    # Twice: the settings name the engine, and they override the engine's tables.
     for setting in settings:
         apply_setting(raw, setting)
     if _lay_over(raw):
@@ -270,7 +270,7 @@ def apply_settings(raw: dict[str, Any], settings: Sequence[str]) -> None:
     keys = [rename_setting(setting.partition("=")[0].strip().split(".")) for setting in settings]
     consensus = raw.get("consensus")
     if ["consensus", "engine"] in keys and isinstance(consensus, dict):
-        # Whatever else a setting has put there is refused when the plan is read.
+        # Any other value that a setting has put there is refused when the plan is read.
         engine = consensus.get("engine")
         for time in unused_times(engine) if isinstance(engine, str) and engine in ENGINES else ():
             if ["consensus", time] not in keys:
@@ -278,7 +278,7 @@ def apply_settings(raw: dict[str, Any], settings: Sequence[str]) -> None:
 
 
 def _lay_over(raw: dict[str, Any]) -> bool:
-    """Lay the tables for the engine of plain data over the others; False where there are none."""
+    """Merge the tables for the plain data's engine into the data; False if there are none."""
     tables, consensus = raw.get("for_engine"), raw.get("consensus", {})
     if not isinstance(tables, dict) or not isinstance(consensus, dict):
         return False
@@ -289,17 +289,17 @@ def _lay_over(raw: dict[str, Any]) -> bool:
 
 
 def _merge(section: dict[str, Any], over: object) -> None:
-    """Change a section by the values of another one, and the sections within it in the same way."""
+    """Change a section by the values of a second section, and nested sections in the same way."""
     for key, value in over.items() if isinstance(over, dict) else ():
         if isinstance(value, dict) and isinstance(section.get(key), dict):
             _merge(section[key], value)
         else:
-            # Not the other's own section: settings that follow change this one.
+            # Not the second section itself: settings that follow change this section.
             section[key] = deepcopy(value)
 
 
 def apply_setting(raw: dict[str, Any], setting: str) -> None:
-    """Change one key of plain data by ``key=value``; raises ScenarioError."""
+    """Change a key of plain data by ``key=value``; raises ScenarioError."""
     key, separator, text = setting.partition("=")
     place = f"--set {setting}"
     if not separator or not key.strip():
@@ -322,7 +322,7 @@ def apply_setting(raw: dict[str, Any], setting: str) -> None:
 
 
 def _refuse_unknown_name(raw: dict[str, Any], parents: Sequence[str], place: str) -> None:
-    """Say that an entry of that name does not exist, where a setting would begin one without its kind."""
+    """Refuse a setting that would create an unknown entry without its kind."""
     if len(parents) == 2 and parents[0] in {"faults", "workload", "observers"} and not raw[parents[0]][parents[1]]:
         known = [name for name, entry in raw[parents[0]].items() if entry]
         named = f"{parents[1]!r}{did_you_mean(parents[1], known)}"

@@ -1,6 +1,6 @@
-"""Explains what is wrong with a scenario file, in the file's own terms: the key, and what is allowed there.
+"""Explains an error in a scenario file, in the file's own terms: the key, and its allowed values.
 
-msgspec says what it found; it does not say which entry of a table holds it, nor what would have been right.
+msgspec says what it found; it says neither which entry of a table holds it, nor the allowed values.
 """
 
 import re
@@ -13,7 +13,7 @@ from cluster.scenario.shape import kind_named, kinds_of, plain_of, tag_key_of, t
 from faults.nearest import did_you_mean
 
 _QUOTED: Final = re.compile(r"['`]([^'`]*)['`]")
-"""The name that msgspec does not know stands between these."""
+"""The markers around a name that msgspec does not know."""
 
 
 _KEY_OF: Final = "key` in `"
@@ -33,14 +33,14 @@ NAMES: Final = "a name has up to 64 letters, digits, `_`, `.`, `-` and blanks, t
 
 
 class ScenarioError(ReportedError):
-    """Bad input: ``place`` says where (file and key), ``reason`` what is wrong and what is allowed."""
+    """Bad input: ``place`` is its file and key, ``reason`` the error and the allowed values."""
 
     def __init__(self, place: str, reason: str) -> None:
         super().__init__(f"{place}: {reason}")
 
 
 class _Spot(NamedTuple):
-    """A place in a scenario: its path with every name, the annotation of what stands there, and the value."""
+    """A place in a scenario: its path with every name, the annotation there, and the value."""
 
     path: str
     annotation: Any
@@ -48,14 +48,14 @@ class _Spot(NamedTuple):
 
     @property
     def section(self) -> type[msgspec.Struct] | None:
-        """The section that stands there; of several kinds the one that the value names; None where unknown."""
+        """The section at this place; of several kinds the value's kind; None if unknown."""
         kinds = kinds_of(self.annotation)
         tag = self.value.get(tag_key_of(kinds)) if isinstance(self.value, dict) else None
         return kind_named(kinds, tag)
 
 
 def validation_message(message: str, raw: object, root: type[msgspec.Struct]) -> str:
-    """Turn msgspec's message on converting `raw` to `root` into ``key: what is wrong; what is allowed``."""
+    """Return msgspec's message on converting `raw` to `root` as ``key: error; allowed values``."""
     reason, _, path = message.partition(" - at `")
     path = path.rstrip("`")
     if path.startswith(_KEY_OF):
@@ -74,7 +74,7 @@ def validation_message(message: str, raw: object, root: type[msgspec.Struct]) ->
         allowed = sorted(map(tag_of, kinds))
         words = f"the kinds are {', '.join(allowed)}" if last == "kind" else f"it can be {' or '.join(allowed)}"
     elif "Invalid enum value" in reason:
-        # Of a list it is one entry that is wrong: `regions[2]`.
+        # In a list a single entry is wrong: `regions[2]`.
         allowed = _values_of(parent.section, last.partition("[")[0])
         words = f"it can be {' or '.join(allowed)}"
     if allowed:
@@ -84,7 +84,7 @@ def validation_message(message: str, raw: object, root: type[msgspec.Struct]) ->
 
 
 def _spot(path: str, raw: object, root: type[msgspec.Struct]) -> _Spot:
-    """Return a place that msgspec names; where it says `[...]` for an entry's name, the entry that it refuses."""
+    """Return a place that msgspec names; for `[...]` instead of an entry's name, the refused entry."""
     spot = _Spot("", root, raw)
     for word in _WORDS.findall(path.removeprefix("$")):
         spot = _within(spot, word) if word.startswith("[") else _field(spot, word)
@@ -100,7 +100,7 @@ def _field(spot: _Spot, name: str) -> _Spot:
 
 
 def _within(spot: _Spot, index: str) -> _Spot:
-    """Return the place of an entry of a list by its index, or that of the entry that a table does not take."""
+    """Return the place of a list's entry by its index, or of the entry that a table refuses."""
     if index != "[...]":
         # The annotation of the list leads to the kinds of its entries as well.
         return _Spot(f"{spot.path}{index}", spot.annotation, spot.value[int(index[1:-1])])
@@ -114,7 +114,7 @@ def _within(spot: _Spot, index: str) -> _Spot:
 
 
 def _wrong_name(entries: _Spot) -> str:
-    """Return the first name that a table does not take."""
+    """Return the first name that a table refuses."""
     kind = get_args(plain_of(entries.annotation))[0]
     for name in entries.value:
         try:
@@ -132,13 +132,13 @@ def _keys_of(section: type[msgspec.Struct] | None) -> list[str]:
 
 
 def _values_of(section: type[msgspec.Struct] | None, key: str) -> list[str]:
-    """Return the words that a key of a section can have."""
+    """Return the allowed words of a key of a section."""
     kinds = [field.type for field in msgspec.structs.fields(section) if field.encode_name == key] if section else []
     return [str(word) for kind in kinds for word in _words_in(kind)]
 
 
 def _words_in(kind: Any) -> tuple[object, ...]:  # noqa: ANN401 - an annotation is of no type that has a name
-    """Return the words that a type allows: it is one of words, a list of such, or a union with one."""
+    """Return the allowed words of a type: a literal, a list of a literal, or a union with either."""
     if get_origin(kind) is Literal:
         return get_args(kind)
     return next((words for part in get_args(kind) if (words := _words_in(part))), ())

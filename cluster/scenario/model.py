@@ -1,7 +1,7 @@
 """A scenario as data: cluster, chain, network, workload, faults and expectations.
 
-Everything in it has a type and a range; `cluster.scenario.load` reads it from a file and `cluster.scenario.rules` says
-what fits together. Times are whole virtual milliseconds in files (`_ms`) and microseconds inside a run (`_us`).
+Every value has a type and a range; `cluster.scenario.load` reads it from a file and `cluster.scenario.rules` checks its
+consistency. Times are whole virtual milliseconds in files (`_ms`) and microseconds inside a run (`_us`).
 """
 
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ class ClusterSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=T
     """The number of validators, and their signature scheme."""
 
     validators: Annotated[int, msgspec.Meta(ge=1, le=100), means("Validators of the cluster.")] = 4
-    signatures: Annotated[Literal["ed25519"], means("How they sign.")] = "ed25519"
+    signatures: Annotated[Literal["ed25519"], means("The signature scheme.")] = "ed25519"
 
 
 EngineName: TypeAlias = Literal["simplex", "hotstuff", "longest-chain"]
@@ -51,7 +51,7 @@ ENGINE_FORMS: Final = (*get_args(EngineName), *(f"hotstuff {profile}" for profil
 
 
 def forms_of(engine: str, profile: str) -> tuple[str, ...]:
-    """Return the names of an engine for `not_for` and `for_engine`; the profile counts where the engine has several."""
+    """Return the names of an engine for `not_for` and `for_engine`; the profile counts if the engine has several."""
     return tuple(form for form in (engine, f"{engine} {profile}") if form in ENGINE_FORMS)
 
 
@@ -73,16 +73,16 @@ class ConsensusSection(Section, frozen=True, forbid_unknown_fields=True, kw_only
 
     engine: Annotated[EngineName, means("The consensus engine.")] = "simplex"
     leader_timeout_ms: Annotated[
-        Positive, means("A view waits so long for its leader's proposal; above `chain.block_interval_ms`.")
+        Positive, means("A view's wait for its leader's proposal; above `chain.block_interval_ms`.")
     ] = 2_000
     certification_timeout_ms: Annotated[
-        Positive, means("A view waits so long for a certified proposal; above `leader_timeout_ms`.")
+        Positive, means("A view's wait for a certified proposal; above `leader_timeout_ms`.")
     ] = 3_000
-    timeout_retry_ms: Annotated[Positive, means("A view that has timed out says so again after this.")] = 4_000
-    fetch_timeout_ms: Annotated[Positive, means("A peer has so long to answer.")] = 1_000
-    fetch_grace_ms: Annotated[NotNegative, means("Wait before the first question for a block.")] = 200
+    timeout_retry_ms: Annotated[Positive, means("A view that has timed out repeats its timeout after this.")] = 4_000
+    fetch_timeout_ms: Annotated[Positive, means("A peer's time to answer.")] = 1_000
+    fetch_grace_ms: Annotated[NotNegative, means("Wait before the first request for a block.")] = 200
     skip_timeout_ms: Annotated[
-        Positive, means("A silent leader may lead so long before it is skipped; above the timeouts before it.")
+        Positive, means("The silence after which a leader is skipped; above the timeouts before it.")
     ] = 12_000
     view_retention: Annotated[
         Positive, means("Views below the finalized one that stay in memory and in the vote journal.")
@@ -115,19 +115,20 @@ class SyncSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True
 class NetworkSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Every link without a fault: latency, loss and reordering.
 
-    With ``regions``, one for each validator, latencies are those between the regions, and ``latency_ms`` is not used.
+    With ``regions``, one for each validator, latencies are the latencies between the regions, and ``latency_ms`` is not
+    used.
     """
 
     distribution: Annotated[
         Literal["fixed", "uniform", "normal", "exponential"], means("The distribution of latencies.")
     ] = "normal"
-    latency_ms: Annotated[Positive, means("Their mean; not used with `regions`.")] = 40
+    latency_ms: Annotated[Positive, means("The mean latency; not used with `regions`.")] = 40
     jitter_ms: Annotated[NotNegative, means("Their spread.")] = 10
     loss_ppm: Annotated[PartsPerMillion, means("Messages that are lost.")] = 0
     reorder_ppm: Annotated[PartsPerMillion, means("Messages that are late by `reorder_extra_ms`.")] = 0
-    reorder_extra_ms: Annotated[NotNegative, means("How late these are.")] = 0
+    reorder_extra_ms: Annotated[NotNegative, means("The delay of late messages.")] = 0
     regions: Annotated[
-        tuple[Region, ...], means("One for each validator: latencies are those between the regions.")
+        tuple[Region, ...], means("The region of each validator: latencies are the latencies between the regions.")
     ] = ()
     regossip_ms: Annotated[Positive, means("Pooled transactions are offered again after this.")] = 2_000
 
@@ -137,14 +138,14 @@ class NetworkSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 class RunSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """When a run is over, and what ends one that does not get there.
+    """The end of a run, and the limits that end a run which does not reach it.
 
-    With ``audit_reorgs`` a validator's log, bitmap and indexes are compared with what its log leads to each time it has
-    dropped blocks or taken them back, and not only at the end. What `derived` compares is compared there in any run.
+    With ``audit_reorgs`` a validator's log, bitmap and indexes are compared with the state rebuilt from its log after
+    each reorganization, not only at the end. The check `derived` compares its parts there in any run.
 
-    With ``stop_at_failure`` a run ends two final heights after two replicas that are not Byzantine differ in the final
-    block of a height or in a block's root, or after two views without a new final height; `expect.fails` switches that
-    off.
+    With ``stop_at_failure`` a run ends soon after two replicas that are not Byzantine differ in the final block of a
+    height or in a block's root. It continues for two final heights, or for two views without a new final height;
+    `expect.fails` switches that off.
     """
 
     until_height: Annotated[Positive, means("The finalized height that every replica has to reach.")] = 10
@@ -167,11 +168,11 @@ class RunSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
 
 Title = Annotated[str, msgspec.Meta(pattern=r"^[^\x00-\x1f\x7f-\x9f]*\Z", max_length=500)]
-"""Text that is printed; it steers no terminal."""
+"""Text that is printed, without terminal control characters."""
 
 
 class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A whole scenario, resolved: what a run directory keeps and a replay runs again."""
+    """A whole scenario, resolved: a run directory keeps it and a replay runs it again."""
 
     name: Annotated[
         str,
@@ -182,7 +183,7 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     requires: Annotated[tuple[str, ...], means("Faults and workloads that must take effect.")] = ()
     not_for: Annotated[
         dict[str, Title],
-        means("Engines, or forms such as `hotstuff two-chain`, that cannot show what it promises, and why; refused."),
+        means("Engines, or forms (`hotstuff two-chain`), that cannot show its promises, and why; refused."),
     ] = {}
     for_engine: Annotated[
         dict[str, dict[str, Any]],
@@ -217,7 +218,7 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     @property
     def finality_depth(self) -> int | None:
-        """The blocks on a block that make it final, None where the engine knows no depth."""
+        """The number of descendants that make a block final; None if the engine has no depth."""
         if self.consensus.engine != "longest-chain":
             return None
         own = self.consensus.longest_chain or LongestChainSection()
@@ -225,24 +226,24 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     @property
     def electorate(self) -> Electorate:
-        """The replicas, and the votes that make a certificate where the engine has certificates."""
+        """The replicas, and the votes that make a certificate if the engine has certificates."""
         validators = self.cluster.validators
         quorum = quorum_of(validators) if self.finality_depth is None else None
         return Electorate(validators, self.replicas, quorum)
 
     @property
     def stops_at_failure(self) -> bool:
-        """Whether the first difference of two replicas ends the run: a scenario that expects failures has to go on."""
+        """Whether the first difference of two replicas ends the run: a scenario with expected failures has to go on."""
         return self.run.stop_at_failure and not self.expect.fails
 
     @property
     def foreign_application(self) -> ApplicationSection | None:
-        """The application, where it is somebody else's and brings its own rules."""
+        """The application, if it is foreign and brings its own rules."""
         return None if self.application is None or self.application.is_own else self.application
 
     @property
     def chain_id(self) -> str:
-        """The identifier that keys and addresses are made from: under another name it can be the same run."""
+        """The identifier of keys and addresses: a renamed scenario with the same identifier is the same run."""
         return self.chain.id or self.name
 
     @property
@@ -258,7 +259,7 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 @cache
 def scenario_type(plugins: tuple[str, ...] = ()) -> type[Scenario]:
-    """Return the scenario whose tables decode the built-in kinds, and those of these plug-ins, which are loaded."""
+    """Return the scenario whose tables decode the built-in kinds, and the kinds of these loaded plug-ins."""
     workload: Any = WORKLOADS.union(plugins)
     faults: Any = FAULTS.union(plugins)
     fields: list[tuple[str, Any, Any]] = [

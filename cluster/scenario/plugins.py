@@ -1,6 +1,6 @@
 """Loads the plug-ins that a scenario names: packages of policies, actors, workloads, faults, checks and mutants.
 
-Only the registries know what a kind of theirs must be; here stands which group of entry points goes to which of them.
+Each registry knows the requirements of its kinds; this file maps groups of entry points to registries.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -28,7 +28,7 @@ def load_plugins(names: Collection[str]) -> tuple[str, ...]:
 
 
 def checks_with(plugins: Collection[str], oracle: Literal["on", "off"] = "on") -> tuple[type[Check], ...]:
-    """Return the checks of a run with these plug-ins, which are loaded; raises PluginError."""
+    """Return the checks of a run with these loaded plug-ins; raises PluginError."""
     try:
         checks = with_plugins(objects_of(plugins, "checks"))
     except DuplicateCheckError as error:
@@ -37,7 +37,7 @@ def checks_with(plugins: Collection[str], oracle: Literal["on", "off"] = "on") -
 
 
 def _adder(add: Callable[..., None], name_of: Callable[[Any], str]) -> Adder:
-    """Return what adds a kind that has its name within, which must be that of its entry point."""
+    """Return the function that adds a kind; the kind's own name must equal its entry point's name."""
 
     def add_named(name: str, kind: object, plugin: str) -> None:
         add(kind, plugin=plugin)
@@ -48,7 +48,7 @@ def _adder(add: Callable[..., None], name_of: Callable[[Any], str]) -> Adder:
 
 
 def _accept_check(check: object, *, plugin: str) -> None:
-    """Refuse an object that is no check; there is no registry, since each run has a list of its own."""
+    """Refuse an object that is no check; there is no registry, since each run has its own list."""
     if not (isinstance(check, type) and issubclass(check, Check) and hasattr(check, "name")):
         raise ValueError(f"{check!r} of {plugin} is no check: it must be a subclass of Check with a name")
     if check.finish is Check.finish:
@@ -70,4 +70,4 @@ ADDERS: Final[Mapping[str, Adder]] = MappingProxyType(
         "mutants": _adder(_accept_mutant, attrgetter("name")),
     }
 )
-"""By group the function that adds to its registry."""
+"""By group, the function that adds to its registry."""

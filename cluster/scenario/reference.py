@@ -34,7 +34,7 @@ Parameters of the chain's policy, where it has no section of its own: `eip1559` 
 A ratio is two numbers."""
 
 Resolved: TypeAlias = Mapping[str, msgspec.Struct]
-"""Sections with every default written out, by the setting under which they hold; the first holds without any."""
+"""Sections with every default written out, by the setting under which they hold; the first holds without a setting."""
 
 
 def page() -> Iterator[str]:
@@ -66,7 +66,7 @@ def _section(path: str, section: type[msgspec.Struct]) -> Iterator[str]:
 
 
 def _policies() -> Iterator[str]:
-    """Yield the parameters of each policy that has some, and no section."""
+    """Yield the parameters of each policy that has parameters and no section."""
     yield from ("", f"## `[{_POLICY_PARAMETERS}]`", "", *_PARAMETERS_HEAD.splitlines())
     for name, policy in POLICIES.items():
         kind = policy.config_type
@@ -92,7 +92,7 @@ def _table(name: str, kinds: list[type[msgspec.Struct]]) -> Iterator[str]:
 
 
 def _keys(section: type[msgspec.Struct], resolved: Resolved | None = None) -> Iterator[str]:
-    """Yield the keys of a section, each with the defaults that it really has."""
+    """Yield the keys of a section, each with its actual defaults."""
     resolved = _resolved(section) if resolved is None else resolved
     for key in parameters_of(section):
         defaults = {setting: written(getattr(one, key.name)) for setting, one in resolved.items()}

@@ -24,13 +24,14 @@ from cluster.workloads.planned import sites_of
 from faults import PlanError, all_over_ms, check_plan, kind_of
 from faults.nearest import did_you_mean
 from network.latency import LatencyError
+from network.words import counted
 from scheduler import POLICIES, LaneConfig
 from validators.consensus.registry import ENGINES
 
 
 def check_scenario(scenario: Scenario, place: str) -> None:
-    """Refuse what types cannot; raises ScenarioError."""
-    # First, because the file says why in its own words, and what else an engine lacks follows from that.
+    """Refuse contradictions that types cannot express; raises ScenarioError."""
+    # First, because the file gives its own reason, and further missing features of an engine follow from it.
     _refuse(_not_for_rules(scenario), place)
     _refuse(_application_rules(scenario), place)
     try:
@@ -69,13 +70,13 @@ def _not_for_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
 
 
 CHAIN_KEYS: Final = ("id", "timebase", "slot_ms", "block_interval_ms", "max_skew_ms")
-"""Keys of `[chain]` that an application of somebody else has as well: time, and the name of the chain."""
+"""Keys of `[chain]` that a foreign application has as well: time, and the name of the chain."""
 
 EXPECTED_OF_OURS: Final = ("storm", "activation_crossed_min", "audited_min", "counts", "at_most", "fired_by")
 """Keys of `[expect]` that count the timers and tables of the project's own chain."""
 
 MUTANTS_OF_OURS: Final = ("scheduler", "execution", "state")
-"""Areas of mutants that an application of somebody else replaces."""
+"""Areas of mutants that a foreign application replaces."""
 
 
 def _application_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
@@ -95,7 +96,7 @@ def _application_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
 
 
 def _foreign_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
-    """Yield the rules of a scenario whose application is somebody else's."""
+    """Yield the rules of a scenario with a foreign application."""
     used = ", ".join(CHAIN_KEYS)
     for key in _changed_keys(scenario.chain):
         yield f"chain.{key}", key in CHAIN_KEYS, f"an application brings its own rules; of [chain] it has {used}"
@@ -116,7 +117,7 @@ def _foreign_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
         yield (
             f"expect.{key}",
             is_left_out,
-            "counts what happens on the project's own chain, and an application has another",
+            "counts events of the project's own chain, and an application has another chain",
         )
     consensus = [cell.label for covered in COVERED.values() for cell in covered.cells]
     for name in scenario.expect.rules:
@@ -125,7 +126,7 @@ def _foreign_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
 
 
 def _changed_keys(chain: ChainSection) -> Iterator[str]:
-    """Yield the keys of a resolved chain that have another value than a scenario without `[chain]`."""
+    """Yield the keys of a resolved chain whose values differ from a scenario without `[chain]`."""
     usual = ChainSection()
     usual = msgspec.structs.replace(
         usual, timers=usual.timers.resolved(usual.policy), calendar=usual.calendar.resolved(usual.profile)
@@ -150,7 +151,7 @@ def unused_times(engine: str) -> tuple[str, ...]:
 
 
 def _engine_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
-    """Yield the rules of keys, sections and expectations that belong to one engine."""
+    """Yield the rules of keys, sections and expectations that belong to a single engine."""
     consensus, engine = scenario.consensus, scenario.consensus.engine
     own = consensus.hotstuff
     if own is not None:
@@ -240,7 +241,11 @@ def _depth_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
 def _network_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
     network, validators = scenario.network, scenario.cluster.validators
     is_one_each = not network.regions or len(network.regions) == validators
-    yield "network.regions", is_one_each, f"names {len(network.regions)} regions for {validators} validators"
+    yield (
+        "network.regions",
+        is_one_each,
+        f"names {counted(len(network.regions), 'regions')} for {counted(validators, 'validators')}",
+    )
     is_reordering = bool(network.reorder_ppm) == bool(network.reorder_extra_ms)
     yield "network.reorder_ppm", is_reordering, "reorder_ppm and reorder_extra_ms go together"
     try:
@@ -278,22 +283,22 @@ def _mutant_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
 def _refuse_mutant(name: str, known: Mapping[str, object], plugins: Sequence[str]) -> str:
     """Return why a scenario cannot name a mutant."""
     if others := plugins_with(MUTANTS, name):
-        return f"is a known bug of the plug-in {others[0]}: add that to the scenario's plugins"
+        return f"is a known bug of the plug-in {others[0]}: add this plug-in to the scenario's plugins"
     refusal = f"is no known bug{did_you_mean(name, known)}; they are {', '.join(known)}"
     if MUTANTS_PLUGIN in plugins:
         return refusal
-    return f"{refusal}; many more are those of the plug-in {MUTANTS_PLUGIN}; {WHERE_MUTANTS_ARE}"
+    return f"{refusal}; the plug-in {MUTANTS_PLUGIN} has many more; {WHERE_MUTANTS_ARE}"
 
 
 def _validator_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
     count = scenario.cluster.validators
     numbers = [str(node) for node in range(count)]
     for name in scenario.validators:
-        yield f"validators.{name}", name in numbers, f"there is no such validator; they are 0 to {count - 1}"
+        yield f"validators.{name}", name in numbers, f"there is no validator of this number; they are 0 to {count - 1}"
     yield "observers", len(scenario.observers) <= OBSERVERS_MAX, f"are at most {OBSERVERS_MAX}"
     for table, sections_by_name in (("validators", scenario.validators), ("observers", scenario.observers)):
         for name, section in sections_by_name.items():
             can_undo = section.apply == "finalized" or section.retain_blocks > 0
             yield f"{table}.{name}.retain_blocks", can_undo, 'must be 1 or more where apply = "certified"'
             can_return = section.apply == "certified" or section.reapply == "write"
-            yield f"{table}.{name}.reapply", can_return, 'is about blocks that are taken back: give apply = "certified"'
+            yield f"{table}.{name}.reapply", can_return, 'concerns rewound blocks: set apply = "certified"'

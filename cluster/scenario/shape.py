@@ -20,12 +20,12 @@ def kinds_of(annotation: Any) -> list[type[msgspec.Struct]]:  # noqa: ANN401 - a
 
 
 def plain_of(annotation: Any) -> Any:  # noqa: ANN401 - an annotation has no type with a name
-    """Return an annotation without what it says besides the type."""
+    """Return an annotation without its metadata."""
     return get_args(annotation)[0] if hasattr(annotation, "__metadata__") else annotation
 
 
 def tag_key_of(kinds: Sequence[type[msgspec.Struct]]) -> str:
-    """Return the key by which a section names its kind, such as `kind` or `do`; empty where it names none."""
+    """Return the key by which a section names its kind, for example `kind` or `do`; empty if it names none."""
     return next((kind.__struct_config__.tag_field or "" for kind in kinds), "")
 
 

@@ -1,4 +1,4 @@
-"""Reads a TOML file from a stranger: in bounded time and memory, and nothing but plain data comes out."""
+"""Reads an untrusted TOML file in bounded time and memory; the result is plain data only."""
 
 import tomllib
 from pathlib import Path
@@ -7,18 +7,18 @@ from typing import Any, Final
 from checker.record.plain_files import UnsuitableFileError, read_plain
 
 BYTES_MAX: Final = 512 * 1024
-"""No scenario is longer."""
+"""The longest scenario file."""
 
 DOTS_MAX: Final = 200
-"""Dots in one line. What a dotted key costs grows with the square of its parts: 20,000 of them take a minute."""
+"""Dots in one line. The cost of a dotted key grows with the square of its parts: 20,000 parts take a minute."""
 
 
 class UnreadableError(Exception):
-    """A file that is no TOML, or too much of it; the message says why."""
+    """A file that is no TOML, or too long; the message gives the reason."""
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Return what a TOML file holds; raises UnreadableError, or OSError where the file system refuses."""
+    """Return the content of a TOML file; raises UnreadableError, or OSError where the file system refuses."""
     try:
         content = read_plain(path, BYTES_MAX)
     except UnsuitableFileError as error:
@@ -30,7 +30,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Return what a text holds; raises ValueError (a number of too many digits among others) or RecursionError."""
+    """Return the content of a text; raises ValueError (also for a number with too many digits) or RecursionError."""
     if any(line.count(".") > DOTS_MAX for line in text.splitlines()):
         raise ValueError(f"a line with more than {DOTS_MAX} dots")
     return tomllib.loads(text)

@@ -1,4 +1,4 @@
-"""Drawn faults that count their times from a moment of the run: from where a prefix arrives, or from a drawn one."""
+"""Drawn faults whose times count from an event of the run: a prefix's arrival, or a drawn event."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -11,13 +11,13 @@ from faults.kinds.drawing import FAULTS_FROM_MS, FAULTS_UNTIL_MS, Plain
 from network.draw import Draw
 
 PERCENT: Final = 15
-"""Percentage of the other drawn scenarios in which crashes, partitions and pauses are anchored."""
+"""Percentage of the drawn scenarios without a prefix in which crashes, partitions and pauses are anchored."""
 
 KINDS: Final = ("crash", "partition", "pause")
-"""Kinds that are anchored then."""
+"""Kinds of faults that may be anchored."""
 
 AWAITED_MS: Final = 3_000
-"""An anchor is awaited so long at least, or it would hardly come."""
+"""The least time to wait for an anchor: with a shorter wait its event would hardly come."""
 
 MOMENTS_DRAWN: Final[tuple[tuple[str, int, int], ...]] = (
     ("view", 3, 12),
@@ -32,13 +32,13 @@ MOMENTS_DRAWN: Final[tuple[tuple[str, int, int], ...]] = (
     ("storm", 1, 2),
     ("half-drained", 1, 1),
 )
-"""Moments to draw from, each with the first and the last occurrence."""
+"""Events to draw from, each with the first and the last occurrence."""
 
 
 def draw_faults_after(
     draw: Draw, stratum: Draw, validators: int, *, prefix: Prefix, engine: DrawnEngine
 ) -> dict[str, Plain]:
-    """Return a script's faults, and the drawn ones that go with it: what would begin first begins as it arrives."""
+    """Return a script's faults and the drawn faults; the earliest drawn fault begins when the prefix arrives."""
     found = dict(prefix.faults)
     for name, fault in draw_faults(draw, stratum, validators, sequence={}, engine=engine).items():
         plan = {**found, name: _moved(sooner(fault), FAULTS_FROM_MS, prefix.arrival)}
@@ -50,7 +50,7 @@ def draw_faults_after(
 def anchor_some(
     draw: Draw, faults: dict[str, Plain], sequence: Mapping[str, Plain], validators: int, *, engine: DrawnEngine
 ) -> dict[str, Plain]:
-    """Return drawn faults, in one seed of a few some of them anchored; those of a sequence keep their times."""
+    """Return drawn faults, in some seeds a few of them anchored; the faults of a sequence keep their times."""
     if not draw.chance("anchors.is_on", PERCENT):
         return faults
     moments = [each for each in MOMENTS_DRAWN if each[0] not in engine.without_moments]
@@ -76,6 +76,6 @@ def anchor_some(
 
 
 def _moved(fault: Mapping[str, object], origin_ms: int, anchor: Plain) -> Plain:
-    """Return a fault whose times count from an anchor; what was at `origin_ms` is at the anchor."""
+    """Return a fault whose times count from an anchor: `origin_ms` becomes the anchor's moment."""
     times = {key: value - origin_ms for key, value in fault.items() if key in TIMES and isinstance(value, int)}
     return {**fault, **times, "anchor": anchor}

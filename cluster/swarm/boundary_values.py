@@ -1,7 +1,7 @@
-"""Draws for rules that a run meets at one value only, or where several things have to be there at once.
+"""Draws for rules that a run meets at one value only, or where several conditions have to hold at once.
 
-They are a part of the combinations (`cluster.swarm.combinations`): each is a workload beside the drawn ones, for chains
-that suit it.
+They are a part of the combinations (`cluster.swarm.combinations`): each is a workload beside the drawn workloads, for
+chains that suit it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,39 +17,39 @@ from network.draw import Draw
 from scheduler import MIN_BASEFEE
 
 Suited = tuple[int, Callable[[Plain], bool], Callable[[Draw, Plain], Plain]]
-"""For how many of a hundred chains that suit it a workload is on, which these are, and how it is drawn."""
+"""Percentage of the suitable chains on which a workload is on, the test of a suitable chain, and the draw."""
 
 RESIZED_PERCENT: Final = 30
-"""Percentage of the chains whose ring a council makes shorter than the time to some of what waits."""
+"""Percentage of the chains on which a council makes the ring shorter than the time to some waiting timers."""
 
 DISMISSED_PERCENT: Final = 14
-"""Percentage of the chains with the lane on which timers are cancelled that have waited for too long."""
+"""Percentage of the chains with the lane on which timers are cancelled after waiting too long."""
 
 ASKED_PERCENT: Final = 45
-"""Percentage of the chains with agents on which some fail, or bid what nobody can."""
+"""Percentage of the chains with agents on which some agents fail, or bid an amount that nobody can pay."""
 
 FAVOURED_PERCENT: Final = 75
-"""Percentage of the chains with the lane on which agents bid for timers that are not paid for by their actors."""
+"""Percentage of the chains with the lane on which agents bid for timers whose actors do not pay for them."""
 
 SPENT_PERCENT: Final = 30
-"""Percentage of the chains with fees on which a fire takes what the next ones would cost."""
+"""Percentage of the chains with fees on which a fire spends the cost of the next fires."""
 
 CROWDED_BOOK_PERCENT: Final = 20
-"""Percentage of the chains with the lane, of those that admit so many timers, on which a book of bids is split."""
+"""Percentage of the chains with the lane on which a book of bids is split, if they admit enough timers."""
 
 CASES_PER_CHAIN: Final = 2
-"""Groups of the rules' limits that are tried on a chain, in turn of those that suit its policy."""
+"""Groups of boundary cases that each chain tries, in rotation over the groups that suit its policy."""
 
 SHORT_RING: Final = 8
-"""The ring, in heights, of a chain on which heights are emptied and used again: longer than the heartbeats' pace."""
+"""The ring's length, in heights, on a chain that reuses emptied heights: longer than the heartbeats' interval."""
 
 FAR_SLOTS: Final = 36
-"""Slots over which timers are spread that a ring becomes too short for: more than most runs have left."""
+"""Slots over which timers are spread, so that a shortened ring cannot hold them: more than most runs have left."""
 
 BAD_AGENTS: Final = (
     *("nothing", "low", "revert", "spin", "crash", "write", "negative", "great", "garbage", "short", "nobody"),
 )
-"""Agents that fail, or whose answers cannot be."""
+"""Agents that fail, or whose answers are invalid."""
 
 CASES_OF_POLICY: Final[Mapping[str, Sequence[int]]] = {
     policy: tuple(number for number, case in enumerate(CASES) if case.__name__.strip("_") in names.split())
@@ -61,11 +61,11 @@ CASES_OF_POLICY: Final[Mapping[str, Sequence[int]]] = {
         "fifo": "ceilings thin fees spending services changes payers money",
     }.items()
 }
-"""Groups of the edge cases by policy, those whose rules few seeds of it would meet."""
+"""Groups of boundary cases by policy: groups whose rules few seeds of the policy would meet."""
 
 
 def draw_few(draw: Draw, name: str, *, max_fee: int, tips: list[int]) -> Plain:
-    """Timers of one offer, of which a lane leaves some waiting."""
+    """Timers with one offer each, of which a lane leaves some waiting."""
     return {
         "kind": "storm",
         "actors": 1,
@@ -80,7 +80,7 @@ def draw_few(draw: Draw, name: str, *, max_fee: int, tips: list[int]) -> Plain:
 
 
 def _draw_resized(draw: Draw, chain: Plain) -> dict[str, Plain]:
-    """Timers far ahead, some of them for the time after the run, and a ring that becomes too short for most of them."""
+    """Timers far ahead, some of them after the run's end, and a ring that becomes too short for most of them."""
     timers, first_slot = chain["timers"], draw.between("ring-resize.first_slot", 6, 9)
     spread_slots = min(FAR_SLOTS, timers["max_ttl_blocks"] - SHORT_TTL_SLOTS - first_slot)
     count = min(spread_slots, timers["max_timers_per_actor"])
@@ -114,20 +114,20 @@ def _draw_resized(draw: Draw, chain: Plain) -> dict[str, Plain]:
 
 
 def _draw_dismissed(draw: Draw, _chain: Plain) -> Plain:
-    """Timers that a narrow lane lets wait until they are cancelled, paid for by their actors or by their sender."""
+    """Timers that a narrow lane makes wait until they are cancelled; their actors or their sender pay for them."""
     few = draw_few(draw, "cancelled-for-delay", max_fee=100_000, tips=[1])
     return {**few, "payer": draw.one_of("cancelled-for-delay.payer", ("actor", "sender"))}
 
 
 def _draw_favoured(draw: Draw, _chain: Plain) -> Plain:
-    """Timers that their sender pays for, and whose agent bids by what their actor has."""
+    """Timers whose sender pays for them, and whose agent bids by the actor's balance."""
     few = draw_few(draw, "sponsored-timers", max_fee=0, tips=[])
     del few["max_fee"], few["tips"]
     return {**few, "payer": "sender", "agent": "sum"}
 
 
 def _draw_asked(draw: Draw, chain: Plain) -> Plain:
-    """Heartbeats whose agent fails, or bids what is absurd or too little."""
+    """Heartbeats whose agent fails, or bids an absurd or too small amount."""
     asked: Plain = {
         "kind": "heartbeats",
         "actors": draw.between("failing-agents.actors", 1, 3),
@@ -142,7 +142,7 @@ def _draw_asked(draw: Draw, chain: Plain) -> Plain:
 
 
 def _draw_spent(draw: Draw, chain: Plain) -> Plain:
-    """Fires of one block, of which the first spends what the others would cost."""
+    """Fires of one block, of which the first fire spends the cost of the next fires."""
     spent: Plain = {
         "kind": "storm",
         "actors": draw.between("drained-payers.actors", 1, 2),
@@ -161,7 +161,7 @@ def _draw_spent(draw: Draw, chain: Plain) -> Plain:
 
 
 def draw_boundary_cases(draw: Draw, chain: Plain) -> dict[str, Plain]:
-    """Return some groups of transactions at the limits of rules that the policy has, by name."""
+    """Return some groups of transactions at the limits of the policy's rules, by name."""
     return {
         f"policy-boundaries-{place}": {
             "kind": "boundary-cases",
@@ -175,23 +175,23 @@ def draw_boundary_cases(draw: Draw, chain: Plain) -> dict[str, Plain]:
 
 
 def _cases_of(draw: Draw, chain: Plain) -> list[int]:
-    """Return the numbers of the groups that a chain gets: none comes again before all others have."""
+    """Return the numbers of a chain's groups: no group comes again before every other group has come."""
     stratified = draw.next_of(
         "policy-boundaries", CASES_OF_POLICY.get(chain["policy"], CASES_OF_POLICY["fifo"]), CASES_PER_CHAIN
     )
-    # The last of one turn may be the first of the next.
+    # The last group of one rotation may be the first of the next.
     return list(dict.fromkeys(stratified))
 
 
 def suit_boundary_cases(draw: Draw, chain: Plain) -> Plain:
-    """Return a chain on which the groups that it gets meet their limits."""
+    """Return a chain on which its groups meet their limits."""
     stratified = {CASES[number].__name__.strip("_") for number in _cases_of(draw, chain)}
     if "thin" in stratified:
-        # Prices that stand at their floors: what a fire costs is known in advance.
+        # Prices that stay at their floors: the cost of a fire is known in advance.
         floors = dict.fromkeys(("min_basefee", "cycle_basefee", "cell_basefee"), MIN_BASEFEE)
         chain = {**chain, **floors, "block_cycles": 10_000_000, "block_cells": 10_000_000}
     if "ladder" in stratified:
-        # A price of cycles that falls for long, above that of cells: their ratio is hardly ever whole.
+        # A price of cycles that falls for long, above the price of cells: their ratio is hardly ever whole.
         own = {**chain["policy_parameters"], "ready_limit": 100, "expiry_ms": 10_000, "expiry_blocks": 100}
         chain = {**chain, "min_basefee": 8, "cycle_basefee": 60, "cell_basefee": 8, "policy_parameters": own}
     if "remainders" in stratified:
@@ -204,7 +204,7 @@ def suit_boundary_cases(draw: Draw, chain: Plain) -> Plain:
 
 
 def _draw_crowd(draw: Draw, _chain: Plain) -> Plain:
-    """So many timers of one actor that a book of them has several blocks, which empty again."""
+    """Enough timers of one actor for a book of several blocks, which empty again."""
     first = next(number for number, case in enumerate(CASES) if case.__name__ == "_crowd")
     return {
         "kind": "boundary-cases",
@@ -227,7 +227,7 @@ def _dismisses(chain: Plain) -> bool:
 
 
 def _asks_agents(chain: Plain) -> bool:
-    # Under the bias auction an agent is asked as a timer is scheduled: one that fails leaves nothing behind.
+    # Under the bias auction an agent is asked as a timer is scheduled: a failing agent leaves nothing behind.
     has_room = ceiling_of(chain) >= cycles_of("heartbeats", chain)
     return has_room and ("lane" in chain or chain["policy"] == "gba-auction")
 
@@ -237,7 +237,7 @@ def _has_fees(chain: Plain) -> bool:
 
 
 def dismiss(draw: Draw, chain: Plain) -> Plain | None:
-    """Return a chain with the lane that cancels what has waited for too long, None for most of them."""
+    """Return a chain with the lane that cancels timers that have waited too long; None for most chains."""
     if not draw.chance("cancelled-for-delay.is_on", DISMISSED_PERCENT):
         return None
     lane = {"max_allowed_delays": 1, "excessive_delay": "cancel"}

@@ -1,8 +1,8 @@
-"""Byzantine validators of a drawn scenario: in most runs no validator, else one or as many as the cluster can bear.
+"""Byzantine validators of a drawn scenario: none in most runs, else one or the most that the cluster tolerates.
 
 Behaviours come from stratified draws. There are more behaviours than Byzantine validators in a few dozen seeds: by
-chance a third of the behaviours would be missing. These draws come after all other faults and leave their draws as
-they were.
+chance a third of the behaviours would be missing. These draws come after all other faults and leave their draws
+unchanged.
 """
 
 from typing import Final
@@ -15,13 +15,13 @@ from network.draw import Draw
 from validators.consensus.quorum import faults_of
 
 IS_THERE: Final = (*[True] * 9, *[False] * 11)
-"""One value a seed: whether a validator is Byzantine, where the plan can bear one."""
+"""One value a seed: whether a validator is Byzantine, where the plan tolerates one."""
 
 LEADING_UNTIL_MS: Final = 22_000
-"""Behaviours of leaders end by then: beside other faults a leader may have no view of its own, so here it has some."""
+"""Behaviours of leaders end by then. Beside other faults a leader may have no view of its own, so here it has some."""
 
 SIDES: Final = 2
-"""Behaviours of each of the two lists that a seed's Byzantine validators get together."""
+"""Behaviours from each of the two lists that a seed's Byzantine validators get together."""
 
 PROPOSING: Final = (
     "equivocate",
@@ -35,7 +35,7 @@ PROPOSING: Final = (
     "forge-body",
     "skip-view",
 )
-"""Behaviours of a leader; one with many forms stands there twice."""
+"""Behaviours of a leader; a behaviour with many forms is listed twice."""
 
 SPEAKING: Final = (
     "double-vote",
@@ -57,7 +57,7 @@ SPEAKING: Final = (
     "noncanonical-encoding",
     "malformed-votes",
 )
-"""Behaviours in what is said of others' blocks, and in answers."""
+"""Behaviours in messages about other validators' blocks, and in answers."""
 
 _WITHHELD: Final = (
     (),
@@ -72,12 +72,12 @@ def draw_byzantine(stratum: Draw, validators: int, engine: DrawnEngine) -> dict[
     """Return some behaviours of at most f validators, or nothing.
 
     Args:
-        stratum: The chance of the seed beside the others of its engine.
+        stratum: The seed's stratified draw among the seeds of its engine.
         validators: The number of validators.
         engine: Their engine.
     """
     proposing, speaking = (engine.admitted(each) for each in (PROPOSING, SPEAKING))
-    # Under the engine's own name: else each engine would get the same in the same round.
+    # Under the engine's own name: else each engine would get the same behaviours in the same round.
     key = f"byzantine.{engine.name}"
     if not speaking or not stratum.stratified(key, IS_THERE):
         return {}
@@ -85,11 +85,11 @@ def draw_byzantine(stratum: Draw, validators: int, engine: DrawnEngine) -> dict[
     count = own.between("byzantine.count", 1, faults_of(validators))
     nodes = own.some_of("byzantine.validators", range(validators), count)
     leading = list(dict.fromkeys(own.next_of(f"{key}.proposing", (*proposing, *engine.proposing), SIDES)))
-    others = list(dict.fromkeys(own.next_of(f"{key}.speaking", (*speaking, *engine.speaking), SIDES)))
+    responding = list(dict.fromkeys(own.next_of(f"{key}.speaking", (*speaking, *engine.speaking), SIDES)))
     found: dict[str, Plain] = {}
-    for place, behaviour in enumerate([*leading, *others]):
+    for place, behaviour in enumerate([*leading, *responding]):
         node = nodes[place % count]
-        # The first that proposes is asked first: each time would leave the other nothing.
+        # The first proposing behaviour is asked first: if it acted each time, the second would never act.
         every = len(leading) - place if place < len(leading) else own.one_of(f"byzantine.{behaviour}.every", (1, 1, 2))
         fault = {"every": every if count == 1 or place >= len(leading) else 1}
         found[f"{behaviour}-{node}"] = fault | _draw_one(
@@ -108,7 +108,7 @@ def _draw_one(stratum: Draw, name: str, node: int, behaviour: str, *, engine: Dr
         "behaviour": behaviour,
         "start_ms": start_ms,
         "stop_ms": stratum.between(f"{name}.stop_ms", until_ms - 3_000, until_ms),
-        # Without a form all have their turn.
+        # Without a form, each form is used in rotation.
         "what": stratum.one_of(f"{name}.what", ("", *forms)) if stratum.chance(f"{name}.has_form", 15) else "",
     }
     if behaviour == "amnesia":

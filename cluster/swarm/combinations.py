@@ -1,7 +1,7 @@
-"""Draws that bring together what the others hardly ever do: rules that meet in one block only by a chain made for it.
+"""Draws of rules that meet in one block only on a chain made for it; the other draws hardly ever combine them.
 
-Each has a share of the seeds that begin without a script, under a key of its own. The chain is changed first, because
-workloads are fitted to it; what else it takes is a workload beside the drawn ones.
+Each combination has a share of the seeds that begin without a script, under a key of its own. The chain is changed
+first, because workloads are fitted to it; the rest is a workload beside the drawn workloads.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,10 +26,10 @@ from faults.kinds.drawing import Plain
 from network.draw import Draw
 
 HURRIED_PERCENT: Final = 16
-"""Percentage of the chains with the lane on which timers are forced that an agent has answered for."""
+"""Percentage of the chains with the lane on which timers are forced after an agent has answered for them."""
 
 PRECISE_PERCENT: Final = 14
-"""Percentage of the chains with heartbeats that have just the cycles that they need."""
+"""Percentage of the chains with heartbeats whose gas limit is exactly the cycles that they need."""
 
 WATCHING_PERCENT: Final = 30
 """Percentage of the chains with the lane that have state triggers."""
@@ -41,40 +41,40 @@ TINY_PERCENT: Final = 25
 """Percentage of the chains with the lane with timers at the ends of the range of gas limits."""
 
 SHORT_PERCENT: Final = 25
-"""Percentage of the queues with entries whose gas pays for their cycles and not for all of their cells."""
+"""Percentage of the queues with entries whose gas pays for all of their cycles and for some of their cells."""
 
-PINNED_PERCENT: Final = 16
-"""Percentage of the chains with the lane whose price stands still, with timers that offer just as much."""
+FIXED_PRICE_PERCENT: Final = 16
+"""Percentage of the chains with the lane whose price is fixed, with timers that offer exactly this price."""
 
-CLAMPED_PERCENT: Final = 70
-"""Percentage of the GBA auctions behind a lane to which it leaves timers with tips cut to the room of their fees."""
+CAPPED_TIPS_PERCENT: Final = 70
+"""Percentage of the GBA auctions behind a lane with timers whose tips are cut to what their fees leave."""
 
-BEGGARS_PERCENT: Final = 35
-"""Percentage of the chains on which some actors have the price of a fire's cycles, and not of its cells."""
+UNDERFUNDED_PERCENT: Final = 35
+"""Percentage of the chains on which some actors can pay for a fire's cycles, but not for its cells."""
 
-EDGES_PERCENT: Final = 60
-"""Percentage of the queues on which the refusals of their calls are tried."""
+QUEUE_REFUSALS_PERCENT: Final = 60
+"""Percentage of the queues that get calls which the queue must refuse."""
 
 CROWDED_PERCENT: Final = 50
-"""Percentage of the queues between whose transactions entries run that have small blocks and large entries."""
+"""Percentage of the queues with small blocks and large entries, if entries run between transactions."""
 
 SLICED_PERCENT: Final = 35
 """Percentage of the GBA auctions whose slices are whole multiples of some gas limits."""
 
 CONSULTED_PERCENT: Final = 75
-"""Percentage of the chains with an agent that has the cycles to read a price feed on which one does."""
+"""Percentage of the chains on which an agent reads a price feed, if an agent has the cycles for it."""
 
 PRYING_PERCENT: Final = 50
-"""Percentage of these on which agents and calls read other actors' storage in every way that there is."""
+"""Percentage of these chains on which agents and calls read other actors' storage in each possible way."""
 
 CROWDED_CELLS: Final = 24_000
 """The cells of a small block."""
 
-PINNED_PRICE: Final = 800
-"""The price of a lane that stands still, in units per cycle."""
+FIXED_PRICE: Final = 800
+"""The fixed price of a lane, in units per cycle."""
 
 TINY_LIMITS: Final = (1, 7, 8, 0, 0)
-"""Gas limits, in cycles, around the first class of the books of bids; 0 stands for the greatest there is."""
+"""Gas limits, in cycles, around the first class of the books of bids; 0 stands for the greatest limit."""
 
 WATCH_LIMITS: Final[Sequence[Plain]] = (
     {},
@@ -111,11 +111,11 @@ def _combine(draw: Draw, chain: Plain) -> Plain:
         }
         timers = {**chain["timers"], "lane_timer_cycles": NARROW_LANE_CYCLES}
         chain = {**chain, "lane": {**chain["lane"], **lane}, "timers": timers}
-    if draw.chance("fixed-basefee.is_on", PINNED_PERCENT):
+    if draw.chance("fixed-basefee.is_on", FIXED_PRICE_PERCENT):
         lane = {
-            "min_lane_basefee": PINNED_PRICE,
-            "initial_lane_basefee": PINNED_PRICE,
-            "max_lane_basefee": PINNED_PRICE,
+            "min_lane_basefee": FIXED_PRICE,
+            "initial_lane_basefee": FIXED_PRICE,
+            "max_lane_basefee": FIXED_PRICE,
         }
         timers = {**chain["timers"], "lane_timer_cycles": NARROW_LANE_CYCLES}
         chain = {**chain, "lane": {**chain["lane"], **lane, "lane_multiplier": (1, 1)}, "timers": timers}
@@ -149,9 +149,9 @@ def draw_combined(draw: Draw, chain: Plain) -> dict[str, Plain]:
 
 
 def consult_feed(draw: Draw, drawn: dict[str, Plain], chain: Plain) -> dict[str, Plain]:
-    """Return drawn workloads of which, on some chains, one has an agent that bids by a price feed (K-40).
+    """Return drawn workloads; on some chains one of them has an agent that bids by a price feed (K-40).
 
-    The agents that it may replace mean to answer; without a feed that can live nothing changes.
+    Only agents that are meant to answer are replaced; without a feed that can run nothing changes.
     """
     cycles = {**chain.get("policy_parameters", {}), **chain.get("lane", {})}.get("gba_call_cycles", 0)
     asking = [name for name, workload in drawn.items() if workload.get("agent") in AGENT_CYCLES]
@@ -183,12 +183,12 @@ def _draw_prying(draw: Draw) -> Plain:
 
 
 def _has_triggers(chain: Plain) -> bool:
-    # Under the bias auction timers may always watch; its parameters have the limits.
+    # Under the bias auction timers may always watch; its parameters hold the limits.
     return bool(chain.get("state_triggers")) or "bias_lambda" in chain.get("policy_parameters", {})
 
 
 def _crowd_queue(draw: Draw, chain: Plain) -> Plain:
-    """Return a queue between whose transactions entries run, in some runs with hardly room for one of each."""
+    """Return a queue whose entries run between transactions, in some runs with room for hardly one of each."""
     if chain["policy_parameters"].get("position") != "price" or not draw.chance("small-blocks.is_on", CROWDED_PERCENT):
         return chain
     timers = {**chain["timers"], "max_cells_per_fire": CROWDED_CELLS - 4_000}
@@ -202,16 +202,16 @@ def _limit_watches(draw: Draw, chain: Plain) -> Plain:
     return {**chain, "policy_parameters": {**chain["policy_parameters"], **limits}}
 
 
-def _draw_pinned(draw: Draw, _chain: Plain) -> Plain:
-    return draw_few(draw, "fixed-basefee", max_fee=PINNED_PRICE, tips=[0])
+def _draw_fixed_price(draw: Draw, _chain: Plain) -> Plain:
+    return draw_few(draw, "fixed-basefee", max_fee=FIXED_PRICE, tips=[0])
 
 
-def _draw_clamped(draw: Draw, _chain: Plain) -> Plain:
+def _draw_capped_tips(draw: Draw, _chain: Plain) -> Plain:
     return draw_few(draw, "capped-tips", max_fee=1_000, tips=[700])
 
 
-def _draw_beggars(draw: Draw, chain: Plain) -> Plain:
-    """Heartbeats that can pay for all cycles of a fire and some of its cells; where they bid, for just the bid."""
+def _draw_underfunded(draw: Draw, chain: Plain) -> Plain:
+    """Heartbeats that can pay for all cycles of a fire and some of its cells; if they bid, for just the bid."""
     gas_limit = min(MISER_GAS_LIMIT, ceiling_of(chain))
     cells = chain["timers"]["max_cells_per_fire"] * draw.between("underfunded.share", 1, 9) // 10
     underfunded: Plain = {
@@ -228,7 +228,7 @@ def _draw_beggars(draw: Draw, chain: Plain) -> Plain:
 
 
 def _draw_tiny(draw: Draw, chain: Plain) -> Plain:
-    """Timers whose gas limit is next to nothing, or all that a fire may have."""
+    """Timers with a very small gas limit, or with the greatest gas limit of a fire."""
     first_slot = draw.between("extreme-gas-limits.first_slot", 4, 9)
     return {
         "kind": "storm",
@@ -244,7 +244,7 @@ def _draw_tiny(draw: Draw, chain: Plain) -> Plain:
 
 
 def _draw_precise(draw: Draw, chain: Plain) -> Plain:
-    """Heartbeats with just the cycles that a beat takes, or one less."""
+    """Heartbeats with exactly the cycles that a beat takes, or one less."""
     precise: Plain = {
         "kind": "heartbeats",
         "actors": draw.between("exact-gas-limits.actors", 1, 2),
@@ -257,18 +257,18 @@ def _draw_precise(draw: Draw, chain: Plain) -> Plain:
 
 
 def _draw_short(draw: Draw, chain: Plain) -> Plain:
-    """A heartbeat that runs out of gas as it writes, or just behind its last cell."""
+    """A heartbeat that runs out of gas as it writes, or just after its last cell."""
     need, base_gas = NEEDS["heartbeats"], chain["policy_parameters"].get("base_gas", 100)
     most = CELL_GAS * need.cells
-    # Just enough, a unit less, or anything below.
+    # Exactly enough, a unit less, or any lower amount.
     more = draw.one_of("insufficient-gas.is_exact", (most, most - 1, draw.between("insufficient-gas.more", 0, most)))
     gas_limit = cycles_of("heartbeats", chain) + base_gas + more
     start_ms = draw.between("insufficient-gas.start_ms", 500, 4_000)
     return {"kind": "heartbeats", "actors": 1, "gas_limit": min(gas_limit, ceiling_of(chain)), "start_ms": start_ms}
 
 
-def _draw_edges(draw: Draw, _chain: Plain) -> Plain:
-    """Calls that the queue refuses, a few groups of them."""
+def _draw_refused_calls(draw: Draw, _chain: Plain) -> Plain:
+    """Calls that the queue refuses: a few groups of boundary cases."""
     return {
         "kind": "boundary-cases",
         "about": "queue",
@@ -280,12 +280,12 @@ def _draw_edges(draw: Draw, _chain: Plain) -> Plain:
 
 
 def _draw_watchers(draw: Draw, chain: Plain) -> Plain:
-    """Timers that wait for changes of a few values, and writes that come in time, at once or too late."""
+    """Timers that wait for changes of a few values, and writes that come in time, immediately or too late."""
     watchers: Plain = {
         "kind": "watchers",
         "actors": draw.between("watchers.actors", 2, 4),
         "timers": draw.between("watchers.timers", 2, 6),
-        # The last with the balance is as many as a timer may watch.
+        # Together with the balance, this count is the most that a timer may watch.
         "keys": draw.one_of("watchers.keys", (1, 2, 3, 7)),
         "rounds": draw.between("watchers.rounds", 1, 3),
         "every_ms": draw.one_of("watchers.every_ms", (3_000, 6_000)),
@@ -308,8 +308,8 @@ def _has_lane(chain: Plain) -> bool:
     return "lane" in chain
 
 
-def _is_pinned(chain: Plain) -> bool:
-    return "lane" in chain and chain["lane"]["max_lane_basefee"] == PINNED_PRICE
+def _has_fixed_price(chain: Plain) -> bool:
+    return "lane" in chain and chain["lane"]["max_lane_basefee"] == FIXED_PRICE
 
 
 def _has_queue(chain: Plain) -> bool:
@@ -326,13 +326,13 @@ def _charges_poor(chain: Plain) -> bool:
 
 _COMBINED: Final[Mapping[str, Suited]] = {
     "extreme-gas-limits": (TINY_PERCENT, _has_lane, _draw_tiny),
-    "fixed-basefee": (PINNED_PERCENT, _is_pinned, _draw_pinned),
-    "capped-tips": (CLAMPED_PERCENT, _follows_lane, _draw_clamped),
-    "underfunded": (BEGGARS_PERCENT, _charges_poor, _draw_beggars),
+    "fixed-basefee": (FIXED_PRICE_PERCENT, _has_fixed_price, _draw_fixed_price),
+    "capped-tips": (CAPPED_TIPS_PERCENT, _follows_lane, _draw_capped_tips),
+    "underfunded": (UNDERFUNDED_PERCENT, _charges_poor, _draw_underfunded),
     "exact-gas-limits": (PRECISE_PERCENT, may_be_precise, _draw_precise),
     "insufficient-gas": (SHORT_PERCENT, _has_queue, _draw_short),
-    "queue-refusals": (EDGES_PERCENT, _has_queue, _draw_edges),
+    "queue-refusals": (QUEUE_REFUSALS_PERCENT, _has_queue, _draw_refused_calls),
     "watchers": (WATCHED_PERCENT, _has_triggers, _draw_watchers),
     **BOUNDARY_WORKLOADS,
 }
-"""For how many seeds of a hundred each is on, of the chains that suit it, and how it is drawn."""
+"""Percentage of the suitable chains on which each is on, the test of a suitable chain, and the draw."""

@@ -1,8 +1,8 @@
-"""Faults that show nothing alone, drawn together: the correlated fault sequences of a drawn scenario.
+"""Faults without effect alone, drawn together: the correlated fault sequences of a drawn scenario.
 
-A bad disk matters to who reads it, so its validator has to restart; a repair that asks the next peer shows only where
-the first one does not answer; a vote that was forgotten matters when the power goes twice. Drawn one by one such faults
-hardly ever meet. A sequence is a few faults that belong to each other, and settings that go with them.
+A bad disk matters to a validator that reads it, so this validator has to restart. A repair from the next peer needs a
+first peer that does not answer. A forgotten vote needs two losses of power. Such faults hardly ever meet when each is
+drawn alone. A sequence is a few related faults, and the settings that they need.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ from network.draw import Draw
 from validators.consensus.quorum import faults_of
 
 SMALL_CHUNK_BYTES: Final = 12_000
-"""A snapshot in pieces of this length has several."""
+"""A snapshot in pieces of this length has several pieces."""
 
 _ANSWERS: Final = ("SnapshotOffer", "BlockResponse")
 
@@ -29,11 +29,11 @@ _Makers: TypeAlias = Sequence[Callable[[Draw, int], FaultSequence]]
 
 
 def draw_fault_sequence(stratum: Draw, validators: int, engine: DrawnEngine) -> FaultSequence:
-    """Return the seed's sequence, without what the engine has not.
+    """Return the seed's sequence, without faults that the engine does not have.
 
     Args:
-        stratum: The chance of the seed among the seeds of its engine. Each list has its share of any few dozen seeds,
-            and each sequence of a list comes up.
+        stratum: The seed's stratified draw among the seeds of its engine. A few dozen seeds use each list at its share,
+            and each sequence of a list.
         validators: The number of validators.
         engine: Their engine.
     """
@@ -41,28 +41,28 @@ def draw_fault_sequence(stratum: Draw, validators: int, engine: DrawnEngine) -> 
 
 
 def draw_own(stratum: Draw, validators: int, engine: DrawnEngine) -> Iterator[FaultSequence]:
-    """Yield two sequences of the engine's own, the second one after the first, that go beside any other.
+    """Yield two sequences of the engine's own, the second after the first, beside any other sequence.
 
-    Every seed has them: of an engine forty seeds have a dozen or so, and what one of them gets meets the bug
-    that it is drawn for in none.
+    Every seed has them. An engine has only about 12 of 40 seeds; with one sequence a seed, no seed might meet the bug
+    that the sequence is for.
     """
     yield _draw_own(stratum, validators, engine, name="own")
     yield _draw_own(stratum, validators, engine, name="later")
 
 
 def draw_beside(stratum: Draw, validators: int, engine: DrawnEngine) -> FaultSequence:
-    """Return what goes with any sequence, as it is about single views; without any fault for some seeds."""
+    """Return faults that go with any sequence, because they target single views; some seeds get none."""
     return _draw_of(stratum, validators, engine, subject="additional", strata=_ADDITIONAL_STRATA)
 
 
 def _draw_of(
     stratum: Draw, validators: int, engine: DrawnEngine, *, subject: str, strata: Sequence[str]
 ) -> FaultSequence:
-    # Under the engine's own name: else each engine would get the same in the same round.
+    # Under the engine's own name: else each engine would get the same sequence in the same round.
     key = f"{subject}.{engine.name}"
     name = stratum.stratified(key, strata)
     if name == "own":
-        # The one that the seed has in any case, and no other faults.
+        # Only the sequence that the seed has in any case.
         return _draw_own(stratum, validators, engine, name="own")
     own = stratum.stratum(key, strata)
     return _draw_one(own, validators, engine, key=f"{key}.{name}", makers=_LISTS[name])
@@ -82,7 +82,7 @@ def _draw_one(stratum: Draw, validators: int, engine: DrawnEngine, *, key: str, 
 
 
 def _absent_leader(draw: Draw, validators: int) -> FaultSequence:
-    """One leader is away, or every one, and views are nullified; meanwhile others lose their power for a moment."""
+    """One leader or every leader is away, and views are nullified; meanwhile other validators lose power briefly."""
     absent, *others = draw.some_of("absent-leader.order", range(validators), validators)
     faults: dict[str, Plain] = {"absent-leader": crash(absent, 3_000, 12_500)}
     if draw.chance("absent-leader.is_every", 60):
@@ -96,7 +96,7 @@ def _absent_leader(draw: Draw, validators: int) -> FaultSequence:
 
 
 def _far_behind(draw: Draw, validators: int) -> FaultSequence:
-    """One validator misses many blocks, and the first peers that it asks do not answer, or not well."""
+    """One validator misses many blocks, and the first peers that it asks do not answer, or answer badly."""
     node = draw.between("lagging-validator.validator", 0, validators - 1)
     start_ms = draw.between("lagging-validator.start_ms", 2_000, 3_500)
     back_ms = draw.between("lagging-validator.back_ms", 8_500, 10_500)
@@ -105,7 +105,7 @@ def _far_behind(draw: Draw, validators: int) -> FaultSequence:
     )
     absent = {**away(node, validators), "start_ms": start_ms, "stop_ms": back_ms}
     is_lied_to = draw.chance("lagging-validator.is_served_forgeries", 55)
-    # Beside a wiped disk a Byzantine validator would be one too many.
+    # Beside a wiped disk a Byzantine validator would be one fault too many.
     if not is_lied_to and draw.chance("lagging-validator.is_wiped", 40):
         absent = {"kind": "wipe", "validator": node, "at_ms": start_ms + 3_000, "restart_ms": back_ms}
     silent = [
@@ -127,7 +127,7 @@ def _far_behind(draw: Draw, validators: int) -> FaultSequence:
         }
     gap = draw.one_of("lagging-validator.snapshot_gap_blocks", (2, 3, 256))
     if is_lied_to:
-        # The first peer that it asks for a snapshot forges what it serves.
+        # The first peer that it asks for a snapshot serves a forged snapshot.
         span: Plain = {"start_ms": 2_000, "stop_ms": 15_500}
         del faults["lost-answers"]
         forging = draw.one_of("lagging-validator.behaviour", ("forge-answers", "forge-snapshot"))
@@ -137,7 +137,7 @@ def _far_behind(draw: Draw, validators: int) -> FaultSequence:
 
 
 def _lost_certificates(draw: Draw, validators: int) -> FaultSequence:
-    """A leader is away, and one validator misses what nullified its views and every first answer to its questions."""
+    """A leader is away, and one validator misses its views' nullifications and each first answer to its requests."""
     node, absent = draw.some_of("lost-certificates.order", range(validators), 2)
     silent = [other for other in range(validators) if other not in {node, absent}][:1]
     lost = draw.one_of("lost-certificates.kinds", ([*LEAVING], [*LEAVING, *VOTES], [*CERTIFIED]))
@@ -151,7 +151,7 @@ def _lost_certificates(draw: Draw, validators: int) -> FaultSequence:
 
 
 def _noise(draw: Draw, validators: int) -> FaultSequence:
-    """Bytes change on every link, and answers with blocks are lost to some, who go by what arrived damaged."""
+    """Bytes change on every link, and some validators lose answers with blocks, so that they use damaged messages."""
     some = sorted(draw.some_of("corruption.to", range(validators), 2))
     return FaultSequence(
         {
@@ -168,11 +168,11 @@ def _noise(draw: Draw, validators: int) -> FaultSequence:
 
 
 def _joined_twice(draw: Draw, validators: int) -> FaultSequence:
-    """One validator misses so many blocks that it joins from a snapshot, and in the same life once more."""
+    """One validator misses enough blocks to join from a snapshot, and joins again in the same life."""
     node = draw.between("two-snapshot-joins.validator", 0, validators - 1)
     cut = away(node, validators)
     first_ms, second_ms = (draw.between(f"two-snapshot-joins.{ms}_ms", ms, ms + 500) for ms in (2_000, 9_400))
-    # With answers of blocks it would often have all of them before it knows that they are final.
+    # With block answers it would often have all of them before it knows that they are final.
     lost: Plain = {**drop(["BlockResponse"], to=[node]), "start_ms": 2_000, "stop_ms": 18_000}
     return FaultSequence(
         {
@@ -190,11 +190,11 @@ def _joined_twice(draw: Draw, validators: int) -> FaultSequence:
 
 
 def _dark_view(draw: Draw, validators: int) -> FaultSequence:
-    """All lose their power within one view, and as many as the cluster can bear stay off: each vote counts again."""
+    """All validators lose power within one view, and the most tolerated number stays off: each vote counts again."""
     order = draw.some_of("blackout-in-view.order", range(validators), validators)
     off, back = order[: faults_of(validators)], order[faults_of(validators) :]
     at_ms = draw.between("blackout-in-view.at_ms", 0, 40)
-    # Of the votes that somebody sends: in the midst of those of one view.
+    # Counted in votes sent by any validator: in the middle of the votes of one view.
     nth = draw.between("blackout-in-view.nth", 8, 30)
     anchor: Plain = {"event": "vote", "nth": nth, "from_ms": FAULTS_FROM_MS, "by_ms": FAULTS_UNTIL_MS - 8_000}
     dark: Plain = {"kind": "blackout", "at_ms": at_ms, "anchor": anchor}
@@ -216,7 +216,7 @@ def _dark_view(draw: Draw, validators: int) -> FaultSequence:
 
 
 def _few_answers(draw: Draw, validators: int) -> FaultSequence:
-    """A partition comes and goes, and peers answer once or twice a second to one who misses blocks and asks often."""
+    """A partition comes and goes; one validator misses blocks and asks often, and peers answer 1-2 times a second."""
     node = draw.between("answer-limit.validator", 0, validators - 1)
     others = away(node, validators)["groups"]
     pace = {"cut_ms": draw.one_of("answer-limit.cut_ms", (300, 900)), "open_ms": 700}
@@ -233,7 +233,7 @@ def _few_answers(draw: Draw, validators: int) -> FaultSequence:
 
 
 def _two_clogs(draw: Draw, validators: int) -> FaultSequence:
-    """Two clogs hold one link, and the one that ends first must not let anything through."""
+    """Two clogs hold one link; the end of the first clog must not let messages through."""
     node, peer = draw.some_of("overlapping-clogs.between", range(validators), 2)
     start_ms = draw.between("overlapping-clogs.start_ms", 2_500, 6_000)
     middle_ms = start_ms + draw.between("overlapping-clogs.first_ms", 600, 2_500)
@@ -249,7 +249,7 @@ def _two_clogs(draw: Draw, validators: int) -> FaultSequence:
 
 
 def _two_at_a_boundary(draw: Draw, validators: int) -> FaultSequence:
-    """One validator loses its power between two writes, another one with it, and both prune their journals."""
+    """One validator loses power between two writes, together with another one, and both prune their journals."""
     node, other = draw.some_of("paired-crash.validators", range(validators), 2)
     boundary = draw.one_of(
         "paired-crash.boundary", ("before-append", "after-append", "after-sync", "after-send", "mid-prune", "mid-prune")
@@ -284,7 +284,7 @@ _CORRELATED: Final[_Makers] = (
     _two_clogs,
     _two_at_a_boundary,
 )
-"""Those of this file; one with many sides has its turn twice as often."""
+"""The sequences of this file; a sequence with many variants is listed twice."""
 
 _LISTS: Final[Mapping[str, _Makers]] = {
     "correlated": _CORRELATED,
@@ -306,7 +306,7 @@ _STRATA: Final = (
     *["disks"] * 2,
     *["catch-up"] * 2,
 )
-"""One value a seed: the list that it has its sequence of."""
+"""One value a seed: the list from which the seed gets its sequence."""
 
 _ADDITIONAL_STRATA: Final = (*["targeted-views"] * 6, *["disk-refusals"] * 8, *["none"] * 6)
-"""One value a seed: what it has beside its sequence and its engine's own, where the plan can bear it."""
+"""One value a seed: further faults beside its sequence and the engine's own, where the plan tolerates them."""

@@ -1,7 +1,7 @@
 """The faults of a drawn scenario: a few out of many, at drawn times.
 
-How a kind is drawn is the kind's own (`Fault.draws`). A fault that does not go with those drawn before it (the same
-validator twice without power, say) is left out by asking the rules of `faults.plan`, not by repeating them here.
+Each kind defines its own draw (`Fault.draws`). The rules of `faults.plan` decide whether a fault goes with the earlier
+faults; this file does not repeat them. A fault that does not (the same validator twice without power, say) is left out.
 """
 
 from collections.abc import Mapping
@@ -16,13 +16,13 @@ from network.draw import Draw
 from validators.consensus.quorum import faults_of
 
 AWAY_PERCENT: Final = 10
-"""Percentage of seeds with exactly f validators offline, or none, and no other fault."""
+"""Percentage of seeds with exactly f validators offline, or no validator, and no other fault."""
 
 NOBODY_PERCENT: Final = 25
-"""Percentage of these seeds in which nobody is offline."""
+"""Percentage of these seeds in which no validator is offline."""
 
 FAULTS_MAX: Final = 4
-"""Most faults in one run, without what Byzantine validators do and without what is added."""
+"""Most faults in one run, not counting Byzantine behaviours and added faults."""
 
 DRAWN: Final[Mapping[Drawn, str]] = dict(
     sorted((drawn, kind_of(kind)) for kind in FAULTS.built_in for drawn in kind.draws())
@@ -39,20 +39,20 @@ def draw_faults(
     engine: DrawnEngine,
     faults_max: int = FAULTS_MAX,
 ) -> dict[str, Plain]:
-    """Draw a few kinds and keep each fault that goes with those before it; beside a sequence, one at most.
+    """Draw a few kinds and keep each fault that goes with the earlier faults; beside a sequence, one at most.
 
     Args:
         draw: The chance of the seed.
-        stratum: Its chance beside the others of its engine.
+        stratum: Its stratified draw among the seeds of its engine.
         validators: The number of validators.
         sequence: The faults of its sequence.
         engine: Its engine.
-        faults_max: Most faults in the run, without what Byzantine validators do and without what is added.
+        faults_max: Most faults in the run, not counting Byzantine behaviours and added faults.
     """
     if is_just_away(draw):
         return _draw_away(draw, validators)
     found = dict(sequence)
-    # Dealt one by one, as most seeds have a sequence: so every kind has its turn in a few dozen seeds.
+    # Drawn one by one in rotation, as most seeds have a sequence: a few dozen seeds draw every kind.
     count = 1 if sequence else draw.one_of("faults.count", (1, 1, 2, 3, 3, FAULTS_MAX))
     for drawn in draw.next_of("faults.kinds", list(DRAWN), count):
         fault = {"kind": DRAWN[drawn], **drawn.make(draw, drawn.name, validators)}
@@ -65,21 +65,21 @@ def draw_faults(
             _keep_if_sound(found, {name: companion}, validators, engine, at_most=faults_max)
     forging = [(fault["validator"], fault["behaviour"]) for fault in found.values() if fault["kind"] == BYZANTINE]
     for name, fault in draw_byzantine(stratum, validators, engine).items():
-        # A sequence may have it already: what one has forged the other one cannot read.
+        # A sequence may already have the kind: a second forger could not read the first forgery.
         if (fault["validator"], fault["behaviour"]) not in forging:
             _keep_if_sound(found, {name: fault}, validators, engine, at_most=None)
     return found
 
 
 def is_just_away(draw: Draw) -> bool:
-    """Whether a seed has validators offline, or nobody, and no other fault: the others must go on at their pace."""
+    """Return whether a seed only has validators offline, or none: the live validators must keep their pace."""
     return draw.chance("away.is_alone", AWAY_PERCENT)
 
 
 def _draw_away(draw: Draw, validators: int) -> dict[str, Plain]:
-    """Draw nothing but that f validators are down for long: where one more vote is missed, finality stands still.
+    """Draw only f validators offline for long: if one more vote is missed, finality stops.
 
-    In some of these seeds nobody is.
+    In some of these seeds no validator is offline.
     """
     if draw.chance("away.is_nobody", NOBODY_PERCENT):
         return {}
@@ -110,7 +110,7 @@ def _keep_if_sound(
 
 
 def is_sound(plan: Mapping[str, Plain], validators: int, engine: DrawnEngine) -> bool:
-    """Whether the faults of a drawn plan go with each other."""
+    """Return whether the faults of a drawn plan go with each other."""
     try:
         faults = {name: decode_fault(each) for name, each in plan.items()}
         check_plan(faults, validators, engine=engine.name, is_foreign=engine.is_foreign)

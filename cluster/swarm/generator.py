@@ -1,9 +1,9 @@
 """Draws a whole scenario from a seed: sizes, chain, network, workloads and a few faults out of many.
 
 Swarm testing: most kinds of faults are off in a given run, so that none hides another, and every run is a different
-mixture. A draw is keyed by (seed, what it is for), never streamed: adding a kind of fault to this file leaves every
-other draw of every seed as it was. What is drawn becomes a resolved scenario, which is what a run directory keeps, so a
-failure can be repeated and made smaller after this file has changed.
+mixture. A draw is keyed by seed and purpose, never streamed: a new kind of fault in this file leaves every other draw
+of every seed unchanged. The result is a resolved scenario, and a run directory keeps it. So a failure can be repeated
+and made smaller after this file has changed.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ from network.draw import SWARM, Draw
 from scheduler import MIN_BASEFEE, POLICIES
 
 IDENTITY_SEEDS: Final = 16
-"""Drawn scenarios whose bytes stand for all of them."""
+"""Drawn scenarios whose bytes identify the swarm."""
 
 
 BLOCKS_AFTER_ACTIVATION: Final = 3
@@ -47,14 +47,14 @@ ENGINE_KEY: Final = "consensus.engine"
 """The settings by which a sweep has one policy, or one engine, in all seeds."""
 
 KINDS_SEEDS: Final = 400
-"""Seeds that show which kinds of faults the swarm draws."""
+"""Seeds from which the kinds of faults that the swarm draws are read."""
 
 
 def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
-    """Return the scenario of a seed, changed by `key=value` settings; raises ScenarioError for a bad one.
+    """Return the scenario of a seed, changed by `key=value` settings; raises ScenarioError for a bad setting.
 
-    A policy that they state is drawn as if chance had chosen it, with its parameters, and workloads that it admits; so
-    is an engine, with faults that it can have.
+    A stated policy is drawn as if chance had chosen it, with its parameters, and with workloads that it admits. A
+    stated engine is drawn likewise, with faults that it can have.
     """
     draw, stated = Draw(seed), _stated(settings, POLICY_KEY, POLICIES)
     engine = draw_engine(draw, stated_engine := _stated(settings, ENGINE_KEY, DRAWN_ENGINES))
@@ -90,7 +90,7 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
     raw = raw if scripted or is_just_away(draw) else vary_sections(draw, raw, engine)
     if prefix is not None:
         raw = with_prefix(raw, prefix)
-    # A policy that is activated needs blocks of its own to be judged in, some of them random behind a script.
+    # A policy that is activated needs final blocks of its own for the checks, some of them random after a script.
     judged_at = raw["chain"].get("activation", {"height": 0})["height"] + BLOCKS_AFTER_ACTIVATION * (prefix is not None)
     raw["run"]["until_height"] = max(raw["run"]["until_height"], judged_at)
     for section, values in disturbed.settings.items():
@@ -103,7 +103,7 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
 def _draw_disturbances(
     draw: Draw, stratum: Draw, engine: DrawnEngine, *, prefix: Prefix | None, validators: int, observers: int
 ) -> FaultSequence:
-    """Return all faults, with the settings that go with those of a sequence; a script has none besides its own."""
+    """Return all faults and their sequence's settings; a script has no settings besides its own."""
     if prefix is not None:
         return FaultSequence(draw_faults_after(draw, stratum, validators, prefix=prefix, engine=engine))
     sequence = draw_fault_sequence(stratum, validators, engine)
@@ -120,7 +120,7 @@ def _draw_disturbances(
 
 
 def _at_pace(faults: Mapping[str, Plain], validators: int, engine: DrawnEngine) -> dict[str, Plain]:
-    """Return faults at the pace of a run, without those few that a length of another one is now too long for."""
+    """Return faults at the pace of a run, without the few that no longer go with an earlier fault's length."""
     paced, found = {name: sooner(fault) for name, fault in faults.items()}, dict[str, Plain]()
     if is_sound(paced, validators, engine):
         return paced
@@ -133,7 +133,7 @@ def _at_pace(faults: Mapping[str, Plain], validators: int, engine: DrawnEngine) 
 def _added(
     sequence: FaultSequence, more: Iterable[FaultSequence], validators: int, engine: DrawnEngine
 ) -> FaultSequence:
-    """Return a sequence with others beside it: as much of each as the plan can bear, none whose settings differ."""
+    """Return a sequence merged with more sequences: as much of each as the plan tolerates, no differing settings."""
     faults, settings = dict(sequence.faults), dict(sequence.settings)
     for beside in more:
         if {*faults} & {*beside.faults} or not _agree(FaultSequence({}, settings), beside):
@@ -146,7 +146,7 @@ def _added(
 
 
 def _agree(one: FaultSequence, other: FaultSequence) -> bool:
-    """Return whether the settings that go with two sequences can both be: each key has one value."""
+    """Return whether two sequences' settings are compatible: each key has one value."""
     return all(
         one.settings.get(section, {}).get(key, value) == value
         for section, own in other.settings.items()
@@ -155,7 +155,7 @@ def _agree(one: FaultSequence, other: FaultSequence) -> bool:
 
 
 def _merged(drawn: Plain, stated: Plain) -> Plain:
-    """Return a drawn section with stated values; of a table within it only the keys that are stated change."""
+    """Return a drawn section with stated values; in a table within it only the stated keys change."""
     tables = {
         key: {**drawn[key], **value}
         for key, value in stated.items()
@@ -165,16 +165,16 @@ def _merged(drawn: Plain, stated: Plain) -> Plain:
 
 
 def _lower_expectations(raw: Plain) -> None:
-    """Let what is drawn be idle, and go without the oracle where a policy has none."""
+    """Allow drawn faults and workloads without effect, and no oracle where a policy has none."""
     for table in ("validators", "observers", "workload", "faults"):
-        # By chance some of what is drawn does nothing; the promises of a campaign say what has to be reached in all.
+        # By chance some draws have no effect; a campaign's promises say what all seeds together have to reach.
         raw[table] = {name: {**entry, "may_be_idle": True} for name, entry in raw[table].items()}
     if raw["chain"]["policy"] not in POLICY_ORACLES:
         raw["oracle"] = "off"
 
 
 def _stated(settings: Sequence[str], key: str, known: Container[str]) -> str:
-    """Return the name that settings state under a key; empty where they state none that is known."""
+    """Return the known name that settings state under a key; empty if they state none."""
     raw: Plain = {}
     for setting in settings:
         if setting.partition("=")[0].strip() == key:
@@ -185,13 +185,13 @@ def _stated(settings: Sequence[str], key: str, known: Container[str]) -> str:
 
 
 def swarm_identity(settings: Sequence[str]) -> str:
-    """Return what tells this swarm apart from that of another version of this file, or with other settings."""
+    """Return the identity of this swarm: other versions of this file, or other settings, have another identity."""
     drawn = b"".join(encode_scenario(draw_scenario(seed, settings)) for seed in range(IDENTITY_SEEDS))
     return f"{SWARM} {hashlib.sha256(drawn).hexdigest()}"
 
 
 def drawn_kinds() -> tuple[str, ...]:
-    """Return every kind of fault that one seed in a hundred draws, or more, in alphabetical order."""
+    """Return every kind of fault that at least 1 in 100 seeds draws, in alphabetical order."""
     counts: dict[str, int] = {}
     for seed in range(KINDS_SEEDS):
         for kind in dict.fromkeys(kind_of(fault) for fault in draw_scenario(seed).faults.values()):
@@ -217,7 +217,7 @@ def _flatten(prefix: str, value: object) -> Iterator[str]:
 
 
 def _draw_chain(draw: Draw, policy: str) -> Plain:
-    """Lanes that are full and empty, blocks that are full and empty: what waits, dies and moves prices."""
+    """Lanes and blocks that are full or empty, so that timers wait and die, and prices move."""
     drawn = DRAWN_POLICIES.get(policy)
     timebase = draw.one_of("chain.timebase", ("slot", "slot", "height"))
     if timebase not in POLICIES[policy].timebases:
@@ -238,7 +238,7 @@ def _draw_chain(draw: Draw, policy: str) -> Plain:
         "block_cells": draw.one_of("chain.block_cells", (24_000, 10_000_000, 10_000_000)),
         # Prices that begin above their floor fall in blocks that use nothing; a low floor lets them go on falling.
         "min_basefee": min_basefee,
-        # Where the floor is low a price of a few units rises by less than a unit, which counts as one.
+        # With a low floor, a price of a few units rises by less than 1 unit, which counts as 1 unit.
         "cycle_basefee": draw.one_of("chain.cycle_basefee", (800, 9, 1_000) if is_low else (800, 800, 1_000)),
         "cell_basefee": draw.one_of("chain.cell_basefee", (8, 30, 1_300) if is_low else (800, 800, 1_300)),
         "mailbox_cycles": draw.one_of("chain.mailbox_cycles", (NARROW_MAILBOX, 2_000_000)),
@@ -247,17 +247,17 @@ def _draw_chain(draw: Draw, policy: str) -> Plain:
 
 
 def _draw_before_fifo(draw: Draw) -> Plain:
-    """In some chains another policy comes first whose timers `fifo` takes on."""
+    """In some chains another policy comes first, and `fifo` takes over its timers."""
     previous = draw.one_of("fifo.previous", ("", "fifo-free", "bias-auction"))
     return {"activation": {"height": draw.one_of("fifo.activation", (4, 7)), "previous": previous}} if previous else {}
 
 
 def _draw_timers(draw: Draw, *, is_narrow: bool) -> Plain:
-    """Limits and prices of timers, most of them as by default."""
+    """Limits and prices of timers, most of them defaults."""
     gc_timers = draw.one_of("chain.gc_timers", (3, 20, 200))
     gc_cost = draw.one_of("timers.gc_cost_per_timer", (200, 200, 200, 7, 3_000))
     return {
-        # A remainder that does not pay for one more.
+        # A remainder that does not pay for one more timer.
         "gc_cycles_per_block": gc_cost * gc_timers + draw.one_of("timers.gc_remainder", (0, gc_cost - 1)),
         "gc_cost_per_timer": gc_cost,
         "lane_timer_cycles": NARROW_LANE_CYCLES
@@ -297,12 +297,12 @@ def _draw_prices(draw: Draw) -> Plain:
     drawn: dict[str, Sequence[Any]] = {
         "min_lane_basefee": (800, 800, 8),
         "max_lane_basefee": (2**62, 2**62, 2_500),
-        # From a price of a few units on, a step is less than a unit and counts as one.
+        # From a price of a few units on, a step is less than 1 unit and counts as 1 unit.
         "initial_lane_basefee": (0, 0, 2_000, 9),
         "target_utilisation": ((1, 2), (1, 2), (1, 5), (2, 3)),
         "max_basefee_step": ((1, 8), (1, 8), (1, 3)),
         "lane_multiplier": ((1, 1), (1, 1), (3, 2), (1, 3)),
-        # The last two are just what an agent of the workloads uses.
+        # The last two are the exact cycles that an agent of the workloads uses.
         "gba_call_cycles": (10_000, 10_000, 10_000, 750, 250),
         "bid_deprecation_blocks": (0, 0, 604_800, 4, 7),
         "max_allowed_delays": (100, 1, 3, 1),
@@ -316,11 +316,11 @@ def _draw_prices(draw: Draw) -> Plain:
 
 
 _WEIGHTS: Final = (((1, 1), (2, 1)), ((1, 1), (2, 1)), ((1, 2), (5, 3)), ((1, 1), (1, 1)))
-"""The least and the greatest weight; where they are one, fairness changes nothing."""
+"""The least and the greatest weight; where they are equal, fairness changes nothing."""
 
 
 def _draw_consensus(draw: Draw, engine: DrawnEngine) -> Plain:
-    """In one seed of six journals keep so few views that they are pruned within the run."""
+    """In one seed of six, journals keep so few views that they are pruned within the run."""
     own = {"engine": engine.name, **engine.section(draw)}
     if not draw.chance("consensus.prunes_early", 17):
         return own
@@ -330,7 +330,7 @@ def _draw_consensus(draw: Draw, engine: DrawnEngine) -> Plain:
 def _draw_costs(draw: Draw) -> Plain:
     return {
         "sync_us": draw.one_of("costs.sync_us", (100, 2_000, 15_000)),
-        # With few answers a second it shows who counts them, and who asks somebody else meanwhile.
+        # With few answers a second, the run shows which validator counts them, and which asks another peer meanwhile.
         "answers_per_second": draw.one_of("costs.answers_per_second", (8, 8, 8, 2)),
     }
 

@@ -1,8 +1,9 @@
-"""Life of drawn workloads by arithmetic: what would die at its first fire, or never begin, is mended or not drawn.
+"""Checks that drawn workloads can live: a workload that would die at its first fire, or never begin, is changed.
 
-A seed that draws a workload without effect says nothing of it and passes. So limits, budgets and prices are compared
-before the run: what a fire takes with the cap that the chain has, an agent's work with its budget, a greatest fee with
-the lane's first price. What the rest of the run does to a workload, such as a governor, is left to it.
+A workload that cannot live at all is left out: a seed that draws a workload without effect tells nothing about it and
+passes. So limits, budgets and prices are compared before the run: a fire's need with the chain's cap, an agent's work
+with its budget, a greatest fee with the lane's first price. Later changes to a workload, such as a governor's, are not
+looked at.
 """
 
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ from scheduler import MIN_BASEFEE, LaneConfig, TimerConfig
 from scheduler.policies.fifo_free import FreeConfig
 
 SCHEDULE_CYCLES: Final = TimerConfig().schedule_cycles
-"""The price of scheduling that `NEEDS` holds."""
+"""The price of scheduling for which `NEEDS` holds."""
 
 
 class Need(NamedTuple):
@@ -30,28 +31,28 @@ NEEDS: Final[Mapping[str, Need]] = {
     "liquidations": Need(3_650, 328),
     "games": Need(16_700, 15_301),
 }
-"""The most that a fire takes of each kind whose actors schedule themselves again, as the swarm draws it."""
+"""The most that a fire takes, by kind, for kinds whose actors schedule themselves again, as the swarm draws them."""
 
 AGENT_CYCLES: Final[Mapping[str, int]] = {"calm": 750, "alarmed": 750, "desperate": 750, "sum": 250, "low": 250}
-"""The cycles of an agent that means to answer; the others fail on purpose."""
+"""The cycles of each agent that is meant to answer; the other agents fail on purpose."""
 
 CHEAPEST_AGENT: Final = "sum"
 
 FEED_AGENT_CYCLES: Final = 800
-"""The cycles of an agent that reads what a feed has published."""
+"""The cycles of an agent that reads a feed's published value."""
 
 FREE: Final = FreeConfig()
 
 GAME_PLAYERS: Final = 4
 GAME_CYCLES: Final = 3_000
-"""Players of a game for which no number was drawn, and the cycles of a message to each."""
+"""Players of a game for which no number was drawn, and the cycles of a message to each player."""
 
 GAS_LIMIT: Final = 20_000
 """The gas limit of a workload for which none was drawn."""
 
 
 def mend(workload: Plain, chain: Plain) -> Plain | None:
-    """Return a drawn workload as it can live on its chain; None where it cannot."""
+    """Return a drawn workload changed so that it can live on its chain; None where it cannot."""
     need = NEEDS.get(workload["kind"])
     timers = chain["timers"]
     if need is not None:
@@ -84,7 +85,7 @@ def cycles_of(kind: str, chain: Plain) -> int:
 
 
 def may_be_precise(chain: Plain) -> bool:
-    """Return whether a heartbeat takes just the cycles of `cycles_of`, has room for them, and for its cells."""
+    """Return whether a heartbeat takes exactly the cycles of `cycles_of`, with room for them and for its cells."""
     timers, need = chain["timers"], NEEDS["heartbeats"]
     # A queue takes gas for cells as well; a lower price of scheduling takes less than the most.
     has_room = timers["max_cells_per_fire"] >= need.cells and ceiling_of(chain) >= cycles_of("heartbeats", chain)
@@ -92,7 +93,7 @@ def may_be_precise(chain: Plain) -> bool:
 
 
 def _mend_offer(workload: Plain, chain: Plain) -> Plain:
-    """Return a workload with an offer that the lane does not refuse from its first block on."""
+    """Return a workload whose offer the lane admits from its first block on."""
     lane, offer = chain["lane"], dict(workload)
     if AGENT_CYCLES.get(offer.get("agent", ""), 0) > lane["gba_call_cycles"]:
         offer["agent"] = CHEAPEST_AGENT
@@ -100,7 +101,7 @@ def _mend_offer(workload: Plain, chain: Plain) -> Plain:
         if not lane["bid_deprecation_blocks"]:
             offer.pop("bid", None)
         if "max_fee" in offer:
-            # A fee that is just the price has no room for a tip: the least that is admitted.
+            # A fee equal to the price leaves no room for a tip: the least admitted tip is offered.
             offer["max_fee"] = max(offer["max_fee"], opening_price(chain))
     return offer
 
@@ -113,7 +114,7 @@ def ceiling_of(chain: Plain) -> int:
 
 
 def opening_price(chain: Plain) -> int:
-    """Return the lane's price of a cycle in its first block, in units, where that is the chain's first one too."""
+    """Return the lane's cycle price in its first block, in units, where this is also the chain's first block."""
     lane: Mapping[str, Any] = chain["lane"]
     if lane.get("settlement") == "intro":
         return int(chain["cycle_basefee"])

@@ -1,8 +1,8 @@
-"""The pace of drawn faults: they are drawn over fourteen seconds, and played in half of the time.
+"""The pace of drawn faults: drawn over fourteen seconds, and played in half of the time.
 
-A seed shows most of what it has while its faults are at work, and costs by the block. So what follows one upon the
-other is drawn with room between, and then brought closer together: the order stays, whatever overlaps still does, and
-a campaign has half as many seeds again.
+A seed shows most while its faults are at work, and its cost grows with its blocks. So successive faults are drawn with
+room between them, and then brought closer together. Their order stays, and overlapping faults still overlap. With the
+time saved, a campaign runs half as many seeds again.
 """
 
 from collections.abc import Mapping
@@ -11,20 +11,20 @@ from typing import Final
 from faults.kinds.drawing import FAULTS_FROM_MS, Plain
 
 TIMES: Final = ("start_ms", "stop_ms", "at_ms", "restart_ms", "release_ms", "first_ms")
-"""Keys of faults that are times of the run, or from their anchor on; all others are lengths."""
+"""Keys of faults that are times of the run, or times after their anchor; all other keys are lengths."""
 
 AWAITED: Final = ("from_ms", "by_ms")
 """Keys of anchors that are times of the run."""
 
 PACE_PERCENT: Final = 50
-"""Percentage that is left of the time from the earliest start on."""
+"""Percentage of the time from the earliest start on that is kept."""
 
 KEPT_MS: Final = 1_000
-"""Behind its anchor a fault keeps so much as drawn: the moment would be over."""
+"""A fault keeps at least this delay after its anchor, as drawn: earlier the moment would be over."""
 
 
 def sooner(fault: Plain) -> Plain:
-    """Return a drawn fault at the pace of a run; what is a length, as of an outage that an event begins, stays."""
+    """Return a drawn fault at the pace of a run; lengths stay, such as an outage that an event begins."""
     if "anchor" not in fault:
         return {**fault, **_closer(fault, TIMES, FAULTS_FROM_MS)}
     anchor = fault["anchor"]

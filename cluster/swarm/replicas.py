@@ -1,4 +1,4 @@
-"""The modes of a drawn scenario: of the validators, and of the observers that follow some of them."""
+"""The modes of a drawn scenario: for validators, and for the observers that follow some of them."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -9,7 +9,7 @@ from network.draw import Draw
 
 
 def draw_apply_modes(draw: Draw, validators: int) -> dict[str, Plain]:
-    """Every second validator has another apply mode than the plain one."""
+    """Return an apply mode other than the default for every second validator."""
     modes: dict[str, Plain] = {}
     for node in range(validators):
         if draw.chance(f"replicas.{node}.is_other", 50):
@@ -24,13 +24,13 @@ def draw_apply_modes(draw: Draw, validators: int) -> dict[str, Plain]:
 
 
 def _let_execute_again(draw: Draw, name: str, mode: Plain) -> None:
-    """Every second one that applies early executes again what comes back."""
+    """Make every second early-applying validator execute returning blocks again."""
     if mode["apply"] == "certified" and draw.chance(f"{name}.is_reexecuting", 50):
         mode["reapply"] = "execute"
 
 
 def draw_observers(draw: Draw) -> dict[str, Plain]:
-    """One or two observers behind every fourth cluster; the name is the kind."""
+    """Return one or two observers behind every fourth cluster; the name is the kind."""
     if not draw.chance("observers.is_on", 25):
         return {}
     kinds = draw.some_of("observers.kinds", list(_OBSERVERS), draw.one_of("observers.count", (1, 1, 1, 2)))
@@ -38,7 +38,7 @@ def draw_observers(draw: Draw) -> dict[str, Plain]:
 
 
 def draw_observer_fault(draw: Draw, faults: Mapping[str, Plain], first: int, observers: int) -> dict[str, Plain]:
-    """Now and then something is done to the machine, the disk or the links of one of them, `first` the lowest."""
+    """Return, in some seeds, a fault of one observer's machine, disk or links; `first` is the lowest observer."""
     if not observers or len(faults) >= FAULTS_MAX or not draw.chance("observer-fault.is_on", 40):
         return {}
     node = first + draw.between("observer-fault.node", 0, observers - 1)

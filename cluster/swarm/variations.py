@@ -1,8 +1,8 @@
-"""Single values of drawn scenarios that are mostly as by default, each varied in a share of the seeds.
+"""Single values of drawn scenarios that are mostly defaults, each varied in a share of the seeds.
 
-What no draw ever varies is tested at one value alone: a queue that drains slowly, a connection that is reset, work that
-takes long. Here is every such key with its values; a seed whose sequence states a key keeps that, and a script's times
-are its own.
+A key that no draw varies is tested at one value alone: a queue that drains slowly, a connection that is reset, long
+work. This file has each of these keys with its values. A seed whose sequence states a key keeps that value, and a
+script's times are its own.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,10 +15,10 @@ from network.draw import Draw
 from network.regions import REGIONS
 
 PERCENT: Final = 20
-"""Percentage of the seeds in which a key has another value than by default."""
+"""Percentage of the seeds in which a key has another value than its default."""
 
 TORN_PERCENT: Final = 25
-"""Percentage of the seeds with crashes in which these leave a part of what was not synced."""
+"""Percentage of the seeds with crashes in which crashes leave a part of the unsynced data."""
 
 _CRASHES: Final = ("crash", "crash-at-boundary", "blackout")
 
@@ -66,7 +66,7 @@ def vary_sections(draw: Draw, raw: Plain, engine: DrawnEngine) -> Plain:
 
 
 def _vary_replicas(draw: Draw, raw: Plain) -> Plain:
-    """Return the modes of validators, some with limits of their own for catching up, and for what they keep."""
+    """Return the modes of validators, some with limits of their own for catching up and for retained data."""
     varied: Plain = {}
     for node in range(raw["cluster"]["validators"]):
         own: Plain = {}
@@ -100,7 +100,7 @@ def vary_faults(draw: Draw, faults: Mapping[str, Plain], validators: int, engine
 
 
 def _tear_some(draw: Draw, faults: dict[str, Plain], validators: int, engine: DrawnEngine) -> dict[str, Plain]:
-    """Return drawn faults, in some seeds with crashes that leave parts of what was not synced."""
+    """Return drawn faults, in some seeds with crashes that leave parts of the unsynced data."""
     crashed = dict.fromkeys(
         node
         for fault in faults.values()
@@ -125,7 +125,7 @@ def _vary_rule(draw: Draw, name: str, fault: Plain) -> Plain:
     changes: Plain = {"release_gap_ms": draw.one_of(f"{name}.release_gap_ms", (0, 3, 40))}
     receivers = fault.get("to") or []
     if len(receivers) != 1 and draw.chance(f"{name}.is_for_some", 50):
-        # Some of them hear in the midst of the window what the others hear at its end.
+        # Some receivers get the messages in the middle of the window, the others at its end.
         first_ms = draw.between(f"{name}.first_ms", fault["start_ms"] + 1, fault["stop_ms"] - 1)
         changes |= {"first_to": [*(receivers or [0, 1])][:2], "first_ms": first_ms}
     return changes

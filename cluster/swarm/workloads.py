@@ -12,11 +12,11 @@ from network.draw import Draw
 
 NARROW_LANE_CYCLES: Final = 9_000
 NARROW_GAS_LIMIT: Final = 3_000
-"""A lane for a few timers, and what each of them may use: enough for a heartbeat, too little for a bot."""
+"""A lane for a few timers, and the gas limit of each: enough for a heartbeat, too little for a bot."""
 
 
 def draw_workloads(draw: Draw, chain: Plain) -> dict[str, Plain]:
-    """Heartbeats in every run, so that each has timers to judge; the rest by chance."""
+    """Return heartbeats in every run, so that each has timers to judge; other workloads by chance."""
     found: dict[str, Plain] = {
         "heartbeats": {
             "kind": "heartbeats",
@@ -47,7 +47,7 @@ def draw_workloads(draw: Draw, chain: Plain) -> dict[str, Plain]:
 
 
 def fit(draw: Draw, drawn: dict[str, Plain], chain: Plain) -> dict[str, Plain]:
-    """Return the workloads that can live on the chain; in a narrow lane their fires may use little."""
+    """Return the workloads that can live on the chain; in a narrow lane their fires have small gas limits."""
     if chain["timers"]["lane_timer_cycles"] == NARROW_LANE_CYCLES:
         for workload in drawn.values():
             if workload["kind"] not in {"transfers", "boundary-cases"}:
@@ -64,7 +64,7 @@ def fit(draw: Draw, drawn: dict[str, Plain], chain: Plain) -> dict[str, Plain]:
 
 LONG_TTL_SLOTS: Final = 200
 SHORT_TTL_SLOTS: Final = 9
-"""Lives that storms are given, and what is left of them where the chain allows no long ones."""
+"""Lives that storms are given, and their values where the chain allows no long lives."""
 
 AGENTS: Final = (
     *("calm", "alarmed", "desperate", "calm", "alarmed", "desperate", *["sum"] * 8),
@@ -75,7 +75,7 @@ AGENTS: Final = (
 """The agents that bid for a workload's timers: by risk, or badly in one of many ways."""
 
 FEES: Final = (1_200, 5_000, 100_000)
-"""Greatest fees, in units per cycle. A storm may offer the lowest price of all besides: it asks once."""
+"""Greatest fees, in units per cycle. A storm may also offer the lowest price: it asks once."""
 
 MISER_GAS_LIMIT: Final = 2_000
 
@@ -83,9 +83,9 @@ TIERS: Final = ("economy", "standard", "fast", "urgent")
 
 
 def _draw_offer(draw: Draw, name: str) -> Plain:
-    """The fees that the timers of a workload offer for the lane; a chain without the lane does not ask.
+    """Return the fees that a workload's timers offer for the lane; a chain without the lane ignores them.
 
-    An agent is asked for what the timer leaves open, so nothing is drawn for that.
+    An agent is asked for the fees that the timer leaves open, so nothing is drawn for them.
     """
     if not draw.chance(f"{name}.is_offering", 85):
         return {}
@@ -109,14 +109,14 @@ def _draw_offer(draw: Draw, name: str) -> Plain:
 
 
 def _draw_rivals(draw: Draw) -> Plain:
-    """A few heartbeats that bid against each other, no two of them the same: what an order and a median are seen by."""
+    """A few heartbeats with different bids against each other: they show an order and a median."""
     rivals: Plain = {
         "kind": "heartbeats",
         "actors": draw.between("competing-heartbeats.actors", 3, 5),
         "interval_slots": draw.between("competing-heartbeats.interval_slots", 1, 2),
     }
     if draw.chance("competing-heartbeats.has_agent", 30):
-        # Bids that differ from block to block, of timers that a narrow lane puts off and a hook forces.
+        # Bids that differ from block to block, of timers that a narrow lane defers and a hook forces.
         return {**rivals, "agent": "sum"}
     rivals["max_fee"] = draw.one_of("competing-heartbeats.max_fee", (5_000, 100_000))
     rivals["tips"] = draw.one_of("competing-heartbeats.tips", ([3, 251, 91, 33, 7], [901, 11, 61, 2_003, 407]))
@@ -129,7 +129,7 @@ def _draw_games(draw: Draw) -> Plain:
 
 
 def _draw_payments(draw: Draw) -> Plain:
-    """Payments, in some runs handed in again: to the next validator, or round to the first one, at once or too late."""
+    """Payments, in some runs resubmitted: to the next validator, or around to the first, immediately or too late."""
     copies = draw.one_of("transfers.copies", (1, 1, 2, 8))
     again: Plain = (
         {} if copies == 1 else {"copies": copies, "copy_ms": draw.one_of("transfers.copy_ms", (0, 90, 2_500))}
@@ -145,7 +145,7 @@ def _draw_payments(draw: Draw) -> Plain:
 
 
 def draw_crowd(draw: Draw, network: Plain) -> dict[str, Plain]:
-    """Where messages are lost, now and then so many senders at once that each mempool offers several again."""
+    """Return, where messages are lost, sometimes enough senders for each mempool to re-offer several transactions."""
     if not network["loss_ppm"] or not draw.chance("transfer-burst.is_on", 40):
         return {}
     accounts = draw.between("transfer-burst.accounts", 70, 90)
@@ -159,7 +159,7 @@ def draw_crowd(draw: Draw, network: Plain) -> dict[str, Plain]:
 
 
 def _draw_storm(draw: Draw) -> Plain:
-    """Timers of one height or a few, of which many die: by their time to live, by their payers, by cancellation."""
+    """Timers of one or a few heights, many of which die: by time to live, by their payers, by cancellation."""
     actors = draw.between("storm.actors", 2, 4)
     payer = draw.one_of("storm.payer", ("actor", "actor", "sender"))
     shape: Plain = {
@@ -187,14 +187,14 @@ def _draw_storm(draw: Draw) -> Plain:
 
 
 def _draw_misers(draw: Draw, chain: Plain) -> Plain:
-    """A heartbeat that can pay for just one fire, while prices stand at their floors, or lacks a unit."""
+    """A heartbeat that can pay for exactly one fire at floor prices, or lacks 1 unit."""
     cost = exact_cost(chain, MISER_GAS_LIMIT) + draw.one_of("exact-balance.more", (0, 0, 0, 1, -1))
     start_ms = draw.between("exact-balance.start_ms", 2_500, 6_000)
     return {"kind": "heartbeats", "actors": 1, "gas_limit": MISER_GAS_LIMIT, "funds": cost, "start_ms": start_ms}
 
 
 def _draw_spenders(draw: Draw, chain: Plain) -> dict[str, Plain]:
-    """A subscription that is left with just its price at its first renewal, or lacks a unit; none where it cannot."""
+    """A subscription left with exactly its price at its first renewal, or with 1 unit less; none if impossible."""
     price = draw.one_of("exact-price.price", (1_000_000, 300_000_000))
     plan: Plain = {"kind": "subscriptions", "subscriptions": 1, "price": price, "interval_slots": 1}
     fitted = mend({**plan, "gas_limit": 0, "start_ms": draw.between("exact-price.start_ms", 2_500, 6_000)}, chain)
@@ -205,7 +205,7 @@ def _draw_spenders(draw: Draw, chain: Plain) -> dict[str, Plain]:
 
 
 def _draw_council(draw: Draw, chain: Plain, storm: Plain | None) -> Plain:
-    """Change one rule of the timers for a while, and reach into a storm; one council in four has no right to."""
+    """Change one rule of the timers for a while, and act on a storm; one council in four lacks the right."""
     timers, has_lane = chain["timers"], "lane" in chain
     before = {"execution_lane_paused": False, "gc_lane_paused": False, **timers}
     key, value = draw.one_of(
@@ -231,7 +231,7 @@ def _draw_council(draw: Draw, chain: Plain, storm: Plain | None) -> Plain:
         actions.append({"do": "cancel", "at_ms": cancel_ms, "first": 1, "count": 3, **its})
         actions.append({"do": "extend", "at_ms": extend_ms, "first": 5, "count": 4, "expires_at": expires_at, **its})
         if has_lane and draw.chance("governance.is_capping", 35):
-            # Just before the storm: its timers wait above the cap, those of payers without funds as well.
+            # Just before the storm: its timers wait above the cap, also timers of payers without funds.
             cap_ms = max(500, storm["first_slot"] * chain["slot_ms"] - 700)
             change = {"system:cip1:max_cycles_per_fire_auction_phase": 2_000}
             actions.append({"do": "govern", "at_ms": cap_ms, "set": change})
@@ -290,11 +290,11 @@ TIMER_CHANGES: Final[Mapping[str, Sequence[Any]]] = {
     "max_ttl_blocks": (3, 50),
     "schedule_cycles": (100, 300),
 }
-"""And of the timer configuration."""
+"""Keys of the timer configuration: where the heights of timers wait."""
 
 
 def _draw_parameters(draw: Draw, chain: Plain, *, has_lane: bool) -> list[Plain]:
-    """Change a few parameters by their keys, for good or until the next one changes them."""
+    """Change a few parameters by their keys, permanently or until the next change."""
     keys = {f"timer_config.{key}": values for key, values in TIMER_CHANGES.items() if key in chain["timers"]}
     if chain["policy"] in DRAWN_POLICIES:
         keys |= DRAWN_POLICIES[chain["policy"]].changes
@@ -325,14 +325,14 @@ def _draw_bots(draw: Draw) -> Plain:
         # Near their limits, over them in the end, over them at once.
         "debt_step": draw.one_of("liquidations.debt_step", (1_000, 1_500, 2_000)),
         "gas_limit": 40_000,
-        # One that looks in every slot has nothing to hurry for when a position is near its limit.
+        # A bot that looks in every slot has no reason to hurry when a position is near its limit.
         "interval_slots": draw.one_of("liquidations.interval_slots", (1, 2, 2, 3)),
         "every_ms": 2_500,
     }
 
 
 def _draw_plans(draw: Draw) -> Plain:
-    """Subscriptions that end while the run goes on, insolvent or lapsed, and one in two begins anew."""
+    """Subscriptions that end during the run, insolvent or lapsed, and one in two begins anew."""
     return {
         "kind": "subscriptions",
         "subscriptions": draw.between("subscriptions.subscriptions", 1, 3),
@@ -360,7 +360,7 @@ def _draw_oddities(draw: Draw) -> Plain:
 
 
 def _draw_crashing(draw: Draw) -> Plain:
-    """A few timers whose program writes, and then fails with an error that it did not mean."""
+    """A few timers whose program writes, and then fails with an unintended error."""
     return {
         "kind": "storm",
         "actors": 1,
@@ -386,4 +386,4 @@ _WORKLOADS: Final[Mapping[str, tuple[int, Callable[[Draw], Plain]]]] = {
     "boundary-cases": (75, _draw_oddities),
     "program-faults": (12, _draw_crashing),
 }
-"""Workloads besides heartbeats: for how many seeds of a hundred they are on, and how each is drawn."""
+"""Percentage of seeds on which each workload besides heartbeats is on, and how it is drawn."""

@@ -1,4 +1,4 @@
-"""The effect of each workload of a run: fires of its actors that succeeded, or transactions that did."""
+"""The effect of each workload of a run: successful fires of its actors, or successful transactions."""
 
 from collections.abc import Sequence
 
@@ -12,11 +12,11 @@ from validators.execution.receipts import TransactionReceipt, decode_receipt, is
 
 
 class WorkloadEffects:
-    """Counts what each workload that is on did, block by block; 0 where it was drawn for nothing.
+    """Counts the effects of each workload that is on, block by block; a workload without effect has 0.
 
     Args:
         scenario: The run's scenario.
-        submissions: All transactions that its clients hand in.
+        submissions: All transactions that its clients submit.
     """
 
     def __init__(self, scenario: Scenario, submissions: Sequence[TimedTransaction]) -> None:

@@ -1,4 +1,4 @@
-"""The names of a storm's timers before they are scheduled: what owners and governance cancel them by."""
+"""The names of a storm's timers before they are scheduled: owners and governance cancel by these names."""
 
 from cluster.workloads.submission import Site
 from scheduler import DEFAULT_HANDLER, MAX_U63, Quote, Timer, timer_id_of
@@ -8,7 +8,7 @@ from validators.actors import StormOrder, storm_due, storm_payload
 
 
 def storm_timer_name(site: Site, actor: bytes, order: StormOrder, index: int, *, nonce: int, counter: int) -> bytes:
-    """Return what scheduling an order's timer returns, where the order is executed before `not_before`.
+    """Return the result of scheduling an order's timer, if the order is executed before `not_before`.
 
     Its last 32 bytes are the timer's identifier.
 
@@ -17,8 +17,8 @@ def storm_timer_name(site: Site, actor: bytes, order: StormOrder, index: int, *,
         actor: The storm maker.
         order: The order.
         index: The timer's place in it.
-        nonce: That of the order's transaction.
-        counter: How many timers the actor has scheduled before.
+        nonce: The nonce of the order's transaction.
+        counter: How many timers the actor has already scheduled.
     """
     if site.queue is None:
         due, payload = storm_due(order, index, order.not_before), storm_payload(order, index)
@@ -31,7 +31,7 @@ def storm_timer_name(site: Site, actor: bytes, order: StormOrder, index: int, *,
 def storm_entry(
     site: Site, own: AptosConfig, actor: bytes, order: StormOrder, *, index: int = 0, counter: int = 0
 ) -> bytes:
-    """Return the bytes of an order's scheduled transaction, where the order is executed before `not_before`."""
+    """Return the bytes of an order's scheduled transaction, if the order is executed before `not_before`."""
     return transaction_bytes(
         _body(site, own, actor, order, index=index),
         slot_ms=site.slot_ms,
@@ -42,7 +42,7 @@ def storm_entry(
 
 
 def _body(site: Site, own: AptosConfig, actor: bytes, order: StormOrder, *, index: int) -> Timer:
-    """Return the body of an order's entry, but for its identifier."""
+    """Return the body of an order's entry, without its identifier."""
     price = order.terms.max_fee_per_cycle
     gas = order.gas_limit or site.config.max_cycles_per_fire
     quote = Quote(own.min_price if price is None else price, 0)
@@ -67,7 +67,7 @@ def first_token(own: AptosConfig) -> Token | None:
 
 
 def ids_problem(site: Site) -> str:
-    """Return why identifiers are not known in advance; empty where they are."""
+    """Return why identifiers are not known in advance; empty if they are."""
     own = site.queue
     if own is None or own.authorization == "none" or not own.token_lifetime_ms:
         return ""

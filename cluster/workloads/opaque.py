@@ -1,6 +1,6 @@
 """The workloads `application` and `lines`, whose transactions are opaque: an application or a file makes their bytes.
 
-Their bytes are made before the run, and a site has them: no kind here starts a process or reads a file in a run.
+The bytes are made before the run, and a site holds them: no kind here starts a process or reads a file in a run.
 """
 
 from binascii import unhexlify
@@ -28,9 +28,9 @@ FILE_BYTES_MAX: Final = 256 * 1024 * 1024
 
 
 class OpaqueWorkload(WorkloadKind, frozen=True, kw_only=True):
-    """Transactions of bytes that the application alone can read."""
+    """Transactions of bytes that only the application can read."""
 
-    # An application that makes no transactions runs without any, which is no finding.
+    # An application without transactions of its own runs without any; this is no finding.
     may_be_idle: bool = True
     start_ms: Annotated[Milliseconds, means("When the first transaction is submitted.")] = 0
     every_ms: Annotated[Positive, means("Time from one transaction to the next.")] = 200
@@ -41,7 +41,7 @@ class OpaqueWorkload(WorkloadKind, frozen=True, kw_only=True):
         return GenesisShare()
 
     def transactions(self, site: Site) -> Iterator[TimedTransaction]:
-        """Yield what was made before the run; none of it has to succeed."""
+        """Yield the transactions that were made before the run; none of them has to succeed."""
         for index, encoded in enumerate(site.made):
             at_us = (self.start_ms + index * self.every_ms) * MILLISECOND_US
             yield TimedTransaction(at_us, encoded, sha256(encoded).digest(), site.name, may_fail=True)
@@ -53,7 +53,7 @@ class ApplicationTransactions(OpaqueWorkload, tag="application", frozen=True, kw
     count: Annotated[int, msgspec.Meta(ge=1, le=TRANSACTIONS_MAX), means("Transactions that are asked for.")]
 
     def volume(self, slots: int) -> Volume:
-        """Return the submissions that are asked for."""
+        """Return the requested number of submissions."""
         del slots
         return Volume(self.count)
 
@@ -79,7 +79,7 @@ def read_lines(path: Path) -> tuple[bytes, ...]:
         raise ScenarioError(str(path), f"cannot be read: {error.strerror}") from None
     found = [*_read(path, content)]
     if not found:
-        raise ScenarioError(str(path), "has no transaction: each line is one in hexadecimal")
+        raise ScenarioError(str(path), "has no transaction: each line is a transaction in hexadecimal")
     return tuple(found)
 
 
@@ -94,7 +94,7 @@ def _read(path: Path, content: bytes) -> Iterator[bytes]:
             encoded = unhexlify(line)
         except ValueError:
             text = line[:40].decode(errors="replace")
-            raise ScenarioError(place, f"{text!r} is no hexadecimal text of whole bytes") from None
+            raise ScenarioError(place, f"expected whole bytes in hexadecimal, got {text!r}") from None
         if len(encoded) > TRANSACTION_BYTES_MAX:
             reason = f"the transaction has {len(encoded):,} bytes, at most {TRANSACTION_BYTES_MAX:,} are allowed"
             raise ScenarioError(place, reason)

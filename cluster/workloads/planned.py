@@ -1,4 +1,4 @@
-"""The workloads of one scenario: their genesis shares, their submissions, and the results expected of them."""
+"""The workloads of one scenario: their genesis shares, their submissions, and their expected results."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -51,7 +51,7 @@ def expected_workloads(scenario: Scenario, made: Made = NOTHING_MADE) -> Iterato
         is_required = site.name in scenario.requires
         if is_required or (workload.enabled and not workload.may_be_idle):
             submitted = list(workload.transactions(site))
-            # A payment may be handed in several times, and is done once.
+            # A payment may be submitted several times, and is executed once.
             digests = tuple(dict.fromkeys(timed.digest for timed in submitted if not timed.may_fail))
             uncertain = tuple(dict.fromkeys(timed.digest for timed in submitted if timed.may_fail))
             recurring = recurring_actors(site, workload) if workload.enabled else ()
@@ -63,12 +63,12 @@ def expected_workloads(scenario: Scenario, made: Made = NOTHING_MADE) -> Iterato
 
 
 def recurring_actors(site: Site, workload: WorkloadKind) -> tuple[bytes, ...]:
-    """Return the addresses of a workload's actors where these schedule themselves; without a fire it did nothing."""
+    """Return the addresses of a workload's self-scheduling actors; without a fire the workload had no effect."""
     return tuple(actor.address for actor in workload.genesis(site).actors) if workload.is_recurring else ()
 
 
 def expected_fires(scenario: Scenario) -> dict[str, tuple[int, tuple[bytes, ...]]]:
-    """Return by workload the least fires of each of its actors, and these, where the scenario expects any."""
+    """Return, by workload, the least fires of each actor and the actors, for workloads with this expectation."""
     expected = scenario.expect.fired_by
     return {
         site.name: (expected[site.name], workload.firing_actors(site))

@@ -10,10 +10,10 @@ from validators.actors import FeedRiskOrder, FeeTerms, RiskOrder
 from validators.execution import GenesisActor
 
 DEBTS: Final = {"calm": 5, "alarmed": 8, "desperate": 10}
-"""Debts against a value of 10 that a risk agent finds harmless, alarming, and past the limit."""
+"""Debts against a value of 10 that a risk agent finds harmless, alarming, and beyond the limit."""
 
 FEED_DEBT: Final = 9_450
-"""A debt against a collateral of 10 that is past the limit where a feed's value is below 1,050, and else alarming."""
+"""A debt against a collateral of 10: beyond the limit if a feed's value is below 1,050, otherwise alarming."""
 
 Tier = Literal["economy", "standard", "fast", "urgent"]
 """The hints that the lane knows (docs/spec.md)."""
@@ -38,8 +38,8 @@ Agent = Literal[
 ]
 """A risk agent with a position of this kind, an address without an agent, or a chaos agent in this mode.
 
-Of the modes `low` bids a fee of L and `nothing` one of 0. `sum` is a script actor: its bid depends on every number that
-it is given.
+The mode `low` bids a fee of L, and `nothing` a fee of 0. `sum` is a script actor: its bid depends on all of its input
+numbers.
 """
 
 
@@ -63,7 +63,7 @@ class QuotingKind(WorkloadKind, kw_only=True, frozen=True):
     ] = None
 
     def problem(self, site: Site) -> str:
-        """Say that there is no such feed, or another agent beside it."""
+        """Return that the feed does not exist, or that another agent stands beside it."""
         if self.feed and self.agent:
             return "feed and agent both name who bids; leave one of the two out"
         feeds = [name for name, each in site.workloads.items() if type(each).__struct_config__.tag == "oracle-feeds"]
@@ -72,7 +72,7 @@ class QuotingKind(WorkloadKind, kw_only=True, frozen=True):
         return f"feed: {self.feed!r} is no workload of oracle-feeds; there are {', '.join(feeds) or 'none'}"
 
     def firing_actors(self, site: Site) -> tuple[bytes, ...]:
-        """Return all of them."""
+        """Return the addresses of all its actors."""
         return tuple(site.actor(index) for index in range(self.actors))
 
     def terms(self, site: Site, index: int) -> FeeTerms:

@@ -1,6 +1,6 @@
 """The steps that a scenario file gives to script actors, one class a step, and how each is encoded (docs/programs.md).
 
-A text becomes its bytes in UTF-8; one that begins with `0x` is bytes in hexadecimal digits.
+A text becomes its bytes in UTF-8; a text with the prefix `0x` is bytes in hexadecimal digits.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,14 +17,14 @@ from scheduler import MAX_U63
 from validators.actors.script import STEPS_MAX
 
 HEX: Final = "0x"
-"""The beginning of a text that stands for bytes."""
+"""The prefix of a text that gives bytes in hexadecimal digits."""
 
 DONE: Final = "done"
-"""The topic under which a script tells that it has come to its end."""
+"""The topic of the event at a script's end."""
 
 NOTED: Final = "noted"
 FIRED: Final = "fired"
-"""Names under which a script actor keeps what a message has handed it, and the payload of its last fire."""
+"""Names under which a script actor keeps a message's value and the payload of its last fire."""
 
 _PATIENCE: Final = {"revert": 0, "tell": 1, "ignore": 2}
 
@@ -45,7 +45,7 @@ class Names:
         self._site = site
 
     def address(self, name: str) -> bytes:
-        """Return the address of a name, or the bytes that stand there; raises ValueError, saying what there is."""
+        """Return the address of a name or of hexadecimal digits; raises ValueError, which lists the known names."""
         if name in self.known:
             return self.known[name]
         if name.startswith(HEX):
@@ -57,7 +57,7 @@ class Names:
                 return actors[int(index)].address
             raise ValueError(f"{workload} has no actor {index!r}; it has {len(actors)}, counted from 0")
         there = f"there are {', '.join(self.known)}, `WORKLOAD/INDEX` and `{HEX}` with hexadecimal digits"
-        raise ValueError(f"nobody is named {name!r}{did_you_mean(name, self.known)}; {there}")
+        raise ValueError(f"no account or actor is named {name!r}{did_you_mean(name, self.known)}; {there}")
 
 
 def bytes_of(text: str) -> bytes:
@@ -72,26 +72,26 @@ def bytes_of(text: str) -> bytes:
 
 
 class StatedStep(Section, frozen=True, tag_field="do"):
-    """One step of a script. A subclass has its values in the order of the script actor, and says which are of what."""
+    """One step of a script. A subclass lists its values in the script actor's order, and gives the kind of each."""
 
     addresses: ClassVar[tuple[str, ...]] = ()
     reads: ClassVar[tuple[str, ...]] = ()
-    """Keys that name what an earlier step has stored."""
+    """Keys that name the result of an earlier step."""
     stores: ClassVar[tuple[str, ...]] = ()
-    """Keys that name what later steps may read."""
+    """Keys whose values later steps may read."""
     contents: ClassVar[tuple[str, ...]] = ()
     """Keys with any bytes, or with a script."""
     receiver: ClassVar[str] = ""
-    """The key of the actor that runs the script of the step; empty where the same actor does."""
+    """The key of the actor that runs the step's script; empty if the same actor does."""
     is_run: ClassVar[bool] = True
-    """Whether the script of the step is run; one that is only stored is an agent's, who may tell nothing."""
+    """Whether the step's script runs; a script that is only stored belongs to an agent, which may emit no event."""
 
     def wire(self, names: Names, place: str) -> tuple[object, ...]:
-        """Return the step as the script actor reads it; scripts within it tell that they stand at `place`."""
+        """Return the step in the script actor's encoding; scripts within it emit events with `place`."""
         return self.__struct_config__.tag, *(self.read(key, names, place) for key in self.__struct_fields__)
 
     def read(self, key: str, names: Names, place: str) -> object:
-        """Return the value of a key as the script actor reads it; raises ValueError if it stands for nothing."""
+        """Return the value of a key in the script actor's encoding; raises ValueError for an invalid value."""
         stated = getattr(self, key)
         if isinstance(stated, StatedScript):
             return stated.encoded(names, f"{place}.{key}", is_told=self.is_run)
@@ -102,7 +102,7 @@ class StatedStep(Section, frozen=True, tag_field="do"):
         return stated
 
     def problems(self, names: Names) -> Iterator[tuple[str, str]]:
-        """Yield key and reason of each value that stands for nothing; scripts within the step are not looked at."""
+        """Yield key and reason of each invalid value; scripts within the step are not checked."""
         for key in self.__struct_fields__:
             if not isinstance(getattr(self, key), StatedScript):
                 try:
@@ -126,11 +126,11 @@ class StatedScript(Section, frozen=True, kw_only=True):
     ] = "revert"
     may_be_idle: Annotated[
         bool,
-        means("Whether the run shows something although the script never comes to its end; it has no `done` then."),
+        means("Whether the script need not complete; it then never emits `done`."),
     ] = False
 
     def encoded(self, names: Names, place: str, *, is_told: bool = True) -> bytes:
-        """Return the script as the script actor reads it; its last step tells `place`, unless it may be idle."""
+        """Return the script in the script actor's encoding; its last step emits `place`, unless it may be idle."""
         wires = [step.wire(names, f"{place}.steps[{index}]") for index, step in enumerate(self.steps)]
         if is_told and not self.may_be_idle:
             wires.append(("tell", DONE, place.encode()))
@@ -138,7 +138,7 @@ class StatedScript(Section, frozen=True, kw_only=True):
 
 
 class PlacedScript(NamedTuple):
-    """A script, its place in the scenario, the actor that runs it, and whether it has to come to its end."""
+    """A script, its place in the scenario, the actor that runs it, and whether it has to complete."""
 
     script: StatedScript
     place: str
@@ -151,7 +151,7 @@ class PlacedScript(NamedTuple):
             yield f"{self.place}.steps[{index}]", step
 
     def all(self) -> Iterator["PlacedScript"]:
-        """Yield it, and the scripts within it."""
+        """Yield this script and the scripts within it."""
         yield self
         for place, step in self.steps():
             for key in step.contents:
@@ -167,7 +167,7 @@ Payload = Annotated[
 
 
 class TimerStep(StatedStep, frozen=True, kw_only=True):
-    """A step that begins a timer: its name, payload, payer, limit, life and offer."""
+    """A step that schedules a timer: its name, payload, payer, limit, life and offer."""
 
     addresses = ("fee_payer", "agent")
     stores = ("name",)
@@ -175,23 +175,23 @@ class TimerStep(StatedStep, frozen=True, kw_only=True):
 
     name: Annotated[str, means("The name under which later steps find the timer: a key of the actor's storage.")]
     payload: Payload = ""
-    fee_payer: Annotated[str | None, means("Who pays.", left_out="the actor")] = None
+    fee_payer: Annotated[str | None, means("The account that pays.", left_out="the actor")] = None
     gas_limit: Annotated[Number | None, means("Cycles that the fire may use.", left_out="the chain's default")] = None
-    ttl_slots: Annotated[Number | None, means("Expires so many slots from now.", left_out="the chain's default")] = None
+    ttl_slots: Annotated[Number | None, means("Expires after this many slots.", left_out="the chain's default")] = None
     max_fee: Annotated[
         NotNegative | None, means("The most that it pays, in units per cycle.", left_out="open, as the policy has it")
     ] = None
     tip: Annotated[NotNegative | None, means("Its tip, in units per cycle.", left_out="no tip")] = None
     tier: Annotated[Tier | None, means("Its priority tier.", left_out="no tier")] = None
     agent: Annotated[
-        str | None, means("Who bids for it.", left_out="no agent; under `gba-auction` the chain's own")
+        str | None, means("The agent that bids for it.", left_out="no agent; under `gba-auction` the chain's own")
     ] = None
     bid: Annotated[
         NotNegative | None, means("Units that it bids in the bias auction.", left_out="no bid, or the agent's")
     ] = None
 
     def shared(self, names: Names, place: str) -> Iterator[object]:
-        """Yield what the steps have in common, in the order of the script actor; the name comes before."""
+        """Yield the common values of the steps, in the script actor's order; the name comes before."""
         for key in ("payload", "fee_payer", "gas_limit", "ttl_slots"):
             yield self.read(key, names, place)
         yield [self.read(key, names, place) for key in ("max_fee", "tip", "tier", "agent", "bid")]
@@ -200,14 +200,14 @@ class TimerStep(StatedStep, frozen=True, kw_only=True):
 class ScheduleStep(TimerStep, tag="schedule", frozen=True, kw_only=True):
     """Schedule a call of the actor. The payload is handed to `handle_timer`, which runs it if it is a script."""
 
-    delay_slots: Annotated[Number, means("Due so many slots from now.")]
+    delay_slots: Annotated[Number, means("Due after this many slots.")]
     handler: Annotated[
         str, means("A handler that the payload names in the form of CIP-5, such as `run`; left out: none.")
     ] = ""
-    pass_signer: Annotated[bool, means("Under `aptos`: whether the handler sees who inserted the entry.")] = True
+    pass_signer: Annotated[bool, means("Under `aptos`: whether the handler sees the entry's account.")] = True
 
     def wire(self, names: Names, place: str) -> tuple[object, ...]:
-        """Return the step as the script actor reads it."""
+        """Return the step in the script actor's encoding."""
         payload, *shared = self.shared(names, place)
         if self.handler:
             payload = msgspec.json.encode({"_handler": self.handler, "_payload": payload})
@@ -221,7 +221,7 @@ class Watched(Section, frozen=True, kw_only=True):
     key: Annotated[str | None, means("A key of its storage.", left_out="its balance")] = None
 
     def wire(self, names: Names) -> tuple[bytes, bytes | None]:
-        """Return the value as the script actor reads it."""
+        """Return the value in the script actor's encoding."""
         return names.address(self.address), None if self.key is None else bytes_of(self.key)
 
 
@@ -231,12 +231,12 @@ class WatchStep(TimerStep, tag="watch", frozen=True, kw_only=True):
     watched: Annotated[tuple[Watched, ...], means("The values.")]
 
     def wire(self, names: Names, place: str) -> tuple[object, ...]:
-        """Return the step as the script actor reads it."""
+        """Return the step in the script actor's encoding."""
         watched = [each.wire(names) for each in self.watched]
         return "watch", bytes_of(self.name), watched, *self.shared(names, place)
 
     def problems(self, names: Names) -> Iterator[tuple[str, str]]:
-        """Yield key and reason of each value that stands for nothing."""
+        """Yield key and reason of each invalid value."""
         yield from super().problems(names)
         for index, each in enumerate(self.watched):
             try:
@@ -251,7 +251,7 @@ class ExtendStep(StatedStep, tag="extend", frozen=True, kw_only=True):
     reads = ("name",)
 
     name: Annotated[str, means("The timer's name, or its identifier as `0x...`.")]
-    delay_slots: Annotated[Number, means("It expires so many slots from now.")]
+    delay_slots: Annotated[Number, means("Expires after this many slots.")]
 
 
 class CancelStep(StatedStep, tag="cancel", frozen=True, kw_only=True):
@@ -271,7 +271,7 @@ class PutStep(StatedStep, tag="put", frozen=True, kw_only=True):
 
     key: Annotated[str, means("The key.")]
     value: Annotated[
-        str | StatedScript, means("Bytes, or a table with `steps`: under the key `script`, those of an agent.")
+        str | StatedScript, means("Bytes, or a table with `steps`: under the key `script`, the steps of an agent.")
     ]
 
 
@@ -301,17 +301,17 @@ class WeighStep(StatedStep, tag="weigh", frozen=True, kw_only=True):
     stores = ("key",)
 
     key: Annotated[str, means("The key under which it is stored.")]
-    address: Annotated[str | None, means("Whose balance.", left_out="the actor's own")] = None
+    address: Annotated[str | None, means("The address of the balance.", left_out="the actor's own")] = None
 
 
 class ReadStep(StatedStep, tag="read", frozen=True, kw_only=True):
-    """Add a stored number, the first eight bytes of a value, to the bid of an agent; it may read any actor's."""
+    """Add a stored number, the first eight bytes of a value, to an agent's bid; it may read any actor's storage."""
 
     addresses = ("address",)
     contents = ("key",)
 
     key: Annotated[str, means("The key.")]
-    address: Annotated[str | None, means("Whose value.", left_out="the actor's own")] = None
+    address: Annotated[str | None, means("The address of the value.", left_out="the actor's own")] = None
 
 
 class PayStep(StatedStep, tag="pay", frozen=True, kw_only=True):
@@ -346,7 +346,7 @@ class SendStep(StatedStep, tag="send", frozen=True, kw_only=True):
 
 
 class HandStep(StatedStep, tag="hand", frozen=True, kw_only=True):
-    """Send what is stored under a name to a script actor, which keeps it under the name `noted`."""
+    """Send the value stored under a name to a script actor, which keeps it under the name `noted`."""
 
     addresses = ("to",)
     reads = ("name",)
@@ -363,7 +363,7 @@ class ComputeStep(StatedStep, tag="compute", frozen=True, kw_only=True):
 
 
 class FailStep(StatedStep, tag="fail", frozen=True, kw_only=True):
-    """Give up: a refusal like any other."""
+    """Give up with a refusal."""
 
     reason: Annotated[str, means("The error of the receipt.")]
 
@@ -388,7 +388,7 @@ AnyStep: TypeAlias = (
 
 
 def stored_names(scripts: Iterable[PlacedScript], actor: str) -> Iterator[str]:
-    """Yield the names under which an actor may have something stored once some scripts have run."""
+    """Yield the names under which an actor may have stored values after some scripts."""
     for script, _, runner, _ in scripts:
         for step in script.steps:
             if runner == actor:

@@ -1,4 +1,4 @@
-"""The base of every kind of workload: clients that sign, what they add to genesis, when they submit."""
+"""The base of every kind of workload: clients that sign, additions to genesis, and times of submission."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ FUNDS: Final = 10**14
 """Units that a funded account or actor starts with."""
 
 FEE_MAX: Final = 1_000_000
-"""Units per cycle and per cell that clients are ready to pay: enough that no basefee prices them out."""
+"""Units per cycle and per cell that clients offer: enough for any basefee."""
 
 CALL_CYCLES: Final = 20_000
 """Cycles that a client allows for a plain call."""
@@ -40,7 +40,7 @@ CALL_CELLS: Final = 2_000
 class TimedTransaction:
     """An encoded transaction, its hash, and the virtual time at which a client submits it.
 
-    `workload` is the name of its workload; one that `may_fail` shows nothing by failing.
+    `workload` is the name of its workload; with `may_fail`, a failure shows nothing.
     """
 
     at_us: int
@@ -85,7 +85,7 @@ class Site:
 
     @property
     def parameters(self) -> tuple[Parameters, ...]:
-        """All that governance may change, the timer configuration first."""
+        """Return all parameters that governance may change, the timer configuration first."""
         return (self.config, *self.others)
 
     @property
@@ -99,7 +99,7 @@ class Site:
         return next((record for record in self.others if isinstance(record, AptosConfig)), None)
 
     def actor(self, index: int, workload: str = "") -> bytes:
-        """Return the address of an actor of this workload, or of another one."""
+        """Return the address of an actor of this workload, or of another workload."""
         return keccak256(f"stampede/actor/{workload or self.name}/{index}".encode())[-20:]
 
     def at(self, name: str) -> "Site":
@@ -171,13 +171,13 @@ class Client:
 
 
 class WorkloadKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", kw_only=True):
-    """The data of one workload and everything about it; a subclass with a `tag` is a kind (docs/extend/workload.md)."""
+    """The data and methods of one workload; a subclass with a `tag` is a kind (docs/extend/workload.md)."""
 
     is_recurring: ClassVar[bool] = False
-    """Whether its actors schedule themselves again, so that without a fire that succeeds it has had no effect."""
+    """Whether its actors schedule themselves again, so that without a successful fire it has had no effect."""
 
     narrowed_by: ClassVar[tuple[str, ...]] = ()
-    """Keys that `narrower` changes: to leave one out makes the workload larger."""
+    """Keys that `narrower` changes: leaving out such a key makes the workload larger."""
 
     enabled: Annotated[bool, means("Switched off, it stands in genesis and submits nothing.")] = True
     may_be_idle: Annotated[
@@ -195,7 +195,7 @@ class WorkloadKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_
         return ()
 
     def required_events(self, site: Site) -> tuple[Emitted, ...]:
-        """Return events of its actors without which the workload has not taken effect."""
+        """Return the events of its actors that show that the workload has taken effect."""
         del site
         return ()
 
@@ -204,7 +204,7 @@ class WorkloadKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_
         raise NotImplementedError
 
     def first_due(self, slot_ms: int) -> int | None:
-        """Return the earliest slot in which a timer of it can be due or leave; None where no timer or slot is known."""
+        """Return the earliest slot in which one of its timers can be due or leave; None if none is known."""
         del slot_ms
         return None
 
@@ -217,13 +217,13 @@ class WorkloadKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_
         raise NotImplementedError
 
     def narrower(self) -> Iterator[Self]:
-        """Yield workloads that do a part of what this one does, for `shrink`: large parts first."""
+        """Yield workloads that do a part of this workload, for `shrink`: large parts first."""
         yield from ()
 
     def timers_known(self) -> tuple[int, int]:
-        """Return how many actors have timers whose identifiers are known in advance, and how many each."""
+        """Return how many actors have timers whose identifiers are known in advance, and the timers of each."""
         return 0, 0
 
     def timer_ids(self, site: Site, actor: int, first: int, count: int) -> list[bytes]:
-        """Return the identifiers of an actor's timers from the `first` one on; see `timers_known`."""
+        """Return the identifiers of an actor's timers from the `first` timer on; see `timers_known`."""
         raise NotImplementedError

@@ -42,7 +42,7 @@ def test_links_between_regions_have_their_latency():
 @pytest.mark.parametrize(
     ("network", "expected"),
     [
-        ({"regions": ["tokyo"]}, "network.regions: names 1 regions for 4 validators"),
+        ({"regions": ["tokyo"]}, "network.regions: names 1 region for 4 validators"),
         ({"regions": ["tokyo", "moon", "london", "tokyo"]}, "network.regions"),
         ({"latency_ms": 0}, "network.latency_ms: Expected `int` >= 1"),
         ({"distribution": "fixed"}, "network: fixed latency has no jitter; got jitter_us=10000"),

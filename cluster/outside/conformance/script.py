@@ -1,6 +1,7 @@
 """The script: every call of the protocol, the orders in which consensus makes them, and a kill after each.
 
-A step is a function of the stage. It raises what is wrong; a step whose feature the application lacks is not asked.
+A step is a function of the stage. It raises an error for a broken rule; a step whose feature the application lacks is
+not asked.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,20 +21,20 @@ TRANSACTIONS: Final = 48
 CHANCE: Final = bytes(range(32))
 BLOCKS: Final = 8
 GAPS: Final = {4: 60, 7: 15}
-"""Slots without a block before some blocks, by place: of a long gap timers come out dead, of a short one only late."""
+"""Empty slots before some blocks, by place: timers come out of a long gap dead, of a short gap only late."""
 
 KILLS_AT_FIRST: Final = 8
-"""A life is killed after each of so many first calls, and after each of the last two."""
+"""A life is killed after each of this many first calls, and after each of the last two."""
 
 FORKED_AT: Final = 2
-"""Height of the last block that both branches have."""
+"""Height of the last common block of both branches."""
 
 GARBAGE: Final = (b"\xff\x00 no transaction of anybody \xfe",)
 ENTRIES_PER_PAGE: Final = 3
 
 
 class ScriptStep(NamedTuple):
-    """A step of the script: its name, the features that it needs, and what it does; it returns a remark."""
+    """A step of the script: its name, the features that it needs, and its function, which returns a remark."""
 
     name: str
     needs: tuple[str, ...]
@@ -53,7 +54,7 @@ class StepResult:
 
 @dataclass(slots=True)
 class PlayedScript:
-    """The state of a script that is being played."""
+    """The state of a running script."""
 
     stage: Stage
     features: tuple[str, ...] = ()
@@ -75,7 +76,7 @@ class PlayedScript:
 
 
 def play(launch: Launch, parameters: Mapping[str, Value]) -> Iterator[StepResult]:
-    """Play the script and yield the outcome of each step; it ends with a failed step on which the others rest."""
+    """Play the script and yield the outcome of each step; it ends after a failed step that later steps need."""
     with TemporaryDirectory(prefix="stampede-application-") as folder, Stage(launch, Path(folder), parameters) as stage:
         script = PlayedScript(stage)
         for step in STEPS:
@@ -212,9 +213,9 @@ def _early(script: PlayedScript) -> str:
 
 
 def _kills(script: PlayedScript) -> str:
-    """Kill after each call of a life that executes and finalizes the chain; it must come back, and end alike."""
+    """Kill after each call of a life that executes and finalizes the chain; it must come back, with an equal end."""
     calls = 2 + 2 * len(script.chain)
-    # The calls for the blocks in the middle are those for the first ones again.
+    # The calls for the blocks in the middle repeat the calls for the first blocks.
     counts = (*range(1, KILLS_AT_FIRST + 1), calls - 1, calls)
     for count in counts:
         life, last = _live_until(script, count)
@@ -230,7 +231,7 @@ def _kills(script: PlayedScript) -> str:
 
 
 def _behind(script: PlayedScript) -> str:
-    """Resume on a copy of the directory as it was at an earlier final block."""
+    """Resume on a copy of the directory as of an earlier final block."""
     stage, life = script.stage, _begin(script)
     for made in script.chain[:3]:
         stage.execute(life, made, "before the copy")
@@ -274,11 +275,12 @@ def _entries(script: PlayedScript) -> str:
     whole = life.talk.entries(tip.id, b"", len(found) + 1)
     if list(whole) != found:
         raise NotConformantError(
-            f"{len(found)} entries in pages of {ENTRIES_PER_PAGE}, {len(whole)} at once, or others"
+            f"in pages of {ENTRIES_PER_PAGE} the state has {counted(len(found), 'key-value pairs')}, "
+            f"at once {counted(len(whole), 'key-value pairs')}, or different entries"
         )
     if "describe" in script.features and found:
-        return f"{len(found)} entries in the state; the first: {life.talk.describe(*found[0])}"
-    return f"{len(found)} entries in the state"
+        return f"{counted(len(found), 'key-value pairs')} in the state; the first: {life.talk.describe(*found[0])}"
+    return f"{counted(len(found), 'key-value pairs')} in the state"
 
 
 def _bye(script: PlayedScript) -> str:
@@ -289,7 +291,7 @@ def _bye(script: PlayedScript) -> str:
 
 
 FOUNDATIONS: Final = ("hello", "genesis", "propose")
-"""Steps without which the others mean nothing."""
+"""Steps without which later steps mean nothing."""
 
 STEPS: Final = (
     ScriptStep("hello", (), _hello),
@@ -335,7 +337,7 @@ def _follow(script: PlayedScript, blocks: Sequence[Made], why: str = "in another
 
 
 def _live_until(script: PlayedScript, calls: int) -> tuple[ApplicationLife, int]:
-    """Return a life that was asked so many calls after `hello`, and the last height that it finalized, -1 for none."""
+    """Return a life that was asked this many calls after `hello`, and its last finalized height, -1 for none."""
     stage = script.stage
     life = stage.open()
     life.talk.genesis(START)
@@ -353,7 +355,7 @@ def _live_until(script: PlayedScript, calls: int) -> tuple[ApplicationLife, int]
 
 
 def _check_kept(script: PlayedScript, kept: KeptBlock | None, last: int, why: str) -> int:
-    """Return the height that a life resumes from, -1 for none; raise where that cannot be."""
+    """Return the height from which a life resumes, -1 for none; raise for an impossible height."""
     if kept is None:
         if last >= 0:
             raise NotConformantError(f"{why}: `height` is null on resume, {last} was expected: that was answered for")

@@ -1,4 +1,4 @@
-"""The stage of the script: lives of the application, each in a directory of its own, and blocks that they make."""
+"""The stage of the script: lives of the application, each in its own directory, and their blocks."""
 
 import shutil
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ class NotConformantError(Exception):
 
 
 class Made(NamedTuple):
-    """A block with its id and what the application said of it."""
+    """A block with its id and the application's answer."""
 
     id: bytes
     block: Block
@@ -43,7 +43,7 @@ class Made(NamedTuple):
 
 
 class Stage:
-    """All lives of one script; a context manager, which leaves no process behind.
+    """All lives of a script; a context manager, which leaves no process behind.
 
     Args:
         launch: The way to start the application.
@@ -69,12 +69,12 @@ class Stage:
 
     @property
     def last(self) -> Exchange | None:
-        """The last exchange of the life that spoke last."""
+        """The last exchange of the life that answered last."""
         return self._lives[-1].last if self._lives else None
 
     @property
     def stderr_tail(self) -> str:
-        """The end of the standard error of the life that spoke last."""
+        """The end of the standard error of the life that answered last."""
         return self._lives[-1].process.stderr.tail() if self._lives else ""
 
     def end(self) -> None:
@@ -133,7 +133,7 @@ class Stage:
         return Made(header_digest(header), Block(header, ()), execution)
 
     def draft(self, parent: Made, *, slots: int = 1, view: int = 0) -> Header:
-        """Return the header of a block above a parent, so many slots later."""
+        """Return the header of a block above a parent, `slots` slots later."""
         timestamp_ms = parent.header.timestamp_ms + slots * SLOT_MS
         proposer = parent.header.height % VALIDATORS
         view = view or parent.header.view + 1
@@ -150,7 +150,7 @@ class Stage:
     def extend(
         self, life: ApplicationLife, parent: Made, blocks: int, *, gaps: Mapping[int, int] | None = None, view: int = 0
     ) -> list[Made]:
-        """Have a life propose and adopt blocks one on the other; `gaps` has slots to wait before some, by place."""
+        """Have a life propose and adopt successive blocks; `gaps` has slots to wait before some of them, by place."""
         made = [parent]
         for place in range(blocks):
             offered = [self.transactions.pop(0) for _ in range(min(3, len(self.transactions)))]
@@ -160,7 +160,7 @@ class Stage:
         return made[1:]
 
     def execute(self, life: ApplicationLife, made: Made, why: str) -> None:
-        """Have a life execute a block, and demand what was said of it before."""
+        """Have a life execute a block, and require its earlier answer."""
         outcome = life.talk.execute(made.id, made.header, made.block.transactions)
         place = f"block {made.id.hex()[:8]} of height {made.header.height}, {why}"
         if isinstance(outcome, InvalidPayload):
@@ -177,7 +177,7 @@ class Stage:
             raise NotConformantError(f"{place}: cost_us {expected.cost_us} expected, {found.cost_us} found")
 
     def follow_timers(self, chain: Sequence[Made]) -> dict[str, int]:
-        """Follow the timers of a chain from genesis on; raise the first broken rule, return the number of each exit."""
+        """Follow the timers of a chain from genesis on; raise the first broken rule, return the count of each exit."""
         book, counts = TimerBook(is_fifo=self.is_fifo), {"fired": 0, "dead": 0, "cancelled": 0}
         for made in chain:
             exits, faults = book.follow(made.header.slot, made.execution.events)
@@ -191,10 +191,10 @@ class Stage:
 def _first_difference(expected: Execution, found: Execution) -> str:
     if expected.receipts is not None or found.receipts is not None:
         counts = [None if each.receipts is None else len(each.receipts) for each in (expected, found)]
-        return f"{counts[0]} receipts expected, {counts[1]} found, or other bytes in them"
+        return f"expected {counts[0]} receipts, found {counts[1]}, or different bytes in them"
     for index, (mine, other) in enumerate(zip(expected.events, found.events, strict=False)):
         if mine != other:
-            return f"event {index} is {_shown(other)}, {_shown(mine)} was expected"
+            return f"event {index}: expected {_shown(mine)}, found {_shown(other)}"
     return f"{len(expected.events)} events expected, {len(found.events)} found"
 
 

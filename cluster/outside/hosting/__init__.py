@@ -1,1 +1,1 @@
-"""Applications in a run: a home for each replica, all that was asked and answered, and what is judged of it."""
+"""Applications in a run: a home for each replica, all requests and answers, and their judgement."""

@@ -1,8 +1,8 @@
-"""The same questions once more, to fresh processes in other surroundings: an application has one answer to each.
+"""Repeats all requests with fresh processes in other surroundings: an application has one answer to each request.
 
-Everything of a replica is done again in its order: processes begin and are killed where they were, directories are
-copied and emptied. Hash seed, time zone and place of the directories are others. Where a process comes back at another
-block than its predecessor of the run, which a kill at that moment allows, there is nothing more to compare.
+Every step of a replica is repeated in order: processes begin and are killed where they were, directories are copied and
+emptied. Hash seed, time zone and place of the directories differ. A kill may let a process come back at another block
+than its predecessor of the run. From there on nothing can be compared.
 """
 
 import shutil
@@ -17,7 +17,7 @@ from cluster.outside.process import ApplicationLostError, ApplicationProcess, La
 
 HASH_SEED: Final = 31_337
 TIME_ZONE: Final = "Pacific/Chatham"
-"""The hash seed and the time zone of these processes; a run has others."""
+"""The hash seed and the time zone of these processes; a run has other values."""
 
 SHOWN_MAX: Final = 200
 """Most characters of an answer in a sentence."""
@@ -26,7 +26,7 @@ _KEPT: Final = ("height", "id", "root")
 
 
 class SecondAnswer(NamedTuple):
-    """The first request of a replica whose second answer is another one."""
+    """The first request of a replica with two different answers."""
 
     request: int
     call: str
@@ -34,7 +34,7 @@ class SecondAnswer(NamedTuple):
 
 
 class AskedAgain:
-    """The processes of one replica, once more.
+    """The repeated processes of one replica.
 
     Args:
         launch: The way in which they were started.
@@ -50,10 +50,10 @@ class AskedAgain:
         self._places: dict[int, Path] = {}
 
     def find(self, steps: Sequence[CallStep]) -> SecondAnswer | None:
-        """Do all steps again; return the first answer that differs.
+        """Repeat all steps; return the first answer that differs.
 
         Raises:
-            LaunchError: The application does not start any more.
+            LaunchError: The application no longer starts.
         """
         try:
             for step in steps:
@@ -66,7 +66,7 @@ class AskedAgain:
                 process.kill()
 
     def _do(self, step: CallStep) -> tuple[SecondAnswer | None, bool]:
-        """Do a step; return the difference, and whether the next steps can be done too."""
+        """Repeat a step; return the difference, and whether the next steps can be repeated too."""
         if step.what == "begin":
             place = self._places[step.process] = self._folder / step.names[0]
             place.mkdir(exist_ok=True)
@@ -92,7 +92,7 @@ class AskedAgain:
     def _call(self, step: CallStep) -> tuple[SecondAnswer | None, bool]:
         process, call = self._processes[step.process], step.names[0]
         if step.answer == NO_ANSWER or not process.is_alive:
-            # It was lost over this request, and the process that follows goes on.
+            # It was lost over this request, and the next process continues.
             process.kill()
             return None, True
         framing = self._launch.framing

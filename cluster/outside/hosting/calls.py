@@ -1,7 +1,7 @@
-"""All that a run asked its applications and what they answered: contents once, in the order of each replica.
+"""All requests of a run to its applications and their answers: each content once, in the order of each replica.
 
-With it a run can be repeated without the application (`RecordedProcess`), and the application can be asked the same
-once more (`cluster.outside.hosting.again`). A directory is named by its last part, since each run has others.
+With it a run can be repeated without the application (`RecordedProcess`), and all requests can be repeated
+(`cluster.outside.hosting.again`). A directory is named by its last part, because its path differs in each run.
 """
 
 import json
@@ -30,20 +30,20 @@ BESIDE: Final = -2
 """The number of the processes that execute the final chain beside a run."""
 
 LINE: Final = "line"
-"""The step that gives a transaction of a file: its workload, and its bytes as a request."""
+"""The step of a transaction from a file: its workload, and its bytes as a request."""
 
 
 class CallStep(msgspec.Struct, frozen=True, array_like=True):
-    """One thing that was done with the applications of a replica.
+    """An action on the applications of a replica.
 
     Attributes:
-        what: `begin` or `kill` of a process, a `call`, what became of directories (`empty`, `copy`, `remove`, `name`),
+        what: `begin` or `kill` of a process, a `call`, an action on directories (`empty`, `copy`, `remove`, `name`),
             or `LINE`.
         process: The process, numbered by replica from 0 on.
-        names: Of a call its name, of all others the directories.
+        names: For a call its name, for all other actions the directories.
         request: The place of the request's content, a frame without number and directory.
-        answer: The place of the answer's content; `NO_ANSWER` where none came that could be read.
-        reason: The reason why none came.
+        answer: The place of the answer's content; `NO_ANSWER` if no readable answer came.
+        reason: The reason for a missing answer.
     """
 
     what: str
@@ -61,9 +61,9 @@ class CallRecord(msgspec.Struct, frozen=True, array_like=True):
         format: `FORMAT`.
         files: By the word of the command that names a file, the SHA-256 of the file.
         contents: Requests and answers, each once, as frames.
-        steps: By replica, `PLANNING` or `BESIDE` what was done.
+        steps: By replica, `PLANNING` or `BESIDE`, the actions.
         differing: By replica the request, the call and the sentence of the first answer that another process did not
-            give again; it is found once, since a repetition of the run has no application.
+            repeat; it is found once, since a repetition of the run has no application.
     """
 
     format: int
@@ -98,7 +98,7 @@ def read_calls(encoded: bytes, place: str) -> CallRecord:
 
 
 class CallLog:
-    """The calls of a run that goes on."""
+    """The calls of a run in progress."""
 
     def __init__(self) -> None:
         self._contents: list[bytes] = []
@@ -126,12 +126,12 @@ class CallLog:
         return place
 
     def encoded(self) -> bytes:
-        """Return the record of all that was noted so far, encoded."""
+        """Return the encoded record of all calls so far."""
         return msgspec.msgpack.encode(CallRecord(FORMAT, self.files, self._contents, self._steps, self.differing))
 
 
 class RecordingProcess:
-    """A process whose calls are noted.
+    """A process whose calls are recorded.
 
     Args:
         process: The process.
@@ -141,7 +141,7 @@ class RecordingProcess:
 
     Attributes:
         requests: Its requests so far.
-        asked: The name of the last one.
+        asked: The name of the last request.
     """
 
     def __init__(self, process: AskedProcess, directory: Path, log: CallLog, node: int) -> None:
@@ -165,7 +165,7 @@ class RecordingProcess:
         return self._process.stderr
 
     def call(self, name: str, fields: Mapping[str, Value]) -> dict[str, object]:
-        """Ask one question, note it with its answer, and return that; raises ApplicationLostError."""
+        """Send a request, record it with its answer, and return the answer; raises ApplicationLostError."""
         framing = self.launch.framing
         request = self._log.place_of(encoded_request(framing, fields))
         self._log.calls += 1
@@ -181,7 +181,7 @@ class RecordingProcess:
         return answer
 
     def lose(self, name: str, reason: str) -> ApplicationLostError:
-        """Kill it, and return the error that says why its last answer cannot be used."""
+        """Kill it, and return the error with the reason why its last answer is unusable."""
         return self._process.lose(name, reason)
 
     def kill(self) -> None:
@@ -197,7 +197,7 @@ class RecordingProcess:
 
 
 class RecordedProcess:
-    """A process of an earlier run, whose answers are those of its record.
+    """A process of an earlier run; its answers come from the record.
 
     Args:
         launch: The way in which it was started.
@@ -213,41 +213,41 @@ class RecordedProcess:
         self._requests = 0
 
     def call(self, name: str, fields: Mapping[str, Value]) -> dict[str, object]:
-        """Return the recorded answer to a question; raises ApplicationLostError where there was none."""
+        """Return the recorded answer to a request; raises ApplicationLostError if there was none."""
         self._requests += 1
         step = next(self._calls, None)
         asked = encoded_request(self.launch.framing, fields)
         if step is None or step.names != (name,) or self._contents[step.request] != asked:
-            # Other code asks other questions: the run differs from its record here, which its events show.
+            # Other code sends other requests: the run differs from its record here, and its events show this.
             raise self.lose(name, "the record has no answer to this request")
         if step.answer == NO_ANSWER:
             raise self.lose(name, step.reason)
         return read_content(self.launch.framing, self._contents[step.answer])
 
     def lose(self, name: str, reason: str) -> ApplicationLostError:
-        """Return the error that says why its last answer cannot be used."""
+        """Return the error with the reason why its last answer is unusable."""
         return ApplicationLostError(self._requests, name, reason)
 
     def kill(self) -> None:
-        """Do nothing: it does not live."""
+        """Do nothing: it is not alive."""
 
     close = kill
 
 
 def encoded_request(framing: Framing, fields: Mapping[str, Value]) -> bytes:
-    """Return a request as it is kept: without the place of its directory, which is another one in each run."""
+    """Return a request in its recorded form: without the place of its directory, which differs in each run."""
     return framing.encode({name: value for name, value in fields.items() if name != "directory"})
 
 
 def read_content(framing: Framing, encoded: bytes) -> dict[str, Any]:
-    """Return the fields of a kept request or answer, as they stand in a frame."""
+    """Return the fields of a recorded request or answer, as they stand in a frame."""
     content = framing.take(bytearray(encoded))
     assert content is not None, "whole frames are kept"
     return content
 
 
 def encoded_answer(framing: Framing, answer: Mapping[str, Any]) -> bytes:
-    """Return an answer as it is kept: without its number."""
+    """Return an answer in its recorded form: without its number."""
     kept = {name: value for name, value in answer.items() if name != "n"}
-    # Not by the framing in JSON: what a strict frame would not say has to come back as it was.
+    # Not by the framing in JSON: content that a strict frame would refuse has to come back unchanged.
     return json.dumps(kept).encode() + b"\n" if framing.name == "json" else framing.encode(kept)

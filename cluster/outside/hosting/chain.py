@@ -1,4 +1,4 @@
-"""The final chain of a run with applications: its numbers by what is told, and its execution by a fresh process."""
+"""The final chain of a run with applications: its numbers from events, and its execution by a fresh process."""
 
 import heapq
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ from validators.execution.blocks import Block, decode_block
 
 
 class ToldChain:
-    """The final blocks of an application in numbers, which its events tell.
+    """The final blocks of an application in numbers, from its events.
 
     Args:
         timebase: The unit of the timers: height or slot.
@@ -38,7 +38,7 @@ class ToldChain:
                 self._set(str(event["timer"]), event["due"])
 
     def told(self, made: OutsideBlock) -> OutsideBlock:
-        """Return a final block with its numbers; of each height the first one counts, and heights ascend."""
+        """Return a final block with its numbers; only the first block of each height counts, and heights ascend."""
         height = made.header.height
         if height not in self._summaries:
             self._summaries[height] = self._follow(made)
@@ -64,7 +64,7 @@ class ToldChain:
             "expired": counts["expired"],
             "insolvent": counts["insolvent"],
             "cancelled": counts["cancelled"],
-            # Events do not tell the dead from the living before they leave.
+            # Events do not distinguish dead timers from live timers before they leave.
             "deferred": len(self._overdue),
             "waiting_live": len(self._overdue),
         }
@@ -77,7 +77,7 @@ class ToldChain:
         heapq.heappush(self._by_due, (due, timer))
 
     def _pass(self, now: int) -> None:
-        """Find the timers that have become due, and are still there."""
+        """Return the timers that have become due, and have not left."""
         while self._by_due and self._by_due[0][0] <= now:
             due, timer = heapq.heappop(self._by_due)
             if self._due.get(timer) == due:
@@ -85,11 +85,11 @@ class ToldChain:
 
 
 def execute_final(home: ApplicationHome, genesis: Genesis, blocks: Iterable[Block]) -> Iterator[OutsideBlock]:
-    """Yield final blocks from height 1 on as a fresh process executes them; each is final at once.
+    """Yield final blocks from height 1 on as a fresh process executes them; each is final immediately.
 
     Raises:
-        ApplicationLostError: The application gives no answer that can be used.
-        InvalidBlockError: It comes to another result than a block's header.
+        ApplicationLostError: The application gives no usable answer.
+        InvalidBlockError: Its result differs from a block's header.
     """
     layer = OutsideLayer(home, genesis)
     for block in blocks:
@@ -105,7 +105,7 @@ def replay_cold(home: ScratchHome, genesis: Genesis, record: Path) -> ColdReplay
         try:
             roots.append(OutsideLayer(home, genesis).genesis_header.state_root)
             blocks = (decode_block(each.block) for each in read_blocks(record))
-            # One by one: what was reached before an error is a part of the result.
+            # One by one: the heights before an error are a part of the result.
             roots.extend(made.root for made in execute_final(home, genesis, blocks))
         except (ApplicationLostError, InvalidBlockError, WrongAnswerError) as error:
             return ColdReplay(roots=tuple(roots), values={}, error=f"height {len(roots)}: {error}")

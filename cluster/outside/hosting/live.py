@@ -1,4 +1,4 @@
-"""The application of a recorded run, asked once more: `replay --live`."""
+"""The application of a recorded run, asked again: `replay --live`."""
 
 import tempfile
 from collections.abc import Mapping
@@ -13,21 +13,21 @@ from cluster.scenario.sections.application import ApplicationSection
 
 
 class LiveAnswers(NamedTuple):
-    """The requests that were put again, and by replica the first other answer."""
+    """The number of repeated requests, and by replica the first different answer."""
 
     requests: int
     differing: Mapping[int, SecondAnswer]
 
 
 def ask_live(section: ApplicationSection, record: CallRecord) -> LiveAnswers:
-    """Put all requests of a record's replicas to fresh processes.
+    """Send all requests of a record's replicas to fresh processes.
 
     Args:
         section: The application, as the record has it.
         record: The calls.
 
     Raises:
-        LaunchError: The application is not there any more, or cannot be started.
+        LaunchError: The application no longer exists, or cannot be started.
     """
     framing = FRAMINGS[section.framing]
     launch = launch_words(list(section.command), Path(section.folder), framing, section.call_timeout_ms)

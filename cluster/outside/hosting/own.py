@@ -1,4 +1,4 @@
-"""This project's own chain behind the protocol: its pool and its prices stay in the validator, its engine does not."""
+"""This project's own chain behind the protocol: its pool and prices stay in the validator, its engine moves out."""
 
 from collections.abc import Callable
 from typing import Final
@@ -17,11 +17,11 @@ from validators.execution.schema import Account, account_key
 from validators.restored import EMPTY_LOG, RestoredLog
 
 COSTS: Final = "costs"
-"""The parameter by which the engine says the virtual time of an execution as it is in process."""
+"""The parameter by which the engine states the virtual time of an execution, as it would in process."""
 
 
 def own_parameters(genesis: Genesis, costs: Costs) -> dict[str, Value]:
-    """Return what the engine behind the protocol is told of its chain."""
+    """Return the chain's data for the engine behind the protocol."""
     return {
         "genesis": msgspec.msgpack.encode(genesis),
         COSTS: {"execute_us": costs.execute_us, "hash_write_us": costs.hash_write_us},
@@ -29,7 +29,7 @@ def own_parameters(genesis: Genesis, costs: Costs) -> dict[str, Value]:
 
 
 class OwnLayer(OutsideLayer):
-    """The layer of this project's own engine in another process.
+    """The layer of this project's own engine in a separate process.
 
     Args:
         home: The home of the process.
@@ -74,7 +74,7 @@ class OwnLayer(OutsideLayer):
         return super().execute(block)
 
     def finalize(self, digest: bytes) -> FinalizationOutcome:
-        """Make a block and its ancestors final; what their senders have sent is spent."""
+        """Make a block and its ancestors final; their senders' nonces are used up."""
         outcome = super().finalize(digest)
         for made in outcome.applied:
             for encoded in made.block.transactions:

@@ -1,7 +1,7 @@
-"""The plan of a run with applications: who they are, what they are told, and the transactions that clients hand in.
+"""The plan of a run with applications: their identity, their parameters, and the transactions of clients.
 
-A process answers `hello`, makes the transactions, and ends; another one says the state of genesis. What the scenario
-needs and the application lacks is refused here, before the run.
+A process answers `hello`, makes the transactions, and ends; a second process states genesis. A feature that the
+scenario needs and the application lacks is refused here, before the run.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ from cluster.workloads.opaque import ApplicationTransactions, Lines, read_lines
 from validators.execution import Genesis, Header
 
 MADE_AT_ONCE: Final = 1_000
-"""Transactions that one call makes."""
+"""Transactions of a single call."""
 
 
 class UnusableApplicationError(ReportedError):
@@ -41,11 +41,11 @@ class PlannedApplications:
     """The applications of a run that has not begun.
 
     Attributes:
-        replicas: Those of all replicas.
-        greeting: What the application says of itself.
-        genesis: The header of the genesis block whose state it has told.
-        told_at_genesis: The events that it told for it.
-        made: By workload, the transactions that clients hand in.
+        replicas: The applications of all replicas.
+        greeting: The application's answer to `hello`.
+        genesis: The header of the genesis block with the application's state root.
+        told_at_genesis: The application's events at genesis.
+        made: By workload, the transactions that clients submit.
     """
 
     replicas: OutsideReplicas
@@ -70,10 +70,10 @@ def plan_applications(
     Args:
         scenario: The scenario, which has an application.
         genesis: The chain's genesis, as this project's own engine takes it.
-        seed: The run's.
+        seed: The run's seed.
         folder: Gets the directories of the replicas.
-        scratch: Gets those of processes for a moment.
-        recorded: The calls of an earlier run, whose answers count instead of the application's.
+        scratch: Gets the directories of temporary processes.
+        recorded: The calls of an earlier run; its answers replace the application's.
         is_resumed: Whether an earlier run has used the folder.
 
     Raises:
@@ -97,7 +97,7 @@ def plan_applications(
 def _plans_of(
     scenario: Scenario, section: ApplicationSection, genesis: Genesis, launch: Launch
 ) -> list[ApplicationPlan]:
-    """Return what the application of each replica is told."""
+    """Return the plan of each replica's application."""
     start = ChainStart(
         chain=genesis.chain_id, timestamp_ms=genesis.timestamp_ms, timebase=genesis.timebase, slot_ms=genesis.slot_ms
     )
@@ -122,7 +122,7 @@ class _Told(NamedTuple):
 
 
 def _question(scenario: Scenario, plan: ApplicationPlan, host: ApplicationHost, place: Path) -> _Told:
-    """Return what an application says of itself, the transactions that it makes, and its state at genesis."""
+    """Return an application's greeting, its transactions, and its state at genesis."""
     try:
         with ScratchHome(replace(plan, node=None), place / "transactions", host) as life:
             _refuse_missing(scenario, life.greeting)
@@ -142,7 +142,7 @@ def _launch_of(section: ApplicationSection, *, is_live: bool) -> Launch:
 
 
 def _retained(scenario: Scenario, node: int) -> int:
-    """Return how many blocks a replica applies before they are final: none unless its mode says so."""
+    """Return how many blocks a replica applies before they are final: none unless its mode applies early."""
     section = section_of(scenario, node)
     if section is None or section.apply != "certified":
         return 0
@@ -170,7 +170,7 @@ def _lines(scenario: Scenario, log: CallLog, recorded: CallRecord | None) -> dic
 
 
 def _transactions(life: ApplicationLife, count: int, subject: str) -> Iterator[bytes]:
-    """Yield the transactions that an application makes; none where it makes none."""
+    """Yield an application's transactions; none if it makes none."""
     if "transactions" not in life.greeting.features:
         return
     for first in range(0, count, MADE_AT_ONCE):

@@ -1,4 +1,4 @@
-"""The applications of a run's replicas: their homes, what becomes of a lost one, the parts that stand before them."""
+"""The applications of a run's replicas: their homes, the handling of a lost application, and their layers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,26 +25,26 @@ from validators.settings import ValidatorFactory
 from validators.storage import Boundary
 
 REPEATED_ONE_IN: Final = 8
-"""One block in so many is executed twice, drawn by replica and block."""
+"""One block in this many is executed twice, drawn by replica and block."""
 
 LOSSES_MAX: Final = 3
-"""So many losses of one replica's application halt the replica."""
+"""This many losses of a replica's application halt the replica."""
 
 RESTART_US: Final = 1_000_000
 """Virtual microseconds after which the machine of a lost application starts again."""
 
 HEIGHTS_KEPT: Final = 4_096
-"""Blocks whose heights are known; older ones are final long since."""
+"""Blocks whose heights are kept; older blocks have long been final."""
 
 STDERR_BYTES_KEPT: Final = 1024 * 1024
 
 
 class Ports(NamedTuple):
-    """The ways from an application to the machine that it runs on.
+    """The connections from an application to its machine.
 
     Attributes:
-        reach: Hears of a boundary of a replica's calls; raises where the power goes there.
-        lose: Stops the machine of a lost application; returns what is raised in its step.
+        reach: Observes a boundary of a replica's calls; raises if the power goes there.
+        lose: Stops the machine of a lost application; returns the error to raise in its step.
     """
 
     reach: Callable[[int, Boundary], None]
@@ -53,17 +53,17 @@ class Ports(NamedTuple):
 
 @dataclass(slots=True)
 class ReplicaHost(ApplicationHost):
-    """The host of one replica's processes: each call is recorded, and may be the last before the power goes.
+    """The host of a replica's processes: each call is recorded, and may be the last before a loss of power.
 
     Attributes:
         node: The replica.
         log: Takes all calls.
         chance: Draws the blocks that are executed twice.
-        recorded: The calls of an earlier run, whose answers count; None where the application itself answers.
+        recorded: The calls of an earlier run, which give the answers; None if the application itself answers.
         faults: Wrong answers so far.
-        ports: The machine; None while nothing runs.
+        ports: The machine; None while it does not run.
         pool: The replica's transactions in its present life.
-        processes: All of its processes; the last one is asked.
+        processes: All of its processes; the last process gets the requests.
     """
 
     node: int
@@ -77,7 +77,7 @@ class ReplicaHost(ApplicationHost):
     _heights: dict[bytes, int] = field(default_factory=dict)
 
     def begin(self, launch: Launch, directory: Path) -> AskedProcess:
-        """Start a process in a directory, or take the next one of the record."""
+        """Start a process in a directory, or take the next process of the record."""
         process: AskedProcess
         if self.recorded is None:
             process = ApplicationProcess(launch, directory)
@@ -89,7 +89,7 @@ class ReplicaHost(ApplicationHost):
         return self.processes[-1]
 
     def before_call(self, fields: Mapping[str, Value]) -> None:
-        """Note the height of a block; let the power go before a request is written, where the plan says so."""
+        """Note the height of a block; cut the power before a request is written, if the plan says so."""
         if "header" in fields and "id" in fields:
             self._heights[cast("bytes", fields["id"])] = self.height_of(fields)
             if len(self._heights) > HEIGHTS_KEPT:
@@ -98,7 +98,7 @@ class ReplicaHost(ApplicationHost):
             self.ports.reach(self.node, "before-call")
 
     def after_call(self) -> None:
-        """Let the power go after an answer has arrived, where the plan says so."""
+        """Cut the power after an answer has arrived, if the plan says so."""
         if self.ports is not None:
             self.ports.reach(self.node, "after-call")
 
@@ -107,7 +107,7 @@ class ReplicaHost(ApplicationHost):
         return error if self.ports is None else self.ports.lose(self.node, error, fields)
 
     def height_of(self, fields: Mapping[str, Value]) -> int:
-        """Return the height of the block that a request is about, -1 where it is about none that was told."""
+        """Return the height of the block of a request, -1 if it has no known block."""
         header = fields.get("header")
         if isinstance(header, Mapping):
             height = header["height"]
@@ -120,24 +120,24 @@ class ReplicaHost(ApplicationHost):
         return below(self.chance.draw("application-repeats", f"{self.node} {digest.hex()}", 0), REPEATED_ONE_IN) == 0
 
     def note_fault(self, kind: FaultKind, height: int, sentence: str) -> None:
-        """Note a wrong answer, for the checks; what is wrong beside the run is the cold replay's to tell."""
+        """Note a wrong answer, for the checks; the cold replay reports wrong answers beside the run."""
         if self.node < 0:
             return
         last = self.processes[-1]
         self.faults.append(ApplicationFault(kind, self.node, last.requests, last.asked, height, sentence))
 
     def note(self, what: str, *directories: Path) -> None:
-        """Note what became of a directory."""
+        """Note an action on a directory."""
         self.log.steps_of(self.node).append(CallStep(what, names=tuple(each.name for each in directories)))
 
     def forget(self, digest: bytes, *, is_final: bool) -> None:
-        """Take a transaction from the replica's pool, for good where a final block holds it."""
+        """Take a transaction from the replica's pool, permanently if a final block holds it."""
         if self.pool is not None:
             (self.pool.spend if is_final else self.pool.remove)(digest)
 
     @property
     def stderr(self) -> bytes:
-        """The end of what all processes said on standard error, one after the other."""
+        """The end of the standard error of all processes, in order."""
         return b"".join(process.stderr.whole() for process in self.processes)[-STDERR_BYTES_KEPT:]
 
 
@@ -145,17 +145,17 @@ class OutsideReplicas:
     """The applications of all replicas of a run.
 
     Args:
-        plans: What each replica's application is told, by number.
+        plans: The plan of each replica's application, by number.
         folder: Gets a folder for each, as `application-N`.
         seed: The run's.
-        recorded: The calls of an earlier run, whose answers count instead of the application's.
+        recorded: The calls of an earlier run; its answers replace the application's.
         is_resumed: Whether an earlier run has used the folder.
         is_own: Whether the application is this project's own engine.
 
     Attributes:
         log: All calls of this run.
         faults: Wrong answers so far, in the order of their time.
-        lost: By replica that is lost for good the last reason, with the end of its standard error.
+        lost: By replica that is lost for good, the last reason with the end of its standard error.
     """
 
     def __init__(
@@ -190,11 +190,11 @@ class OutsideReplicas:
 
     @property
     def is_recorded(self) -> bool:
-        """Whether the answers are those of an earlier run."""
+        """Whether the answers come from an earlier run."""
         return self._recorded is not None
 
     def begin_at(self, genesis: Header) -> None:
-        """Have every application begin at a genesis block, whose state one has told."""
+        """Have every application begin at a genesis block, whose state an application has told."""
         for home in self._homes:
             home.genesis = genesis
 
@@ -211,7 +211,7 @@ class OutsideReplicas:
     def layer_of(
         self, node: int, genesis: Genesis, verify: Callable[[Transaction], bool], log: RestoredLog = EMPTY_LOG
     ) -> ExecutionLayer:
-        """Return the layer of the next life of a replica; raises what is wrong with the log."""
+        """Return the layer of the next life of a replica; raises an error of the log."""
         if self._is_own:
             return OwnLayer(self._homes[node], genesis, verify, log)
         return OutsideLayer(self._homes[node], genesis, log)
@@ -229,7 +229,7 @@ class OutsideReplicas:
         return life.talk.check(transaction) if asks and life is not None else ""
 
     def parts_of(self, node: int, factory: ValidatorFactory) -> ValidatorFactory:
-        """Return the parts of a replica with its application in the place of the project's own engine."""
+        """Return the parts of a replica, with its application in place of the project's own engine."""
         pool = factory.pool if self._is_own else partial(self.pool_of, node)
         return replace(factory, layer=partial(self.layer_of, node), pool=pool)
 
@@ -242,7 +242,7 @@ class OutsideReplicas:
         self._homes[node].empty()
 
     def note_loss(self, node: int, error: ApplicationLostError, fields: Mapping[str, Value]) -> int:
-        """Note that an application was lost over a request; return the height of the block that this is about.
+        """Note that an application was lost over a request; return the height of the request's block.
 
         The same call at the same height again, or the third loss, is for good.
         """
@@ -278,5 +278,5 @@ class OutsideReplicas:
             home.kill()
 
     def stderr_of(self, node: int) -> bytes:
-        """Return the end of what a replica's processes said on standard error."""
+        """Return the end of the standard error of a replica's processes."""
         return self._hosts[node].stderr

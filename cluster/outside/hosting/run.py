@@ -1,4 +1,4 @@
-"""The applications of one run: on its machines, in its final chain, in its record."""
+"""The applications of a run: on its machines, in its final chain, in its record."""
 
 import shutil
 import tempfile
@@ -26,14 +26,14 @@ from validators.execution.blocks import Block
 from validators.settings import ValidatorFactory
 
 ANOTHER_TIME_ZONE: Final = "Pacific/Chatham"
-"""The time zone of processes that have to come to the same answers: its offset is no whole hour."""
+"""The time zone of processes that have to give the same answers: its offset is no whole hour."""
 
 
 class RunApplications:
     """The applications of a run.
 
     Args:
-        planned: The applications, which nobody has asked anything yet.
+        planned: The applications before their first request.
         genesis: The chain's genesis, as this project's own engine takes it.
         folder: The folder of the directories of processes beside the run.
         is_own: Whether it is this project's own engine behind the protocol.
@@ -56,7 +56,7 @@ class RunApplications:
 
     @property
     def description(self) -> str:
-        """Its name and version, and what held its processes, for the verdict."""
+        """Its name and version, and its sandbox, for the verdict."""
         said = self.planned.greeting
         held = "answers of the record" if self.replicas.is_recorded else ", ".join(sandbox_level())
         makes = "" if "transactions" in said.features else ", which makes no transactions"
@@ -69,7 +69,7 @@ class RunApplications:
 
     @property
     def offers(self) -> tuple[Need, ...]:
-        """The things that checks may ask of such a run."""
+        """The data of the run that checks may read."""
         return ("trace", "events", "receipts") if self._is_own else ("trace", "events")
 
     @property
@@ -88,15 +88,15 @@ class RunApplications:
 
     @property
     def made(self) -> Mapping[str, Sequence[bytes]]:
-        """By workload, the transactions that clients hand in."""
+        """By workload, the transactions that clients submit."""
         return self.planned.made
 
     def parts(
         self, factories: Mapping[int, ValidatorFactory], adversaries: Mapping[int, Adversary]
     ) -> dict[int, ValidatorFactory]:
-        """Return the parts of all replicas with their applications in the place of the project's own engine."""
+        """Return the parts of all replicas, with their applications in place of the project's own engine."""
         made = {node: self.replicas.parts_of(node, factory) for node, factory in factories.items()}
-        # An entry of a block is what the application is offered: `bytes` leaves it as it is.
+        # An entry of a block is an encoded transaction: `bytes` leaves it as it is.
         before = {
             node: replace(made[node], layer=each.over(made[node].layer, bytes)) for node, each in adversaries.items()
         }
@@ -107,7 +107,7 @@ class RunApplications:
         return self._told.told(made)
 
     def execute_again(self, blocks: Iterable[Block], above: int) -> Iterator[OutsideBlock]:
-        """Yield the final blocks above a height, as a fresh process executes all from genesis on."""
+        """Yield the final blocks above a height, as a fresh process executes all blocks from genesis on."""
         with self._home(hash_seed=0, timezone="UTC") as home:
             for made in execute_final(home, self._genesis, blocks):
                 if made.header.height > above:
@@ -119,7 +119,7 @@ class RunApplications:
             return replay_cold(home, self._genesis, record)
 
     def ask_again(self, *, asks_all: bool) -> None:
-        """Put the requests of a drawn replica, or of all, to fresh processes, for the checks."""
+        """Send the requests of a drawn replica, or of all, to fresh processes, for the checks."""
         self.replicas.kill()
         self.replicas.ask_again(self._folder, asks_all=asks_all)
 
@@ -136,7 +136,7 @@ class RunApplications:
 
 
 def with_numbers(executed: ExecutedBlock, applications: RunApplications | None) -> AppliedResult:
-    """Return a final block with its numbers, which an application's events tell."""
+    """Return a final block with its numbers, from an application's events."""
     if isinstance(executed, OutsideBlock):
         assert applications is not None, "one has executed the block"
         return applications.told(executed)
@@ -148,13 +148,13 @@ def with_numbers(executed: ExecutedBlock, applications: RunApplications | None) 
 def applications_of(
     scenario: Scenario, seed: int, data_path: Path | None, recorded: CallRecord | None, *, is_resumed: bool = False
 ) -> Iterator[RunApplications | None]:
-    """Give the applications of a scenario that has one, and leave no process behind.
+    """Give the applications of a scenario with applications, and leave no process behind.
 
     Args:
         scenario: The scenario.
-        seed: The run's.
-        data_path: The data directory, where their directories outlive the run; None for a temporary one.
-        recorded: The calls of an earlier run, whose answers count instead of the application's.
+        seed: The run's seed.
+        data_path: The data directory, where their directories outlive the run; None for a temporary directory.
+        recorded: The calls of an earlier run; its answers replace the application's.
         is_resumed: Whether an earlier run has used the data directory.
 
     Raises:

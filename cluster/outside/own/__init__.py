@@ -1,1 +1,1 @@
-"""The project's own execution engine and the oracle as outside applications: the protocol lacks nothing for them."""
+"""The project's own execution engine and the oracle as outside applications: the protocol suffices for both."""

@@ -1,4 +1,4 @@
-"""The answers that each engine of the project gives alike: the texts of the state, and transactions."""
+"""The common answers of the project's engines: the texts of the state, and transactions."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -19,11 +19,11 @@ GENESIS_BYTES_MAX: Final = 64 * 1024 * 1024
 
 
 class OwnApplication:
-    """One life of an engine as an application; a subclass adds to `_calls` what its engine answers.
+    """A life of an engine as an application; a subclass adds its engine's answers to `_calls`.
 
     Args:
-        framing: Says how bytes stand in a request.
-        version: The version that it says it has.
+        framing: The form of bytes in a request.
+        version: The version that it states.
     """
 
     def __init__(self, framing: Framing, version: str) -> None:
@@ -41,7 +41,7 @@ class OwnApplication:
         return {"n": ask["n"], **self._calls[ask["call"]](ask)}
 
     def _greet(self, hail: Mapping[str, Any], name: str, features: Sequence[str]) -> Fields:
-        """Keep what `hello` says, and return the fields of every answer to it."""
+        """Keep the data of `hello`, and return the fields of every answer to it."""
         self._hail = hail
         return {"name": name, "version": self._version, "features": list(features)}
 

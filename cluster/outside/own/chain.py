@@ -1,4 +1,4 @@
-"""A small chain for an engine that was given no genesis: accounts that pay, and an actor that makes timers."""
+"""A small chain for an engine without a given genesis: accounts that pay, and an actor that makes timers."""
 
 from hashlib import sha256
 from typing import Final

@@ -1,4 +1,4 @@
-"""The execution engine behind the calls of the protocol: the answers are fields, and frames are somebody else's."""
+"""The execution engine behind the calls of the protocol: it gives answers' fields, and its caller makes frames."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -31,7 +31,7 @@ from validators.storage import FinalizedEntry, FinalizedLog
 
 
 class EngineApplication(OwnApplication):
-    """One life of the engine as an application."""
+    """A life of the engine as an application."""
 
     def __init__(self, framing: Framing, version: str) -> None:
         super().__init__(framing, version)
@@ -52,7 +52,7 @@ class EngineApplication(OwnApplication):
             "propose": self._propose,
             "execute": self._execute,
             "finalize": self._finalize,
-            # What is dropped is gone with the next final block; until then it may come again, to the same answer.
+            # A dropped block is removed with the next final block; until then it may return, with the same answer.
             "drop": lambda _ask: {},
             "apply": self._apply,
             "rewind": self._rewind,
@@ -66,7 +66,7 @@ class EngineApplication(OwnApplication):
         if ask["node"] is None:
             return said
         self._genesis_file = Path(ask["directory"]) / "genesis"
-        # A folder below its own, since a disk holds plain files alone.
+        # In a folder below its own, since a disk holds only plain files.
         self._disk = DirectoryDisk(Path(ask["directory"]) / "disk")
         self._log = FinalizedLog(self._disk)
         contents = self._log.recover()
@@ -86,7 +86,8 @@ class EngineApplication(OwnApplication):
     def _adopt(self, ask: Mapping[str, Any]) -> Fields:
         header = self._header(ask["header"])
         if header.height == 0 and header != self._engine.finalized:
-            # The chain of the test bed begins with another header than the engine's own: its state is put below that.
+            # The test bed's chain begins with another header than the engine's own: the engine's state is put below
+            # that header.
             base = msgspec.msgpack.encode(StateBase(encode_header(header), self._engine.snapshot()))
             self._log.install(height=0, encoded=base)
             self._open(msgspec.msgpack.encode(self._genesis), RestoredLog(base))
@@ -121,7 +122,7 @@ class EngineApplication(OwnApplication):
         except InvalidBlockError as error:
             if self._attempt is None:
                 return {"invalid": error.reason}
-            # Only its roots are other ones than the header's: the test bed compares them.
+            # Only its roots differ from the header's roots: the test bed compares them.
             made = self._attempt
         return self._told(made)
 
@@ -141,7 +142,7 @@ class EngineApplication(OwnApplication):
 
     def _rewind(self, ask: Mapping[str, Any]) -> Fields:
         self._engine.rewind_to_finalized()
-        # The engine applies with a block its ancestors, so that it stands where it is told to.
+        # The engine applies a block together with its ancestors, so that it stands at the requested block.
         if (to := self._bytes(ask["to"])) != self._engine.finalized_digest:
             self._engine.certify(to)
         return {}
@@ -149,7 +150,7 @@ class EngineApplication(OwnApplication):
     def _snapshot(self, ask: Mapping[str, Any]) -> Fields:
         if "piece" not in ask:
             base = StateBase(encode_header(self._engine.finalized), self._engine.snapshot())
-            # With the genesis: the test bed does not tell it to a process that restores.
+            # With the genesis: the test bed does not send it to a process that restores.
             content = msgspec.msgpack.encode((msgspec.msgpack.encode(self._genesis), msgspec.msgpack.encode(base)))
             self._pieces = [content[at : at + PIECE_BYTES_MAX] for at in range(0, len(content), PIECE_BYTES_MAX)]
             return {"pieces": len(self._pieces)}
@@ -177,7 +178,7 @@ class EngineApplication(OwnApplication):
         return {"entries": [[key, value] for key, value in found[: ask["limit"]]]}
 
     def _keep(self) -> None:
-        """Keep the genesis for the next life, once there is a block to come back to."""
+        """Keep the genesis for the next life, once a block can be resumed."""
         self._disk.finish_sync(self._disk.begin_sync())
         self._genesis_file.write_bytes(msgspec.msgpack.encode(self._genesis))
 

@@ -1,7 +1,7 @@
-"""The engine's events in the words of the protocol; an engine's timer that is due and dead waits for its clean-up.
+"""The engine's events in the protocol's terms; an engine's due, dead timer waits for its clean-up.
 
-The engine tells of a deferral once, and of a dead timer only when it goes. The protocol asks for a deferral of each
-timer that is due and stays, so the dead are told here, by the timers that were set on the way to a block.
+The engine reports a deferral once, and a dead timer only when it leaves. The protocol asks for a deferral of each due
+timer that stays. So dead timers are reported here, from the timers that were set on the path to a block.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -48,10 +48,10 @@ class BlockTimers:
 
 
 class EventTeller:
-    """Tells the events of blocks, above a block whose waiting timers are known.
+    """Gives the events of blocks, above a block whose waiting timers are known.
 
     Args:
-        digest: The block that it begins with.
+        digest: The first block.
         present: That block's height or slot.
         waiting: The timers that wait there.
     """
@@ -62,20 +62,20 @@ class EventTeller:
     def tell(
         self, digest: bytes, events: Iterable[msgspec.Struct], *, parent: bytes, present: int
     ) -> tuple[Event, ...]:
-        """Return the events of a block at a height or slot; its parent was told before."""
+        """Return the events of a block at a height or slot; its parent was given before."""
         timers = self._blocks[digest] = BlockTimers(present, parent)
         told = [event for each in events for event in _in_words(each, timers)]
         deferred = {event["timer"]: None for event in told if event["event"] == "timer-deferred"}
         before = self._blocks[parent].present
         waiting = self._waiting(digest).items()
-        # Those that were due before have had their deferral.
+        # Timers that were due before have had their deferral.
         late = [timer for timer, due in waiting if before < due <= present and timer not in deferred]
-        # A life that came back read its timers in another order than it has set them in.
+        # A resumed life read its timers in another order than they were set.
         told += [{"event": "timer-deferred", "timer": timer} for timer in sorted(late)]
         return tuple(told)
 
     def finalize(self, digest: bytes) -> None:
-        """Forget every block that is not above a final one, which becomes the first."""
+        """Forget every block that is not above a final block, which becomes the first block."""
         first = BlockTimers(self._blocks[digest].present, b"", self._waiting(digest))
         kept = {digest: first}
         # Parents stand before their children.
@@ -99,7 +99,7 @@ class EventTeller:
 
 
 def _in_words(event: msgspec.Struct, timers: BlockTimers) -> Iterator[Event]:
-    """Yield an event of the engine in the words of the protocol, and note what it does to a timer."""
+    """Yield an event of the engine in the protocol's terms, and note its effect on a timer."""
     fields = msgspec.to_builtins(event, builtin_types=(bytes,))
     timer = getattr(event, "timer_id", getattr(event, "txn_id", b"")).hex()
     if isinstance(event, TimerScheduled):
@@ -123,13 +123,13 @@ def _in_words(event: msgspec.Struct, timers: BlockTimers) -> Iterator[Event]:
 def _is_removal(event: msgspec.Struct) -> bool:
     """Return whether a timer leaves by an event without having fired."""
     if isinstance(event, TransactionFailed):
-        # One that ran and aborted has left by the TimerFired before this.
+        # A timer that ran and aborted has left by the TimerFired before this.
         return event.code is not FailureCode.FAILED
     return type(event) in _REMOVED or (isinstance(event, TimerCancelledByGovernance) and event.was_live)
 
 
 def _plain(value: object) -> Value:
-    """Return content as an event may have it: bytes in hexadecimal, large numbers in decimal text."""
+    """Return content in an event's form: bytes in hexadecimal, large numbers in decimal text."""
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) > INTEGER_MAX:

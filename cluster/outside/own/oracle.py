@@ -1,7 +1,7 @@
 """The oracle behind the calls of the protocol: a second implementation that shares no execution with the engine.
 
-It keeps the whole state of each block that may still become final, and on disk the final blocks, which the next life
-executes again from genesis. It gives no snapshots: a replica of the engine could not read them.
+It keeps the whole state of each block that may still become final. On disk it keeps the final blocks, and the next life
+executes them again from genesis. It gives no snapshots: a replica of the engine could not read them.
 """
 
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ FEATURES: Final = ("check", "forks", "entries", "describe", "transactions")
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """A block with the chain as it is after it, and the answer that was given for it."""
+    """A block with the chain's state after it, and its answer."""
 
     chain: OracleChain
     payload: tuple[bytes, ...]
@@ -43,7 +43,7 @@ class _Made:
 
 
 class OracleApplication(OwnApplication):
-    """One life of the oracle as an application."""
+    """A life of the oracle as an application."""
 
     def __init__(self, framing: Framing, version: str) -> None:
         super().__init__(framing, version)
@@ -73,7 +73,7 @@ class OracleApplication(OwnApplication):
             return said
         if not self._file(0).exists():
             return said | {"height": None}
-        # The block of genesis stands with its header alone, which is not the oracle's own in every test bed.
+        # The genesis block is known only by its header, which is not the oracle's own in every test bed.
         first, _ = read_block(read_plain(self._file(0), MAX_BLOCK_BYTES))
         self._open(read_plain(self._directory / "genesis", GENESIS_BYTES_MAX), first)
         while self._file(height := self._header.height + 1).exists():
@@ -96,7 +96,7 @@ class OracleApplication(OwnApplication):
         if header.height == 0:
             self._open(self._genesis, header)
             self._put(self._directory / "genesis", self._genesis)
-            # Last: where it stands there is a block to come back to.
+            # Last: a block at this place can be resumed.
             self._put(self._file(0), write([header, []]))
         return {}
 
@@ -108,7 +108,7 @@ class OracleApplication(OwnApplication):
         return {"ok": True} if is_signed(transaction) else {"refused": "the signature is not the sender's"}
 
     def _propose(self, ask: Mapping[str, Any]) -> Fields:
-        """Leave out the first candidate that is invalid, until none is: what stands before it is as it was."""
+        """Leave out invalid candidates one by one until none is left: the candidates before stay unchanged."""
         parent, draft = self._made[self._bytes(ask["parent"])].chain, self._read_header(ask)
         payload = list(map(self._bytes, ask["transactions"]))
         while True:
@@ -177,7 +177,7 @@ class OracleApplication(OwnApplication):
         return Header(**self._header_fields(ask["header"]))
 
     def _open(self, encoded: bytes, header: Header | None = None) -> None:
-        """Begin at genesis, whose header may be another one than the oracle's own."""
+        """Begin at genesis, whose header may differ from the oracle's own header."""
         chain = OracleChain(read_genesis(encoded), encoded)
         chain.header = header or chain.header
         self._genesis, self._final = encoded, chain.digest
@@ -186,7 +186,7 @@ class OracleApplication(OwnApplication):
         self._teller = EventTeller(self._final, present_of(chain.genesis, chain.header), waiting)
 
     def _keep(self, chain: OracleChain, payload: tuple[bytes, ...], result: Result) -> Fields:
-        """Keep an executed block, and return the answer for it."""
+        """Keep an executed block, and return its answer."""
         receipts = [write(receipt) for receipt in result.receipts]
         events: list[msgspec.Struct] = []
         for receipt in map(decode_receipt, receipts):
@@ -202,7 +202,7 @@ class OracleApplication(OwnApplication):
         return answer
 
     def _settle(self, digest: bytes) -> None:
-        """Make a block final, and forget every other one that is not above it."""
+        """Make a block final, and forget every other block that is not above it."""
         kept = {digest: self._made[digest]}
         for each, made in self._made.items():
             if made.chain.header.parent in kept:
@@ -214,7 +214,7 @@ class OracleApplication(OwnApplication):
         return self._directory / f"block-{height}"
 
     def _put(self, path: Path, content: bytes) -> None:
-        """Write a file that a killed process leaves whole or not at all."""
+        """Write a file that a killed process leaves complete or not at all."""
         new = self._directory / "new"
         new.write_bytes(content)
         new.replace(path)

@@ -1,4 +1,4 @@
-"""The other end of the pipes: an application in Python reads requests from a stream and writes its answers to one."""
+"""The other end of the pipes: an application in Python reads requests from a stream and writes answers to a stream."""
 
 from collections.abc import Callable, Mapping
 from io import FileIO

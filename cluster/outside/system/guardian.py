@@ -1,8 +1,8 @@
-"""Kills the applications of a test-bed process that has died itself, be it by SIGKILL.
+"""Kills the applications of a test-bed process that has died, even by SIGKILL.
 
-A process group outlives its parent. So each test-bed process with applications has one more child, which knows their
-groups, waits for the end of its standard input, and then kills what is left. Rejected: PR_SET_PDEATHSIG, which
-Linux alone has and which leaves an application's own children alive.
+A process group outlives its parent. So each test-bed process with applications has a further child, which knows their
+groups. The child waits for the end of its standard input, and then kills the remaining groups. Rejected:
+PR_SET_PDEATHSIG, which Linux alone has and which leaves an application's own children alive.
 """
 
 import os
@@ -26,7 +26,7 @@ class Guardian:
         self._groups[group] = None
 
     def forget(self, group: int) -> None:
-        """Leave a process group alone, since it is gone."""
+        """Leave a process group alone, since it has ended."""
         self._groups.pop(group, None)
         self._tell(f"-{group}\n")
 
@@ -37,7 +37,7 @@ class Guardian:
         try:
             self._write(line)
         except OSError:
-            # Somebody has killed the guardian: the next one has to know all groups.
+            # The guardian was killed: its successor has to know all groups.
             self._child = None
             self._write("".join(f"+{group}\n" for group in self._groups) + line)
 
@@ -50,7 +50,7 @@ class Guardian:
 
 
 GUARDIAN = Guardian()
-"""This process's own."""
+"""The guardian of this process."""
 
 
 def _begin() -> "subprocess.Popen[bytes]":
@@ -66,7 +66,7 @@ def _begin() -> "subprocess.Popen[bytes]":
 
 
 def main() -> None:
-    """Read process groups until the end of standard input, then kill the groups that nobody has forgotten."""
+    """Read process groups until the end of standard input, then kill the groups that were not released."""
     groups: dict[int, None] = {}
     for line in sys.stdin:
         group = int(line[1:])

@@ -1,4 +1,4 @@
-"""Figures that the system gives of processes; none where it gives none, as outside Linux."""
+"""Figures that the system gives of processes; none if it gives none, for example outside Linux."""
 
 import os
 from contextlib import suppress
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def resident_bytes(pid: int) -> int:
-    """Return the resident memory of a process in bytes; 0 where the system does not say."""
+    """Return the resident memory of a process in bytes; 0 if the system does not give it."""
     try:
         return int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):
@@ -14,7 +14,7 @@ def resident_bytes(pid: int) -> int:
 
 
 def processor_seconds(pid: int) -> float:
-    """Return the processor time of a process so far; 0 where the system does not say."""
+    """Return the processor time of a process so far; 0 if the system does not give it."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
     except OSError:
@@ -23,7 +23,7 @@ def processor_seconds(pid: int) -> float:
 
 
 def count_group(group: int) -> int:
-    """Return the number of processes of a group; 0 where the system does not say."""
+    """Return the number of processes of a group; 0 if the system does not give it."""
     count = 0
     for path in Path("/proc").glob("[0-9]*/stat"):
         # The name before the last bracket may hold anything, spaces and brackets too.
@@ -33,7 +33,7 @@ def count_group(group: int) -> int:
 
 
 def children_of(pid: int) -> list[int]:
-    """Return the children of a process, oldest first; none where the system does not say."""
+    """Return the children of a process, oldest first; none if the system does not give them."""
     try:
         return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()]
     except OSError:

@@ -1,8 +1,9 @@
-"""The sandbox of an application: bubblewrap, on a machine where it is there and works.
+"""The sandbox of an application: bubblewrap, on a machine where it is installed and works.
 
-A process in it has no network, a root that it can only read, and a /tmp of its own; it writes in its own directory. Its
-processes have a namespace, whose first process takes all others with it. Rejected: limits of the address space, which
-break node; and refusing to run without bubblewrap, since most faults that it would show are seen without it.
+A process in it has no network, a root that it can only read, and a /tmp of its own. It writes in its own directory. Its
+processes have a namespace; the end of the namespace's first process ends them all. Rejected: limits of the address
+space, which break node. Rejected too: refusing to run without bubblewrap, since most faults that it would show are seen
+without it.
 """
 
 import os
@@ -17,7 +18,7 @@ from typing import Final
 
 from cluster.outside.system.measures import children_of
 
-# With --die-with-parent the kernel counts the thread that begins a process: one that ends takes its applications along.
+# With --die-with-parent the kernel watches the thread that begins a process: if this thread ends, its applications end.
 ROOM: Final = (
     *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"),  # noqa: S108 - a private one
     *("--unshare-net", "--unshare-pid", "--die-with-parent"),
@@ -25,10 +26,10 @@ ROOM: Final = (
 """Arguments of every sandbox, which the probe tries too."""
 
 WRAPPERS: Final = 2
-"""Processes of bubblewrap above the command: one outside the namespace, and the first one within."""
+"""Processes of bubblewrap above the command: one outside the namespace, and the first process within."""
 
 _EMPTY: Final = ("/tmp", "/dev/shm")  # noqa: S108 - they are replaced
-"""Folders that are empty in the sandbox, apart from what the command names in them."""
+"""Folders that are empty in the sandbox, apart from files that the command names."""
 
 _SECONDS: Final = 5.0
 """Time for a probe, and for the end of a namespace."""
@@ -36,7 +37,7 @@ _SECONDS: Final = 5.0
 
 @cache
 def bubblewrap() -> str:
-    """Return the program that makes a sandbox, "" where there is none that works: asked once a process."""
+    """Return the program that makes a sandbox, "" if none works: asked once a process."""
     program = shutil.which("bwrap")
     if program is None:
         return ""
@@ -51,18 +52,18 @@ def bubblewrap() -> str:
 
 
 def sandbox_level() -> tuple[str, ...]:
-    """Return what holds an application on this machine, in words for a verdict."""
+    """Return the limits on an application on this machine, in words for a verdict."""
     limits = "limits of time, memory and processes" if Path("/proc/self/statm").exists() else "a limit of time"
     return (limits, "no network", "read-only root") if bubblewrap() else (limits,)
 
 
 def sandboxed(command: tuple[str, ...], folder: Path, directory: Path) -> tuple[str, ...]:
-    """Return a command in a sandbox, or the command itself where there is none.
+    """Return a command in a sandbox, or the command itself if there is no sandbox.
 
     Args:
         command: Program and arguments.
         folder: The working directory.
-        directory: The one folder that can be written.
+        directory: The only folder that can be written.
     """
     program = bubblewrap()
     if not program:
@@ -73,12 +74,12 @@ def sandboxed(command: tuple[str, ...], folder: Path, directory: Path) -> tuple[
 
 
 def _named_in_empty(command: tuple[str, ...], folder: Path) -> Iterator[str]:
-    """Yield the entries of the emptied folders that hold the working directory or what a word of the command names."""
+    """Yield the entries of the emptied folders that hold the working directory or a file that the command names."""
     for word in ("", *command):
         try:
             real = Path(folder, word).resolve(strict=True)
         except (OSError, ValueError, RuntimeError):
-            # No file: an option, or a program as long as `python3 -c` takes one.
+            # No file: an option, or a program text as long as `python3 -c` accepts.
             continue
         for place in (Path(os.path.normpath(Path(folder, word))), real):
             for empty in map(Path, _EMPTY):
@@ -95,9 +96,9 @@ def main_process(wrapper: int) -> int:
 
 
 def end_namespace(wrapper: "subprocess.Popen[bytes]") -> None:
-    """Kill the first process of a sandbox and wait for bubblewrap: no process of the sandbox is left then.
+    """Kill the first process of a sandbox and wait for bubblewrap: then no process of the sandbox is left.
 
-    A kill of bubblewrap would not wait for them, and the next life would meet the last one in its directory.
+    A kill of bubblewrap would not wait for them, and the next life would meet the previous life in its directory.
     """
     for first in children_of(wrapper.pid):
         with suppress(ProcessLookupError, PermissionError):

@@ -1,1 +1,1 @@
-"""The sections of a scenario file that are more than a few keys, one file a section, each as a typed struct."""
+"""The larger sections of a scenario file, one file a section, each as a typed struct."""

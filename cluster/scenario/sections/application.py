@@ -1,4 +1,4 @@
-"""`[application]` of a scenario: somebody else's state machine, which every replica runs as a process."""
+"""`[application]` of a scenario: a foreign state machine, which every replica runs as a process."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -27,10 +27,10 @@ _PIECE_BYTES: Final = 1 << 20
 
 INTEGER_LEAST: Final = -(2**63)
 INTEGER_MOST: Final = 2**64 - 1
-"""Bounds of a whole number of the parameters: msgpack, of which the chain's first digest is made, has no other one."""
+"""Bounds of the parameters' whole numbers, from msgpack, which encodes the input of the chain's first digest."""
 
 DEPTH_MAX: Final = 32
-"""The most tables and lists within each other."""
+"""The deepest nesting of tables and lists."""
 
 FramingName: TypeAlias = Literal["json", "msgpack"]
 
@@ -38,8 +38,8 @@ FramingName: TypeAlias = Literal["json", "msgpack"]
 class ApplicationSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The application that all replicas run, a process each; docs/application.md has its protocol.
 
-    A first word of ``command`` with a slash is relative to ``folder``, another one is looked up in PATH. The command
-    line names another application by ``--application``.
+    If the first word of ``command`` has a slash, it is relative to ``folder``; otherwise it is looked up in PATH. The
+    command line names another application by ``--application``.
     """
 
     command: Annotated[
@@ -70,14 +70,14 @@ class ApplicationSection(Section, frozen=True, forbid_unknown_fields=True, kw_on
         return ("-m", OWN_MODULE) in pairwise(self.command)
 
     def file_digests(self) -> dict[str, str]:
-        """Return the SHA-256 of each file that the command names, by its path; a file that it imports is unknown here.
+        """Return the SHA-256 of each file that the command names, by its path; files that it imports are unknown here.
 
         Raises UnsuitableFileError where a file is longer than a program can be.
         """
         found: dict[str, str] = {}
         for word in self.command:
             path = Path(self.folder, word)
-            # A program may be there to be run by all and read by its owner.
+            # A program may be executable for all users and readable only for its owner.
             with suppress(PermissionError):
                 if path.is_file():
                     with open_plain(path, PROGRAM_BYTES_MAX) as opened:
@@ -88,7 +88,7 @@ class ApplicationSection(Section, frozen=True, forbid_unknown_fields=True, kw_on
         return found
 
     def wrong_parameters(self) -> Iterator[tuple[str, str]]:
-        """Yield the key of each parameter that no frame can carry, and why."""
+        """Yield the key of each parameter that no frame can carry, and the reason."""
         yield from _wrong_values("parameters", self.parameters, DEPTH_MAX)
 
 

@@ -15,9 +15,9 @@ PROFILES: Final[dict[Literal["default", "intro"], CalendarProfile]] = {
 
 
 class CalendarSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Sizes of the calendar queue (docs/state.md, tiers); what is left out is the profile's."""
+    """Sizes of the calendar queue (docs/state.md, tiers); a size that is left out has the profile's value."""
 
-    profile: Annotated[Literal["default", "intro"], means("The sizes that are not named.")] = "default"
+    profile: Annotated[Literal["default", "intro"], means("The default sizes.")] = "default"
     ring_size: Annotated[int | None, means("Heights in the ring.")] = None
     epoch_length: Annotated[int | None, means("Heights in an epoch.")] = None
     epoch_horizon: Annotated[int | None, means("Epochs ahead in the queue, before the overflow tree.")] = None
@@ -33,6 +33,6 @@ class CalendarSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=
         return msgspec.structs.replace(PROFILES[self.profile], **given)
 
     def resolved(self, profile: Literal["default", "intro"]) -> "CalendarSection":
-        """Return the section with every value written out; its own profile comes before that of the chain."""
+        """Return the section with every value written out; its own profile overrides the chain's profile."""
         own = self if self.profile != "default" else msgspec.structs.replace(self, profile=profile)
         return CalendarSection(profile=own.profile, **msgspec.structs.asdict(own.record()))

@@ -1,4 +1,4 @@
-"""`[chain]` of a scenario: the rules of its chain, with the timer configuration and the timer lane's at genesis."""
+"""`[chain]` of a scenario: the rules of its chain, with the configurations of timers and timer lane at genesis."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast, get_args, get_type_hints
@@ -20,7 +20,7 @@ _TIMERS = TimerConfig()
 class TimersSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The chain's TimerConfig at genesis, by name; the defaults are the scheduler's own.
 
-    What is not named among the prices is set by the policy, when the scenario is resolved.
+    Prices without a value are set by the policy, when the scenario is resolved.
     """
 
     max_ttl_blocks: Annotated[NotNegative, means("The longest life of a timer beyond its height.")] = (
@@ -38,13 +38,13 @@ class TimersSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     gc_cycles_per_block: Annotated[NotNegative, means("Cycles a block may spend on removing dead timers.")] = (
         _TIMERS.gc_cycles_per_block
     )
-    gc_cost_per_timer: Annotated[Positive, means("Cycles that removing one costs.")] = _TIMERS.gc_cost_per_timer
+    gc_cost_per_timer: Annotated[Positive, means("Cycles for removing a timer.")] = _TIMERS.gc_cost_per_timer
     lane_timer_cycles: Annotated[Positive, means("Cycles that the fires of a block may use.")] = (
         _TIMERS.lane_timer_cycles
     )
     schedule_cycles: Annotated[NotNegative | None, means("Price of scheduling a timer, in cycles.")] = None
-    extend_cycles: Annotated[NotNegative, means("Price of extending one, in cycles.")] = _TIMERS.extend_cycles
-    cancel_cycles: Annotated[NotNegative | None, means("Price of cancelling one, in cycles.")] = None
+    extend_cycles: Annotated[NotNegative, means("Price of extending a timer, in cycles.")] = _TIMERS.extend_cycles
+    cancel_cycles: Annotated[NotNegative | None, means("Price of cancelling a timer, in cycles.")] = None
     execution_lane_paused: Annotated[bool, means("Whether no timer fires.")] = _TIMERS.execution_lane_paused
     gc_lane_paused: Annotated[bool, means("Whether no dead timer is removed.")] = _TIMERS.gc_lane_paused
     charges_index_cells: Annotated[bool, means("Whether a timer's index entries are charged as cells.")] = (
@@ -64,7 +64,7 @@ class TimersSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 class ActivationSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """From which block on the policy holds, and which one below it (docs/spec.md, activation)."""
+    """The first height of the policy, and the policy below it (docs/spec.md, activation)."""
 
     height: Annotated[Positive, means("The first height of the policy.")] = 1
     previous: Annotated[str, means("The policy below that height, where it is above 1.")] = "fifo"
@@ -73,12 +73,12 @@ class ActivationSection(Section, frozen=True, forbid_unknown_fields=True, kw_onl
 if TYPE_CHECKING:
     PolicyName: TypeAlias = str
 else:
-    # The registry is the one place that names the policies of this package.
+    # The registry is the only place that names the policies of this package.
     PolicyName: TypeAlias = Literal[tuple(POLICIES)]
 
 
 class ChainSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The rules of the chain; what is not named has the default of docs/chain.md.
+    """The rules of the chain; a key that is left out has the default of docs/chain.md.
 
     Keys, addresses and the chain's identifier come from ``id``, the scenario's name where it is empty.
     """
@@ -89,7 +89,7 @@ class ChainSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         means("Keys and addresses follow from it; the scenario's name where it is empty."),
     ] = ""
     policy: Annotated[PolicyName, means("The scheduling policy.")] = "fifo"
-    timebase: Annotated[Literal["slot", "height"], means("What timers are due in: slots of time or heights.")] = "slot"
+    timebase: Annotated[Literal["slot", "height"], means("The unit of due times: slots of time or heights.")] = "slot"
     slot_ms: Annotated[Positive, means("Length of a slot.")] = 1_000
     block_interval_ms: Annotated[Positive, means("Time from one block to the next.")] = 1_000
     block_cycles: Annotated[Positive, means("Cycles that a block may use.")] = 10_000_000
@@ -102,12 +102,12 @@ class ChainSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     )
     cycle_basefee: Annotated[Positive, means("The first block's price of a cycle.")] = MIN_BASEFEE
     cell_basefee: Annotated[Positive, means("The first block's price of a cell.")] = MIN_BASEFEE
-    max_skew_ms: Annotated[
-        NotNegative, means("A block may be so far ahead of the clock of a validator that votes for it.")
-    ] = 500
+    max_skew_ms: Annotated[NotNegative, means("The most that a block may be ahead of a voting validator's clock.")] = (
+        500
+    )
     profile: Annotated[
         Literal["default", "intro"],
-        means("Sizes of the calendar queue and readings of the policies that are not named."),
+        means("The defaults for sizes of the calendar queue and readings of the policies."),
     ] = "default"
     timers: TimersSection = TimersSection()
     activation: ActivationSection = ActivationSection()
@@ -132,12 +132,12 @@ class ChainSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         return tuple(map(PolicyEntry, heights, self._names(), map(self._config_of, self._names())))
 
     def _config_of(self, policy: str) -> bytes:
-        """Return the encoded parameters of a policy; where there are two, as an array of both."""
+        """Return the encoded parameters of a policy; two sets of parameters are an array."""
         encoded = [*map(msgspec.msgpack.encode, self._parameters_of(policy))]
         return msgspec.msgpack.encode(encoded) if len(encoded) > 1 else b"".join(encoded)
 
     def refusal(self) -> str:
-        """Return why the policy cannot be activated in the middle of the chain; empty where it can."""
+        """Return why the policy cannot be activated in the middle of the chain; empty if it can."""
         previous = self.activation.previous
         if self.activation.height == 1:
             return ""
@@ -149,7 +149,7 @@ class ChainSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         return reason and f"{self.policy} cannot follow {previous}: {reason}"
 
     def timebase_refusal(self) -> str:
-        """Return why a policy of the chain cannot count in its timebase; empty where all can."""
+        """Return why a policy of the chain cannot use its timebase; empty if all can."""
         for policy in (name for name in self._names() if name in POLICIES):
             if self.timebase not in POLICIES[policy].timebases:
                 allowed = " or ".join(map(repr, POLICIES[policy].timebases))
@@ -157,15 +157,15 @@ class ChainSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         return ""
 
     def parameters(self) -> tuple[Parameters, ...]:
-        """Return the parameters that governance may change, besides those of the timers."""
+        """Return the parameters that governance may change, besides the timers' parameters."""
         return (self.calendar.record(), *(own for policy in self._names() for own in self._parameters_of(policy)))
 
     def resolved_parameters(self) -> dict[str, Any]:
         """Return the parameters that have no section, with every default written out.
 
         Raises:
-            msgspec.ValidationError: They are not the policy's.
-            InvalidInput: One is out of its range.
+            msgspec.ValidationError: The policy has no such parameters.
+            InvalidInput: A parameter is out of its range.
         """
         kind = POLICIES[self.policy].config_type
         if kind is LaneConfig:
@@ -174,7 +174,7 @@ class ChainSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         return {} if own is None else msgspec.to_builtins(msgspec.structs.asdict(own))
 
     def _names(self) -> tuple[str, ...]:
-        """Return the policies of the chain, the first one first."""
+        """Return the policies of the chain, in the order of activation."""
         return (self.policy,) if self.activation.height == 1 else (self.activation.previous, self.policy)
 
     def _parameters_of(self, policy: str) -> tuple[Parameters, ...]:
@@ -189,10 +189,9 @@ class ChainSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         return () if own is None else (own,)
 
     def _own_of(self, kind: type[Parameters] | None, stated: Mapping[str, Any]) -> Parameters | None:
-        """Return parameters of a kind: those that are stated, and of the others the profile's or the defaults.
+        """Return parameters of a kind: the stated values, and the profile's or default values for the rest.
 
-        A kind may have profiles of its own, and say which by its field `profile`.
-        .
+        A kind may have profiles of its own, selected by its field `profile`.
         """
         given = msgspec.structs.asdict(msgspec.convert(stated, parameters_section(kind)))
         if kind is None:

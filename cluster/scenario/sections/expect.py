@@ -18,11 +18,11 @@ _ENGINES_LIMITS = ", ".join(f"{rules.finality_views_max} with {engine}" for engi
 
 
 class StormExpectation(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The least storm that the run has to show; less is inconclusive."""
+    """The smallest storm that the run has to show; less is inconclusive."""
 
     dead_timers_min: Annotated[Positive, means("Dead timers that the outage leaves.")]
-    actors_min: Annotated[Positive, means("Actors that they are of.")]
-    drain_blocks_min: Annotated[Positive, means("Blocks that it takes to remove them.")]
+    actors_min: Annotated[Positive, means("Actors of these timers.")]
+    drain_blocks_min: Annotated[Positive, means("Blocks needed to remove them.")]
 
 
 class ExpectSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -30,29 +30,30 @@ class ExpectSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
     ``counts`` are least and ``at_most`` greatest counts of ``expectations.py``, ``fired_by`` the least fires of each
     actor of a workload. ``activation_crossed_min`` counts validators that dropped heights on both sides of the
-    activation at once. ``rolled_back_min`` counts executed blocks that validators dropped for another, over all;
-    ``rolled_back_depth_min`` heights that one validator dropped at once. ``undone_min``, ``undone_depth_min`` and
-    ``returned_min`` ask the same of blocks that were applied early and taken back, and of those among them that became
-    final nevertheless; ``reexecuted_min`` counts blocks that were executed again as they came back, and ``audited_min``
-    how often ``run.audit_reorgs`` found something to compare. ``reports`` are least counts of reasons to leave a view
-    and of evidence, over all honest validators; ``replica_modes`` of what observers did by their modes, by their names;
-    ``answers_from`` of a validator's answers that arrived, by its number; ``rules`` of cells of the rule coverage that
-    were reached, by their labels.
-    ``fails`` are the checks that must fail, and no others may.
+    activation at once. ``rolled_back_min`` counts executed blocks that validators dropped for another block, over all
+    validators. ``rolled_back_depth_min`` counts heights that one validator dropped at once. ``undone_min`` and
+    ``undone_depth_min`` count the same for rewound blocks, which were applied early. ``returned_min`` counts rewound
+    blocks that became final nevertheless. ``reexecuted_min`` counts blocks that were executed again as they returned.
+    ``audited_min`` counts audits by ``run.audit_reorgs`` with something to compare. ``reports`` are least counts of
+    reasons to leave a view and of evidence, over all honest validators. ``replica_modes`` are least counts of an
+    observer's actions by its mode, by observer. ``answers_from`` are least counts of a validator's answers that
+    arrived, by its number. ``rules`` are least counts of coverage points that were reached, by their labels.
+
+    ``fails`` are the checks that must fail; no other check may fail.
     """
 
     fails: Annotated[
-        tuple[str, ...], means("The checks that must fail, with or without their family; no others may.")
+        tuple[str, ...], means("The checks that must fail, with or without their family; no other check may fail.")
     ] = ()
     storm: Annotated[StormExpectation | None, means("The storm after an outage.")] = None
     rolled_back_min: Annotated[NotNegative, means("Executed blocks dropped for another, over all validators.")] = 0
     rolled_back_depth_min: Annotated[NotNegative, means("Heights that one validator dropped at once.")] = 0
-    undone_min: Annotated[NotNegative, means("Blocks applied early and taken back, over all validators.")] = 0
-    undone_depth_min: Annotated[NotNegative, means("Heights that one validator took back at once.")] = 0
+    undone_min: Annotated[NotNegative, means("Blocks applied early and rewound, over all validators.")] = 0
+    undone_depth_min: Annotated[NotNegative, means("Heights that one validator rewound at once.")] = 0
     returned_min: Annotated[
-        NotNegative, means("Blocks taken back at once by one validator that became final there in the end.")
+        NotNegative, means("Blocks rewound at once by one validator that became final there in the end.")
     ] = 0
-    reexecuted_min: Annotated[NotNegative, means("Blocks executed again as they came back, over all validators.")] = 0
+    reexecuted_min: Annotated[NotNegative, means("Blocks executed again as they returned, over all validators.")] = 0
     audited_min: Annotated[
         NotNegative, means("Reorganizations after which state and indexes were audited, with `run.audit_reorgs`.")
     ] = 0
@@ -62,15 +63,17 @@ class ExpectSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     counts: Annotated[dict[str, Positive], means("Timers with that end over the whole chain.")] = {}
     at_most: Annotated[dict[str, NotNegative], means("The same counts; more is a failure.")] = {}
     fired_by: Annotated[dict[str, Positive], means("Fires of each actor of that workload.")] = {}
-    recovery: Annotated[dict[str, Positive], means("What validators made of their disks, over all of them.")] = {}
+    recovery: Annotated[
+        dict[str, Positive], means("Outcomes of validators' recovery from their disks, over all validators.")
+    ] = {}
     reports: Annotated[
         dict[str, Positive], means("Reasons to leave a view, and evidence, over all honest validators.")
     ] = {}
     answers_from: Annotated[
         dict[str, Positive], means("Answers of that validator that arrived: blocks, snapshots and certificates.")
     ] = {}
-    replica_modes: Annotated[dict[str, Positive], means("What that observer did by its mode.")] = {}
-    rules: Annotated[dict[str, Positive], means("Times that the run reached that cell of the rule coverage.")] = {}
+    replica_modes: Annotated[dict[str, Positive], means("Actions of that observer by its mode.")] = {}
+    rules: Annotated[dict[str, Positive], means("Times that the run reached that coverage point.")] = {}
     arrival: Annotated[Anchor | None, means("The moment that the run has to reach.")] = None
     finality_views_max: Annotated[
         Positive | None,
@@ -86,7 +89,7 @@ def expect_rules(
     *,
     validators: Sequence[str],
 ) -> Iterator[tuple[str, bool, str]]:
-    """Yield key, whether what it names exists, and what there is, for each name among the expectations.
+    """Yield key, whether the named thing exists, and the known names, for each name among the expectations.
 
     Args:
         expect: The section.
@@ -107,7 +110,7 @@ def expect_rules(
         ("rules", expect.rules, names_of_points),
     ):
         for name in names:
-            page = f"those of `{program_name()} docs rule-coverage`"
+            page = f"the points of `{program_name()} docs rule-coverage`"
             listed = page if allowed is names_of_points else ", ".join(allowed)
             reason = f"is not counted{did_you_mean(name, allowed)}; there are {listed}"
             yield f"expect.{table}.{name}", name in allowed, reason

@@ -10,10 +10,10 @@ from scheduler import LaneConfig
 
 
 class _Lane(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Fields of the lane configuration (docs/state.md); what is not named has its default. A ratio is two numbers."""
+    """Fields of the lane configuration (docs/state.md), with their defaults. A ratio is two numbers."""
 
     def config(self, profile: str = "default") -> LaneConfig:
-        """Return the record that genesis holds; what is not named is the profile's.
+        """Return the record that genesis holds; fields that are left out have the profile's values.
 
         Raises:
             InvalidInput: A number is out of its range.
@@ -28,7 +28,7 @@ class _Lane(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 def _left_open() -> Iterator[tuple[str, Any, None]]:
-    """Yield the fields of the configuration with their sentences, each of which a scenario may leave out."""
+    """Yield the fields of the configuration with their sentences; a scenario may leave out each field."""
     for each in msgspec.structs.fields(LaneConfig):
         kind, *notes = get_args(each.type)
         yield each.name, Annotated[(kind | None, *notes)], None
@@ -37,7 +37,7 @@ def _left_open() -> Iterator[tuple[str, Any, None]]:
 if TYPE_CHECKING:
     LaneSection: TypeAlias = _Lane
 else:
-    # The record is the one place that names the fields.
+    # The record is the only place that names the fields.
     LaneSection = msgspec.defstruct(
         "LaneSection",
         _left_open(),

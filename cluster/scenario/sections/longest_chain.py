@@ -1,4 +1,4 @@
-"""`[consensus.longest_chain]` of a scenario: slots, and the depth of finality that its faults ask for."""
+"""`[consensus.longest_chain]` of a scenario: slots, and the depth of finality that its faults need."""
 
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal, TypeAlias
@@ -7,19 +7,19 @@ from cluster.scenario.fields import NotNegative, PartsPerMillion, Positive, Sect
 from faults import Fault
 
 MARGIN_BLOCKS: Final = 6
-"""Depth that no fault asks for: blocks under way, leaders that are down, an adversary's turns in a row."""
+"""Depth that is needed without a fault: blocks under way, leaders that are down, an adversary's successive turns."""
 
 EMPTY_SHARE_MAX_PPM: Final = 900_000
-"""At most nine slots of ten may have no leader: finality would take too many."""
+"""At most nine slots of ten may have no leader: otherwise finality would take too many slots."""
 
 LOTTERY_MARGIN_BLOCKS: Final = 18
-"""Depth beside, where an adversary may be drawn many times in a row: of four validators one is ahead by so much once in
-some hundred million slots."""
+"""Additional depth where an adversary may be drawn many times in a row: of four validators one is ahead by this
+number of blocks once in some hundred million slots."""
 
 Leaders: TypeAlias = Literal["lottery", "turns"]
 
 DEPTH_MAX: Final = 1_024
-"""The greatest depth, in blocks: so many headers make a proof."""
+"""The greatest depth, in blocks: a proof has as many headers."""
 
 
 class LongestChainSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -28,18 +28,16 @@ class LongestChainSection(Section, frozen=True, forbid_unknown_fields=True, kw_o
     slot_ms: Annotated[Positive, means("The length of a slot by the wall clock.")] = 1_000
     leaders: Annotated[
         Leaders,
-        means("Who leads a slot: validators in turn, or one of them drawn for each slot, or nobody."),
+        means("The leader of a slot: validators in turn, or a validator drawn for each slot, or none."),
     ] = "turns"
     lottery_key: Annotated[
         NotNegative, means("The key of the lottery; it belongs to the chain and not to the seed.")
     ] = 0
-    empty_slot_share_ppm: Annotated[
-        PartsPerMillion, means("Of a million slots of the lottery so many have no leader.")
-    ] = 0
+    empty_slot_share_ppm: Annotated[PartsPerMillion, means("Slots of the lottery without a leader.")] = 0
     finality_depth: Annotated[
         NotNegative,
         means(
-            "A block is final when so many stand on it; 0: as many as the plan asks for. Fewer are refused, unless "
+            "A block is final with this many descendants; 0: as many as the plan needs. Fewer are refused, unless "
             "`agreement` is among the expected failures."
         ),
     ] = 0
@@ -47,8 +45,9 @@ class LongestChainSection(Section, frozen=True, forbid_unknown_fields=True, kw_o
     def least_depth(self, faults: Mapping[str, Fault], validators: int) -> int:
         """Return the least depth at which no plan of faults makes two branches final.
 
-        That is more than all slots of the longest disturbance, which each side of a partition can fill, and of these
-        the adversaries' share once more, which they can fill on both sides. A lottery can draw them for all of these.
+        The depth exceeds all slots of the longest disturbance, which each side of a partition can fill. It adds the
+        adversaries' share of these slots again, because they can fill them on both sides. A lottery can draw
+        adversaries for all of these slots.
         """
         enabled = [fault for fault in faults.values() if fault.enabled]
         longest_ms = _longest_ms([fault for fault in enabled if not fault.is_byzantine])
@@ -59,14 +58,14 @@ class LongestChainSection(Section, frozen=True, forbid_unknown_fields=True, kw_o
         return slots + -(-slots * len(adversaries) // validators) + len(adversaries) + MARGIN_BLOCKS
 
     def depth(self, faults: Mapping[str, Fault], validators: int) -> int:
-        """Return the depth that is stated, or that the plan asks for."""
+        """Return the stated depth, or the depth that the plan needs."""
         return self.finality_depth or self.least_depth(faults, validators)
 
 
 def _longest_ms(faults: list[Fault]) -> int:
     """Return the longest time in which faults are at work without a break.
 
-    A fault that is anchored can come at any time, so that it makes every other time longer.
+    A fault that is anchored can come at any time, so that it prolongs every other time.
     """
     longest_ms = begun_ms = until_ms = 0
     for start_ms, stop_ms in sorted(fault.span() for fault in faults if fault.anchor is None):

@@ -1,5 +1,5 @@
-"""Consensus engines of drawn scenarios: how each is drawn, and what of the other draws is different under it.
+"""Consensus engines of drawn scenarios: how each is drawn, and how other draws differ under it.
 
-One file an engine, and a registry with the share of each. The swarm's other draws are in Simplex' words; a file says
-what they mean under its engine, and which of them it has not.
+One file an engine, and a registry with the share of each. The swarm's other draws use Simplex' terms. An engine's file
+gives their meaning under its engine, and names the draws that the engine does not have.
 """

@@ -20,20 +20,20 @@ class DrawnEngine(NamedTuple):
 
     Attributes:
         name: Its name.
-        share: Its share, in values of the list from which one is given to each seed.
-        sizes: Numbers of validators, one value a seed: one of seven costs three times what one of four does.
-        heights: The lowest and the highest final height that a run goes to.
-        section: Draws the keys of `[consensus]` that are its own.
-        messages: For each message of the draws, those of its own that do the same work.
-        proposing: Its own behaviours of a Byzantine leader, given beside those of every engine.
-        speaking: Its own behaviours in what a Byzantine validator says of others' blocks.
+        share: Its share: the number of its values in the list from which each seed gets one value.
+        sizes: Numbers of validators, one value a seed: seven validators cost three times as much as four.
+        heights: The lowest and the highest final height at which a run ends.
+        section: Draws the keys of `[consensus]` that only this engine has.
+        messages: For each message of the draws, the engine's own messages that do the same work.
+        proposing: Its own behaviours of a Byzantine leader, beside the behaviours of every engine.
+        speaking: Its own behaviours of a Byzantine validator in messages about other validators' blocks.
         sequences: Fault sequences about its own rules, for the first half of the disturbed time.
         later: The same for the second half.
-        without_prefixes: Prefixes whose scripts only another engine can follow.
-        without_moments: Moments of anchors that never come.
-        settled_costs: Costs that stay as they are, whatever a sequence would have, and where messages are lost.
-        overtaken_ms: The delays of messages that others overtake.
-        is_foreign: Whether its blocks are somebody else's application's, about whose rules no fault can be.
+        without_prefixes: Prefixes whose scripts this engine cannot follow.
+        without_moments: Events of anchors that never come under this engine.
+        settled_costs: Costs that no draw changes, whatever a sequence or lost messages would ask for.
+        overtaken_ms: The delays of messages that other messages overtake.
+        is_foreign: Whether its blocks belong to a foreign application, about whose rules no fault can be.
     """
 
     name: str
@@ -53,7 +53,7 @@ class DrawnEngine(NamedTuple):
     is_foreign: bool = False
 
     def admitted(self, behaviours: tuple[str, ...]) -> tuple[str, ...]:
-        """Return those of some behaviours that the engine has."""
+        """Return the behaviours that the engine has, out of some behaviours."""
         return tuple(each for each in behaviours if self._has(each))
 
     def admits(self, fault: Plain) -> bool:
@@ -62,11 +62,11 @@ class DrawnEngine(NamedTuple):
 
     def _has(self, behaviour: str) -> bool:
         known = behaviours_of(self.name)
-        # It is about the disk, and passes no adversary.
+        # It concerns the disk, and passes no adversary.
         return behaviour in known or (behaviour == "amnesia" and bool(known))
 
     def settings(self, drawn: Mapping[str, Plain]) -> dict[str, Plain]:
-        """Return drawn settings without the times of consensus that the engine does not use, and settled costs."""
+        """Return drawn settings without the consensus times that the engine does not use, and with settled costs."""
         unused = {"consensus": unused_times(self.name), "costs": self.settled_costs}
         return {
             section: {key: value for key, value in own.items() if key not in unused.get(section, ())}
@@ -74,7 +74,7 @@ class DrawnEngine(NamedTuple):
         }
 
     def in_own_words(self, fault: Plain) -> Plain:
-        """Return a drawn fault with the engine's own messages in the place of those of the draws."""
+        """Return a drawn fault with the engine's own messages in place of the draws' messages."""
         if "kinds" not in fault:
             return fault
         own = [each for kind in fault["kinds"] for each in self.messages.get(kind, (kind,))]

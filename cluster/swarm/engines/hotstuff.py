@@ -1,4 +1,4 @@
-"""The engine `hotstuff` of drawn scenarios: both commit rules, and waits that are long or grow long."""
+"""The engine `hotstuff` of drawn scenarios: both commit rules, and timeouts that are long or grow long."""
 
 from typing import Final
 
@@ -21,7 +21,7 @@ def _draw_section(draw: Draw) -> Plain:
         "profile": draw.one_of("hotstuff.profile", ("three-chain", "two-chain")),
         "view_timeout_max_ms": draw.one_of("hotstuff.view_timeout_max_ms", (5_000, 12_000, 12_000)),
     }
-    # A section that is as by default is left out, as a person would.
+    # A section with only defaults is left out, as a person would.
     section = {} if HotstuffSection(**own) == HotstuffSection() else {"hotstuff": own}
     wait_ms = draw.one_of("hotstuff.certification_timeout_ms", (2_100, 3_000, 3_000, 5_000))
     return {"certification_timeout_ms": wait_ms, **section}

@@ -1,6 +1,6 @@
-"""The engine `longest-chain` of drawn scenarios: slots of several lengths, at the depth that the faults ask for.
+"""The engine `longest-chain` of drawn scenarios: slots of several lengths, with the depth that the faults need.
 
-Validators take turns, or a lottery names the leader of each slot, or nobody.
+Validators take turns, or a lottery names the leader of each slot, or no leader.
 """
 
 from typing import Final
@@ -19,10 +19,10 @@ _HEADS: Final = (Announcement.traced_name, BlockRelay.traced_name)
 
 
 LOTTERY_PERCENT: Final = 30
-"""Percentage of its scenarios whose leaders a lottery draws."""
+"""Percentage of its scenarios in which a lottery draws the leaders."""
 
 LOTTERY_SLOT_MS: Final = 1_000
-"""The longest slot of a lottery: it asks for so many blocks to be final that longer ones outlast a run."""
+"""The longest slot of a lottery: many blocks have to become final, and longer slots would outlast a run."""
 
 
 def _draw_section(draw: Draw) -> Plain:
@@ -34,20 +34,20 @@ def _draw_section(draw: Draw) -> Plain:
             "lottery_key": draw.between("longest-chain.lottery_key", 0, 999),
             "empty_slot_share_ppm": draw.one_of("longest-chain.empty_ppm", (0, 100_000, 300_000)),
         }
-    # A section that is as by default is left out, as a person would.
+    # A section with only defaults is left out, as a person would.
     return {} if LongestChainSection(**own) == LongestChainSection() else {"longest_chain": own}
 
 
 DRAWN_LONGEST_CHAIN: Final = DrawnEngine(
     LONGEST_CHAIN.name,
     share=5,
-    # It counts no votes: more validators only build more branches, each of which all of them execute.
+    # The engine counts no votes: more validators only build more branches, and every validator executes each branch.
     sizes=(4, 4, 4, 4, 4, 4, 5, 6),
-    # What is final at a height has a branch of several blocks on top, all of them executed.
+    # Above a final block there are several blocks, all of them executed.
     heights=(6, 10),
     section=_draw_section,
     messages={
-        # Whatever carries a block, or its header, is all that is ever said of it.
+        # Only messages that carry a block or its header tell of the block.
         **dict.fromkeys((*VOTES, *LAST_VOTES, *BLOCK_CERTIFICATES), _HEADS),
         **dict.fromkeys(LEAVING, (Announcement.traced_name,)),
         **dict.fromkeys(ANSWERS, (HeadResponse.traced_name,)),
@@ -57,7 +57,7 @@ DRAWN_LONGEST_CHAIN: Final = DrawnEngine(
     later=LATER_LONGEST_CHAIN_SEQUENCES,
     without_prefixes=("rewinding", "half-joined"),
     without_moments=("timeout",),
-    # A lost block is asked for with many before it; serving these would keep the leaders from their slots.
+    # A lost block is requested together with many ancestors; serving them would keep the leaders from their slots.
     settled_costs=("serve_block_us",),
     # Where every twelfth message is late by more than a slot, branches end no sooner than they begin.
     overtaken_ms=(60, 300),

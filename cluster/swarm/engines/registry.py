@@ -19,13 +19,13 @@ STRATA: Final = tuple(each for each in DRAWN_ENGINES.values() for _ in range(eac
 
 
 def draw_engine(draw: Draw, stated: str = "") -> DrawnEngine:
-    """Return the engine of a seed, or the one that is stated."""
+    """Return the engine of a seed, or the stated engine."""
     if stated:
         return DRAWN_ENGINES[stated]
     return draw.stratified("engine", STRATA)
 
 
 def draw_engine_stratum(draw: Draw, stated: str = "") -> Stratum:
-    """Return the chance of a seed beside the others that get its engine; one that is stated is in every seed."""
+    """Return a seed's stratified draw among the seeds of its engine; a stated engine is in every seed."""
     is_stratified = stated in {"", draw_engine(draw).name}
     return draw.stratum("engine", STRATA) if is_stratified else Stratum(draw.seed, draw.seed)

@@ -1,4 +1,4 @@
-"""The engine `simplex` of drawn scenarios, in whose words all faults are drawn."""
+"""The engine `simplex` of drawn scenarios, in whose terms all faults are drawn."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ from network.draw import Draw
 from validators.consensus.simplex.kind import SIMPLEX
 
 IMPATIENT_PERCENT: Final = 25
-"""Percentage of its scenarios in which a view is soon given up once more, and a silent leader soon skipped."""
+"""Percentage of its scenarios in which validators soon repeat their nullify, and soon skip a silent leader."""
 
 
 def _draw_section(draw: Draw) -> Plain:

@@ -10,7 +10,7 @@ from network.draw import Draw
 from scheduler.aptos_keys import KEY_PARTS_BYTES
 
 _PROFILES: Final = ("early", "latest", "", "", "")
-"""A profile as it is, or no profile: each switch is drawn, from what the text has as well."""
+"""A profile unchanged, or no profile: then each switch is drawn, also from the specification's own values."""
 
 _SWITCHES: Final[Mapping[str, Sequence[Any]]] = {
     "position": ("price", "before"),
@@ -34,7 +34,7 @@ _LIMITS: Final[Mapping[str, Sequence[Any]]] = {
     "min_price": (100, 100, 1_000),
     "shutdown_batch": (200, 5, 2),
 }
-"""Limits of every profile, so small that a run meets them."""
+"""Limits of every profile, small enough for a run to meet them."""
 
 CHANGES: Final[Mapping[str, Sequence[Any]]] = {
     "system:aptos:ready_limit": (1, 20),
@@ -52,22 +52,22 @@ CHANGES: Final[Mapping[str, Sequence[Any]]] = {
 """Parameters that a council may change by key, and their values."""
 
 TIMERS: Final[Mapping[str, Sequence[Any]]] = {"max_cells_per_fire": (2_000, 20_000)}
-"""A run takes its cells from the block's: more would never fit into a small one."""
+"""A run takes its cells from the block's cells: a larger run would never fit into a small block."""
 
 CELL_GAS: Final = 2
 """Gas of a cell, rounded up, where the basefees are as drawn."""
 
 UNCOUNTED_PERCENT: Final = 25
-"""Percentage of these chains on which an entry that is inserted again has the identifier that it had."""
+"""Percentage of these chains on which a re-inserted entry keeps its identifier."""
 
 _BATCHES: Final = (300, 0, 3, 300, 0)
-"""The most that a council asks each batch of a shutdown to remove: more than is allowed, all that is, or a few."""
+"""The most entries that a council asks each batch of a shutdown to remove: too many, all allowed, or a few."""
 
 _UNUSED: Final = ("tips", "tier", "bid", "agent")
 
 
 def draw_queue(draw: Draw) -> Plain:
-    """Return the calendar and the parameters of a chain with this policy, which has it from its first block on."""
+    """Return the calendar and the parameters of a chain that has this policy from its first block on."""
     profile = draw.one_of("queue.profile", _PROFILES)
     own: Plain = {"profile": profile} if profile else draw_parameters(draw, "queue", _SWITCHES)
     if profile != "latest" and own.get("expiry") != "at_run":
@@ -82,7 +82,7 @@ def draw_queue(draw: Draw) -> Plain:
 
 
 def fit_to_queue(draw: Draw, name: str, workload: Plain, chain: Plain) -> Plain | None:
-    """Return a workload whose entries can be paid for, and whose gas is enough for its cells as well."""
+    """Return a workload whose entries can be paid for, with gas for their cells as well."""
     own, timers = chain["policy_parameters"], chain["timers"]
     fitted = {key: value for key, value in workload.items() if key not in _UNUSED}
     need = NEEDS.get(workload["kind"])
@@ -98,7 +98,7 @@ def fit_to_queue(draw: Draw, name: str, workload: Plain, chain: Plain) -> Plain 
     if price:
         fitted["max_fee"] = max(price, own["min_price"])
     if fitted["kind"] == "storm":
-        # The sender pays for its own, at once: who has nothing gets nothing in.
+        # The sender pays for its own entries, immediately: a sender without funds gets no entry in.
         fitted |= {"payer": "actor", "unfunded_actors": 0}
         if not knows_identifiers(chain):
             for key in ("cancel_ms", "cancels_per_actor"):
@@ -109,13 +109,13 @@ def fit_to_queue(draw: Draw, name: str, workload: Plain, chain: Plain) -> Plain 
 
 
 def knows_identifiers(chain: Plain) -> bool:
-    """Return whether a storm's entries can be named in advance: with a token's expiry they follow from the time."""
+    """Return whether a storm's entries can be named in advance: with a token's expiry they depend on the time."""
     own = chain["policy_parameters"]
     return not (_is_authorized(own) and own.get("token_lifetime_ms", 0))
 
 
 def draw_service(draw: Draw) -> list[Plain]:
-    """Return what a council does to the queue's service: a pause, a shutdown in batches and a restart, or nothing."""
+    """Return a council's actions on the queue's service: a pause, a batched shutdown and a restart, or none."""
     at_ms = draw.between("service.at_ms", 4_000, 6_500)
     story = draw.one_of("service.instructions", ("", "pause", "shutdown", "shutdown"))
     if not story:

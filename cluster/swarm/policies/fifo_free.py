@@ -1,4 +1,4 @@
-"""The policy `fifo-free` of a drawn chain: bounds of a fire's messages that programs of the workloads reach."""
+"""The policy `fifo-free` of a drawn chain: bounds of a fire's messages that the workloads' programs reach."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -26,5 +26,5 @@ def draw_free(draw: Draw) -> Plain:
 
 
 def fit_to_free(_draw: Draw, _name: str, workload: Plain, _chain: Plain) -> Plain:
-    """Return a workload as it is: what bounds a fire's messages holds below an activation as well (life.py)."""
+    """Return a workload unchanged: the bounds of a fire's messages hold below an activation as well (life.py)."""
     return workload

@@ -13,10 +13,10 @@ _PARAMETERS: Final[Mapping[str, Sequence[Any]]] = {
     "starvation_floor": ((4, 5), (3, 2)),
     "starvation_deferrals": (1, 3),
     "reset_epoch": (0, 0, 4),
-    # Behind the first epochs that are scored, and before the last ones.
+    # After the first epochs that are scored, and before the last ones.
     "rescale_epoch": (0, 3, 5),
     "rescale": ((1, 2), (3, 1)),
-    # Just what an agent of the workloads uses, and less than that.
+    # The exact cycles that an agent of the workloads uses, and less.
     "gba_call_cycles": (10_000, 10_000, 750, 250),
     "max_gba_calls_per_block": (1_000, 20, 5),
     "effective_tip": ("bid", "intro"),
@@ -32,7 +32,7 @@ CHANGES: Final[Mapping[str, Sequence[Any]]] = {
     "system:gba:budget": ("hard", "literal"),
     "system:gba:tie_break": ("id", "append"),
     "system:gba:starvation_deferrals": (1, 2),
-    # A weight that was above it before is cut when it is read.
+    # A weight that exceeded the limit before is cut when it is read.
     "system:gba:weight_max": ([3, 2],),
     "system:gba:reset_epoch": (4, 6),
     "system:gba:rescale_epoch": (3, 5),
@@ -57,7 +57,7 @@ def draw_auction(draw: Draw) -> Plain:
     if own["starvation_floor"][0] * weight_max[1] > weight_max[0] * own["starvation_floor"][1]:
         own["starvation_floor"] = weight_max
     height = draw.one_of("auction.activation", (1, 4, 4))
-    # After the lane there are timers with fees of their own, which hold.
+    # After the lane, timers still have their own fees, which hold.
     previous = draw.one_of("auction.previous", ("fifo", "eip1559", "eip1559")) if height > 1 else "fifo"
     return {
         "activation": {"height": height, "previous": previous},
@@ -80,7 +80,7 @@ def fit_to_auction(draw: Draw, name: str, workload: Plain, chain: Plain) -> Plai
     if chain["timers"]["lane_timer_cycles"] == SLICED_CYCLES and bidding["kind"] == "heartbeats":
         bidding["gas_limit"] = draw.one_of(f"{name}.slice", SLICED_LIMITS)
     if "payer" in bidding:
-        # Only the owner pays there.
+        # Only the owner pays under this policy.
         bidding["payer"] = "actor"
     if chain["activation"]["height"] == 1:
         bidding.pop("bid", None)

@@ -1,4 +1,4 @@
-"""The data of a policy that the swarm draws, and what several of them have in common."""
+"""The data of a policy that the swarm draws, and draws that several policies share."""
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -8,25 +8,25 @@ from faults.kinds.drawing import Plain
 from network.draw import Draw
 
 QUOTING: Final = ("heartbeats", "storm")
-"""Kinds of workloads that may offer something for their timers."""
+"""Kinds of workloads whose timers may have an offer."""
 
 COUNCIL_PERCENT: Final = 70
-"""Percentage of drawn scenarios that have a council, where nothing depends on it alone."""
+"""Percentage of drawn scenarios that have a council, unless their policy depends on it."""
 
 
 class DrawnPolicy(NamedTuple):
     """A policy of drawn chains.
 
     Attributes:
-        share: Its share, in values of the list from which one is given to each seed.
-        draw: Returns the keys of the chain that are its own.
-        fit: Returns a drawn workload, by its name, as it can live on the chain; None where it cannot.
-        timers: Values of the timers' limits, of which one is drawn in the place of the chain's.
+        share: Its share: the number of its values in the list from which each seed gets one value.
+        draw: Returns the keys of the chain that only this policy has.
+        fit: Returns a drawn workload, by its name, changed to live on the chain; None where it cannot.
+        timers: Values of the timers' limits; one of them replaces the chain's drawn limit.
         changes: Its parameters by their governance keys, and values that a council may give them.
-        actions: Draws what a council does besides.
+        actions: Draws further actions of a council.
         council_percent: Percentage of its scenarios that have a council.
         knows_identifiers: Returns whether the timers of a storm can be named in advance.
-        may_be_narrow: Whether timers compete for a lane, which may then have room for a few only.
+        may_be_narrow: Whether timers compete for a lane, which may then have room for only a few.
     """
 
     share: int
@@ -42,7 +42,7 @@ class DrawnPolicy(NamedTuple):
 
 def draw_calendar(draw: Draw, lengths: Sequence[int]) -> Plain:
     """Return the sizes of the tiers, with one of these lengths of an epoch."""
-    # The purposes of these draws are as old as the seeds.
+    # These draws keep their first purposes, so that old seeds stay the same.
     return {
         "ring_size": draw.one_of("lane.ring_size", (2, 4, 4_096)),
         "epoch_length": draw.one_of("lane.epoch_length", lengths),

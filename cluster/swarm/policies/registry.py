@@ -29,7 +29,7 @@ DRAWN_POLICIES: Final[Mapping[str, DrawnPolicy]] = {
         timers=aptos.TIMERS,
         changes=aptos.CHANGES,
         actions=aptos.draw_service,
-        # Nobody else stops the service and starts it.
+        # Only a council stops and starts the service.
         council_percent=90,
         knows_identifiers=aptos.knows_identifiers,
         may_be_narrow=False,
@@ -47,7 +47,7 @@ STRATA: Final = (
     *("gba-auction", "fifo-free"),
     *(name for name, own in DRAWN_POLICIES.items() for _ in range(own.share - 1)),
 )
-"""One value a seed, like those of the engines; the places of a policy's share decide which seeds have it."""
+"""One value a seed, like the engines' strata; the places of a policy's share decide which seeds have it."""
 
 
 def draw_policy(draw: Draw) -> str:
@@ -56,9 +56,9 @@ def draw_policy(draw: Draw) -> str:
 
 
 def draw_stratum(draw: Draw, policy: str, stated: str = "") -> Draw:
-    """Return the chance of a seed's chain and workloads, under its policy or the one that is stated.
+    """Return the draw of a seed's chain and workloads, under its policy or the stated policy.
 
-    A policy with parameters has few seeds, and hardly two rules of it meet in one of them: their draws are stratified.
+    A policy with parameters has few seeds, and hardly two of its rules meet in a seed: its draws are stratified.
     """
     if policy not in DRAWN_POLICIES and policy != "eip1559":
         return draw

@@ -1,4 +1,4 @@
-"""The boundary of an epoch in the midst of a storm: heights are promoted while dead timers of others wait."""
+"""An epoch boundary within a storm: heights are promoted while dead timers of other heights wait."""
 
 from typing import Final
 

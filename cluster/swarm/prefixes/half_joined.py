@@ -1,4 +1,4 @@
-"""A joiner that has some pieces of a peer's snapshot and lacks others."""
+"""A joiner that has some pieces of a peer's snapshot and lacks the rest."""
 
 from typing import Final
 
@@ -28,7 +28,7 @@ def half_joined(draw: Draw, validators: int) -> Prefix:
         {
             "event": "snapshot-part",
             "of": node,
-            # There are not always more than two of the longer pieces.
+            # Larger pieces do not always number more than two.
             "nth": draw.between(f"{NAME}.nth", 1, 3 if chunk_bytes == 4_000 else 2),
             "from_ms": back_ms + 1,
             "by_ms": back_ms + 30_000,

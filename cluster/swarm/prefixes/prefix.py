@@ -1,4 +1,4 @@
-"""The data of a prefix, and what several scripts have in common."""
+"""The data of a prefix, and values that several scripts share."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -12,11 +12,11 @@ class Prefix(NamedTuple):
     """The script of a prefix.
 
     Attributes:
-        arrival: The moment by which the state is there; nothing that the script does to machines lies behind its
+        arrival: The moment by which the state is reached; nothing that the script does to machines comes after its
             `from_ms`.
         workload: Workloads that replace the drawn ones of the same name.
         faults: The script's faults.
-        settings: What else of the scenario is not as drawn, by section.
+        settings: Other sections of the scenario that the script changes.
         without: Drawn workloads that could keep the run from getting there.
     """
 
@@ -31,7 +31,7 @@ MakePrefix: TypeAlias = Callable[[Draw, int], Prefix]
 """Draws the script for a number of validators."""
 
 ROOMY: Final[Plain] = {"block_cycles": 10_000_000, "block_cells": 10_000_000, "timebase": "slot", "slot_ms": 1_000}
-"""A chain on which everything that a script submits gets in."""
+"""A chain that admits every submission of a script."""
 
 ROOMY_TIMERS: Final[Plain] = {
     "max_timers_per_actor": 1_024,

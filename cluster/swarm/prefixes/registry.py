@@ -1,4 +1,4 @@
-"""All prefixes, and a drawn scenario that begins with one."""
+"""All prefixes, and a drawn scenario that begins with a prefix."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
@@ -18,7 +18,7 @@ from faults.kinds.drawing import Plain
 from network.draw import SWARM, Draw
 
 PERCENT: Final = 36
-"""Percentage of the scenarios that begin with a prefix, of those whose policy has no parameters of its own."""
+"""Percentage of the scenarios that begin with a prefix, among policies without parameters of their own."""
 
 PREFIXES: Final[Mapping[str, MakePrefix]] = {
     "half-drained": half_drained,
@@ -27,10 +27,10 @@ PREFIXES: Final[Mapping[str, MakePrefix]] = {
     "rewinding": rewinding,
     "half-joined": half_joined,
 }
-"""By name, in the order of the draw: a new one goes to the end."""
+"""By name, in the order of the draw: a new prefix goes to the end."""
 
 VALIDATORS: Final = {"rewinding": 4}
-"""Of prefixes whose script is about a cluster of one size, that size."""
+"""The cluster size of each prefix whose script needs one size."""
 
 
 AFTER_PREFIX: Final = ", after the prefix "
@@ -38,16 +38,16 @@ AFTER_PREFIX: Final = ", after the prefix "
 
 
 class DrawnScript(NamedTuple):
-    """A prefix by its name, and the moment at which a seed's run has the state that it leads to."""
+    """A prefix by its name, and the moment at which a seed's run reaches the prefix's state."""
 
     name: str
     arrival: Anchor
 
 
 def script_of(scenario: Scenario, seed: int) -> DrawnScript | None:
-    """Return the script that a scenario of the swarm begins with, None for all others.
+    """Return the script with which a scenario of the swarm begins; None without a prefix.
 
-    Its title says which; what the script drew is drawn again, because the scenario does not have the moment of arrival.
+    Its title names the prefix. The script is drawn again, because the scenario does not have the moment of arrival.
     """
     name = scenario.title.partition(AFTER_PREFIX)[2]
     if scenario.name != SWARM or name not in PREFIXES:
@@ -57,7 +57,7 @@ def script_of(scenario: Scenario, seed: int) -> DrawnScript | None:
 
 
 def draw_prefix(draw: Draw, without: Sequence[str] = ()) -> str:
-    """Return the name of a seed's prefix, empty for most seeds; one of those in `without` is none.
+    """Return the name of a seed's prefix, empty for most seeds and for prefixes in `without`.
 
     A script states what it needs of a chain, and would not get there under every policy.
     """
@@ -70,8 +70,8 @@ def draw_prefix(draw: Draw, without: Sequence[str] = ()) -> str:
 def with_prefix(raw: Plain, prefix: Prefix) -> Plain:
     """Return a drawn scenario that begins with a script; the script's faults are in it already.
 
-    The arrival is no expectation of it: about one run in 200 gets elsewhere, by chance like what it draws. A sweep
-    counts those (`script_of`).
+    The scenario does not expect the arrival: about 1 run in 200 does not arrive, by chance. A sweep counts these runs
+    (`script_of`).
     """
     scenario = dict(raw)
     kept = {name: each for name, each in raw["workload"].items() if name not in prefix.without}
@@ -82,6 +82,6 @@ def with_prefix(raw: Plain, prefix: Prefix) -> Plain:
 
 
 def _merged(before: Plain, values: Plain) -> Plain:
-    """Return a section with the values of a script in it, subsections too."""
+    """Return a section with a script's values in it, subsections too."""
     inner = {key: _merged(before[key], value) for key, value in values.items() if isinstance(before.get(key), dict)}
     return {**before, **values, **inner}

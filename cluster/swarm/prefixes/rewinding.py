@@ -1,4 +1,4 @@
-"""A rewind that is under way: blocks that were applied early are taken back for another branch."""
+"""A rewind under way: early applied blocks are rewound for another branch."""
 
 from typing import Final
 
@@ -10,11 +10,11 @@ from network.draw import Draw
 NAME: Final = "rewinding"
 
 VIEW: Final = 9
-"""Splits the validators, as in `certified-split`: half leave it by a notarization, half by a nullification."""
+"""Splits the validators, as in `certified-split`: half leave by a notarization, half by a nullification."""
 
 
 def rewinding(draw: Draw, validators: int) -> Prefix:
-    """Return the script: one view that is certified by some and nullified by the others."""
+    """Return the script: one view that some validators certify and the others nullify."""
     late = [1, 3]
     others = [node for node in range(validators) if node not in late]
     voters = [node for node in range(validators) if node != VIEW % validators]

@@ -1,4 +1,4 @@
-"""Correlated fault sequences of drawn scenarios by what they are about, and the data of one.
+"""Correlated fault sequences of drawn scenarios by subject, and the data of a sequence.
 
-A file has sequences of one subject and lists them; `cluster.swarm.fault_sequences` has the rest, and draws one of all.
+A file lists the sequences of one subject; `cluster.swarm.fault_sequences` has the rest, and draws one of all.
 """

@@ -1,4 +1,4 @@
-"""Fault sequences about catching up: how far behind is far enough, who answers, what is lost on the way."""
+"""Fault sequences about catching up: how far behind a validator is, which peers answer, and which messages are lost."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -26,7 +26,7 @@ def _behind_by_the_limit(draw: Draw, validators: int) -> FaultSequence:
 
 
 def _unanswered(draw: Draw, validators: int) -> FaultSequence:
-    """One validator is far behind, and no peer's snapshot comes to it until it has asked them all several times."""
+    """One validator is far behind, and gets no peer's snapshot until it has asked every peer several times."""
     node = draw.between("unanswered-requests.validator", 0, validators - 1)
     start_ms = draw.between("unanswered-requests.start_ms", 2_000, 3_500)
     back_ms = start_ms + draw.between("unanswered-requests.for_ms", 3_500, 5_000)
@@ -56,7 +56,7 @@ def _unanswered(draw: Draw, validators: int) -> FaultSequence:
 
 
 def _block_by_block(draw: Draw, validators: int) -> FaultSequence:
-    """Blocks reach one validator only when it asks, and peers answer slowly and seldom, or its disk is slow."""
+    """Blocks reach one validator only when it asks; peers answer slowly and seldom, or its disk is slow."""
     node = draw.between("single-block-sync.validator", 0, validators - 1)
     start_ms = draw.between("single-block-sync.start_ms", 2_000, 4_000)
     stop_ms = draw.between("single-block-sync.stop_ms", start_ms + 5_000, FAULTS_UNTIL_MS)
@@ -71,7 +71,7 @@ def _block_by_block(draw: Draw, validators: int) -> FaultSequence:
             {"single-block-sync": lost},
             {**settings, "costs": {"answers_per_second": answers, "serve_block_us": serve_us}},
         )
-    # What is final comes while earlier blocks are being written, and there are not enough for a snapshot.
+    # Final blocks come while earlier blocks are being written, and there are not enough for a snapshot.
     slow: Plain = {"kind": "slow-disk", "validator": node, "start_ms": start_ms, "stop_ms": stop_ms}
     slow |= {"factor": 1, "extra_ms": draw.one_of("single-block-sync.extra_ms", (400, 900, 1_700))}
     gap = draw.between("single-block-sync.gap_blocks", 2, 3)
@@ -85,4 +85,4 @@ LAG_SEQUENCES: Final[Sequence[Callable[[Draw, int], FaultSequence]]] = (
     _unanswered,
     _block_by_block,
 )
-"""Every one of them, each in its turn."""
+"""All sequences of this file, in rotation."""

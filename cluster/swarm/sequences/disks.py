@@ -1,4 +1,4 @@
-"""Fault sequences about what a disk holds and what it lacks at a start, drawn for seeds that have no other one."""
+"""Fault sequences about damaged or missing data on a disk at a start, for seeds without another sequence."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
@@ -27,7 +27,7 @@ def _broken_pruning(draw: Draw, validators: int) -> FaultSequence:
         for place, node in enumerate(hit)
     }
     if draw.chance("interrupted-pruning.is_rotten", 85):
-        # Damage in the one copy spares the other: more often, the first that is read would nearly always have it.
+        # Damage in one copy spares the other: more frequent damage would nearly always hit the copy that is read first.
         ppm = draw.one_of("interrupted-pruning.ppm", (80_000, 160_000))
         rot = {"kind": "bit-rot", "validator": hit[0], "ppm": ppm, "files": ["journal"]}
         faults["journal-bit-rot"] = {**rot, "start_ms": 3_000, "stop_ms": 14_000}
@@ -50,12 +50,12 @@ def _joined_thrice(draw: Draw, validators: int) -> FaultSequence:
         stop_ms = start_ms + 3_700
         cut = {**away(node, validators), "start_ms": start_ms, "stop_ms": stop_ms}
         faults[f"absence-{place}"] = crash(node, start_ms, stop_ms - start_ms) if is_off else cut
-        # With answers of blocks it would often have all of them before it knows that they are final.
+        # With block answers it would often have all of them before it knows that they are final.
         lost_ms = stop_ms + draw.between(f"three-snapshot-joins.{place}.lost_ms", 300, 900)
         lost = {**drop(["BlockResponse"], to=[node]), "start_ms": start_ms, "stop_ms": lost_ms}
         faults[f"lost-blocks-{place}"] = lost
     if draw.chance("three-snapshot-joins.is_refused", 33):
-        # Only a later snapshot cuts a file, the earlier one's; a start that cannot read its snapshot comes again.
+        # Only a later snapshot cuts the earlier snapshot's file; a start that cannot read its snapshot is repeated.
         since_ms, refused = draw.one_of("three-snapshot-joins.refused", _SNAPSHOT_REFUSALS[is_off])
         span: Plain = {"start_ms": since_ms, "stop_ms": 22_000}
         faults["refused-snapshot"] = {"kind": "io-error", "validator": node, "files": ["snapshot"], **refused, **span}
@@ -70,7 +70,7 @@ def _joined_thrice(draw: Draw, validators: int) -> FaultSequence:
 
 
 def _held_finality(draw: Draw, validators: int) -> FaultSequence:
-    """Certified blocks pile up above the final one, applied early, and some restart while they do."""
+    """Certified blocks pile up above the final block, applied early, and some validators restart meanwhile."""
     start_ms = draw.between("held-finality.start_ms", 2_500, 5_000)
     stop_ms = start_ms + draw.between("held-finality.for_ms", 4_000, 7_000)
     held: Plain = {"kind": "rule", "action": "hold", "kinds": [*FINALITY], "start_ms": start_ms, "stop_ms": stop_ms}
@@ -86,7 +86,7 @@ def _held_finality(draw: Draw, validators: int) -> FaultSequence:
 
 
 def _bad_journal(draw: Draw, validators: int) -> FaultSequence:
-    """The vote journal of one validator goes bad, is pruned often, and is read at one start after the other."""
+    """The vote journal of one validator goes bad, is pruned often, and is read at each of several starts."""
     node = draw.between("corrupt-journal.validator", 0, validators - 1)
     bad: Plain = {
         "kind": draw.one_of("corrupt-journal.kind", ("bit-rot", "stale-read", "misdirected-write")),
@@ -98,7 +98,7 @@ def _bad_journal(draw: Draw, validators: int) -> FaultSequence:
     }
     faults: dict[str, Plain] = {"corrupt-journal": bad}
     if bad["kind"] != "bit-rot":
-        # Those have no effect on a journal that is as short as that of most runs.
+        # These kinds have no effect on a journal as short as in most runs.
         rot = {**bad, "kind": "bit-rot", "ppm": draw.one_of("corrupt-journal.rot_ppm", (60_000, 200_000))}
         faults["added-bit-rot"] = rot
     at_ms = 3_000
@@ -107,7 +107,7 @@ def _bad_journal(draw: Draw, validators: int) -> FaultSequence:
         faults[f"crash-{place}"] = crash(node, at_ms, 200)
         at_ms += 200
     if draw.chance("corrupt-journal.is_refused", 50):
-        # A start that cannot repair what it finds stops, and the next one finds it again.
+        # A start that cannot repair its journal stops, and the next start finds the same damage.
         writes = draw.one_of("corrupt-journal.writes", (["truncate"], ["overwrite"]))
         refused: Plain = {"kind": "io-error", "validator": node, "write_ppm": 500_000, "writes": writes}
         faults["refused-repairs"] = {**refused, "start_ms": bad["start_ms"], "stop_ms": bad["stop_ms"]}
@@ -115,7 +115,7 @@ def _bad_journal(draw: Draw, validators: int) -> FaultSequence:
     if draw.chance("corrupt-journal.is_torn", 50):
         torn: Plain = {"kind": "torn-writes", "validators": [node], "start_ms": FAULTS_FROM_MS}
         faults["torn-journal-writes"] = {**torn, "stop_ms": 15_000}
-        # A slower disk has more to tear, of blocks as well.
+        # A slower disk leaves more writes to tear, of blocks as well.
         sync_us = draw.one_of("corrupt-journal.sync_us", (15_000, 90_000))
     kept = draw.one_of("corrupt-journal.views", (1, 3, 20))
     return FaultSequence(faults, {"consensus": {"view_retention": kept}, "costs": {"sync_us": sync_us}})
@@ -129,7 +129,7 @@ _SNAPSHOT_REFUSALS: Final[Mapping[bool, Sequence[tuple[int, Plain]]]] = {
     False: _WRITES_REFUSED,
     True: (*_WRITES_REFUSED, (6_500, {"read_ppm": 500_000})),
 }
-"""When a disk begins to refuse a snapshot, in ms, and how; by whether the validator is off, or cut off, while away."""
+"""When a disk begins to refuse a snapshot, in ms, and how; by whether the validator is off or partitioned."""
 
 
 def disk_refusals(draw: Draw, validators: int) -> FaultSequence:
@@ -143,14 +143,14 @@ def disk_refusals(draw: Draw, validators: int) -> FaultSequence:
     if refusal["kind"] == "disk-full":
         refusal = {**refusal, "spare_bytes": draw.between("disk-refusals.spare_bytes", 0, SPARE_BYTES_MAX)}
     elif refusal == _LOG_WRITES:
-        # The finalized log is written only when a block is final, for which a run may wait long.
+        # The finalized log is written only when a block is final, and a run may wait long for it.
         stop_ms = FAULTS_UNTIL_MS
     elif refusal == _JOURNAL_WRITES and (writes := draw.one_of("disk-refusals.write", _JOURNAL_WRITE_KINDS)):
-        # A start overwrites and cuts what a crash has torn of a journal; pruning does as well, behind finality alone.
+        # A start overwrites and cuts the torn end of a journal; so does pruning, but only after finality.
         refusal = {**refusal, "write_ppm": 1_000_000, "writes": writes}
         torn = _torn_appends(draw, node, {"start_ms": start_ms, "stop_ms": stop_ms})
     elif refusal == _BLOCK_WRITES and draw.chance("disk-refusals.is_cut", 50):
-        # Of blocks and the log as well a start cuts what a crash has torn; a slow disk has more to tear.
+        # A start also cuts torn ends of blocks and the log; a slow disk leaves more writes to tear.
         refusal = {**refusal, "files": ["blocks", "operations"], "writes": ["truncate"]}
         torn = _torn_blocks(draw, node, {"start_ms": start_ms, "stop_ms": stop_ms})
         settings = {"costs": {"sync_us": 90_000}}
@@ -164,7 +164,7 @@ def disk_refusals(draw: Draw, validators: int) -> FaultSequence:
 
 
 def _torn_appends(draw: Draw, node: int, span: Plain) -> dict[str, Plain]:
-    """Return crashes of a validator right after appends to its journal, of which they leave a part."""
+    """Return crashes of a validator right after appends to its journal, each of which leaves a torn append."""
     every = draw.between("disk-refusals.every", 2, 4)
     crashes: Plain = {"kind": "crash-at-boundary", "validator": node, "boundary": "after-append", "every": every}
     return {
@@ -174,7 +174,7 @@ def _torn_appends(draw: Draw, node: int, span: Plain) -> dict[str, Plain]:
 
 
 def _torn_blocks(draw: Draw, node: int, span: Plain) -> dict[str, Plain]:
-    """Return crashes of a validator while blocks, or the log of the final ones, are on their way to its disk."""
+    """Return crashes of a validator while blocks, or the log of final blocks, are on their way to its disk."""
     faults: dict[str, Plain] = {"refusal-torn-writes": {"kind": "torn-writes", "validators": [node], **span}}
     for place, event in enumerate(("executed", "finalized", "executed", "finalized")):
         at_ms = draw.between(f"disk-refusals.{place}.at_ms", 1, 80)
@@ -185,7 +185,7 @@ def _torn_blocks(draw: Draw, node: int, span: Plain) -> dict[str, Plain]:
 
 
 SPARE_BYTES_MAX: Final = 12_000
-"""The most room on a full disk, in bytes: so little that any file may be the first without."""
+"""The most room on a full disk, in bytes: little enough for any file to be the first without room."""
 
 _LOG_WRITES: Final[Plain] = {"kind": "io-error", "write_ppm": 1_000_000, "files": ["operations"]}
 _BLOCK_WRITES: Final[Plain] = {"kind": "io-error", "write_ppm": 1_000_000, "files": ["blocks"]}
@@ -202,7 +202,7 @@ _REFUSALS: Final[Sequence[tuple[Plain, bool]]] = (
     ({"kind": "io-error", "read_ppm": 500_000, "files": ["blocks"]}, True),
     ({"kind": "disk-full"}, False),
 )
-"""Each operation that a disk may refuse, by files, and whether it takes a start for it."""
+"""Each operation that a disk may refuse, by files, and whether only a start performs it."""
 
 DISK_SEQUENCES: Final[Sequence[Callable[[Draw, int], FaultSequence]]] = (
     _broken_pruning,
@@ -211,7 +211,7 @@ DISK_SEQUENCES: Final[Sequence[Callable[[Draw, int], FaultSequence]]] = (
     _bad_journal,
     _bad_journal,
 )
-"""Every one of them, each in its turn; a bad journal, which has many sides, twice as often."""
+"""All sequences of this file, in rotation; a bad journal, which has many variants, twice as often."""
 
 
 def _bad_disk(draw: Draw, validators: int) -> FaultSequence:
@@ -235,7 +235,7 @@ def _bad_disk(draw: Draw, validators: int) -> FaultSequence:
     }
     faults: dict[str, Plain] = {
         "corrupt-disk": {**fault, "validator": node, **span},
-        # A run's files are so short that one kind in one file often has no effect; a snapshot would be rotten always.
+        # A run's files are short, so one kind in one file often has no effect; a snapshot would always be rotten.
         "added-bit-rot": {"kind": "bit-rot", "ppm": 60_000, "files": [*_SHORT_FILES], "validator": node, **span},
         "first-crash": crash(node, first_ms, 600),
         "second-crash": crash(node, second_ms, 600),
@@ -250,7 +250,7 @@ def _bad_disk(draw: Draw, validators: int) -> FaultSequence:
             "asking": {**away(asking, validators), "start_ms": 2_500, "stop_ms": back_ms},
             "single-responder": asked_alone(node, asking, validators, back_ms),
         },
-        # Blocks one by one, and no snapshot of them all.
+        # Single blocks, and no snapshot of them all.
         {"sync": {"snapshot_gap_blocks": 256}},
     )
 
@@ -285,7 +285,7 @@ def _failing_disk(draw: Draw, validators: int) -> FaultSequence:
 
 
 def _power_cuts(draw: Draw, validators: int) -> FaultSequence:
-    """All lose their power again and again, with disks so slow that there is always something to lose."""
+    """All validators lose power again and again, with disks slow enough for unsynced data at each loss."""
     everybody = draw.some_of("power-losses.order", range(validators), validators)
     faults: dict[str, Plain] = {}
     at_ms = 4_000
@@ -320,4 +320,4 @@ FAULTY_DISK_SEQUENCES: Final[Sequence[Callable[[Draw, int], FaultSequence]]] = (
     *(_failing_disk, _failing_disk),
     _power_cuts,
 )
-"""Sequences of a disk that damages, refuses or loses what it holds; a sequence with many sides stands there twice."""
+"""Sequences of a disk that damages, refuses or loses data; a sequence with many variants is listed twice."""

@@ -1,7 +1,7 @@
-"""Fault sequences about guards that stand idle in other runs: what each guards against, and what has to meet it.
+"""Fault sequences about guards that other runs never use: each guard, and the conditions that have to meet.
 
-A share of the seeds has one of these in the place of another sequence. Each was drawn for a branch of the validators'
-code that hundreds of seeds had not come to.
+A share of the seeds has one of these in place of another sequence. Each was drawn for a branch of the validators' code
+that hundreds of seeds had not reached.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,9 +20,9 @@ LATE_VOTES_MS: Final = (3_200, 3_500, 3_900)
 
 
 def _rotten_archive(draw: Draw, validators: int) -> FaultSequence:
-    """Old blocks have gone bad since the start at the peer that alone answers: it has to have them again itself."""
+    """The only peer that answers holds old blocks that went bad since its start: it has to fetch them itself."""
     archive = draw.between("corrupt-archive.validator", 0, validators - 1)
-    # After its restart it has what is old on its disk alone, and the disk was sound when it was read.
+    # After its restart old blocks are only on its disk, and the disk was sound when it was read.
     at_ms = FAULTS_FROM_MS + draw.between("corrupt-archive.at_ms", 3_300, 4_200)
     rot: Plain = {"kind": "bit-rot", "validator": archive, "ppm": 400_000, "files": ["blocks"]}
     faults: dict[str, Plain] = {
@@ -34,12 +34,12 @@ def _rotten_archive(draw: Draw, validators: int) -> FaultSequence:
         start_ms = FAULTS_FROM_MS + draw.between(f"corrupt-archive.{place}.start_ms", 0, 300) + 5_700 * place
         faults[f"reader-{place}"] = {**away(reader, validators), "start_ms": start_ms, "stop_ms": start_ms + 5_300}
         faults[f"single-responder-{place}"] = asked_alone(archive, reader, validators, start_ms + 5_300)
-    # Blocks one by one, and no snapshot of them all.
+    # Single blocks, and no snapshot of them all.
     return FaultSequence(faults, {"sync": {"snapshot_gap_blocks": 256}})
 
 
 def _stale_pruning(draw: Draw, validators: int) -> FaultSequence:
-    """Power is cut between the two copies of a journal that is pruned all the time, and a start reads one as it was."""
+    """Power is cut between the two copies of a constantly pruned journal, and a start reads a stale copy."""
     node = draw.between("stale-pruning.validator", 0, validators - 1)
     stale: Plain = {"kind": "stale-read", "validator": node, "files": ["journal"]}
     return FaultSequence(
@@ -65,7 +65,7 @@ def _stale_pruning(draw: Draw, validators: int) -> FaultSequence:
 
 
 def _torn_again(draw: Draw, validators: int) -> FaultSequence:
-    """One validator loses its power again and again before what it wrote is synced, and keeps a part of it."""
+    """One validator loses power again and again before its writes are synced, and keeps a part of them."""
     node = draw.between("repeated-torn-writes.validator", 0, validators - 1)
     return FaultSequence(
         {
@@ -90,7 +90,7 @@ def _torn_again(draw: Draw, validators: int) -> FaultSequence:
 
 
 def _forged_snapshots(draw: Draw, validators: int) -> FaultSequence:
-    """A validator that has to join three times is offered a forged snapshot first, another one each time."""
+    """A validator that has to join three times is first offered a forged snapshot, each time with another forgery."""
     node = draw.between("forged-snapshots.validator", 0, validators - 1)
     forging: Plain = {"kind": "byzantine", "behaviour": "forge-snapshot"}
     if draw.chance("forged-snapshots.is_in_bytes", 30):
@@ -99,7 +99,7 @@ def _forged_snapshots(draw: Draw, validators: int) -> FaultSequence:
     for place in range(faults_of(validators)):
         forger = (node + 1 + place) % validators
         faults[f"forger-{forger}"] = {**forging, "validator": forger, "start_ms": FAULTS_FROM_MS, "stop_ms": 20_500}
-    # Long enough to see how far the others are, and to ask the forger and another one.
+    # Long enough to learn how far ahead the peers are, and to ask the forger and another peer.
     for place, first_ms in enumerate((2_000, 8_400, 14_800)):
         start_ms = first_ms + draw.between(f"forged-snapshots.{place}.start_ms", 0, 400)
         faults[f"isolated-{place}"] = {**away(node, validators), "start_ms": start_ms, "stop_ms": start_ms + 3_400}
@@ -110,7 +110,7 @@ def _forged_snapshots(draw: Draw, validators: int) -> FaultSequence:
 
 
 def _left_by_both(draw: Draw, validators: int) -> FaultSequence:
-    """A view is notarized and nullified, and the next one, whose leader nobody hears, is stuck for several retries."""
+    """A view is notarized and nullified; the next leader is unheard, and its view is stuck for several retries."""
     view = draw.between("notarized-and-nullified.view", 4, 7)
     voters = [node for node in range(validators) if node != view % validators]
     late: Plain = {"kind": "rule", "action": "delay", "kinds": [*VOTES], "from": voters, "views": [[view, view]]}
@@ -135,10 +135,10 @@ GUARD_SEQUENCES: Final[Sequence[Callable[[Draw, int], FaultSequence]]] = (
     _rotten_archive,
     _stale_pruning,
     _torn_again,
-    # Twice: a run has room for three of some twenty forms.
+    # Listed twice: a run has room for three of some twenty variants.
     _forged_snapshots,
     _forged_snapshots,
     _left_by_both,
     joined_in_turn,
 )
-"""Each drawn as often as it stands here."""
+"""Each is drawn as often as it is listed."""

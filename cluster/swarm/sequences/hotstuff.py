@@ -1,4 +1,4 @@
-"""Fault sequences about rules of HotStuff that nothing else comes to; in Simplex' words, as all draws are."""
+"""Fault sequences about rules of HotStuff that no other draw reaches; in Simplex' terms, as in all draws."""
 
 from collections.abc import Callable
 from typing import Final
@@ -13,11 +13,11 @@ _SPAN: Final[Plain] = {"start_ms": FAULTS_FROM_MS, "stop_ms": FAULTS_UNTIL_MS}
 
 _EARLY: Final = (4, 6)
 _LATE: Final = (9, 11)
-"""The first and the last of the views of which a sequence picks its own; late ones when another sequence is over."""
+"""The first and the last view from which a sequence picks its views; late views follow another sequence."""
 
 
 def _votes_of_a_left_view(draw: Draw, validators: int, views: tuple[int, int] = _EARLY) -> FaultSequence:
-    """The votes of some views come late: their next leader has the quorum when it has got there by timeouts."""
+    """The votes of some views come late: their next leader has the quorum only after entering by timeouts."""
     first = draw.between("late-view-votes.view", *views)
     last = first + draw.between("late-view-votes.more", 0, 2)
     late: Plain = {"kind": "rule", "action": "delay", "kinds": [*VOTES], "views": [[first, last]]}
@@ -31,7 +31,7 @@ def _votes_of_a_left_view(draw: Draw, validators: int, views: tuple[int, int] = 
 
 
 def _votes_kept_over_crashes(draw: Draw, validators: int) -> FaultSequence:
-    """Some lose their power again and again when their vote is on the disk and has not left."""
+    """Some validators lose power again and again when their vote is on the disk and has not left."""
     faults: dict[str, Plain] = {}
     for place, node in enumerate(draw.some_of("durable-votes.validators", range(validators), 2)):
         start_ms = draw.between(f"durable-votes.{place}.start_ms", 8_000, 9_500)
@@ -48,7 +48,7 @@ def _votes_kept_over_crashes(draw: Draw, validators: int) -> FaultSequence:
 
 
 def _far_block(draw: Draw, validators: int, from_ms: int = FAULTS_FROM_MS) -> FaultSequence:
-    """One validator misses more views than are kept, and hears of the others by a block of a view far ahead."""
+    """One validator misses more views than peers keep, and catches up by a block of a view far ahead."""
     node = draw.between("far-ahead-block.validator", 0, validators - 1)
     start_ms = from_ms + draw.between("far-ahead-block.start_ms", 0, 1_500)
     stop_ms = start_ms + draw.between("far-ahead-block.for_ms", 2_000, 3_500)
@@ -59,7 +59,7 @@ def _far_block(draw: Draw, validators: int, from_ms: int = FAULTS_FROM_MS) -> Fa
 
 
 def _timeouts_for_some(draw: Draw, validators: int, views: tuple[int, int] = _EARLY) -> FaultSequence:
-    """Nobody hears a leader, and what leaves its view reaches some much later than others."""
+    """No validator hears a leader, and the messages that leave its view reach some validators much later."""
     view = draw.between("partial-timeouts.view", *views)
     unheard = {**drop([BlockRelay.traced_name, *VOTES], [view % validators]), "views": [[view, view]], **_SPAN}
     some = sorted(draw.some_of("partial-timeouts.to", range(validators), draw.between("partial-timeouts.count", 1, 2)))
@@ -72,10 +72,10 @@ def _timeouts_for_some(draw: Draw, validators: int, views: tuple[int, int] = _EA
 
 
 def _hidden_chain(draw: Draw, validators: int) -> FaultSequence:
-    """One validator gets a block late, when a view was skipped above it: a chain below the highest one is final."""
-    # The first of two views of one leader, so that the one after the next is another's.
+    """One validator gets a block late, when a view above it was skipped: a chain below the highest block is final."""
+    # The first of two views of one leader, so that another leader has the view after the next.
     view = 2 * draw.between("late-chain.leader_term", 2, 3)
-    # None of those whose views these are: it would be missed.
+    # Not the leaders of these views: a missing leader would be noticed.
     node = (view // 2 + draw.between("late-chain.place", 2, validators - 2)) % validators
     missed = view - draw.between("late-chain.below", 0, 1)
     unheard = drop([BlockRelay.traced_name, *VOTES], [(view // 2 + 1) % validators])
@@ -109,12 +109,12 @@ def _votes_of_a_left_view_later(draw: Draw, validators: int) -> FaultSequence:
 
 
 def _timeouts_for_some_later(draw: Draw, validators: int) -> FaultSequence:
-    """Nobody hears the leader of a later view, and what leaves it reaches some much later than others."""
+    """No validator hears the leader of a later view, and the messages that leave it reach some much later."""
     return renamed(_timeouts_for_some(draw, validators, _LATE), "later")
 
 
 def _far_block_later(draw: Draw, validators: int) -> FaultSequence:
-    """One validator misses more views than are kept, in the second half of the run."""
+    """One validator misses more views than peers keep, in the second half of the run."""
     return renamed(_far_block(draw, validators, 8_500), "later")
 
 
@@ -125,7 +125,7 @@ HOTSTUFF_SEQUENCES: Final[tuple[Callable[[Draw, int], FaultSequence], ...]] = (
     _hidden_chain,
     _hidden_certificates,
 )
-"""Every one of them, each in its turn."""
+"""All sequences of this file, in rotation."""
 
 LATER_HOTSTUFF_SEQUENCES: Final[tuple[Callable[[Draw, int], FaultSequence], ...]] = (
     _votes_kept_over_crashes,
@@ -133,4 +133,4 @@ LATER_HOTSTUFF_SEQUENCES: Final[tuple[Callable[[Draw, int], FaultSequence], ...]
     _timeouts_for_some_later,
     _far_block_later,
 )
-"""Those that come after one of the others in the same run."""
+"""Sequences that come after another sequence in the same run."""

@@ -1,6 +1,6 @@
-"""Fault sequences about rules of the longest chain that nothing else comes to: early slots, heads of joiners, branches.
+"""Fault sequences about rules of the longest chain that no other draw reaches: early slots, joiners' heads, branches.
 
-No other fault is at work in them but what a seed draws beside its sequence.
+No other fault is at work in them except the additional faults of a seed.
 """
 
 from collections.abc import Callable
@@ -21,14 +21,14 @@ _LATER_MS: Final = 8_700
 
 
 def _early_slots(draw: Draw, validators: int, from_ms: int = FAULTS_FROM_MS) -> FaultSequence:
-    """Clocks of successive leaders are ahead: their blocks are of slots that the others are not in yet, or not nearly.
+    """Clocks of successive leaders are ahead: their blocks are for slots one or more slots in the peers' future.
 
-    One of them sleeps as its clock is set right, and reads then that the slot it was woken for has not come.
+    One of the leaders sleeps as its clock is set right, and then reads that its slot has not come.
     """
     first = draw.between("early-slots.first", 0, validators - 1)
     hit = sorted((first + place) % validators for place in range(draw.between("early-slots.count", 1, 2)))
     slot_ms = draw.one_of("early-slots.slot_ms", SLOTS_MS)
-    # By more than one slot and a message's way, so that blocks wait; by more than two, so that several do.
+    # By more than one slot and a message's latency, so that blocks wait; by more than two, so that several wait.
     part_ms = draw.between("early-slots.part_ms", 260, slot_ms - 20)
     offset_ms = draw.one_of("early-slots.slots", (1, 1, 2, 1, 0)) * slot_ms + part_ms
     start_ms = from_ms + draw.between("early-slots.start_ms", 0, 1_000)
@@ -36,19 +36,19 @@ def _early_slots(draw: Draw, validators: int, from_ms: int = FAULTS_FROM_MS) -> 
     ahead: Plain = {"kind": "clock-offset", "validators": hit, "offset_ms": offset_ms}
     faults: dict[str, Plain] = {"early-slots": {**ahead, "start_ms": start_ms, "stop_ms": stop_ms}}
     if draw.chance("early-slots.is_alone", 60):
-        # Without the leader before them nobody builds beside a block that waits.
+        # Without the leader before them no validator builds beside a block that waits.
         down_ms = draw.between("early-slots.down_ms", 5 * slot_ms, stop_ms - start_ms - 500)
         faults["absent"] = crash((first - 1) % validators, start_ms + 300, down_ms)
     if draw.chance("early-slots.is_asleep", 50):
         asleep_ms = stop_ms - slot_ms - 50, stop_ms + draw.between("early-slots.asleep_ms", 20, 120)
         faults["paused"] = {"kind": "pause", "validator": hit[0], "start_ms": asleep_ms[0], "stop_ms": asleep_ms[1]}
-    # Others take what is ahead of their clocks by that much.
+    # Peers accept headers that are ahead of their clocks by that much.
     skew_ms = draw.one_of("early-slots.max_skew_ms", (500, 2_500, 2_500))
     return FaultSequence(faults, {"chain": {"max_skew_ms": skew_ms}, **_slots(slot_ms)})
 
 
 def _two_branches(draw: Draw, validators: int, from_ms: int = FAULTS_FROM_MS) -> FaultSequence:
-    """Halves build a branch each, twice, and some who come together restart with the branch that lost."""
+    """Each half builds a branch, twice, and some validators restart with the losing branch as the halves meet."""
     order = draw.some_of("branches.order", range(validators), validators)
     middle = draw.one_of("branches.middle", (validators // 2, validators // 2, faults_of(validators)))
     groups = [sorted(order[:middle]), sorted(order[middle:])]
@@ -72,10 +72,7 @@ def _two_branches(draw: Draw, validators: int, from_ms: int = FAULTS_FROM_MS) ->
 
 
 def _named_heads(draw: Draw, validators: int) -> FaultSequence:
-    """A validator whose disk is empty and one that missed slots ask for heads, and a deaf one names an old one.
-
-    All have final blocks by then. An observer begins anew time and again, and asks as well.
-    """
+    """A validator with an empty disk and a validator that missed slots ask for heads; a deaf peer names an old head."""
     deaf, empty, late = draw.some_of("stale-heads.order", range(validators), 3)
     start_ms = draw.between("stale-heads.start_ms", 9_000, 10_500)
     deaf_ms = draw.between("stale-heads.deaf_ms", 2_600, 3_600)
@@ -102,10 +99,10 @@ def _named_heads(draw: Draw, validators: int) -> FaultSequence:
 
 
 def _forged_heads(draw: Draw, validators: int) -> FaultSequence:
-    """A leader forges headers and answers, builds what is no good, and is asked for its head as long as it does.
+    """A leader forges headers and answers, builds invalid blocks, and is asked for its head meanwhile.
 
-    An observer asks that judges no block, and validators that lose their power for a moment, one after the other, and
-    lead soon after they are back.
+    An observer that judges no block asks, and so do validators that lose power for a moment, in succession, and lead
+    soon after their restart.
     """
     liar, *others = draw.some_of("forged-heads.order", range(validators), 4)
     span: Plain = {"validator": liar, "start_ms": FAULTS_FROM_MS, "stop_ms": FAULTS_UNTIL_MS}
@@ -122,7 +119,7 @@ def _forged_heads(draw: Draw, validators: int) -> FaultSequence:
 
 
 def _slots(slot_ms: int, **times: int) -> dict[str, Plain]:
-    """Return the settings of turns in slots of a length, with other times of consensus."""
+    """Return the settings for turns in slots of a length, with other times of consensus."""
     return {"consensus": {"longest_chain": {"slot_ms": slot_ms}, **times}}
 
 
@@ -132,12 +129,12 @@ def _early_slots_later(draw: Draw, validators: int) -> FaultSequence:
 
 
 def _two_branches_later(draw: Draw, validators: int) -> FaultSequence:
-    """Halves build a branch each in the second half of the run."""
+    """Each half builds a branch in the second half of the run."""
     return renamed(_two_branches(draw, validators, _LATER_MS), "later")
 
 
 LONGEST_CHAIN_SEQUENCES: Final[tuple[Callable[[Draw, int], FaultSequence], ...]] = (_early_slots, _two_branches)
-"""Every one of them, each in its turn."""
+"""All sequences of this file, in rotation."""
 
 LATER_LONGEST_CHAIN_SEQUENCES: Final[tuple[Callable[[Draw, int], FaultSequence], ...]] = (
     _named_heads,
@@ -146,4 +143,4 @@ LATER_LONGEST_CHAIN_SEQUENCES: Final[tuple[Callable[[Draw, int], FaultSequence],
     _two_branches_later,
     _early_slots_later,
 )
-"""Those that come after one of the others in the same run; a Byzantine leader forges as long as it lasts."""
+"""Sequences that come after another sequence in the same run; a Byzantine leader forges until its fault ends."""

@@ -10,7 +10,7 @@ from validators.messages import BlockResponse
 
 
 class FaultSequence(NamedTuple):
-    """Faults by name, and what else of the scenario is not as drawn, by section."""
+    """Faults by name, and the settings that go with them, by section."""
 
     faults: dict[str, Plain]
     settings: Mapping[str, Plain] = MappingProxyType({})
@@ -22,7 +22,7 @@ def crash(node: int, at_ms: int, down_ms: int) -> Plain:
 
 
 def away(node: int, validators: int) -> Plain:
-    """Return a partition, without its times, of one validator from all others."""
+    """Return a partition, without its times, of one validator from all other validators."""
     return {"kind": "partition", "groups": [[node], [other for other in range(validators) if other != node]]}
 
 
@@ -32,7 +32,7 @@ def drop(kinds: list[str], senders: Sequence[int] = (), to: Sequence[int] = ()) 
 
 
 def asked_alone(node: int, asking: int, validators: int, start_ms: int) -> Plain:
-    """Return a loss of all blocks that others than `node` answer one with, until it has asked each of them in turn."""
+    """Return a loss of block answers from peers other than `node`, long enough to ask each of them in turn."""
     others = [other for other in range(validators) if other not in {node, asking}]
     lost = drop([BlockResponse.traced_name], others, [asking])
     return {**lost, "start_ms": start_ms, "stop_ms": start_ms + 1_100 * validators}
@@ -41,8 +41,8 @@ def asked_alone(node: int, asking: int, validators: int, start_ms: int) -> Plain
 def applied_early(draw: Draw, name: str, validators: int) -> dict[str, Plain]:
     """Return settings, in some seeds, with which all validators apply blocks before they are final.
 
-    Their disks are slow, so that a block is applied for a while before it is final: whoever serves a snapshot then has
-    to take it back.
+    Their disks are slow, so that a block is applied for a while before it is final. A validator that serves a snapshot
+    then has to rewind the block.
     """
     if not draw.chance(f"{name}.is_early", 50):
         return {}
@@ -51,7 +51,7 @@ def applied_early(draw: Draw, name: str, validators: int) -> dict[str, Plain]:
 
 
 def crash_as_it_leaves(draw: Draw, name: str, node: int, by_ms: int) -> Plain:
-    """Return a loss of power as a validator gives its view up: it has said so to its disk, and to nobody else."""
+    """Return a loss of power as a validator gives up its view: its disk has the message, no peer does."""
     anchor: Plain = {"event": "timeout", "of": node, "from_ms": FAULTS_FROM_MS, "by_ms": by_ms}
     return {
         "kind": "crash-at-boundary",
@@ -65,5 +65,5 @@ def crash_as_it_leaves(draw: Draw, name: str, node: int, by_ms: int) -> Plain:
 
 
 def renamed(sequence: FaultSequence, prefix: str) -> FaultSequence:
-    """Return a sequence under other names, so that it goes into one plan with another of its kind."""
+    """Return a sequence under other names, so that one plan can have two of its kind."""
     return FaultSequence({f"{prefix}-{name}": fault for name, fault in sequence.faults.items()}, sequence.settings)

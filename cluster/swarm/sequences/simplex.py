@@ -1,4 +1,4 @@
-"""Fault sequences about rules of Simplex that nothing else comes to: who enters a view late, or ends one beside others.
+"""Fault sequences about Simplex rules that no other draw reaches: late entry into a view, or an early exit from it.
 
 Most are about one view, whose messages are lost or late for some validators alone. So two of them go into one run, one
 after the other.
@@ -19,7 +19,7 @@ _SPAN: Final[Plain] = {"start_ms": FAULTS_FROM_MS, "stop_ms": FAULTS_UNTIL_MS}
 
 
 class _Views(NamedTuple):
-    """The views of which a sequence picks the one that it is about."""
+    """The views from which a sequence picks the view that it targets."""
 
     first: int
     last: int
@@ -34,7 +34,7 @@ _NEXT_WAIT_MS: Final = (3_300, 4_200, 5_200)
 
 
 def _late(kinds: tuple[str, ...], view: int, delay_ms: int, to: list[int]) -> Plain:
-    """Return a delay of the messages about one view to some."""
+    """Return a delay of the messages about one view to some validators."""
     late: Plain = {"kind": "rule", "action": "delay", "kinds": [*kinds], "views": [[view, view]], "to": to}
     return {**late, "delay_ms": delay_ms, **_SPAN}
 
@@ -44,12 +44,12 @@ def _others(node: int, validators: int) -> list[int]:
 
 
 def _unheard(view: int, validators: int) -> Plain:
-    """Return the loss of all that a leader says of its view: a vote names the block, and who hears one asks for it."""
+    """Return the loss of a leader's messages of its view: a vote names the block, and its receivers ask for it."""
     return {**drop([BlockRelay.traced_name, *VOTES], [view % validators]), "views": [[view, view]], **_SPAN}
 
 
 def _early_leader(draw: Draw, validators: int, views: _Views = _EARLY) -> FaultSequence:
-    """A leader enters its view by itself, and gives it up before the others hear that the one before is left."""
+    """A leader enters its view alone, and gives it up before its peers hear that the previous view is left."""
     view = draw.between("early-leader.view", *views)
     others = _others((view + 1) % validators, validators)
     unheard = _unheard(view, validators)
@@ -58,7 +58,7 @@ def _early_leader(draw: Draw, validators: int, views: _Views = _EARLY) -> FaultS
 
 
 def _late_certification(draw: Draw, validators: int, views: _Views = _EARLY) -> FaultSequence:
-    """One validator has the votes for a block and not the block, and gets it when the others have left the view."""
+    """One validator has the votes for a block but not the block, and gets it after its peers have left the view."""
     view = draw.between("late-block.view", *views)
     # Not the leader, which has its block.
     node = (view + draw.between("late-block.place", 1, validators - 1)) % validators
@@ -69,7 +69,7 @@ def _late_certification(draw: Draw, validators: int, views: _Views = _EARLY) -> 
     answer: Plain = {"kind": "rule", "action": "delay", "kinds": [BlockResponse.traced_name], "to": [node]}
     return FaultSequence(
         {
-            # It enters the view later than the others, so that it does not give it up before they do.
+            # It enters the view later than its peers, so that it does not give it up before they do.
             "late-entry": _late(before, view - 1, draw.between("late-block.entry_ms", 700, 1_100), [node]),
             "late-votes": {**late, "from": [each for each in range(validators) if each != view % validators]},
             # A leader's own nullify would make it give the view up at once.
@@ -83,10 +83,10 @@ def _late_certification(draw: Draw, validators: int, views: _Views = _EARLY) -> 
 
 
 def _left_by_the_others(draw: Draw, validators: int) -> FaultSequence:
-    """One validator certifies a block and the others leave its view: it learns of that when the next leader builds."""
+    """One validator certifies a block and its peers leave the view: it learns of that when the next leader builds."""
     view = draw.between("lone-certification.view", *_LATE)
     leader = view % validators
-    # Neither leader is: the second one builds as one that has left.
+    # Neither leader is: the second leader builds as a validator that has left.
     node = (view + draw.between("lone-certification.place", 2, validators - 1)) % validators
     voters = [each for each in range(validators) if each != leader]
     of_view: Plain = {"views": [[view, view]], **_SPAN}
@@ -95,7 +95,7 @@ def _left_by_the_others(draw: Draw, validators: int) -> FaultSequence:
         {
             "lone-certification": {**drop([*VOTES], voters, _others(node, validators)), **of_view},
             "own-certificate": {**drop([*CERTIFIED], [node]), **of_view},
-            # So late that it has not waited for the next leader in vain when the others come to that view.
+            # Late enough that its wait for the next leader has not ended when its peers come to that view.
             "late-votes-for-one": {
                 **late,
                 "delay_ms": draw.between("lone-certification.votes_ms", 900, 1_700),
@@ -107,7 +107,7 @@ def _left_by_the_others(draw: Draw, validators: int) -> FaultSequence:
 
 
 def _asked_of_a_standstill(draw: Draw, validators: int) -> FaultSequence:
-    """One validator misses how views ended, and the others stand at the first one's finality until it has asked."""
+    """One validator misses how views ended; its peers stay at the first missed view's finality until it has asked."""
     node, view = (
         draw.between("stalled-finality.validator", 0, validators - 1),
         draw.between("stalled-finality.view", 4, 7),
@@ -120,7 +120,7 @@ def _asked_of_a_standstill(draw: Draw, validators: int) -> FaultSequence:
 
 
 def _restart_in_a_view(draw: Draw, validators: int) -> FaultSequence:
-    """Nobody has a quorum, and who has just voted loses its power for a moment: the view is still that one."""
+    """No validator has a quorum, and a validator that has just voted loses power briefly; the view stays the same."""
     order = draw.some_of("crash-after-vote.order", range(validators), validators)
     middle = validators // 2
     start_ms = draw.between("crash-after-vote.start_ms", 8_000, 9_500)
@@ -146,9 +146,9 @@ def _restart_in_a_view(draw: Draw, validators: int) -> FaultSequence:
 
 
 def _left_without_knowing(draw: Draw, validators: int) -> FaultSequence:
-    """Two views are left, and some hear only of the second, nothing new, and no answer from a round of peers."""
+    """Two views are left; some validators hear only of the second, nothing new, and no answer from any peer."""
     view = draw.between("missed-view-ends.view", *_EARLY)
-    # The others are a quorum without them.
+    # The other validators are a quorum without them.
     behind = draw.some_of("missed-view-ends.validators", range(validators), faults_of(validators))
     others = [node for node in range(validators) if node not in behind]
     leaders = [view % validators, (view + 1) % validators]
@@ -156,7 +156,7 @@ def _left_without_knowing(draw: Draw, validators: int) -> FaultSequence:
     missed = {**drop([*LEAVING], to=behind), "views": [[view, view]], **_SPAN}
     stop_ms = draw.between("missed-view-ends.stop_ms", 10_000, 12_500)
     unanswered = {**drop([*ANSWERS], others, behind), "start_ms": FAULTS_FROM_MS, "stop_ms": stop_ms}
-    # What is certified or final after them would make it needless to know how they ended.
+    # A later certified or final block would make it needless to know how they ended.
     news = {**drop([*VOTES, *CERTIFIED, *FINALITY], to=behind), "views": [[view + 2, view + 30]]}
     return FaultSequence(
         {
@@ -170,7 +170,7 @@ def _left_without_knowing(draw: Draw, validators: int) -> FaultSequence:
 
 
 def _slow_builder(draw: Draw, validators: int) -> FaultSequence:
-    """One validator builds, verifies and certifies for so long that its views are over when it has done so."""
+    """One validator builds, verifies and certifies for so long that its views are over when it is done."""
     node = draw.between("slow-builder.validator", 0, validators - 1)
     factor = draw.one_of("slow-builder.factor", (20, 45, 90))
     start_ms = draw.between("slow-builder.start_ms", 8_000, 9_500)
@@ -180,16 +180,16 @@ def _slow_builder(draw: Draw, validators: int) -> FaultSequence:
 
 
 def _dark_votes(draw: Draw, validators: int) -> FaultSequence:
-    """All lose their power with votes for one block on their disks that nobody has heard, and some stay off.
+    """All validators lose power with unsent votes for one block on their disks, and some stay off.
 
-    Those who come back are just a quorum: each needs its own vote, which only its journal has.
+    The returning validators are exactly a quorum: each needs its own vote, which only its journal has.
     """
     view = draw.between("unsent-votes.view", 3, 5)
     leader = view % validators
     others = draw.some_of("unsent-votes.order", _others(leader, validators), validators - 1)
     off, voters = others[: faults_of(validators)], others[faults_of(validators) :]
     anchor: Plain = {"event": "view", "of": voters[0], "nth": view, "from_ms": 0, "by_ms": 6_500}
-    # The leader builds a second after the block before, and gives the others two before they leave.
+    # The leader builds a second after the previous block, and gives its peers two seconds before they leave.
     at_ms = draw.between("unsent-votes.at_ms", 1_500, 2_200)
     unheard = {**drop([*VOTES], _others(leader, validators)), "views": [[view, view]]}
     dark: Plain = {"kind": "blackout", "at_ms": at_ms, "anchor": anchor}
@@ -224,7 +224,7 @@ SIMPLEX_SEQUENCES: Final[tuple[Callable[[Draw, int], FaultSequence], ...]] = (
     _left_without_knowing,
     _dark_votes,
 )
-"""Every one of them, each in its turn."""
+"""All sequences of this file, in rotation."""
 
 LATER_SIMPLEX_SEQUENCES: Final[tuple[Callable[[Draw, int], FaultSequence], ...]] = (
     _left_by_the_others,
@@ -233,4 +233,4 @@ LATER_SIMPLEX_SEQUENCES: Final[tuple[Callable[[Draw, int], FaultSequence], ...]]
     _restart_in_a_view,
     _slow_builder,
 )
-"""Those that come after one of the others in the same run."""
+"""Sequences that come after another sequence in the same run."""

@@ -1,6 +1,6 @@
-"""Fault sequences about turns: who is cut off, silent, stuck or behind first, and who after it.
+"""Fault sequences about order: the first validator that is cut off, silent, stuck or behind, and its successors.
 
-Drawn for seeds that have no other sequence. What each needs of the chain or of consensus goes with it as settings.
+Drawn for seeds that have no other sequence. Settings state what each sequence needs of the chain or of consensus.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,14 +18,14 @@ SWIZZLED_MAX: Final = 4
 """Most validators that a swizzle cuts off."""
 
 IMPATIENT_RETRY_MS: Final = (700, 1_300)
-"""Times after which a view is given up once more: several of them pass in what a drawn fault lasts."""
+"""Times after which a nullify is repeated: a drawn fault lasts for several of them."""
 
 SKIP_MS: Final = (3_500, 4_500)
 """Times after which a silent leader is skipped, just above the wait for a certified block."""
 
 
 def _swizzle_cut(draw: Draw, validators: int) -> FaultSequence:
-    """Validators are cut off one by one, and come back in another order, so that no two views of the network agree."""
+    """Validators are cut off one by one, and return in another order: any two see the network differently."""
     count = min(validators, SWIZZLED_MAX)
     order = draw.some_of("swizzle-cut.order", range(validators), count)
     back = draw.some_of("swizzle-cut.back", range(count), count)
@@ -40,7 +40,7 @@ def _swizzle_cut(draw: Draw, validators: int) -> FaultSequence:
 
 
 def _stuck_view(draw: Draw, validators: int) -> FaultSequence:
-    """A leader is away, and what would leave its view is lost until it has been said several times."""
+    """A leader is away, and messages that would leave its view are lost until they have been sent several times."""
     absent = draw.between("stuck-view.absent", 0, validators - 1)
     retry_ms = draw.one_of("stuck-view.retry_ms", IMPATIENT_RETRY_MS)
     lost_ms = 5_500 + retry_ms * draw.between("stuck-view.retries", 2, 4)
@@ -54,14 +54,14 @@ def _stuck_view(draw: Draw, validators: int) -> FaultSequence:
 
 
 def _silent_leaders(draw: Draw, validators: int) -> FaultSequence:
-    """As many as the cluster can bear are silent for so long that they are skipped, and then lead again."""
+    """The most tolerated number of validators is silent for long enough to be skipped, and then leads again."""
     silent = draw.some_of("silent-leaders.validators", range(validators), faults_of(validators))
     is_mute = draw.chance("silent-leaders.is_mute", 50)
     faults: dict[str, Plain] = {}
     for node in silent:
         at_ms = FAULTS_FROM_MS + draw.between(f"silent-leaders.{node}.at_ms", 0, 1_500)
         down_ms = draw.between(f"silent-leaders.{node}.down_ms", 7_500, 10_500)
-        # It hears everything, and nobody hears it.
+        # It hears all peers, and no peer hears it.
         mute = {**away(node, validators), "one_way": True, "start_ms": at_ms, "stop_ms": at_ms + down_ms}
         faults[f"silent-leader-{node}"] = mute if is_mute else crash(node, at_ms, down_ms)
     times = {
@@ -72,7 +72,7 @@ def _silent_leaders(draw: Draw, validators: int) -> FaultSequence:
 
 
 def joined_in_turn(draw: Draw, validators: int) -> FaultSequence:
-    """One validator after the other joins from a snapshot; each next one asks the one that joined before it first."""
+    """Validators join from a snapshot one by one; each asks the validator that joined before it first."""
     first = draw.between("successive-joins.first", 0, validators - 1)
     step = draw.one_of("successive-joins.step", (-1, -1, 1))
     count = draw.between("successive-joins.count", 2, 3)
@@ -85,10 +85,10 @@ def joined_in_turn(draw: Draw, validators: int) -> FaultSequence:
             "start_ms": start_ms,
             "stop_ms": start_ms + 5_200,
         }
-    # With answers of blocks they would often have all of them before they know that they are final.
+    # With block answers they would often have all of them before they know that they are final.
     faults["lost-blocks"] = {**drop(["BlockResponse"], to=joiners), "start_ms": FAULTS_FROM_MS, "stop_ms": 19_000}
     if step < 0 and draw.chance("successive-joins.is_alone", 70):
-        # Each next one is offered a snapshot by the one that joined before it alone.
+        # Only the validator that joined before offers a snapshot to the next.
         for before, node in pairwise(joiners):
             others = [other for other in range(validators) if other not in {before, node}]
             unoffered = {**drop([SnapshotOffer.traced_name], others, [node]), "start_ms": FAULTS_FROM_MS}
@@ -99,7 +99,7 @@ def joined_in_turn(draw: Draw, validators: int) -> FaultSequence:
 
 
 def _deaf_pools(draw: Draw, validators: int) -> FaultSequence:
-    """Transactions come by the hundred while no block does, and mempools hear of others' only by what is sent again."""
+    """Transactions come by the hundred while no block does; mempools learn of peers' transactions by repeats only."""
     deaf = draw.some_of(
         "isolated-mempools.validators", range(validators), draw.between("isolated-mempools.count", 1, validators - 1)
     )
@@ -136,4 +136,4 @@ TURN_SEQUENCES: Final[Sequence[Callable[[Draw, int], FaultSequence]]] = (
     joined_in_turn,
     _deaf_pools,
 )
-"""Every one of them, each drawn as often as the others."""
+"""All sequences of this file, each drawn equally often."""

@@ -1,7 +1,8 @@
-"""Losses and delays of single views' messages, for some validators alone: each hears another part of what was said.
+"""Losses and delays of single views' messages, for some validators alone: each hears a different part.
 
-Rules of consensus are about who has heard what of one view. A loss over seconds hits all of it; a pick hits the votes
-for a block here, the certificate there, and lets the next view be. It goes with any other fault.
+Rules of consensus depend on the messages of one view that each validator has heard. A loss over seconds hits all of
+them; a pick hits the votes for a block here, the certificate there, and spares the next view. It goes with any other
+fault.
 """
 
 from typing import Final
@@ -37,7 +38,7 @@ DELAYS_MS: Final = (150, 600, 1_500, 2_600, 3_400, 5_200)
 
 
 def picked_views(draw: Draw, validators: int) -> FaultSequence:
-    """A few rules about single views: what some hear of them, and when."""
+    """Return losses and delays of a few single views' messages."""
     found: dict[str, Plain] = {}
     for place in range(draw.between("targeted-views.count", 2, 5)):
         name = f"targeted-view-{place}"

@@ -1,1 +1,1 @@
-"""Edge cases by their kind: the scripts that all use, limits that are just met, and the queue of `aptos`."""
+"""Boundary cases by kind: shared scripts, values exactly at a limit, and the queue of `aptos`."""

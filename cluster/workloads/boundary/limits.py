@@ -1,7 +1,7 @@
-"""Cases of the workload `boundary-cases` in which one cycle decides, or one height has to be of two tiers in one block.
+"""Cases of the workload `boundary-cases` at exact limits: one cycle decides, or a block moves a height between tiers.
 
-Each of them asks more than one exact value: which of many neighbouring values is the limit depends on prices and
-weights that nobody knows in advance, so all neighbours are tried.
+Each case tries several neighbouring values, because the exact limit depends on prices and weights that are not known in
+advance.
 """
 
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from scheduler.aptos_records import AptosConfig
 from validators.actors.metering import CALL_CYCLES, STORAGE_PUT_CYCLES
 
 WEIGHED_LIMITS: Final = (*[600] * 16, *[70] * 8, *[9] * 8, *[1] * 10)
-"""Gas limits, in cycles, that fill nearly any slice of a lane to its last cycle, in whatever order they come."""
+"""Gas limits, in cycles, that fill nearly any slice of a lane to its last cycle, in any order."""
 
 NOTE_BYTES: Final = 7
 NOTE_CELLS: Final = len(b"fired") + NOTE_BYTES
@@ -23,7 +23,7 @@ LADDER_DELAYS: Final = (2, 4, 7)
 
 
 def _remainders(bench: Bench) -> Iterable[Attempt]:
-    """Timers of one actor that fill its slice to the last cycle: a cycle that another actor is given would show."""
+    """Timers of one actor that fill its slice to the last cycle: a cycle given to another actor would show."""
     for delay in (2, 3, 5):
         steps = (timer(b"w%d" % place, delay, gas=gas, ttl=20) for place, gas in enumerate(WEIGHED_LIMITS))
         yield bench.run(*steps, cycles_limit=crowd_cycles(bench, len(WEIGHED_LIMITS)))
@@ -34,7 +34,7 @@ AGAIN_DELAYS: Final = range(6, 20)
 
 
 def _again(bench: Bench) -> Iterable[Attempt]:
-    """Heights that were beyond the ring, and are emptied and given timers again in one block within its range."""
+    """Heights that were beyond the ring, and are emptied and refilled in one block within its range."""
     far = [timer(b"f%d" % delay, delay, gas=2_000, ttl=20, terms=[100_000, 3]) for delay in AGAIN_DELAYS]
     yield bench.run(*far)
     for _ in range(2):
@@ -45,7 +45,7 @@ def _again(bench: Bench) -> Iterable[Attempt]:
 
 
 def _ladder(bench: Bench) -> Iterable[Attempt]:
-    """Fires whose gas pays for their cycles and for more or less of their cells: their gas is rounded up (Q-53)."""
+    """Fires whose gas pays for their cycles and a varying part of their cells: their gas is rounded up (Q-53)."""
     own = bench.site.queue or AptosConfig()
     least = own.base_gas + CALL_CYCLES + STORAGE_PUT_CYCLES
     for delay in LADDER_DELAYS:
@@ -54,4 +54,4 @@ def _ladder(bench: Bench) -> Iterable[Attempt]:
 
 
 LIMIT_CASES: Final[tuple[Case, ...]] = (_remainders, _again, _ladder)
-"""Groups of transactions about such limits."""
+"""Groups of transactions at exact limits."""

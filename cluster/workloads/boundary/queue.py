@@ -11,13 +11,13 @@ from scheduler.aptos_records import DEPOSITS, AptosConfig
 from validators.execution.blocks import CancelAll, SystemControlService, Transfer
 
 FAR: Final = 60
-"""Slots to an entry that nobody is too late to cancel."""
+"""Slots to an entry that can always still be cancelled."""
 
 GAS: Final = 3_000
 
 
 def _insertions(bench: Bench) -> Iterable[Attempt]:
-    """Entries that are too early, too cheap, too small, too long, too dear, paid by others, or expire too early."""
+    """Entries that are too early, cheap, small, long or dear, or have a foreign payer or an early expiry."""
     own = bench.site.queue or AptosConfig()
     yield bench.run(
         timer(b"q", 0, gas=GAS),
@@ -33,7 +33,7 @@ def _insertions(bench: Bench) -> Iterable[Attempt]:
 
 
 def _cancellations(bench: Bench) -> Iterable[Attempt]:
-    """Entries that are cancelled too late, by others, by a part of their key, or extended."""
+    """Cancellations that are too late, by a stranger, by a part of the entry's key, or for extended entries."""
     yield bench.run(
         timer(b"near", 3, gas=GAS),
         ("cancel", b"near"),
@@ -46,7 +46,7 @@ def _cancellations(bench: Bench) -> Iterable[Attempt]:
 
 
 def _signers(bench: Bench) -> Iterable[Attempt]:
-    """Entries whose handlers see no sender: one that asks for it, one that does not, and one that does both."""
+    """Entries whose handlers see no sender: the first asks for it, the second does not, the third does both."""
     inner = script_of(("tell", "ran", b""), timer(b"next", 2, gas=GAS, pass_signer=False))
     named = b'{"_handler":"run","_payload":"%b"}' % b64encode(inner)
     payloads = (b"", b'{"_handler":"note","_payload":"YWJj"}', named)
@@ -54,7 +54,7 @@ def _signers(bench: Bench) -> Iterable[Attempt]:
 
 
 def _service(bench: Bench) -> Iterator[Attempt]:
-    """Each instruction where the service is in another state, and calls while it is paused."""
+    """Each instruction in another state of the service, and calls while the service is paused."""
     for action in ("unpause", "continue_shutdown", "re_initialize", "stop", "pause", "pause", "start_shutdown"):
         yield Attempt(SystemControlService(action, 0))
     yield bench.run(timer(b"q", FAR, gas=GAS), ("cancel", b"far"))
@@ -63,7 +63,7 @@ def _service(bench: Bench) -> Iterator[Attempt]:
 
 
 def _numbers(bench: Bench) -> Iterator[Attempt]:
-    """Numbers that are raised by others, of actors without one, and by the owner."""
+    """Authorization numbers that are raised by a stranger, for actors without a number, and by the owner."""
     yield Attempt(CancelAll(bench.scripted), is_from_stranger=True)
     yield sent(CancelAll(bench.poor))
     yield Attempt(CancelAll(bench.others["heartbeat"]))

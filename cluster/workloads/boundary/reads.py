@@ -1,4 +1,4 @@
-"""The cases of the workload `boundary-cases` about storage of other actors: agents that read it, calls that may not."""
+"""The cases of the workload `boundary-cases` about foreign storage: agents that read it, and calls that may not."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -8,22 +8,22 @@ from cluster.workloads.submission import Site
 
 RATE: Final = b"rate"
 RATES: Final = (1_234_567, 7_654_321)
-"""Values that the bids of agents follow from, the later one in the place of the first."""
+"""Values that determine the bids of agents; the later value replaces the first."""
 
 
 def budget_of(site: Site) -> int:
-    """Return the cells of an agent, which are as many as its cycles, under the policy that gives it the most."""
+    """Return the cells of an agent: as many as its cycles, under the policy that gives it the most."""
     return max((getattr(own, "gba_call_cycles", 0) for own in site.others), default=0)
 
 
 def readers_of(target: bytes) -> tuple[tuple[str, bytes, bytes], ...]:
-    """Return agents that read what an actor has stored, by program, with the key and the value of their own storage."""
+    """Return agents that read another actor's storage, by program, with the key and value of their own storage."""
     scripts = (
         (("read", RATE, target),),
         (("read", b"nothing", target),),
         (("read", RATE, NOBODY),),
         (("read", RATE), ("read", b"script"), ("read", RATE, target)),
-        # Just the cells that an agent has, and more.
+        # Exactly the cells that an agent has, and more.
         (("read", b"half", target),) * 2,
         (*(("read", b"half", target),) * 2, ("read", b"more", target)),
         (("read", RATE, b"short"),),
@@ -32,7 +32,7 @@ def readers_of(target: bytes) -> tuple[tuple[str, bytes, bytes], ...]:
 
 
 def _consulted(bench: Bench) -> Iterable[Attempt]:
-    """Ask agents about values that are present, absent, nobody's, and as long as may be; then about a new value."""
+    """Ask agents about values that are present, absent, without an owner, and of the greatest length; then anew."""
     slot_ms = bench.site.slot_ms
     half = b"\1" * (budget_of(bench.site) // 2)
     yield bench.run(_put_rate(0), ("put", b"half", half), ("put", b"more", b"\1\1"))
@@ -46,7 +46,7 @@ def _put_rate(place: int) -> Step:
 
 
 def _asked(bench: Bench, pause_ms: int) -> Iterable[Attempt]:
-    """Name each agent for a timer: where an agent is asked at once, the call pays for all that the agent may use."""
+    """Name each agent for a timer: if an agent is asked immediately, the call pays for the agent's whole budget."""
     cycles_limit = crowd_cycles(bench, 1) + budget_of(bench.site)
     for place, agent in enumerate(bench.agents):
         step = timer(b"q", 2, gas=3_000, terms=[None, None, None, agent])
@@ -54,7 +54,7 @@ def _asked(bench: Bench, pause_ms: int) -> Iterable[Attempt]:
 
 
 def _refused(bench: Bench) -> Iterable[Attempt]:
-    """Calls that would read what another actor has stored: of a transaction, a message and a fire."""
+    """Calls that would read another actor's storage: in a transaction, a message and a fire."""
     steps = tuple(("read", RATE, owner) for owner in (None, bench.scripted, bench.poor, NOBODY, b"short"))
     script = script_of(*steps)
     yield bench.run(*steps)

@@ -1,4 +1,4 @@
-"""The cases of the workload `boundary-cases` that the script actor carries out, and what all cases are made of."""
+"""The cases of the workload `boundary-cases` that the script actor runs, and the parts of all cases."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ NARROW_MAILBOX: Final = 8_000
 """Cycles that a narrow mailbox may use in a block."""
 
 SCRIPT_CELLS: Final = 20_000
-"""Cells that a script is given: the index of a timer takes up to 300, and a script makes sixty."""
+"""Cells that a script is given: the index of a timer takes up to 300 cells, and a script makes 60 timers."""
 
 Step: TypeAlias = tuple[object, ...]
 
@@ -36,12 +36,12 @@ class Attempt:
 
     Attributes:
         call: The call.
-        change: Fields that differ from a transaction as clients make it.
-        is_spoilt: Whether the signature is of something else.
-        is_from_stranger: Whether an account of its own sends it. So it is with whatever differs: a transaction that no
+        change: Fields that differ from a client's usual transaction.
+        is_spoilt: Whether the signature is of another message.
+        is_from_stranger: Whether a separate account sends it. Every unusual transaction has one: a transaction that no
             block takes holds up its sender's next ones.
         is_refused: Whether no block may contain it.
-        pause_ms: Wait before it, besides the workload's pace, for what has to stand in another block.
+        pause_ms: Wait before it, besides the workload's interval, if it needs another block.
     """
 
     call: Call
@@ -53,7 +53,7 @@ class Attempt:
 
     @property
     def needs_stranger(self) -> bool:
-        """Whether it has a sender of its own."""
+        """Return whether it has a sender of its own."""
         return self.is_from_stranger or self.is_spoilt or bool(self.change)
 
 
@@ -69,13 +69,13 @@ class Bench:
     others: Mapping[str, bytes]
     """Actors of the bookkeeper, by program."""
     agents: tuple[bytes, ...]
-    """Script actors that try one of `FORBIDDEN` each when asked, agents at the limits of risk, and bad ones."""
+    """Script actors that try one of `FORBIDDEN` when asked, agents at the limits of risk, and bad agents."""
     site: Site
 
     def run(
         self, *steps: Step, patience: int = 1, on: bytes | None = None, pause_ms: int = 0, **change: int
     ) -> Attempt:
-        """Have a script actor, the one with units by default, run a script."""
+        """Have a script actor run a script; by default the actor with units."""
         return Attempt(
             ExecuteActor(on or self.scripted, "run", script_of(*steps, patience=patience)), change, pause_ms=pause_ms
         )
@@ -87,7 +87,7 @@ class Bench:
 
 
 def script_of(*steps: Step, patience: int = 1) -> bytes:
-    """Return a script as the script actor reads it."""
+    """Return a script in the script actor's encoding."""
     return msgspec.msgpack.encode([steps, patience])
 
 
@@ -102,7 +102,7 @@ def timer(
     terms: Iterable[object] | None = None,
     pass_signer: bool = True,
 ) -> Step:
-    """Return the step that schedules; what is left out at its end is not encoded."""
+    """Return the step that schedules; omitted trailing values are not encoded."""
     step: Step = ("schedule", name, delay, payload, payer, gas, ttl, terms)
     if not pass_signer:
         return *step[:-1], terms or [], False
@@ -120,14 +120,14 @@ Case: TypeAlias = Callable[[Bench], Iterable[Attempt]]
 
 
 def _in_four(bench: Bench, steps: Sequence[Step]) -> Iterable[Attempt]:
-    """Deal steps out to four scripts."""
+    """Distribute steps over four scripts."""
     return (bench.run(*steps[part::4]) for part in range(4))
 
 
 def _storage(bench: Bench) -> Iterable[Attempt]:
     yield bench.run(
         *(("put", b"k" * length, bytes([length])) for length in (0, 9, 10, 11)),
-        # Records of 127, 128 and 129 bytes: where an operation's length takes one byte more.
+        # Records of 127, 128 and 129 bytes: above 127 an operation's length takes one byte more.
         *(("put", b"%d" % length, bytes(length)) for length in (124, 125, 126)),
         *(("put", LONG_KEY, b"v"), ("put", b"empty", b"")),
         *(("copy", LONG_KEY, b"c" * 10), ("copy", b"nothing", b"no"), ("copy", b"empty", b"e")),
@@ -139,7 +139,7 @@ def _storage(bench: Bench) -> Iterable[Attempt]:
 
 def _money(bench: Bench) -> Iterable[Attempt]:
     short = b"\x01" * 19
-    # What is left of a stranger's units once the transaction is charged at its limits.
+    # The rest of a stranger's units once the transaction is charged at its limits.
     whole = FUNDS - FEE_MAX * (5_000 + SCRIPT_CELLS)
     for payments in (
         ((bench.scripted, 5), (NOBODY, 0), (NOBODY, 7), (short, 1)),
@@ -193,9 +193,9 @@ def _due(bench: Bench) -> Iterable[Attempt]:
 def _payers(bench: Bench) -> Iterable[Attempt]:
     payers = (bytes(20), bytes(19) + b"\x0f", bytes(19) + b"\x10", NOBODY, b"short", bench.scripted, bench.bookkeeper)
     yield bench.run(*(timer(b"p", 2, payer=payer, gas=3_000) for payer in payers))
-    # More than any account has: a payer that is not the actor turns out to be insolvent.
+    # More than any account has: a payer other than the actor turns out to be insolvent.
     yield bench.run(timer(b"p", 2, payer=bench.bookkeeper, gas=3_000, terms=[MAX_U63, MAX_U63 // 2]))
-    # A message cannot make an account pay that is no actor's sender.
+    # A message cannot charge an account that is not an actor's sender.
     yield bench.run(
         *(
             ("send", to, "run", script_of(timer(b"m", 2, payer=payer, gas=3_000)), 1_000)
@@ -209,14 +209,14 @@ def _payers(bench: Bench) -> Iterable[Attempt]:
 
 
 def _changes(bench: Bench) -> Iterable[Attempt]:
-    """Timers extended and cancelled: in time, too late, and by those who may not."""
+    """Timers extended and cancelled: in time, too late, and by accounts without the right."""
     change = script_of(("cancel", b"late"), ("extend", b"late", 9), ("cancel", b"a"), ("extend", b"b", 3))
     yield bench.run(timer(b"a", 6, gas=3_000, ttl=3), *(("extend", b"a", delay) for delay in (9, 0, -1, MAX_U63)))
     yield bench.run(
         *(("extend", b"a", 9), ("extend", bytes(32), 9), ("cancel", b"none"), ("cancel", b"a")), pause_ms=1_500
     )
     yield bench.run(("cancel", b"a"), ("extend", b"a", 4))
-    # The first fire of a block meets others that are collected already, and one that is not.
+    # The first fire of a block meets dead timers that are collected already, and a dead timer that is not.
     yield bench.run(
         timer(b"x", 2, change, gas=4_000, terms=[100_000, 3_000]),
         *(timer(b"late", 2, gas=3_000), timer(b"a", 3, gas=3_000), timer(b"b", 4, gas=3_000, ttl=30)),
@@ -271,13 +271,13 @@ def _messages(bench: Bench) -> Iterable[Attempt]:
         run(script_of(("compute", 5_000)), 600),
         run(script_of(timer(b"m", 1, data, gas=2_000), ("cancel", b"m")), 900),
     )
-    # As much as a narrow mailbox delivers in a block, and one more.
+    # Exactly the messages that a narrow mailbox delivers in a block, and one more.
     yield bench.run(note(NARROW_MAILBOX), cells_limit=NARROW_MAILBOX + SCRIPT_CELLS)
     yield bench.run(note(NARROW_MAILBOX + 1), note(NARROW_MAILBOX))
     yield bench.run(note(600), ("fail", "not sent"), patience=0)
     yield bench.run(note(bench.site.config.max_cycles_per_fire), ("tell", "t", b""), patience=2)
     yield bench.run(timer(b"s", 1, script_of(note(500)), gas=5_000))
-    # Beyond what a fire of `fifo-free` may send, in number and in cycles.
+    # Beyond the messages of a `fifo-free` fire, in number and in cycles.
     for messages in ([note(500)] * 3, [note(100_001), note(500)]):
         yield bench.run(timer(b"s", 1, script_of(*messages), gas=5_000))
 
@@ -299,13 +299,13 @@ FORBIDDEN: Final[tuple[Step, ...]] = (
     *(("put", b"k", b""), ("delete", b"script"), ("pay", NOBODY, 0), ("tell", "", b""), ("schedule", b"n", 1, b"")),
     *(("extend", b"n", 5), ("cancel", b"n"), ("send", NOBODY, "note", b"", 200), ("compute", 1)),
 )
-"""Steps that an agent must not take; only the last one is allowed."""
+"""Steps that an agent must not take; only the last is allowed."""
 
 
 def _agents(bench: Bench) -> Iterable[Attempt]:
     """Ask agents that try to change something, bid at the limits of risk, compute too long, or fail.
 
-    One in four times it is not the actor that pays.
+    In 1 of 4 attempts the actor is not the payer.
     """
     for part, payer in enumerate((None, None, None, bench.bookkeeper)):
         asked = enumerate(bench.agents[part::4], start=1)
@@ -315,12 +315,12 @@ def _agents(bench: Bench) -> Iterable[Attempt]:
 
 
 def crowd_cycles(bench: Bench, timers: int) -> int:
-    """Return the cycles of a script that orders so many timers."""
+    """Return the cycles of a script that schedules this many timers."""
     return 5_000 + timers * (bench.site.config.schedule_cycles + 100)
 
 
 def _late_income(bench: Bench) -> Iterable[Attempt]:
-    """More insolvent timers than a block removes, and a fire before theirs that pays for one of them too late."""
+    """More insolvent timers than a block removes, and an earlier fire that pays for one of them too late."""
     income = script_of(("pay", bench.poor, FUNDS // 50))
     debts = [timer(b"q", 4, gas=1_000, ttl=20, terms=[5_000, 1])] * 25
     yield bench.run(timer(b"g", 4, income, gas=2_000, ttl=20, terms=[100_000, 50_000]))
@@ -328,7 +328,7 @@ def _late_income(bench: Bench) -> Iterable[Attempt]:
 
 
 def _ceilings(bench: Bench) -> Iterable[Attempt]:
-    """Timers with the default gas limit and others that state theirs, while the ceiling falls, then the cap as well."""
+    """Timers with a default and with a stated gas limit, while the ceiling falls, and then the cap."""
     site = bench.site
     cap_key, cap = "timer_config.lane_timer_cycles", site.config.lane_timer_cycles
     if site.lane is not None:
@@ -353,19 +353,18 @@ def _ceilings(bench: Bench) -> Iterable[Attempt]:
 
 
 THIN_PAYMENTS: Final = (2_000, 2_001, 4_500)
-"""Cycles of the fires that a poor actor is given the cost of, each time a little later."""
+"""Cycles of the fires whose cost a poor actor is given, each time a little later."""
 
 
 def _thin(bench: Bench) -> Iterable[Attempt]:
-    """Timers of a payer that has just the cost of one of them, while prices stand at the usual floor."""
+    """Timers of a payer that has exactly the cost of one of them, while prices stay at the usual floor."""
     config, lane = bench.site.config, bench.site.lane
     price = MIN_BASEFEE
     if lane is not None and lane.settlement == "additive":
         price += MIN_BASEFEE * lane.lane_multiplier[0] // lane.lane_multiplier[1]
     cells = config.max_cells_per_fire * MIN_BASEFEE
     for turn, cycles in enumerate(THIN_PAYMENTS):
-        # The first payment is of just one fire, the later ones come to what is left of it.
-        # Once the timers of the turn before have been due: two payments at once would be enough for several.
+        # The first payment is for exactly one fire; the later payments add to its remainder.
         pause_ms = max(2_600, 5 * bench.site.slot_ms) if turn else 0
         yield bench.run(("pay", bench.poor, cycles * price + cells), pause_ms=pause_ms)
         offers = ((2_001, 0), (2_000, 0), (1_999, 0), (2_000, 3), (1_000, 900))
@@ -376,7 +375,7 @@ def _thin(bench: Bench) -> Iterable[Attempt]:
 
 
 def _crowd(bench: Bench) -> Iterable[Attempt]:
-    """Hundreds of timers of one actor, no two of which offer the same."""
+    """Hundreds of timers of one actor, each with a different offer."""
     fees = [(900 + 7 * place % 1_000, place % 13 * 40) for place in range(CROWD)]
     for first in range(0, CROWD, CROWD_ORDER):
         steps = (timer(b"q", 4, gas=1_000, ttl=20, terms=terms) for terms in fees[first : first + CROWD_ORDER])
@@ -384,7 +383,7 @@ def _crowd(bench: Bench) -> Iterable[Attempt]:
 
 
 def _large(bench: Bench) -> Iterable[Attempt]:
-    """Payloads one byte longer than they may be."""
+    """Payloads one byte longer than allowed."""
     payload = bytes(MAX_PAYLOAD_BYTES + 1)
     for step in (timer(b"l", 1, payload), ("send", bench.scripted, "note", payload, 400)):
         yield bench.run(step, cells_limit=2 * MAX_PAYLOAD_BYTES + 50_000)
@@ -394,4 +393,4 @@ SCRIPTS: Final[tuple[Case, ...]] = (
     *(_storage, _money, _gas, _strange_calls, _due, _payers, _changes, _far, _conventions, _messages, _terms, _agents),
     *(_crowd, _large, _late_income, _ceilings, _thin),
 )
-"""Groups of transactions, each of which tries the rules of one thing."""
+"""Groups of transactions; each group tries one set of rules."""

@@ -1,1 +1,1 @@
-"""The built-in kinds of workloads, one file each: keys, transactions, and what the run has to show of them."""
+"""The built-in kinds of workloads, one file each: keys, transactions, and the effects that a run has to show."""

@@ -1,9 +1,8 @@
 """The workload `boundary-cases`: transactions at each limit of the rules and one beyond it, refused, failing and odd.
 
-The other workloads use the chain as it is meant to be used. Here a bookkeeper, who owns a script actor
-(`validators.actors.script`) and some other actors, sends scripts and calls that try one rule each; strangers, who need
-not respect anything, send transactions that no block may contain. A scenario takes `count` groups of them from the
-`first` one on, round and round.
+The other workloads use the chain as intended. Here a bookkeeper owns a script actor (`validators.actors.script`) and
+some other actors; it sends scripts and calls that try one rule each. Strangers are accounts without obligations; they
+send transactions that no block may contain. A scenario takes `count` groups from the `first` group on, in rotation.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -56,7 +55,7 @@ from validators.execution.blocks import ExecuteActor, Transaction, Transfer, enc
 
 
 def _spending(bench: Bench) -> Iterable[Attempt]:
-    """Fires of one block, of which the first spends what all the others would need."""
+    """Fires of one block; the first fire spends the cost of all later fires."""
     storm = StormOrder(count=7, delay=2, not_before=0, spread=1, ttl=6, gas_limit=2_000, handler="spend")
     yield bench.order("storm-maker", "make", storm)
     for order in (RiskOrder(3, 2, 1), b"\x93\x01\x02"):
@@ -64,7 +63,7 @@ def _spending(bench: Bench) -> Iterable[Attempt]:
 
 
 def _services(bench: Bench) -> Iterable[Attempt]:
-    """Actors that are started twice, stopped, stopped again, and given what is no order."""
+    """Actors that are started twice, stopped, stopped again, and given an invalid order."""
     beat, plan = HeartbeatOrder(4, 3_000), PlanOrder(bench.others["merchant"], 1_000, 2, 9_000)
     feed, game = FeedOrder(3, 4_000), GameOrder(2, (bench.scripted, NOBODY), 20_000, 300)
     orders: tuple[tuple[str, str, msgspec.Struct | bytes], ...] = (
@@ -76,7 +75,7 @@ def _services(bench: Bench) -> Iterable[Attempt]:
         *(("oracle-feed", "submit", Submission(4)), ("oracle-feed", "start", feed)),
         *(("oracle-feed", "submit", Submission(5)), ("oracle-feed", "submit", b"\x90")),
     )
-    # Without a limit of their own: that of the protocol holds.
+    # Without a limit of their own the protocol's limit holds.
     unlimited = (HeartbeatOrder(3), PlanOrder(bench.others["merchant"], 1_000, 3), GameOrder(2, (bench.scripted,)))
     orders += tuple(
         zip(("heartbeat", "subscription", "game-loop"), ("start", "subscribe", "start"), unlimited, strict=True)
@@ -120,13 +119,13 @@ WRONG_TIMERS: Final = (
         ("max_ttl_blocks", True),
     ),
 )
-"""Keys of the timer configuration with values that no chain can run on."""
+"""Keys of the timer configuration with values on which no chain can run."""
 
 WRONG_LANE: Final = (
     *(("min_lane_basefee", 7), ("ring_size", 0), ("target_utilisation", [1, 1]), ("weight_max", [1, 3])),
     *(("slope", "steep"), ("priority_tier_multipliers.fast", [3, 0])),
 )
-"""Governance keys of the lane with such values."""
+"""Governance keys of the lane with values on which no chain can run."""
 
 
 WRONG_AUCTION: Final = (
@@ -135,13 +134,13 @@ WRONG_AUCTION: Final = (
     *(("bias:max_fires_per_block", 0), ("bias:lambda_min", 0), ("bias:lambda_max", MAX_U63)),
     *(("bias:bias_lambda", 0), ("bias:value_decay", [1, 0]), ("bias:max_keys_per_watch", -1)),
 )
-"""And of the auctions'; on a chain with another policy there are no such keys."""
+"""The same for the auctions' keys; a chain with another policy does not have them."""
 
 
 def _instructions(bench: Bench) -> Iterable[Attempt]:
     """Invalid system instructions: the bookkeeper is a system deployer where the scenario says so."""
     whole = msgspec.msgpack.encode(bench.site.config)
-    # A map that would do, not in its shortest form.
+    # A valid map that is not in its shortest form.
     long_map = b"\xde\x00\x01" + msgspec.msgpack.encode({"timer_config.cancel_cycles": 205})[1:]
     broken = (b"", b"\xc1", b"\x80", whole + b"\0", whole[:-1], b"\x81\x01\x02", b"\xdc\x00\x00", long_map)
     updates: tuple[object, ...] = (
@@ -162,20 +161,21 @@ def _instructions(bench: Bench) -> Iterable[Attempt]:
 
 
 def _fees(bench: Bench) -> Iterable[Attempt]:
-    """Fees near the basefee: the tip is what is left below the maximum."""
+    """Fees near the basefee: the tip is the rest below the maximum."""
     call = ExecuteActor(bench.scripted, "note", b"fees")
     for fee in (810, 1_000):
         yield sent(call, max_fee_per_cycle=fee, priority_fee_per_cycle=300)
     for tip in (0, 7, 1_000_000):
         yield sent(call, priority_fee_per_cycle=tip)
     yield sent(call, max_fee_per_cell=900)
-    # At the limits: just the usual floor, all of the sender's units, no cycle and no cell beyond the transaction's own.
+    # At the limits: exactly the usual floor, all of the sender's units, no cycle and no cell beyond the transaction's
+    # own.
     yield from (sent(call, max_fee_per_cycle=800), sent(call, max_fee_per_cell=800))
     yield sent(call, max_fee_per_cycle=900, priority_fee_per_cycle=900)
     whole = (FUNDS - SCRIPT_CELLS * FEE_MAX) // WHOLE_CYCLES
     yield sent(call, cycles_limit=WHOLE_CYCLES, max_fee_per_cycle=whole)
     yield from (sent(call, cycles_limit=TRANSACTION_CYCLES), sent(call, cells_limit=_bytes_of(call)))
-    # Ahead of all others, because they need the whole block.
+    # Before all other transactions, because they need the whole block.
     for limit in BLOCK_LIMITS["cycles_limit"]:
         yield sent(call, cycles_limit=limit, priority_fee_per_cycle=FEE_MAX)
     for limit in BLOCK_LIMITS["cells_limit"]:
@@ -183,10 +183,10 @@ def _fees(bench: Bench) -> Iterable[Attempt]:
 
 
 WHOLE_CYCLES: Final = 5_000
-"""Cycles of a transaction whose charge is all that its sender has."""
+"""Cycles of a transaction whose charge is its sender's whole balance."""
 
 BLOCK_LIMITS: Final = {"cycles_limit": (60_000, 10_000_000), "cells_limit": (24_000, 10_000_000)}
-"""Limits of blocks in the swarm: a transaction that asks for all of one stands alone, or is never taken."""
+"""Limits of blocks in the swarm: a transaction with a block's whole limit stands alone, or is never taken."""
 
 
 def _bytes_of(call: ExecuteActor) -> int:
@@ -231,7 +231,7 @@ CASES: Final[tuple[Case, ...]] = (
 """Groups of transactions, each of which tries the rules of one thing."""
 
 _CASES: Final[Mapping[str, tuple[Case, ...]]] = {"chain": CASES, "queue": QUEUE_CASES, "reads": READ_CASES}
-"""The groups by what they are about."""
+"""The groups by subject."""
 
 PROGRAMS: Final = (
     *("heartbeat", "storm-maker", "oracle-feed", "liquidation-bot", "game-loop", "subscription", "merchant"),
@@ -241,7 +241,7 @@ PROGRAMS: Final = (
 
 AGENTS: Final[tuple[tuple[str, bytes, bytes], ...]] = (
     *(("script-actor", b"script", script_of(step, patience=2)) for step in FORBIDDEN),
-    # Just too long for an agent with this cycle limit.
+    # Slightly too long for an agent with this cycle limit.
     *(("script-actor", b"script", script_of(("compute", cycles))) for cycles in (700, 10_000)),
     *(("risk-agent", b"order", msgspec.msgpack.encode(RiskOrder(10, debt, 1))) for debt in (7, 8, 9, 10)),
     *(("chaos-agent", b"mode", mode) for mode in (b"spin", b"crash", b"revert", b"low", b"nothing")),
@@ -250,7 +250,7 @@ AGENTS: Final[tuple[tuple[str, bytes, bytes], ...]] = (
 
 ATTEMPTS_PER_CASE: Final = 10
 ATTEMPTS_BESIDES: Final = 30
-"""Transactions of a group of cases, and what the largest groups have besides: rather too many, to estimate a cost."""
+"""Transactions of a group of cases, and the additional ones of the largest groups: a high estimate for the cost."""
 
 
 class EdgeCases(WorkloadKind, tag="boundary-cases", kw_only=True, frozen=True):
@@ -269,7 +269,7 @@ class EdgeCases(WorkloadKind, tag="boundary-cases", kw_only=True, frozen=True):
     is_deployer: Annotated[bool, means("Whether the bookkeeper may give system instructions.")] = True
 
     def problem(self, site: Site) -> str:
-        """Say that there is no queue."""
+        """Return that there is no queue."""
         is_without = self.about == "queue" and not site.queue
         return "about must be chain or reads unless chain.policy is aptos" if is_without else ""
 

@@ -15,7 +15,7 @@ FOREIGN_MOVE_MS: Final = 900
 
 
 class Games(WorkloadKind, tag="games", kw_only=True, frozen=True):
-    """Game loops that message their players at each tick, who answer in the next block."""
+    """Game loops that message their players at each tick; players answer in the next block."""
 
     is_recurring: ClassVar[bool] = True
 
@@ -30,7 +30,7 @@ class Games(WorkloadKind, tag="games", kw_only=True, frozen=True):
     funds: Annotated[Positive, means("Units that each game has to tick with.")] = FUNDS
     start_ms: Annotated[Milliseconds, means("When the games are started.")] = 0
     foreign_moves: Annotated[
-        int, msgspec.Meta(ge=0, le=16), means("Moves that each owner, who plays no game, tries in vain.")
+        int, msgspec.Meta(ge=0, le=16), means("Refused moves of each owner, which plays no game.")
     ] = 0
 
     def volume(self, slots: int) -> Volume:
@@ -38,7 +38,7 @@ class Games(WorkloadKind, tag="games", kw_only=True, frozen=True):
         return Volume(self.games * (1 + self.foreign_moves), self.games * (1 + slots // self.interval_slots))
 
     def first_due(self, slot_ms: int) -> int:
-        """Return the slot in which what it starts with is first due."""
+        """Return the first slot in which one of its timers is due."""
         return self.start_ms // slot_ms + self.interval_slots
 
     def genesis(self, site: Site) -> GenesisShare:

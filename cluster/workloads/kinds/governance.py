@@ -9,6 +9,7 @@ from cluster.scenario.fields import Milliseconds, NotNegative, Positive, means
 from cluster.workloads.identifiers import ids_problem
 from cluster.workloads.submission import Client, GenesisShare, Site, TimedTransaction, Volume, WorkloadKind
 from faults.nearest import did_you_mean
+from network.words import counted
 from scheduler import MAX_U63, InvalidInput, Parameters, TimerConfig, decode_update
 from validators.execution import SystemCancelTimer, SystemExtendTimer, SystemUpdateTimerConfig
 from validators.execution.blocks import SystemControlService, SystemInstruction
@@ -18,11 +19,11 @@ INSTRUCTION_CYCLES: Final = 5_000
 
 
 Rules: TypeAlias = tuple[Parameters, ...]
-"""The parameters of the chain, those of the timers first."""
+"""The parameters of the chain, the timers' parameters first."""
 
 
 class Action(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="do", kw_only=True):
-    """Something that the validator set does at a time."""
+    """An action of the validator set at a time."""
 
     allowed: ClassVar[str] = ""
     """The allowed keys, for the message about a refused change."""
@@ -49,12 +50,12 @@ class Action(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=
         return ""
 
     def instructions(self, rules: Rules, site: Site) -> Iterator[SystemInstruction]:
-        """Yield the instructions; `rules` are those after the action."""
+        """Yield the instructions; `rules` are the rules after the action."""
         raise NotImplementedError
 
 
 class Configure(Action, tag="configure", kw_only=True, frozen=True):
-    """Replace the timer configuration: the keys of `set` change, the others stay as the action before left them."""
+    """Replace the timer configuration: the keys of `set` change, the other keys keep their values."""
 
     allowed: ClassVar[str] = f"; there are {', '.join(TimerConfig.__struct_fields__)}"
 
@@ -76,7 +77,7 @@ class Configure(Action, tag="configure", kw_only=True, frozen=True):
 
 
 class Govern(Action, tag="govern", kw_only=True, frozen=True):
-    """Change parameters by their governance keys, those of `set` (docs/spec.md, governance)."""
+    """Change the parameters of `set` by their governance keys (docs/spec.md, governance)."""
 
     set: Annotated[
         dict[str, int | bool | str | list[int]],
@@ -105,7 +106,7 @@ class Govern(Action, tag="govern", kw_only=True, frozen=True):
 
 
 class ControlService(Action, tag="service", kw_only=True, frozen=True):
-    """Tell the service of scheduled transactions `action`, `count` times (docs/scheduled-transactions.md)."""
+    """Give the service of scheduled transactions the instruction `action`, `count` times (docs/spec.md)."""
 
     action: Annotated[
         Literal["pause", "unpause", "start_shutdown", "continue_shutdown", "re_initialize"], means("The instruction.")
@@ -125,17 +126,17 @@ class ControlService(Action, tag="service", kw_only=True, frozen=True):
         return self.every_ms
 
     def problem(self, site: Site) -> str:
-        """Say that there is no service."""
+        """Return that there is no service."""
         return "" if site.queue is not None else "only chain.policy aptos has a service"
 
     def instructions(self, rules: Rules, site: Site) -> Iterator[SystemInstruction]:
-        """Yield the instruction as often as is said."""
+        """Yield the instruction `count` times."""
         del rules, site
         yield from [SystemControlService(self.action, self.batch)] * self.count
 
 
 class TimerAction(Action, kw_only=True, frozen=True):
-    """Something that is done to timers of another workload, one instruction a timer."""
+    """An action on timers of another workload, one instruction a timer."""
 
     workload: Annotated[str, means("A workload whose timers are known in advance: a storm.")]
     actor: Annotated[NotNegative, means("The actor, counted from 0.")] = 0
@@ -148,7 +149,7 @@ class TimerAction(Action, kw_only=True, frozen=True):
         return self.count
 
     def problem(self, site: Site) -> str:
-        """Say which of the timers does not exist."""
+        """Return which of the timers does not exist."""
         known = {name: workload.timers_known() for name, workload in site.workloads.items()}
         storms = [name for name, (actors, _) in known.items() if actors]
         if self.workload not in storms:
@@ -156,9 +157,10 @@ class TimerAction(Action, kw_only=True, frozen=True):
             return f"no storm is named {named}; there are {', '.join(storms) or 'none'}"
         actors, timers = known[self.workload]
         if self.actor >= actors:
-            return f"actor {self.actor} is not there; {self.workload} has 0 to {actors - 1}"
+            return f"{self.workload} has no actor {self.actor}; its actors are 0 to {actors - 1}"
         if self.first + self.count > timers:
-            return f"actors of {self.workload} have {timers} timers each"
+            end = self.first + self.count
+            return f"each actor of {self.workload} has {counted(timers, 'timer')}; first + count is {end}"
         return ids_problem(site)
 
     def instructions(self, rules: Rules, site: Site) -> Iterator[SystemInstruction]:
@@ -173,7 +175,7 @@ class TimerAction(Action, kw_only=True, frozen=True):
 
 
 class CancelTimers(TimerAction, tag="cancel", kw_only=True, frozen=True):
-    """Cancel `count` timers of an actor of a storm, from the `first` one on."""
+    """Cancel `count` timers of an actor of a storm, from the timer `first` on."""
 
     def instruction(self, timer_id: bytes) -> SystemInstruction:
         """Return instruction 48."""
@@ -203,12 +205,12 @@ class Governance(WorkloadKind, tag="governance", kw_only=True, frozen=True):
     ] = True
 
     def problem(self, site: Site) -> str:
-        """Say which action is invalid."""
+        """Return the first invalid action and its reason."""
         rules, at_ms = site.parameters, 0
         for index, action in enumerate(self.actions):
             place = f"actions[{index}]"
             if action.at_ms < at_ms:
-                return f"{place}.at_ms: {action.at_ms} is before the action above it, whose last one is at {at_ms}"
+                return f"{place}.at_ms: {action.at_ms} is before the end of the action above it, which is at {at_ms}"
             at_ms = action.at_ms + (action.size - 1) * action.pace_ms
             try:
                 rules = action.change(rules)

@@ -25,7 +25,7 @@ class Heartbeats(QuotingKind, tag="heartbeats", kw_only=True, frozen=True):
         return Volume(self.actors, self.actors * (1 + slots // self.interval_slots))
 
     def first_due(self, slot_ms: int) -> int:
-        """Return the slot in which what it starts with is first due."""
+        """Return the first slot in which one of its timers is due."""
         return self.start_ms // slot_ms + self.interval_slots
 
     def genesis(self, site: Site) -> GenesisShare:
@@ -37,7 +37,7 @@ class Heartbeats(QuotingKind, tag="heartbeats", kw_only=True, frozen=True):
         return GenesisShare((client.funded,), (*actors, *self.agents(site)))
 
     def transactions(self, site: Site) -> Iterator[TimedTransaction]:
-        """One transaction an actor starts it."""
+        """Yield one transaction an actor, which starts it."""
         client = Client(site)
         for index in range(self.actors):
             order = HeartbeatOrder(self.interval_slots, self.gas_limit, self.terms(site, index))

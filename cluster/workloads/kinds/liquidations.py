@@ -23,7 +23,7 @@ class Liquidations(WorkloadKind, tag="liquidations", kw_only=True, frozen=True):
 
     bots: Annotated[Thousand, means("Bots, each with an owner.")]
     positions: Annotated[Thousand, means("Positions that each bot watches.")] = 10
-    debt_step: Annotated[Positive, means("By how much each position's debt is above that of the one before.")] = 1_000
+    debt_step: Annotated[Positive, means("Difference between the debts of successive positions.")] = 1_000
     prices: Annotated[tuple[Positive, ...], msgspec.Meta(min_length=1), means("The prices, in their order.")] = (
         *(100, 90, 60),
     )
@@ -38,7 +38,7 @@ class Liquidations(WorkloadKind, tag="liquidations", kw_only=True, frozen=True):
         return Volume(orders, self.bots * (1 + slots // self.interval_slots))
 
     def first_due(self, slot_ms: int) -> int:
-        """Return the slot in which what it starts with is first due."""
+        """Return the first slot in which one of its timers is due."""
         return self.start_ms // slot_ms + self.interval_slots
 
     def genesis(self, site: Site) -> GenesisShare:
@@ -46,7 +46,7 @@ class Liquidations(WorkloadKind, tag="liquidations", kw_only=True, frozen=True):
         return site.owned_actors("liquidation-bot", self.bots)
 
     def transactions(self, site: Site) -> Iterator[TimedTransaction]:
-        """Each owner opens the positions and then reports one price after the other."""
+        """Yield each owner's transactions: they open the positions and then report one price after the other."""
         for index in range(self.bots):
             owner, bot = Client(site, index), site.actor(index)
             for position in range(1, self.positions + 1):

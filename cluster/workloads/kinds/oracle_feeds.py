@@ -12,7 +12,7 @@ BASE_VALUE: Final = 1_000
 
 
 class OracleFeeds(WorkloadKind, tag="oracle-feeds", kw_only=True, frozen=True):
-    """Feeds that publish at their interval what their owners submit."""
+    """Feeds that publish their owners' values at their interval."""
 
     is_recurring: ClassVar[bool] = True
 
@@ -28,7 +28,7 @@ class OracleFeeds(WorkloadKind, tag="oracle-feeds", kw_only=True, frozen=True):
         return Volume(self.feeds * (1 + self.values), self.feeds * (1 + slots // self.interval_slots))
 
     def first_due(self, slot_ms: int) -> int:
-        """Return the slot in which what it starts with is first due."""
+        """Return the first slot in which one of its timers is due."""
         return self.start_ms // slot_ms + self.interval_slots
 
     def genesis(self, site: Site) -> GenesisShare:
@@ -36,7 +36,7 @@ class OracleFeeds(WorkloadKind, tag="oracle-feeds", kw_only=True, frozen=True):
         return site.owned_actors("oracle-feed", self.feeds)
 
     def transactions(self, site: Site) -> Iterator[TimedTransaction]:
-        """Each owner starts its feed and submits one value after the other."""
+        """Yield each owner's transactions: they start its feed and submit one value after the other."""
         for index in range(self.feeds):
             owner, feed = Client(site, index), site.actor(index)
             yield owner.order(self.start_ms, feed, "start", FeedOrder(self.interval_slots, self.gas_limit))

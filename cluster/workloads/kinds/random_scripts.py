@@ -1,8 +1,8 @@
 """The workload `random-scripts`: script actors that do anything with timers, by chance.
 
-The groups of `boundary-cases` try what somebody thought of. Here each transaction has a few drawn steps: timers
-with any payer, limit, life and offer, cancelled and extended under names that they share, on payments that make a payer
-just able to pay or just not, with scripts as payloads that go on so when they fire.
+The groups of `boundary-cases` try cases that a person thought of. Here each transaction has a few drawn steps: timers
+with any payer, limit, life and offer, cancelled and extended under shared names. Payments leave a payer with exactly
+enough or too little, and payloads are scripts that continue when they fire.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +22,7 @@ from validators.execution.blocks import ExecuteActor
 _Value = TypeVar("_Value")
 
 KEEPERS: Final = 3
-"""Accounts that send the scripts in turn, so that blocks have several in an order of their own."""
+"""Accounts that send the scripts in turn, so that a block has scripts of several senders."""
 
 CELLS: Final = 9_000
 """Cells that a client allows for a script."""
@@ -30,7 +30,7 @@ CELLS: Final = 9_000
 STEPS_MAX: Final = 12
 
 NAMES: Final = (b"a", b"b", b"c")
-"""Names of an actor's timers, and keys of its storage: few, so that they meet."""
+"""Names of an actor's timers, and keys of its storage: few, so that steps meet."""
 
 DELAYS: Final = (*[1] * 6, 2, 2, 2, 3, 5, 0, 40)
 LIVES: Final = (*[None] * 9, 0, 1, 1, 2, 3, 5, -1)
@@ -44,7 +44,7 @@ MESSAGE_CYCLES: Final = 3_000
 CALLS: Final = 3
 WATCH_SLOTS: Final = 4
 GAS: Final = 2_000
-"""Cycles of the fire that a poor actor can just pay for, or just not."""
+"""Cycles of a fire whose cost a poor actor can exactly pay, or slightly not."""
 
 AGENTS: Final[Sequence[tuple[str, bytes, bytes]]] = (
     ("script-actor", b"script", script_of()),
@@ -57,14 +57,14 @@ AGENTS: Final[Sequence[tuple[str, bytes, bytes]]] = (
 
 
 class RandomScripts(WorkloadKind, tag="random-scripts", kw_only=True, frozen=True):
-    """Script actors, half of them poor, and accounts that have them run scripts that are drawn."""
+    """Script actors, half of them poor, and accounts that have them run drawn scripts."""
 
     narrowed_by: ClassVar[tuple[str, ...]] = ("scripts",)
 
     actors: Annotated[int, msgspec.Meta(ge=2, le=100), means("Script actors; every second one is poor.")] = 4
     scripts: Annotated[Million, means("Transactions, each with a script.")]
     steps: Annotated[int, msgspec.Meta(ge=1, le=STEPS_MAX), means("The most steps of a script.")] = 6
-    number: Annotated[NotNegative, means("Which scripts: another number has other ones.")] = 0
+    number: Annotated[NotNegative, means("Selects the scripts: each number has different scripts.")] = 0
     start_ms: Annotated[Milliseconds, means("When the first transaction is submitted.")] = 0
     every_ms: Annotated[Positive, means("Time from one transaction to the next.")] = 100
 
@@ -117,7 +117,7 @@ class _Scribe:
     def __init__(self, site: Site, workload: RandomScripts) -> None:
         self.actors: Final = tuple(site.actor(index) for index in range(workload.actors))
         self.agents: Final = tuple(site.actor(workload.actors + index) for index in range(len(AGENTS)))
-        # Only the actor itself or who sends the script may pay.
+        # Only the actor itself or the script's sender may pay.
         self._payers = (*[None] * 7, *(Client(site, index).address for index in range(KEEPERS)))
         self._limits = (*LIMITS, site.config.max_cycles_per_fire, site.config.lane_timer_cycles)
         self._cells_price = site.config.max_cells_per_fire * MIN_BASEFEE
@@ -133,7 +133,7 @@ class _Scribe:
         )
 
     def amount(self, name: object) -> int:
-        """Return units that pay for a fire and little more, or lack one; `name` is what they are drawn for."""
+        """Return units for exactly a fire, for little more, or for one unit less; `name` is the draw's purpose."""
         price = self._one_of((MIN_BASEFEE, 2 * MIN_BASEFEE), name, "price")
         return GAS * price + self._cells_price + self._one_of((-1, 0, 0, 1, 40 * GAS, MIN_BASEFEE * GAS), name, "more")
 
@@ -149,7 +149,7 @@ class _Scribe:
         return self._draw.one_of(".".join(map(str, name)), values)
 
     def _step(self, place: str, depth: int) -> Step:
-        """Return the step of a place; `depth` says whether it is of a script (0) or of one within it."""
+        """Return the step of a place; `depth` is 0 in a script and 1 in a script within it."""
         return self._one_of(self._makers, place, "kind")(place, depth)
 
     def _inner(self, place: str, count: int) -> list[Step]:
@@ -188,7 +188,7 @@ class _Scribe:
     def _cancel(self, place: str, _depth: int) -> Step:
         name = self._name(place)
         if self._is_queue and self._one_of((False, False, True), place, "part"):
-            # From now on the name holds the identifier alone, by which no entry is found.
+            # From now on the name holds only the identifier, which finds no entry.
             return "copy", name, name, KEY_PARTS_BYTES
         return "cancel", name
 
@@ -206,11 +206,11 @@ class _Scribe:
         return self._one_of((("delete", name), ("weigh", name), ("compute", 900), ("fail", "by chance")), place, "odd")
 
     def _send(self, place: str, depth: int) -> Step:
-        # What a message has run sends no further one.
+        # A script in a message sends no further message.
         steps = [] if depth else self._inner(place, 2)
         return "send", self._address(place), "run", script_of(*steps), MESSAGE_CYCLES
 
     def _watch(self, place: str, _depth: int) -> Step:
-        # A value of one actor, and now and then the balance of another.
+        # A value of one actor, and sometimes the balance of another.
         keys = [[self._address(place), self._name(f"{place}.key")], [self._address(f"{place}.balance"), None]]
         return "watch", self._name(place), keys[: self._one_of((1, 2), place, "keys")], b"", None, GAS, WATCH_SLOTS

@@ -1,7 +1,7 @@
-"""The workload `scripts`: what each script actor is told to do at which time, step by step, in the scenario file.
+"""The workload `scripts`: the steps of each script actor and their times, as stated in the scenario file.
 
-What a step returns, such as a timer's identifier, stands in the actor's storage under a name; a later step that names
-it reads it there. So it is the result of the same branch after every reorganization.
+The result of a step (a timer's identifier, say) is kept in the actor's storage under a name. A later step that names it
+reads it there. So it is the result of the same branch after every reorganization.
 """
 
 from collections.abc import Iterator
@@ -28,15 +28,15 @@ from validators.execution import GenesisAccount, GenesisActor
 from validators.execution.blocks import ExecuteActor
 
 OWNER: Final = "owner"
-"""The account that sends scripts where a scenario names none."""
+"""The account that sends scripts if a scenario names none."""
 
 
 class ScriptEntry(StatedScript, frozen=True, kw_only=True):
     """A transaction that has an actor run a script."""
 
     at_ms: Annotated[Milliseconds, means("When it is submitted.")]
-    actor: Annotated[str, means("Who runs the script: one of `actors`.")]
-    sender: Annotated[str, means("One of `accounts`; left out: the first.")] = ""
+    actor: Annotated[str, means("The actor that runs the script, out of `actors`.")]
+    sender: Annotated[str, means("The sending account, out of `accounts`; left out: the first.")] = ""
     cycles_limit: Annotated[Positive, means("Cycles that it may use.")] = 100_000
     cells_limit: Annotated[Positive, means("Cells that it may use.")] = 50_000
     max_fee: Annotated[Positive, means("The most that the sender pays, in units per cycle and per cell.")] = FEE_MAX
@@ -44,7 +44,7 @@ class ScriptEntry(StatedScript, frozen=True, kw_only=True):
 
 
 class Scripts(WorkloadKind, tag="scripts", kw_only=True, frozen=True):
-    """Script actors, and what each is told to do at which time. Each script has to come to its end."""
+    """Script actors, and the scripts of each with their times. Each script has to complete."""
 
     actors: Annotated[
         dict[EntryName, NotNegative],
@@ -61,11 +61,11 @@ class Scripts(WorkloadKind, tag="scripts", kw_only=True, frozen=True):
     ]
 
     def problem(self, site: Site) -> str:
-        """Return the first key that names something that is not there."""
+        """Return the first key that names something unknown, with the reason."""
         for name in self.accounts:
             if name in self.actors:
                 return f"accounts: {name!r} is an actor's name already"
-        # What the entries name has to be there before their steps are read.
+        # The entries' names have to exist before their steps are read.
         return next((f"{key}: {reason}" for key, reason in chain(self._wrong_entries(), self._wrong_steps(site))), "")
 
     def _wrong_entries(self) -> Iterator[tuple[str, str]]:
@@ -93,7 +93,7 @@ class Scripts(WorkloadKind, tag="scripts", kw_only=True, frozen=True):
                 yield place, f"no step before stores {name!r}{did_you_mean(name, stored)}; {there}"
 
     def _reads(self) -> Iterator[tuple[str, str, list[str]]]:
-        """Yield place and name of each result that a step reads, with what its actor may have stored by then."""
+        """Yield place and name of each result that a step reads, with the names that its actor may have stored."""
         every, before = [*self.scripts()], list[PlacedScript]()
         for entry, *later in self._entries():
             stored = [*stored_names(before, entry.actor)]
@@ -108,7 +108,7 @@ class Scripts(WorkloadKind, tag="scripts", kw_only=True, frozen=True):
             before += [entry, *later]
 
     def firing_actors(self, site: Site) -> tuple[bytes, ...]:
-        """Return all of them."""
+        """Return the addresses of all its actors."""
         return tuple(site.actor(index) for index in range(len(self.actors)))
 
     def volume(self, slots: int) -> Volume:
@@ -118,7 +118,7 @@ class Scripts(WorkloadKind, tag="scripts", kw_only=True, frozen=True):
         return Volume(len(self.at), sum("name" in step.stores for step in stated))
 
     def genesis(self, site: Site) -> GenesisShare:
-        """Return the accounts, and the actors of the first of them."""
+        """Return the accounts, and the actors of the first account."""
         clients = self._clients(site)
         owner = clients[next(iter(self.accounts))].address
         accounts = tuple(GenesisAccount(clients[name].address, units) for name, units in self.accounts.items())
@@ -144,18 +144,18 @@ class Scripts(WorkloadKind, tag="scripts", kw_only=True, frozen=True):
             )
 
     def required_events(self, site: Site) -> tuple[Emitted, ...]:
-        """Return what each script tells at its end."""
+        """Return the event at the end of each script."""
         names = self.names(site)
         return tuple(
             Emitted(names.address(each.actor), DONE, each.place.encode()) for each in self.scripts() if each.is_told
         )
 
     def scripts(self) -> Iterator[PlacedScript]:
-        """Yield every script, those within others included."""
+        """Yield every script, including nested scripts."""
         return chain.from_iterable(self._entries())
 
     def _entries(self) -> Iterator[list[PlacedScript]]:
-        """Yield the script of each entry with those within it."""
+        """Yield the script of each entry with its nested scripts."""
         for index, entry in enumerate(self.at):
             yield [*PlacedScript(entry, f"at[{index}]", entry.actor, not entry.may_be_idle).all()]
 

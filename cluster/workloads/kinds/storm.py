@@ -1,7 +1,7 @@
 """The workload `storm`: timers by the thousand.
 
-One height is `spread_slots = 1`. Payers run dry because their actors never had anything (`unfunded_actors`), because
-their owners take the money away (`withdraw_ms`), or all at once because they share an account (`payer = "sender"`).
+One height is `spread_slots = 1`. Payers run out of funds for three reasons. Their actors never had any
+(`unfunded_actors`), their owners withdraw the money (`withdraw_ms`), or they share an account (`payer = "sender"`).
 Fires fail by `handler`; `cancel_ms` brings floods of cancellations, `cancel_all_ms` raised authorization numbers.
 """
 
@@ -22,13 +22,13 @@ from validators.execution import GenesisAccount, GenesisActor
 from validators.execution.blocks import CancelAll, ExecuteActor, Transfer
 
 POLICY_CELLS_PER_TIMER: Final = 320
-"""Cells that a client allows for each timer it asks for, besides the payload: its index takes up to 300."""
+"""Cells that a client allows for each new timer, besides the payload: its index takes up to 300 cells."""
 
 POLICY_CELLS_PER_CANCEL: Final = 64
 """Cells that a client allows for each timer it cancels: the bytes of its name."""
 
 POLICY_CYCLES_PER_TIMER: Final = 400
-"""Cycles that a client allows for each timer it asks for, besides the chain's price."""
+"""Cycles that a client allows for each new timer, besides the chain's price."""
 
 CANCELS_PER_TRANSACTION: Final = 100
 """Timers that one transaction of a cancel flood names."""
@@ -37,7 +37,7 @@ SWEEP_BITS: Final = range(46, 23, -1)
 """Powers of two that a sweep transfers in turn: together more than FUNDS, the last below what a timer costs."""
 
 SWEEP_FEE_MAX: Final = 10_000
-"""Units per cycle and cell that a sweep is ready to pay: little, because as much has to be left to send it."""
+"""Units per cycle and cell that a sweep offers: few, because the account needs the same amount to send it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Storm(QuotingKind, tag="storm", kw_only=True, frozen=True):
     )
     handler: Annotated[
         Literal["", "fail", "spin", "crash", "spend"],
-        means("How fires go wrong: by a revert, by using all gas, by a fault, or by leaving nothing for the next."),
+        means("How fires fail: by a revert, by using all gas, by a fault, or by leaving no funds for the next fire."),
     ] = ""
     payer: Annotated[Literal["actor", "sender"], means("Each actor for its own timers, or one account for all.")] = (
         "actor"
@@ -89,7 +89,7 @@ class Storm(QuotingKind, tag="storm", kw_only=True, frozen=True):
     ] = None
 
     def problem(self, site: Site) -> str:
-        """Say what does not fit together."""
+        """Return the first contradiction among the keys; empty if there is none."""
         if self.unfunded_actors > self.actors:
             return f"unfunded_actors must not be above actors, which is {self.actors}"
         if self.cancels_per_actor > self.timers_per_actor:
@@ -101,7 +101,7 @@ class Storm(QuotingKind, tag="storm", kw_only=True, frozen=True):
         return super().problem(site) or self._queue_problem(site)
 
     def _queue_problem(self, site: Site) -> str:
-        """Say what does not fit the queue of scheduled transactions, or needs it."""
+        """Return which key does not fit the queue of scheduled transactions, or needs it."""
         queue = site.queue
         if queue is not None and self.payer == "sender":
             return "payer must be actor where chain.policy is aptos: an entry is paid for by its own actor"
@@ -112,7 +112,7 @@ class Storm(QuotingKind, tag="storm", kw_only=True, frozen=True):
         return "" if queue is None else self._size_problem(site, queue)
 
     def _size_problem(self, site: Site, queue: AptosConfig) -> str:
-        """Say that the queue refuses an entry for its bytes."""
+        """Return that the queue refuses an entry because of its size."""
         most, size = queue.max_size_bytes - 1, len(storm_entry(site, queue, site.actor(0), self._order(site, 0, 0, 1)))
         if size <= most:
             return ""
@@ -134,7 +134,7 @@ class Storm(QuotingKind, tag="storm", kw_only=True, frozen=True):
         return due if self.cancel_ms is None else min(due, self.cancel_ms // slot_ms)
 
     def genesis(self, site: Site) -> GenesisShare:
-        """Return a client for each actor, or one for all where it pays, and the actors."""
+        """Return a client for each actor, or a common client if the sender pays, and the actors."""
         clients = self._clients(site)
         accounts = tuple(dict.fromkeys(GenesisAccount(client.address, FUNDS) for client in clients))
         actors = tuple(
@@ -162,7 +162,7 @@ class Storm(QuotingKind, tag="storm", kw_only=True, frozen=True):
         return [name[-32:] for name in self._timer_names(site, actor, first, count)]
 
     def _timer_names(self, site: Site, actor: int, first: int, count: int) -> list[bytes]:
-        """Return what names these timers to their owner, under the same condition."""
+        """Return the names by which owners refer to these timers, under the same condition."""
         found: list[bytes] = []
         for planned in self._plan(site):
             if planned.actor == actor:
@@ -180,7 +180,7 @@ class Storm(QuotingKind, tag="storm", kw_only=True, frozen=True):
         return found[first : first + count]
 
     def _clients(self, site: Site) -> list[Client]:
-        """Return the client of each actor; where the sender pays all actors have the same."""
+        """Return the client of each actor; if the sender pays, all actors have the same client."""
         if self.payer == "sender":
             return [Client(site)] * self.actors
         return [Client(site, index) for index in range(self.actors)]
@@ -209,7 +209,8 @@ class Storm(QuotingKind, tag="storm", kw_only=True, frozen=True):
             handler=self.handler,
             sender_pays=self.payer == "sender",
             terms=self.terms(site, index + (placed // self.timers_per_transaction if self.tips_by == "order" else 0)),
-            # The timers of all actors are numbered on, so that few timers of many actors reach every slot too.
+            # The timers of all actors are numbered continuously, so that few timers of many actors reach every slot
+            # too.
             offset=(index * self.timers_per_actor + placed) % self.spread_slots,
         )
 
@@ -222,7 +223,7 @@ class Storm(QuotingKind, tag="storm", kw_only=True, frozen=True):
             call,
             cycles_limit=10_000 + order.count * (POLICY_CYCLES_PER_TIMER + site.config.schedule_cycles),
             cells_limit=2_000 + order.count * (payload + POLICY_CELLS_PER_TIMER),
-            # In the queue a deposit is paid in advance: whoever has nothing is refused when it schedules.
+            # In the queue a deposit is paid in advance: an actor without funds is refused when it schedules.
             may_fail=site.queue is not None and self._is_unfunded(planned.actor),
         )
 
@@ -244,7 +245,8 @@ class Storm(QuotingKind, tag="storm", kw_only=True, frozen=True):
             for actor, client in enumerate(clients):
                 yield client.sign(at_ms, ExecuteActor(site.actor(actor), "withdraw", b""))
             return
-        # What the account still has is not known here: each power of two that it covers goes, the others revert.
+        # The account's rest is not known here: powers of two that it can cover are transferred, larger transfers
+        # revert.
         for bit in SWEEP_BITS:
             call = Transfer(site.actor(0), 1 << bit)
             yield clients[0].sign(

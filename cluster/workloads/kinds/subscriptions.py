@@ -11,7 +11,7 @@ from validators.execution.blocks import Transfer
 
 
 class Subscriptions(WorkloadKind, tag="subscriptions", kw_only=True, frozen=True):
-    """Subscriptions that pay one merchant until they run dry, and message it each time."""
+    """Subscriptions that pay one merchant until their funds run out, and message it each time."""
 
     is_recurring: ClassVar[bool] = True
 
@@ -27,7 +27,7 @@ class Subscriptions(WorkloadKind, tag="subscriptions", kw_only=True, frozen=True
     ] = None
 
     def problem(self, site: Site) -> str:
-        """Say what does not fit together."""
+        """Return the first contradiction among the keys; empty if there is none."""
         del site
         if self.again_ms is not None and self.again_ms <= self.start_ms:
             return f"again_ms must be after start_ms, which is {self.start_ms}"
@@ -38,7 +38,7 @@ class Subscriptions(WorkloadKind, tag="subscriptions", kw_only=True, frozen=True
         return Volume(3 * self.subscriptions, self.subscriptions * (1 + slots // self.interval_slots))
 
     def first_due(self, slot_ms: int) -> int:
-        """Return the slot in which what it starts with is first due."""
+        """Return the first slot in which one of its timers is due."""
         return self.start_ms // slot_ms + self.interval_slots
 
     def genesis(self, site: Site) -> GenesisShare:
@@ -48,7 +48,7 @@ class Subscriptions(WorkloadKind, tag="subscriptions", kw_only=True, frozen=True
         return GenesisShare(share.accounts, (*share.actors, merchant))
 
     def transactions(self, site: Site) -> Iterator[TimedTransaction]:
-        """Each owner subscribes, and may do so once more."""
+        """Yield each owner's subscription, and its renewal if there is one."""
         order = PlanOrder(self._merchant(site), self.price, self.interval_slots, self.gas_limit)
         for index in range(self.subscriptions):
             owner, actor = Client(site, index), site.actor(index)

@@ -29,7 +29,7 @@ class Transfers(WorkloadKind, tag="transfers", kw_only=True, frozen=True):
     start_ms: Annotated[Milliseconds, means("When the first payment is submitted.")] = 0
     every_ms: Annotated[Positive, means("Time from one payment to the next.")] = 200
     copies: Annotated[
-        int, msgspec.Meta(ge=1, le=100), means("How often each payment is handed in; a copy goes to another validator.")
+        int, msgspec.Meta(ge=1, le=100), means("How often each payment is submitted; a copy goes to another validator.")
     ] = 1
     copy_ms: Annotated[Milliseconds, means("Time from one copy of a payment to the next.")] = 0
 
@@ -43,7 +43,7 @@ class Transfers(WorkloadKind, tag="transfers", kw_only=True, frozen=True):
         return GenesisShare(tuple(Client(site, index).funded for index in range(self.accounts)))
 
     def transactions(self, site: Site) -> Iterator[TimedTransaction]:
-        """Each account in turn pays the next one, and a client that is unsure hands the same payment in again."""
+        """Yield the payments around the ring; an unsure client submits the same payment again."""
         clients = [Client(site, index) for index in range(self.accounts)]
         for index in range(self.count):
             payer, payee = clients[index % self.accounts], clients[(index + 1) % self.accounts]

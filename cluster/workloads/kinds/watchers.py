@@ -1,4 +1,4 @@
-"""The workload `watchers`: timers that wait for changes of values that many of them watch, and who changes these."""
+"""The workload `watchers`: timers that wait for changes of shared values, and an owner that changes the values."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any, Final, Literal
@@ -22,7 +22,7 @@ from validators.execution import GenesisActor
 from validators.execution.blocks import ExecuteActor, Transfer
 
 WATCH_CELLS: Final = 1_200
-"""Cells that a script is given for each timer: its index, its keys, and the name under which it is remembered."""
+"""Cells of a script for each timer: its index, its keys, and the name under which it is stored."""
 
 SEVERAL: Final = 3
 """One in this many timers watches all keys and a balance."""
@@ -32,7 +32,7 @@ Keys = Annotated[int, msgspec.Meta(ge=1, le=7)]
 
 
 class Watchers(WorkloadKind, tag="watchers", kw_only=True, frozen=True):
-    """Actors whose timers wait for changes of values of one feed, which its owner writes."""
+    """Actors whose timers wait for changes of values of one feed; the feed's owner writes them."""
 
     actors: Annotated[Thousand, means("Actors with timers that watch.")]
     timers: Annotated[Few, means("Timers that each actor lets watch in a round.")] = 4
@@ -55,7 +55,7 @@ class Watchers(WorkloadKind, tag="watchers", kw_only=True, frozen=True):
     probes: Annotated[bool, means("Whether each round also tries what the rules refuse.")] = False
 
     def problem(self, site: Site) -> str:
-        """Say what does not fit together."""
+        """Return the first contradiction among the keys; empty if there is none."""
         del site
         if self.cancels > self.timers:
             return f"cancels must be at most timers, which is {self.timers}"
@@ -86,7 +86,7 @@ class Watchers(WorkloadKind, tag="watchers", kw_only=True, frozen=True):
         return GenesisShare((*share.accounts, writer.funded), (*share.actors, feed))
 
     def transactions(self, site: Site) -> Iterator[TimedTransaction]:
-        """In each round the actors begin to watch, some are cancelled, and the writer changes what they watch."""
+        """Yield, by round, the actors' watches, the cancellations, and the writer's changes of the watched values."""
         owners = [Client(site, index) for index in range(self.actors)]
         writer, feed = Client(site, self.actors), self._feed(site)
         for number in range(self.rounds):
@@ -115,7 +115,7 @@ class Watchers(WorkloadKind, tag="watchers", kw_only=True, frozen=True):
         return steps
 
     def _watched(self, feed: bytes, timer: int) -> list[list[Any]]:
-        """Return what a timer watches: one key, or all keys and the feed's balance."""
+        """Return the values that a timer watches: one key, or all keys and the feed's balance."""
         if timer % SEVERAL == SEVERAL - 1:
             return [[feed, None], *([feed, _key(key)] for key in range(self.keys))]
         return [[feed, _key(timer % self.keys)]]
@@ -138,9 +138,9 @@ class Watchers(WorkloadKind, tag="watchers", kw_only=True, frozen=True):
         return steps
 
     def _run(self, client: Client, at_ms: int, actor: bytes, steps: list[list[Any]]) -> TimedTransaction:
-        # With patience: what one step is refused must not take back the others.
+        # `ignore`, so that one refused step does not undo the other steps.
         call = ExecuteActor(actor, "run", msgspec.msgpack.encode([steps, 1]))
-        # A message is paid for by the call that sends it, in cells as in cycles.
+        # The call that sends a message pays for it, in cells as in cycles.
         cells = WATCH_CELLS * (1 + len(steps)) + sum(self.gas_limit for step in steps if step[0] == "send")
         return client.sign(at_ms, call, cycles_limit=2 * CALL_CYCLES, cells_limit=cells)
 

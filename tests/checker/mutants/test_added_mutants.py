@@ -73,7 +73,7 @@ def test_the_example_of_the_page_fails_as_the_page_says(install):
 def test_a_scenario_without_the_plugin_is_told_which_one_it_needs(install):
     """Whether or not another scenario of the process has loaded it."""
     install(SOURCE, ENTRIES["mutants"])
-    words = f"mutants.{NAME}: is a known bug of the plug-in backwards: add that to the scenario's plugins"
+    words = f"mutants.{NAME}: is a known bug of the plug-in backwards: add this plug-in to the scenario's plugins"
 
     assert words in refusal_of(plugins=[])
     convert()

@@ -53,7 +53,7 @@ def test_a_fault_that_is_switched_off_takes_no_quorum(capsys):
 
 def test_an_estimate_says_what_it_takes_a_guess_at(capsys):
     weather = 'faults.weather={kind="links", loss_ppm=9_000, start_ms=1_000, stop_ms=9_000}'
-    guesses = ["when later begins", "how many views weather costs", "what comes of the failures that it expects"]
+    guesses = ["when later begins", "how many views weather costs", "the effects of its expected failures"]
     plan = (LATER, weather, "expect.fails=['agreement']")
 
     assert f"\nguessed for it: {'; '.join(guesses)}\n" in checked(capsys, *plan)

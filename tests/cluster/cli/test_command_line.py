@@ -187,7 +187,7 @@ BAD_SCENARIOS = {
     ),
     "a mode of a validator that is not there": (
         "[validators.4]\nprune_every = 1",
-        "validators.4: there is no such validator; they are 0 to 3",
+        "validators.4: there is no validator of this number; they are 0 to 3",
     ),
     "an unknown apply mode": (
         '[validators.1]\napply = "early"',

@@ -69,7 +69,7 @@ def test_a_road_that_moved_nothing_shows_nothing(process, monkeypatch):
     result = measure(process, "fifo", 2)
 
     (finding,) = [finding for finding in result.findings if finding.road == "rewind"]
-    assert (finding.status, finding.reason) == ("inconclusive", "0 blocks moved, not 2")
+    assert (finding.status, finding.reason) == ("inconclusive", "0 blocks moved, expected 2")
     assert result.status == "inconclusive"
 
 

@@ -200,7 +200,7 @@ class TestRules:
             ('workload.pulse={kind = "heartbeats", actors = 1}', "workload.pulse: heartbeats is of the project's own"),
             ("mutants.order-of-a-set=[0]", "mutants.order-of-a-set: is a mutant of the project's own scheduler"),
             ("run.audit_reorgs=true", "run.audit_reorgs: is about the state"),
-            ("expect.counts.fired=1", "expect.counts: counts what happens on the project's own chain"),
+            ("expect.counts.fired=1", "expect.counts: counts events of the project's own chain"),
             ("expect.at_most.fired=1", "expect.at_most: counts"),
             ("expect.fired_by.calls=1", "expect.fired_by: counts"),
             ("expect.audited_min=1", "expect.audited_min: counts"),

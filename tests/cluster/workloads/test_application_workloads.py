@@ -99,7 +99,7 @@ class TestReadLines:
     def test_a_bad_line_is_named_by_its_number(self, lines, line):
         path = lines(b"00\n\n" + line + b"\n11\n")
 
-        with pytest.raises(ScenarioError, match=r"calls\.hex line 3: .* is no hexadecimal text of whole bytes"):
+        with pytest.raises(ScenarioError, match=r"calls\.hex line 3: expected whole bytes in hexadecimal, got .*"):
             read_lines(path)
 
     def test_too_many_or_too_long_lines_are_refused(self, lines, monkeypatch):
@@ -116,7 +116,7 @@ class TestReadLines:
         for path, reason in (
             (tmp_path / "missing", "cannot be read: No such file or directory"),
             (tmp_path, "is a folder, and no plain file"),
-            (lines(b"\n"), "has no transaction: each line is one in hexadecimal"),
+            (lines(b"\n"), "has no transaction: each line is a transaction in hexadecimal"),
         ):
             with pytest.raises(ScenarioError) as refused:
                 read_lines(path)

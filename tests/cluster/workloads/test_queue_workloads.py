@@ -76,7 +76,7 @@ def test_owners_and_governance_name_entries_by_their_hash(own):
                     ],
                 }
             },
-            r"actions\[1\]\.at_ms: 10 is before the action above it, whose last one is at 11",
+            r"actions\[1\]\.at_ms: 10 is before the end of the action above it, which is at 11",
         ),
     ],
 )

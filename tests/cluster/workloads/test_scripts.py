@@ -179,7 +179,7 @@ MEANINGLESS = {
     "a name that nobody stores": (CANCEL, ".name: no step before stores 't'; nothing is stored by then"),
     "an unknown address": (
         {"do": "pay", "to": "dsk", "amount": 1},
-        ".to: nobody is named 'dsk' (did you mean desk?); there are desk, poor, owner, `WORKLOAD/INDEX` and `0x`",
+        ".to: no account or actor is named 'dsk' (did you mean desk?); there are desk, poor, owner, ",
     ),
     "an actor that a workload has not": (
         {"do": "pay", "to": "pulse/2", "amount": 1},
@@ -192,11 +192,11 @@ MEANINGLESS = {
     "no digits": ({"do": "delete", "key": "0xgg"}, ".key: 0x is followed by hexadecimal digits"),
     "an unknown address that is watched": (
         {"do": "watch", "name": "w", "watched": [{"address": "desk"}, {"address": "x"}]},
-        ".watched[1]: nobody is named 'x'",
+        ".watched[1]: no account or actor is named 'x'",
     ),
     "an unknown address in the script of an agent": (
         {"do": "put", "key": "script", "value": script({"do": "pay", "to": "x", "amount": 1})},
-        ".value.steps[0].to: nobody is named 'x'",
+        ".value.steps[0].to: no account or actor is named 'x'",
     ),
 }
 

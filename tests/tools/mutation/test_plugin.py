@@ -111,9 +111,9 @@ def test_the_tool_runs_explains_and_replays_a_record_that_names_it(tmp_path):
     [
         (
             SCRIPT,
-            f"many more are those of the plug-in {PLUGIN}; in a clone of the repository `python -m tools.mutation",
+            f"the plug-in {PLUGIN} has many more; in a clone of the repository `python -m tools.mutation",
         ),
-        (TOOL, f"is a known bug of the plug-in {PLUGIN}: add that to the scenario's plugins"),
+        (TOOL, f"is a known bug of the plug-in {PLUGIN}: add this plug-in to the scenario's plugins"),
     ],
 )
 def test_a_mutant_of_the_catalogue_without_the_plugin_names_it(program, words, tmp_path):
