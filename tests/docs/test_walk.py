@@ -34,7 +34,7 @@ def place_of(name, folder, python, wheel):
 
 
 def assert_it_is_found(explanation):
-    answer = " ".join(explanation.splitlines()[1:3])
+    answer = " ".join(explanation.partition("cause:")[0].split())
     for words in (
         "the balance of account",
         "on replicas 0, 1, 2, 3 than by the oracle",

@@ -224,7 +224,7 @@ EXPLAINED = {
     "stop": (
         "At 0.001 s validator 3 loses its power and whatever it had not synced; at 0.009 s it restarts from its disk."
     ),
-    "dark": "At 0.010 s validators 0, 1, 2 and 3 lose their power at once; at 0.020 s they restart from their disks.",
+    "dark": "At 0.01 s validators 0, 1, 2 and 3 lose their power at once; at 0.02 s they restart from their disks.",
     "asleep": (
         "From 0.001 s to 0.005 s validator 2 is paused: all its events are held back and delivered at the end, while "
         "its clock goes on."
@@ -235,7 +235,7 @@ EXPLAINED = {
         "other, once, and restarts from its disk 0.002 s later."
     ),
     "wiped": (
-        "At 0.030 s validator 3 loses its power and its disk; at 0.040 s it starts on an empty one, and may never vote "
+        "At 0.03 s validator 3 loses its power and its disk; at 0.04 s it starts on an empty one, and may never vote "
         "again in this epoch."
     ),
     "rot": (
@@ -267,11 +267,11 @@ EXPLAINED = {
         "are set right."
     ),
     "uneven": (
-        "From 0.001 s to 0.005 s the clocks of validator 2 run 5 % too fast for 1.500 s, then 5 % too slow for 1.500 "
+        "From 0.001 s to 0.005 s the clocks of validator 2 run 5 % too fast for 1.5 s, then 5 % too slow for 1.500 "
         "s, and again, and its timers with them; at the end they are set right."
     ),
     "jumping": (
-        "From 0.001 s to 0.005 s the wall clock of validator 3 is 0.070 s behind in the first half of every 0.020 s, "
+        "From 0.001 s to 0.005 s the wall clock of validator 3 is 0.07 s behind in the first half of every 0.02 s, "
         "and right in the other; at the end it is set right."
     ),
 }
@@ -288,7 +288,7 @@ def test_a_fault_is_explained_in_one_sentence(name):
     [
         (
             {**RULE, "first_to": [1], "first_ms": 20},
-            "released in their order at 0.050 s, to validator 1 already at 0.020 s.",
+            "released in their order at 0.05 s, to validator 1 already at 0.02 s.",
         ),
         (
             {**RULE, "action": "delay", "delay_ms": 7, "views": [[3, 3], [5, 8]]},

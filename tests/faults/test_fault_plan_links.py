@@ -126,7 +126,7 @@ def test_each_kind_of_message_travels_in_one_channel():
             },
             "carry 20,000 bytes a second and throw a message out when more than 4 are under way.",
         ),
-        ({**RULE, "action": "replay"}, "are recorded on their way, and arrive once more in their order at 0.050 s."),
+        ({**RULE, "action": "replay"}, "are recorded on their way, and arrive once more in their order at 0.05 s."),
         (
             {**PAUSE, "also": [1]},
             "validators 0 and 1 are paused: all their events are held back and",
@@ -138,7 +138,7 @@ def test_each_kind_of_message_travels_in_one_channel():
         ({**EDGE, "also": [2]}, "later; validator 2 with it in the same instant."),
         (
             STORM,
-            "in turn, one every 0.001 s to 0.002 s, and restart from their disks 0.003 s to 0.040 s later",
+            "in turn, one every 0.001 s to 0.002 s, and restart from their disks 0.003 s to 0.04 s later",
         ),
         ({**STORM, "validators": [1, 2], "is_drawn": True}, "validators 1 and 2 lose their power in a drawn order"),
     ],

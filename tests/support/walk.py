@@ -139,7 +139,9 @@ def take(place, step, *, is_brief=True):
     done = place.run(*place.program, *typed)
     ended = f"{place.name}: {shlex.join(typed)!r} ended with {done.returncode}, not {step.code}: {done.stderr[-2_000:]}"
     assert done.returncode == step.code, ended
-    assert step.words in done.stdout, f"{place.name}: {shlex.join(typed)!r} says no {step.words!r}: {done.stdout}"
+    assert step.words in " ".join(done.stdout.split()), (
+        f"{place.name}: {shlex.join(typed)!r} says no {step.words!r}: {done.stdout}"
+    )
     return done.stdout
 
 

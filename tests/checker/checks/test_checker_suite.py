@@ -45,10 +45,7 @@ class TestSoundHistory:
         """Due timers are fired, expired or insolvent, and none waits."""
         summary = write_history().judge()["timer-delivery"].summary
 
-        assert summary == (
-            "3 timers scheduled, 3 due: 1 fired, 1 expired, 1 insolvent, 0 cancelled, 0 waiting; "
-            "0 left before that, 0 not due yet"
-        )
+        assert summary == "3 timers scheduled: 1 fired, 1 expired, 1 insolvent"
 
     def test_nothing_observed_is_inconclusive(self):
         """A run in which nothing happened proves nothing."""

@@ -112,8 +112,8 @@ class TestNames:
             assert main(["run", "calm", *small, *more]) == 0
             lasts.append(capsys.readouterr().out.splitlines()[-1])
 
-        assert lasts[0] == lasts[2] == f"run directory {tmp_path / 'calm-0'}"
-        assert lasts[1].startswith(f"run directory {tmp_path / 'calm-0-'}")
+        assert lasts[0] == lasts[2] == f"record       {tmp_path / 'calm-0'}"
+        assert lasts[1].startswith(f"record       {tmp_path / 'calm-0-'}")
         assert sum(path.is_dir() for path in tmp_path.iterdir()) == 2
 
 

@@ -46,7 +46,7 @@ def test_a_run_prints_its_story_and_verdict(tmp_path):
     for expected in ("4 validators", "with root", "passed  ", "passed: ", "digest", "record"):
         assert expected in plain
         assert expected in parts
-    for expected in ("rolled back", "cold-replay", "took "):
+    for expected in ("finalized ┃", "cold-replay", "took "):
         assert (expected in plain, expected in parts) == (False, True)
 
 

@@ -1,4 +1,4 @@
-"""What a console of 80 columns shows of runs, sweeps and the help: each is a text that is held."""
+"""Texts that a console of 80 columns shows of runs, sweeps, explanations and the help: each is held."""
 
 import pytest
 

@@ -57,7 +57,7 @@ def test_a_run_says_its_verdict_whatever_the_folder_holds(what, runs, capsys):
 
     assert main(["run", *FAILING, "--quiet", "--runs", str(runs)]) == SAFETY
     said = capsys.readouterr()
-    assert re.search("^safety: ", said.out, re.MULTILINE), said.out
+    assert re.search("^failed: safety", said.out, re.MULTILINE), said.out
     assert "\nrepeat with: " in said.out
     assert len(unpaged(said.err)) == ("list" in what)
     assert (runs / "own.txt").read_text() == "mine"
@@ -92,12 +92,12 @@ def test_a_run_is_kept_without_a_page_that_cannot_be_made(runs, capsys, monkeypa
     place = runs / "broken-refund-0"
     lost = [f"no page: {path}: ZeroDivisionError: so it goes" for path in (place / "report.html", runs / "index.html")]
     assert unpaged(said.err) == lost
-    assert f"run directory {place}" in said.out
+    assert f"record       {place}" in said.out
     assert "\npage " not in said.out
 
     assert main(["explain", str(place)]) == 0
     said = capsys.readouterr()
-    assert said.out.startswith("safety: ")
+    assert said.out.startswith("failed: safety")
     assert unpaged(said.err) == lost[:1]
 
 
