@@ -1,4 +1,4 @@
-"""Outside applications as the checks know them: what a run with one offers, who it is, and what it did wrong."""
+"""Outside applications as the checks know them: the parts of a run with an application, its facts, and its faults."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
@@ -7,9 +7,9 @@ Need: TypeAlias = Literal["trace", "events", "receipts", "tables"]
 """Parts of a run that a check may read.
 
 - `trace`: the log of events, blocks, roots, disks; any run has them.
-- `events`: the timer events that an outside application tells.
+- `events`: the timer events that an outside application reports.
 - `receipts`: the receipts of this project's own chain.
-- `tables`: its state, changes, summaries and what replicas keep in memory of them.
+- `tables`: its state, changes and summaries, and the state that replicas keep in memory.
 """
 
 _AN_APPLICATION: Final = "of this project's own chain, which an application does not have"
@@ -30,8 +30,8 @@ class ApplicationFault(NamedTuple):
     """A wrong act of an outside application, beside wrong roots and timers.
 
     Attributes:
-        kind: It gave another answer to the same question, in this process or in a fresh one; it came back with
-            another final block than it may have kept; it crashed twice at the same call and block.
+        kind: Its answer to a repeated request differed, in this or a fresh process; it restarted at a final block that
+            it may not have; it crashed twice at the same call and block.
         node: The replica.
         request: The number of the request in that replica's sequence.
         call: The call.

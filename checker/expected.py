@@ -1,4 +1,4 @@
-"""The expectations of a scenario for its run, as plain data: the least and the most that has to happen."""
+"""The expectations of a scenario for its run, as plain data: least and greatest counts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,16 +17,16 @@ class ExpectedStorm(NamedTuple):
 
 
 class ReorgCounts(NamedTuple):
-    """Reorganizations in counts: those that a run showed, or the least that it has to show.
+    """Counts of reorganizations, either of a run or the least that a run has to show.
 
     Attributes:
         rolled_back: Executed blocks dropped for another, over all validators.
         rolled_back_depth: Heights that one validator dropped at once.
-        undone: Blocks applied early and taken back, over all validators.
-        undone_depth: Heights that one validator took back at once.
-        returned: Blocks of one validator that were taken back at once and are final there in the end.
+        undone: Blocks applied early and rewound, over all validators.
+        undone_depth: Heights that a validator rewound at once.
+        returned: Blocks that a validator rewound at once and that are final there in the end.
         reexecuted: Blocks that were executed again when their branch came back, over all validators.
-        audited: Comparisons of a validator's derived values after it dropped or took back blocks.
+        audited: Comparisons of a validator's derived values after it dropped or rewound blocks.
         crossed: Validators that dropped heights on both sides of an activation at once.
     """
 
@@ -47,11 +47,11 @@ class ExpectedWorkload:
     Attributes:
         name: Its name in the scenario.
         is_enabled: Whether it was on.
-        is_required: Whether every transaction in `digests` must succeed, instead of at least one.
+        is_required: Whether every transaction in `digests` must succeed, instead of a single transaction.
         digests: Hashes of its transactions.
-        uncertain: Hashes of those that may fail; where there are no others, one of them must stand in the chain.
-        recurring: Addresses of actors that schedule themselves, one fire of which has to succeed; empty where none do.
-        firing: Addresses of other actors with timers, one of which has to come due or to leave where any is scheduled.
+        uncertain: Hashes of transactions that may fail; if all may fail, at least one must be in the chain.
+        recurring: Addresses of actors that schedule themselves; at least one of their fires has to succeed.
+        firing: Addresses of other actors with timers; if any timer is scheduled, at least one has to come due or leave.
         told: Events that its actors have to emit.
     """
 
@@ -70,18 +70,18 @@ class Expectations:
     """The expectations of a scenario for its run.
 
     Attributes:
-        requires: Names of faults that must take effect, besides enabled ones that may not be idle.
+        requires: Names of faults that must take effect, besides enabled faults that may not be idle.
         workloads: Workloads that may not be idle.
         storm: The expected storm of dead timers, or None.
         reorg: Least counts of reorganizations.
         counts: Least counts of events on the chain.
-        at_most: Greatest counts of the same.
+        at_most: Greatest counts of events on the chain.
         fired_by: By workload the least fires of each of its actors.
         recovery: Least counts of damage found, repairs, observers and joins.
         reports: Least counts of reasons to leave a view and of evidence.
         answers_from: By validator, the least number of its answers that arrive.
         replica_modes: By observer, the least number of acts of its replica mode.
-        rules: By label, how often the run has to reach a cell of the rule coverage at least.
+        rules: By label, the least number of times that the run has to reach a coverage point.
         arrival: The moment that the run has to reach, or None.
         finality_views_max: Views within which finality must come back; None for the engine's own.
         finality_gap_max_us: The longest time between two new final blocks, None where the plan may stop finality.

@@ -1,7 +1,7 @@
-"""Families of checks: each asks one question about a run, and its parts are the checks that answer it.
+"""Families of checks: each asks a question about a run, and its parts are the checks that answer the question.
 
-A family's status is failed before inconclusive before passed, and its class that of its worst part. A part without a
-result, since the run does not ask it, counts for nothing. A plug-in's check is a family of its own.
+A family has the status of its worst part (failed, then inconclusive, then passed) and this part's class. A part that
+the run does not ask has no result and does not count. A plug-in's check is a family of its own.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -113,7 +113,7 @@ class FamilyResult(NamedTuple):
 
 
 def by_family(results: Iterable[CheckResult]) -> list[FamilyResult]:
-    """Return the results of the families that a run asked, in their order; those of plug-ins come last."""
+    """Return the results of the families that a run asked, in their order; plug-ins' families come last."""
     parts: dict[str, list[CheckResult]] = {family.name: [] for family in FAMILIES}
     for result in results:
         parts.setdefault(FAMILY_OF.get(result.name, result.name), []).append(result)

@@ -1,8 +1,8 @@
 """Results of checks, as data and never as an exception; and the verdict of a run.
 
-A check compares and counts. It passes only if it compared something, so that a run in which nothing
-happened can never look like a proof; it fails with the place and the values; anything else is
-inconclusive. The verdict of a run is the worst of its checks by the precedence of the exit codes.
+A check compares and counts. It passes only if it compared values, so that an empty run never looks like
+a proof. It fails with the place and the values. In any other case it is inconclusive. The verdict of a
+run is the worst result of its checks, by the precedence of the exit codes.
 
 A scenario may say which checks must fail. Then the verdict is *failed as expected* when exactly these fail.
 """
@@ -16,13 +16,13 @@ Status: TypeAlias = Literal["passed", "failed", "inconclusive"]
 """Statuses of a check."""
 
 ExitClass: TypeAlias = Literal["safety", "usage", "inconclusive", "liveness", "determinism", "environment"]
-"""Meanings of a failure for the caller; each class has one exit code."""
+"""Meanings of a failure for the caller; each class has its exit code."""
 
 Evidence: TypeAlias = "str | int"
 """A value that supports a result: a number, or text with bytes in hexadecimal."""
 
 EXPECTED: Final = "failed as expected"
-"""The verdict of a run in which exactly those checks fail that its scenario names."""
+"""The verdict of a run in which exactly the checks fail that its scenario names."""
 
 EXPECTED_FAILURES: Final = "expected-failures"
 """The name of the result that says whether the named checks failed."""
@@ -34,10 +34,10 @@ UNFINISHED: Final = "unfinished"
 """The verdict of a run that ended before it was judged, by an interrupt or an error of a plug-in."""
 
 OF_EXPECTATIONS: Final = ("storm", "reorg")
-"""Checks of safety that are inconclusive only where something did not come that the scenario expects."""
+"""Checks of safety that are inconclusive only if an expectation of the scenario was not met."""
 
 UNREACHED: Final = ("liveness", "inconclusive")
-"""Classes of failures that say of a run only that something did not happen."""
+"""Classes of failures that only report an event that did not happen."""
 
 EXIT_CODES: Final[dict[str, int]] = {
     "passed": 0,
@@ -77,7 +77,7 @@ PRECEDENCE: Final = ("environment", "usage", "determinism", "safety", "liveness"
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """The result of one check.
+    """The result of a check.
 
     Attributes:
         name: The check's name, as in docs/invariants.md.
@@ -100,13 +100,13 @@ class CheckResult:
 
     @property
     def is_finding(self) -> bool:
-        """Whether it failed, or found that the run does not show what it is to show."""
+        """Whether it failed, or found that the run does not meet the scenario's expectations."""
         is_lacking = self.status == "inconclusive" and self.exit_class == "inconclusive"
         return self.status == "failed" or is_lacking
 
     @property
     def is_unreached(self) -> bool:
-        """Whether a longer run may have passed: something did not happen, or did not happen in time."""
+        """Whether a longer run may have passed: an expected event did not happen, or not in time."""
         return self.status == "inconclusive" or (self.status == "failed" and self.exit_class in UNREACHED)
 
 
@@ -135,9 +135,9 @@ def rank_of(result: CheckResult) -> int:
 
 
 class CheckTally:
-    """The running count of one check: comparisons made, failures found.
+    """The running count of a check: comparisons made, failures found.
 
-    Only the first failure keeps its text and evidence: later ones are mostly its consequences.
+    Only the first failure keeps its text and evidence: later failures are mostly its consequences.
     """
 
     __slots__ = ("_evidence", "_failures", "_first", "compared", "exit_class", "name")
@@ -206,8 +206,8 @@ def judge_expected(
 def deciding_check(results: Iterable[CheckResult], expected: Collection[str] = ()) -> CheckResult | None:
     """Return the check that decides the verdict, the first of the worst class; None without a failure.
 
-    What an application does wrong as a process comes before what follows from it. Where checks are expected to fail,
-    others may be inconclusive as a consequence, but not those of expectations: a fault that never happened is no
+    Faults of an application's process come before their consequences. Where a scenario expects checks to fail, other
+    checks may be inconclusive as a consequence. Checks of expectations may not: a fault that never happened is no
     consequence.
     """
     wrong = [

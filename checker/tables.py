@@ -1,7 +1,7 @@
 """State keys and values as docs/state.md lays them out, read by a small decoder of the checker's own.
 
-It shares no code with the engine's schema: a mistake in one of the two shows as a difference. Values are read as plain
-lists; what is no such list is described in hexadecimal, because a check has to name damaged values too.
+It shares no code with the engine's schema: a mistake in either of them shows as a difference. Values are read as plain
+lists. Any other value is described in hexadecimal, because a check has to name damaged values too.
 """
 
 from typing import Final
@@ -59,7 +59,7 @@ LANE_TABLES: Final = (LANE_CONFIG, LANE_MARKET, FIRES, RECENT_FIRES, GC_CURSOR)
 """Tables of chains that have the timer lane."""
 
 LANE_BOOKS: Final = (LANE_MARKET, FIRES, RECENT_FIRES, GC_CURSOR)
-"""Those of them that nothing but an active lane fills."""
+"""Tables that only an active lane fills."""
 
 TABLE_NAMES: Final[dict[int, str]] = {
     ACCOUNT: "account",
@@ -137,7 +137,7 @@ _SHOWN_BYTES: Final = 48
 
 
 def describe_key(key: bytes) -> str:
-    """Return table and identity of a state key, such as `bucket entry due 12 sequence 3`."""
+    """Return table and identity of a state key, for example `bucket entry due 12 sequence 3`."""
     code = key[0] if key else -1
     name = TABLE_NAMES.get(code, "unknown table")
     if code in _WITHOUT_IDENTITY:

@@ -32,7 +32,7 @@ class Exits(NamedTuple):
 
 
 class TimerBook:
-    """The timers that wait on one branch.
+    """The timers that wait on a branch.
 
     Args:
         is_fifo: Whether the application says that timers fire in the order of due and set.

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from typing import Final
 
-from checker.coverage.registry import CELLS
+from checker.coverage.registry import POINTS
 from cluster.campaign.results_db import SeedResult
 from cluster.campaign.tasks import run_task
 from cluster.verdict.result import PipelineResult
@@ -27,7 +27,7 @@ _LEFT_TO: Final = {False: (UNPROMISED,), True: (UNPROMISED, SWARM)}
 """Promises that need no witness; of refusals also the swarm's, whose texts a test compares with the source."""
 
 WITNESSED: Final = {
-    label: cell for label, cell in CELLS.items() if cell.promised_by not in _LEFT_TO[isinstance(cell, RefusalPoint)]
+    label: cell for label, cell in POINTS.items() if cell.promised_by not in _LEFT_TO[isinstance(cell, RefusalPoint)]
 }
 """The cells that need a witness."""
 
@@ -40,7 +40,7 @@ def read_witnesses() -> dict[str, str]:
 
 def cells_of(result: SeedResult | PipelineResult) -> frozenset[str]:
     """Return the cells that a run reached."""
-    return frozenset(hit.cell for hit in result.rules if hit.cell in CELLS and hit.hits)
+    return frozenset(hit.point for hit in result.rules if hit.point in POINTS and hit.hits)
 
 
 def cells_of_run(name: str) -> frozenset[str]:
@@ -73,7 +73,7 @@ def choose(reached: Mapping[str, frozenset[str]]) -> dict[str, str]:
             break
         chosen |= dict.fromkeys(sorted(gained), best)
         open_points = [label for label in open_points if label not in gained]
-    return {label: chosen[label] for label in CELLS if label in chosen}
+    return {label: chosen[label] for label in POINTS if label in chosen}
 
 
 def run_all(names: Iterable[str], jobs: int) -> dict[str, frozenset[str]]:

@@ -1,11 +1,11 @@
-"""The checks over one run: one class a check, and the list of all of them.
+"""The checks of a run: a class for each check, and the list of all checks.
 
-A check reads the run's events, the blocks that validators applied and what is read back at the end, and returns one
-result (`checker.checks.check`). It never changes a run, and never asks the code under check for the right value.
-What belongs to one check only stands in its file; facts of the run that checks share stand in `context`.
+A check reads the run's events, the blocks that validators applied and the end state, and returns a result
+(`checker.checks.check`). It never changes a run, and never asks the code under check for the right value.
+Code of a single check stands in its file; facts of the run that checks share stand in `context`.
 
-`CHECKS` is the only place that names them all. A new check is a file here and a line there; a check of another package
-is appended by `with_plugins` to the list of the runs whose scenario names it.
+`CHECKS` alone names all checks. A new check is a file here and a line there. `with_plugins` appends the checks of
+other packages for the runs whose scenario names them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -133,7 +133,7 @@ def fallible(checks: Iterable[type[Check]]) -> tuple[str, ...]:
 
 
 OF_ONE_PROCESS: Final = tuple(check.name for check in CHECKS if check.counts_one_process)
-"""Names of the checks that count the acts of replicas in one process, and cannot count those of an earlier one."""
+"""Names of the checks that count acts of replicas in this process, and cannot count acts in an earlier process."""
 
 
 BESIDE_A_RUN: Final[Mapping[str, tuple[ExitClass, str]]] = {
@@ -142,7 +142,7 @@ BESIDE_A_RUN: Final[Mapping[str, tuple[ExitClass, str]]] = {
     "expected-failures": ("inconclusive", "Every check that the scenario expects to fail has failed."),
     PLUGINS: ("inconclusive", "No code of a plug-in raises an error inside a validator."),
 }
-"""Results that no check makes, with class and sentence: a run beside another, its expectations, its plug-ins."""
+"""Results that no check makes, with class and sentence: a repeated run, expected failures, plug-ins."""
 
 
 class DuplicateCheckError(ValueError):
@@ -150,10 +150,10 @@ class DuplicateCheckError(ValueError):
 
 
 def with_plugins(plugins: Iterable[type[Check]]) -> tuple[type[Check], ...]:
-    """Return the checks of a run: all of this package, then those of other packages, by name.
+    """Return the checks of a run: all checks of this package, then the plug-ins' checks by name.
 
     Raises:
-        DuplicateCheckError: Two have one name, so that their results could not be told apart.
+        DuplicateCheckError: Two checks have the same name, so that their results could not be told apart.
     """
     checks = (*CHECKS, *sorted(plugins, key=lambda check: check.name))
     names = [*(check.name for check in checks), *BESIDE_A_RUN]

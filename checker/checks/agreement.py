@@ -1,4 +1,4 @@
-"""One history: at each height one block, and each validator's chain grows one linked block at a time."""
+"""One chain: each height has one final block, and each validator's chain grows by one linked block at a time."""
 
 from typing import NamedTuple
 
@@ -7,6 +7,7 @@ from checker.checks.context import RunContext
 from checker.checks.observations import AppliedBlock, short
 from checker.results import CheckResult
 from network.events import Event, Handlers
+from network.words import counted
 from validators.events import BlockFinalized, Booted, DamageFound, Halted, SnapshotJoined
 from validators.execution.blocks import Header, header_digest
 from validators.stats import BROKEN, REFUSED_FINAL
@@ -49,9 +50,9 @@ class Agreement(Check):
         }
 
     def boot(self, event: Event, boot: Booted) -> None:
-        """Require that a restarted validator still has all it finalized; it may have synced more unreported."""
+        """Require that a restarted validator has all blocks that it finalized; it may have synced more unreported."""
         before = self._heights.get(event.node, 0)
-        # A validator that had finalized no block yet has shown nothing.
+        # Before its first final block a validator has nothing to compare.
         self.tally.compared += before > 0
         if boot.finalized_height < before and event.node not in self.run.disk_faults.destroyed:
             self.tally.fail(
@@ -69,7 +70,7 @@ class Agreement(Check):
         self.tally.compared += 1
         if event.node not in self.run.disk_faults.touched:
             self.tally.fail(
-                f"validator {event.node} found {damage.file} damaged at {damage.place} and no fault touched its disk: "
+                f"validator {event.node} found {damage.file} damaged at {damage.place}, but no fault touched its disk: "
                 f"{damage.what}",
                 validator=event.node,
                 file=damage.file,
@@ -77,12 +78,12 @@ class Agreement(Check):
             )
 
     def snapshot_joined(self, event: Event, joined: SnapshotJoined) -> None:
-        """Require that a peer's snapshot leads upward only, to the block that all others have there."""
+        """Require that a peer's snapshot leads upward, to the block that the other validators have at that height."""
         before = self._heights.get(event.node, 0)
         self.tally.compared += 1
         if joined.height <= before:
             self.tally.fail(
-                f"validator {event.node} joined from a snapshot of height {joined.height} where it had {before}",
+                f"validator {event.node} joined from a snapshot of height {joined.height}, but had height {before}",
                 validator=event.node,
                 height=joined.height,
             )
@@ -90,17 +91,17 @@ class Agreement(Check):
         self._compare(event.node, joined.height, joined.digest)
 
     def finalized(self, event: Event, final_block: BlockFinalized) -> None:
-        """Require the validator's next height, a later view, and the block that all others have there."""
+        """Require the validator's next height, a later view, and the block that the other validators have there."""
         node, height = event.node, final_block.height
         expected, view = self._heights.get(node, 0) + 1, self._views.get(node, 0)
         self.tally.compared += 2
         if height != expected:
             self.tally.fail(
-                f"validator {node} finalized height {height} where {expected} was next", validator=node, height=height
+                f"validator {node} finalized height {height}; expected height {expected}", validator=node, height=height
             )
         elif final_block.view <= view:
             self.tally.fail(
-                f"validator {node} finalized height {height} in view {final_block.view}, not after view {view}",
+                f"validator {node} finalized height {height} in view {final_block.view}; expected a view after {view}",
                 validator=node,
                 height=height,
             )
@@ -130,7 +131,7 @@ class Agreement(Check):
         self._linked[block.height] = None
 
     def halted(self, event: Event, halted: Halted) -> None:
-        """Count a validator that broke an invariant of its own, or cannot execute a final block, as disagreeing."""
+        """Fail on a validator that halts over an invariant of its own, or that cannot execute a final block."""
         reason = halted.reason
         if reason.startswith((BROKEN, REFUSED_FINAL)):
             self.tally.compared += 1
@@ -140,21 +141,21 @@ class Agreement(Check):
         """Fail on an applied block that cannot be decoded."""
         self.tally.compared += 1
         self.tally.fail(
-            f"validator {block.node} applied at height {block.height} what is no block: {reason}",
+            f"validator {block.node} applied bytes at height {block.height} that are no block: {reason}",
             validator=block.node,
             height=block.height,
         )
 
     def finish(self) -> CheckResult:
-        """Return the result; a validator that finalized alone has no other to agree with."""
+        """Return the result; a validator that finalized alone has no peer to agree with."""
         checked, height = len(self.run.honest), max(self._blocks)
         nodes = sum(height > 0 for height in self._heights.values())
         if checked == 1 and self._linked:
-            linked = f"1 validator's {len(self._linked)} blocks are linked, parent by parent in ascending views"
-            return self.tally.result(f"{linked}; no other validator finalized the same", heights=height)
+            linked = f"{counted(len(self._linked), 'blocks')} of 1 validator are linked by parent, in ascending views"
+            return self.tally.result(f"{linked}; no other validator finalized these heights", heights=height)
         if nodes == 1 and checked > 1:
-            return self.tally.inconclusive("one validator alone finalized anything")
-        return self.tally.result(f"{nodes} validators agree on {height} heights", heights=height)
+            return self.tally.inconclusive("only 1 validator finalized a block")
+        return self.tally.result(f"{nodes} validators agree on {counted(height, 'heights')}", heights=height)
 
     def _compare(self, node: int, height: int, digest: bytes) -> None:
         seen = self._blocks.setdefault(height, _Seen(digest, node))

@@ -1,8 +1,7 @@
-"""Outside applications: each answers a question in one way, keeps what it made final, and stays alive.
+"""Outside applications: each gives a request the same answer every time, keeps its final blocks, and stays alive.
 
-Roots and timers show what an application computes wrongly. These checks show what it does wrong as a process. The test
-bed asks some questions twice, asks a fresh process all of them again, and compares the block at which a process
-returns.
+Other checks compare the roots and timers that an application computes. These checks judge its process. The test bed
+sends some requests twice, sends all of them to a fresh process, and compares the block at which a process restarts.
 """
 
 from typing import ClassVar
@@ -13,6 +12,7 @@ from checker.checks.observations import name_validators
 from checker.results import CheckResult, ExitClass
 from faults.events import ApplicationLost
 from network.events import Event, Handlers
+from network.words import counted
 from validators.consensus.quorum import faults_of
 
 
@@ -23,7 +23,7 @@ class OutsideApplication(Check):
     needs = "events"
 
     def finish(self) -> CheckResult:
-        """Return the result: the faults in the order of time."""
+        """Return the result; it lists the faults in the order of time."""
         end = self.run.end
         self.tally.compared = end.application_requests
         for fault in end.application_faults:
@@ -37,8 +37,9 @@ class OutsideApplication(Check):
                 height=fault.height,
             )
         return self.tally.result(
-            f"the applications of {len(self.run.honest)} replicas answered {end.application_requests:,} requests: no "
-            "answer differed where one was asked for again, and each process came back at a block that it had kept",
+            f"the applications of {counted(len(self.run.honest), 'replicas')} answered "
+            f"{counted(end.application_requests, 'requests')}: repeated requests had the same answers, and each "
+            "restarted process had kept its final blocks",
             requests=end.application_requests,
         )
 
@@ -68,15 +69,15 @@ class ApplicationLives(Check):
         self._losses += 1
 
     def finish(self) -> CheckResult:
-        """Return the result; an observer counts towards nothing."""
+        """Return the result; observers do not count towards f."""
         lost, most = self.run.end.lost, faults_of(self.run.validators)
         self.tally.compared = self.run.end.application_requests + len(lost)
         if not lost:
             return self.tally.result(
-                f"no application was lost for good; {self._losses:,} times one was started again", losses=self._losses
+                f"no application was lost for good; {counted(self._losses, 'restarts')}", losses=self._losses
             )
         first, voters = min(lost), sum(node < self.run.validators for node in lost)
-        told = f"{name_validators(lost)} lost the application for good, f is {most}; validator {first}: {lost[first]}"
+        told = f"{name_validators(lost)} lost the application for good (f = {most}); validator {first}: {lost[first]}"
         if voters <= most:
             return self.tally.inconclusive(told)
         self.tally.fail(told, lost=len(lost), **{f"validator {node}": reason for node, reason in sorted(lost.items())})

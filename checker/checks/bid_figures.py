@@ -1,4 +1,4 @@
-"""Figures of the bias auction (D-8): how long fires waited, what bids paid, and how evenly. They judge nothing."""
+"""Figures of the bias auction (D-8): the waits of fires, the payments of bids, and their variances; no check."""
 
 from bisect import bisect_left
 from collections.abc import Mapping
@@ -49,7 +49,7 @@ class BidFigures:
         self._nows: list[int] = []
         self._bids: dict[bytes, int] = {}
         self._triggered: dict[bytes, int] = {}
-        """Of timers that a change triggered, the height of that block."""
+        """The height of the block in which a change triggered a timer, by the timer."""
         self._paid = self._between = self._worst_wait = self._lambda_min = 0
         self._utility, self._efficiency = Spread(), Spread()
 
@@ -73,8 +73,8 @@ class BidFigures:
         """Return the figures by name; none where no policy of the chain is the auction.
 
         `n_max` is the greatest number of blocks that a bid can wait, for the greatest balance of genesis and the least
-        lambda. The variances, in millionths, are of the share of its bid that a fire kept, and of the cycles that it
-        used for each unit of bid and block of its wait.
+        lambda. `utility_variance` is over the shares of their bids that fires kept. `efficiency_variance` is over the
+        cycles that fires used for each unit of bid and block of wait. Both are in millionths.
         """
         if not self._first_height:
             return {}

@@ -1,9 +1,8 @@
-"""The pace of leaders: a block comes when the block interval since its parent's timestamp is over, not before or after.
+"""The pace of leaders: a leader proposes a block exactly one block interval after the parent's timestamp.
 
-A leader that may propose earlier waits for the rest of the interval, by its wall clock; one whose clock is behind the
-parent's timestamp waits for a whole interval. Nothing else of a run depends on it: blocks that come too soon are as
-valid as others, and those that come late only cost time. So the trace of the leader's timer is compared with the
-timestamps.
+A leader that could propose earlier waits for the rest of the interval, by its wall clock. A leader whose clock is
+behind the parent's timestamp waits for a whole interval. No other check sees a wrong pace: an early block is valid, and
+a late block only costs time. So the check compares the trace of the leader's timer with the timestamps.
 """
 
 from typing import Final
@@ -17,14 +16,14 @@ from validators.events import Booted
 from validators.execution.blocks import Header
 
 PACE: Final = "pace"
-"""The timer of a leader that waits for the block interval; its number is that of the view."""
+"""The timer of a leader that waits for the block interval; its number is the view."""
 
 
 class BlockPace:
-    """The waits of leaders for the block interval; `tally` is that of the check that it belongs to."""
+    """The waits of leaders for the block interval; `tally` belongs to the check that uses them."""
 
     def __init__(self, run: RunContext, tally: CheckTally) -> None:
-        # Where a view begins by the clock, its slot is the pace.
+        # Where the clock begins a view, the slot sets the pace.
         self._interval_us = 0 if run.plan.slot_us else run.plan.block_interval_us
         self._paused = run.plan.paused()
         self._tally = tally
@@ -36,7 +35,7 @@ class BlockPace:
         return {TimerElapsed: self.elapsed, Crashed: self.crashed, Booted: self.booted}
 
     def elapsed(self, event: Event, timer: TimerElapsed) -> None:
-        """Remember when a leader's wait was over, and how long it was to be."""
+        """Remember the end and the length of a leader's wait."""
         if isinstance(timer.key, tuple) and timer.key[0] == PACE and isinstance(timer.key[1], int):
             self._waits[timer.key[1], event.node] = (event.at_us, timer.asked_us)
 
@@ -45,7 +44,7 @@ class BlockPace:
         self._forget(crashed.machine)
 
     def booted(self, event: Event, _booted: Booted) -> None:
-        """Forget the waits of a life before this one."""
+        """Forget the waits of the earlier life."""
         self._forget(event.node)
 
     def _forget(self, node: NodeId) -> None:
@@ -55,7 +54,7 @@ class BlockPace:
         """Compare a final block of a leader by true time with its parent's timestamp.
 
         Args:
-            header: The block's.
+            header: The block's header.
             parent_ms: The timestamp of its parent.
             entered_us: When its leader first entered the view.
         """
@@ -63,7 +62,7 @@ class BlockPace:
         if not self._interval_us:
             return
         parent_us = parent_ms * MILLISECOND_US
-        # A clock behind the parent's timestamp does not cost its leader more than an interval.
+        # A leader whose clock is behind the parent's timestamp waits for at most an interval.
         earliest_us = min(parent_us, entered_us) + self._interval_us
         self._require(
             header.timestamp_ms >= earliest_us // MILLISECOND_US,

@@ -1,11 +1,10 @@
-"""Block timestamps: each is later than the last, and no voter accepted one too far ahead of its own clock.
+"""Block timestamps: each is later than its parent's, and no voter accepted a timestamp too far ahead of its own clock.
 
-A block's time is a leader's clock, right or wrong, so there is no true value to compare it with. Checked:
-it is above the parent's, the slot follows from it, and each honest validator whose vote accepted another's block had
-a clock that was near enough. An honest leader whose clock no fault touched is checked further: its block bears a time
-between its entering the view and its vote, or the one right after the parent's, and the block interval is over by then
-(`checker.checks.block_pace`). Of others it is not checked that a timestamp is not too low; a leader may drag the time,
-which costs the chain slots but no state.
+A block's time is its leader's clock, right or wrong, so there is no true value to compare with. The check requires that
+a timestamp is above the parent's and gives the block's slot, and that the clock of each honest voter was near enough.
+For an honest leader whose clock no fault touched, it also requires a timestamp between entering the view and voting, or
+1 ms after the parent's. By then the block interval has to be over (`checker.checks.block_pace`). No other timestamp has
+a lower limit: a leader may drag the time, which costs the chain slots but changes no state.
 """
 
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from checker.results import CheckResult
 from faults.events import ClockSet
 from network.events import Event, Handlers
 from network.types import MILLISECOND_US
+from network.words import counted
 from validators.events import Entered, Voted
 from validators.execution.blocks import Header
 
@@ -78,12 +78,12 @@ class BlockTimes(Check):
         self._leads[setting.machine] = _Lead(event.at_us, offset_us, setting.ppm, setting.strobe_us, greatest_us)
 
     def entered(self, event: Event, entered: Entered) -> None:
-        """Remember when a leader entered its view, in this life or an earlier one."""
+        """Remember when a leader entered its view, in this or an earlier life."""
         if entered.leader == event.node:
             self._entered_us.setdefault((entered.view, event.node), event.at_us)
 
     def vote(self, event: Event, vote: Voted) -> None:
-        """Remember the greatest lead that the clock of a voter that accepts a block can have had by then."""
+        """Remember the greatest time that an accepting voter's clock can have shown by now."""
         if self._accepts_block(vote):
             lead_us = self._leads[event.node].greatest_until_us(event.at_us) if event.node in self._leads else 0
             self._votes.setdefault(vote.payload, {}).setdefault(event.node, event.at_us + lead_us)
@@ -94,12 +94,12 @@ class BlockTimes(Check):
         time_ms, place = header.timestamp_ms, f"block of height {header.height}"
         self.tally.require(
             time_ms > self._parent_ms,
-            f"{place} has timestamp {time_ms:,} ms, its parent {self._parent_ms:,} ms",
+            f"{place} has timestamp {time_ms:,} ms; expected more than its parent's {self._parent_ms:,} ms",
             height=header.height,
         )
         self.tally.require(
             header.slot == time_ms // self._slot_ms,
-            f"{place} has slot {header.slot} and timestamp {time_ms:,} ms: slot {time_ms // self._slot_ms}",
+            f"{place} has slot {header.slot}; expected slot {time_ms // self._slot_ms} by its timestamp {time_ms:,} ms",
             height=header.height,
         )
         votes = self._votes.pop(block.digest, {})
@@ -114,26 +114,26 @@ class BlockTimes(Check):
     def finish(self) -> CheckResult:
         """Return the result."""
         return self.tally.result(
-            f"each block is later than its parent, by {self._furthest_ms:,} ms at most, and within "
-            f"{self.run.max_skew_ms:,} ms of the clocks behind {self._judged_votes:,} votes",
+            f"each block is at most {self._furthest_ms:,} ms later than its parent, and at most "
+            f"{self.run.max_skew_ms:,} ms ahead of its voters' clocks ({counted(self._judged_votes, 'votes')})",
             votes=self._judged_votes,
             furthest_ms=self._furthest_ms,
         )
 
     def _judge_leader(self, header: Header, voted_us: int | None) -> None:
-        """Require that a leader by true time uses its clock while it proposes, or the time after the parent's."""
+        """Require of a leader with a true clock the time at which it proposes, or 1 ms after the parent's timestamp."""
         entered_us = self._entered_us.pop((header.view, header.proposer), None)
         if voted_us is None or entered_us is None or header.proposer in self._leads:
             return
         if voted_us < entered_us:
-            # Another life entered the view again, to which an earlier process had sent the vote.
+            # A later life entered the view again; an earlier process had sent the vote.
             return
         next_ms = self._parent_ms + 1
         first_ms, last_ms = (max(at_us // MILLISECOND_US, next_ms) for at_us in (entered_us, voted_us))
         self.tally.require(
             first_ms <= header.timestamp_ms <= last_ms,
-            f"the block of height {header.height} has timestamp {header.timestamp_ms:,} ms; its leader, validator "
-            f"{header.proposer}, proposed it between {first_ms:,} and {last_ms:,} ms",
+            f"the block of height {header.height} has timestamp {header.timestamp_ms:,} ms; expected {first_ms:,} to "
+            f"{last_ms:,} ms, when its leader, validator {header.proposer}, proposed it",
             height=header.height,
             validator=header.proposer,
         )
@@ -145,8 +145,8 @@ class BlockTimes(Check):
         self.tally.compared += 1
         if header.timestamp_ms > clock_ms + self.run.max_skew_ms:
             self.tally.fail(
-                f"validator {node} voted for the block of height {header.height}, whose timestamp is "
-                f"{header.timestamp_ms:,} ms, when its clock had shown {clock_ms:,} ms at most",
+                f"validator {node} voted for the block of height {header.height} with timestamp "
+                f"{header.timestamp_ms:,} ms, but its clock had shown {clock_ms:,} ms at most",
                 height=header.height,
                 validator=node,
             )

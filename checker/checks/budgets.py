@@ -57,8 +57,8 @@ class Budgets(Check):
         self._fullest_lane = 0
 
     def not_asked(self) -> str:
-        """Return a reason where blocks were empty."""
-        return "" if self.tally.compared else "no block used anything"
+        """Return a reason where all blocks were empty."""
+        return "" if self.tally.compared else "all blocks were empty"
 
     def settle(self, block: SettledBlock) -> None:
         """Check one block."""
@@ -68,13 +68,13 @@ class Budgets(Check):
         removals = 0 if config.gc_lane_paused else config.gc_cycles_per_block // config.gc_cost_per_timer
         shared = spent.lane_cycles if block.guarantees.shares_block else 0
         self._fullest_lane = max(self._fullest_lane, spent.lane_cycles)
-        # By the literal reading of B-5 the fire that goes over the budget is the last.
+        # By the literal reading of B-5 the last fire may go over the budget.
         limited = spent.lane_cycles - (spent.last_fire if block.guarantees.overshoots else 0)
         self._limit(block, "cycles in the execution lane", limited, lane)
         self.tally.compared += not lane
         if spent.fired and not lane:
             self.tally.fail(
-                f"height {block.height}: {spent.fired:,} timers fired with a paused lane", height=block.height
+                f"height {block.height}: timers fired in a paused lane: {spent.fired:,}", height=block.height
             )
         if block.guarantees.has_gc_lane:
             self._limit(block, "removals in the GC lane", spent.removed, removals)
@@ -90,11 +90,11 @@ class Budgets(Check):
         )
 
     def _limit(self, block: SettledBlock, what: str, used: int, limit: int) -> None:
-        # A budget that is not used keeps within any limit.
+        # An unused budget is no comparison.
         self.tally.compared += used > 0
         if used > limit:
             self.tally.fail(
-                f"height {block.height}: {used:,} {what}, at most {limit:,} are allowed",
+                f"height {block.height}: {used:,} {what}; expected at most {limit:,}",
                 height=block.height,
                 used=used,
                 limit=limit,
@@ -114,11 +114,11 @@ class Budgets(Check):
             *_counted(block),
         )
         for name, claimed, found in pairs:
-            # Nothing claimed and nothing found is no comparison.
+            # Two zeros are no comparison.
             self.tally.compared += bool(claimed or found)
             if claimed != found:
                 self.tally.fail(
-                    f"height {block.height}: the summary's {name} is {claimed:,}, the receipts add up to {found:,}",
+                    f"height {block.height}: the summary's {name} is {claimed:,}; expected {found:,} by the receipts",
                     height=block.height,
                     claimed=claimed,
                     found=found,
@@ -126,10 +126,7 @@ class Budgets(Check):
 
 
 def _counted(block: SettledBlock) -> Iterator[tuple[str, int, int]]:
-    """Yield each number of a block's summary that its receipts add up to, with that sum.
-
-    Those of messages have a check of their own.
-    """
+    """Yield numbers of a block's summary, each with the sum over the receipts; `message-delivery` sums messages."""
     summary, events = block.summary, list(block.events())
     calls = [receipt for receipt in block.receipts if isinstance(receipt, TransactionReceipt)]
     fires = [event for event in events if isinstance(event, TimerFired)]

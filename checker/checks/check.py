@@ -1,12 +1,9 @@
 """The interface of a check: a class with a name, the events it reads, and a result.
 
-A check is made before the run. It gets the events that its `handlers` name, in the order of the log, each height once
-when the first honest replica applies it (`settle`), and at last `finish`, when `run.end` holds the end state. A check
-that needs only the end, such as the cold replay, has only `finish`. Comparisons go through `tally`, which counts them:
-a check that compared nothing is inconclusive.
-
-Rejected: results by a function for each check beside the classes. Then the order, the names and the arguments of each
-stood in three places, and a check was known in four.
+A check is made before the run. It gets the events that its `handlers` name, in the order of the log. It gets each
+height once, when the first honest replica applies it (`settle`). At last it gets `finish`; then `run.end` holds the end
+state. A check of the end state alone, like the cold replay, has only `finish`. Comparisons go through `tally`, which
+counts them: a check that compared nothing is inconclusive.
 """
 
 from collections.abc import Sequence
@@ -24,18 +21,18 @@ from validators.state import StateAudit
 
 
 class Check:
-    """One question about a run; the first sentence of a subclass's docstring is what it demands.
+    """A question about a run; the first sentence of a subclass's docstring states what the check requires.
 
     Attributes:
-        name: As the verdict and docs/invariants.md name it.
+        name: Its name in the verdict and in docs/invariants.md.
         exit_class: The class of exit code that its failure leads to.
         activity: A name for a long `finish`, shown as progress.
-        compares_replicas: Whether it compares replicas with each other, and so cannot know which of them is right.
+        compares_replicas: Whether it compares replicas with each other, and so cannot know which replica is right.
         sees_earlier_events: Whether it gets events of an earlier process, where a run goes on from real disks.
         sees_everybody: Whether it gets events of Byzantine replicas as well.
         counts_one_process: Whether it counts acts of replicas in this process only.
-        engines: Names of the consensus engines that it is about, empty where it holds for every engine.
-        needs: The part of a run that it reads beside the trace; a run that does not offer it leaves the check out.
+        engines: Names of the consensus engines that it judges; empty where it judges every engine.
+        needs: The part of a run that it reads beside the trace; a run without this part leaves the check out.
     """
 
     name: ClassVar[str]
@@ -54,14 +51,14 @@ class Check:
 
     @classmethod
     def applies_to(cls, engine: str) -> bool:
-        """Return whether the check means anything in a run of this consensus engine."""
+        """Return whether the check judges this consensus engine."""
         return not cls.engines or engine in cls.engines
 
     @classmethod
     def why_left_out(cls, run: RunContext) -> str:
         """Return why a run cannot ask the check, by its engine or by what it offers; empty where it can."""
         if not cls.applies_to(run.engine):
-            return f"it is about the engine {', '.join(cls.engines)}"
+            return f"it judges the engine {', '.join(cls.engines)}"
         return "" if cls.needs in run.offers else NOT_OFFERED[cls.needs]
 
     def require(self, holds: object, block: SettledBlock, what: str, *values: object) -> None:
@@ -78,7 +75,7 @@ class Check:
     def not_asked(self) -> str:
         """Return why this run does not ask the question, when it is over; empty where it does.
 
-        With a reason there is no result. Where nothing happened, a failure that was found is asked about all the same.
+        With a reason there is no result, unless the check has found a failure.
         """
         return ""
 
@@ -86,16 +83,16 @@ class Check:
         """See a block that an honest replica finalized and applied, in the order of the log."""
 
     def malformed(self, block: AppliedBlock, reason: str) -> None:
-        """See bytes that an honest replica applied and that are not a valid block."""
+        """See bytes that an honest replica applied although they are no valid block."""
 
     def settle(self, block: SettledBlock) -> None:
-        """Check one height, when the first honest replica applied it; heights ascend by one."""
+        """Check a height when the first honest replica has applied it; each height is 1 above the last."""
 
     def reorganized(self, node: int, header: Header, audit: StateAudit) -> None:
-        """See the structures of a replica that dropped or took back blocks, at the block where its database stands."""
+        """See the structures of a replica that dropped or rewound blocks, at the block of its database."""
 
     def rederived(self, node: int, parts: Sequence[Derived]) -> None:
-        """See what a replica derives after it dropped or took back blocks."""
+        """See the derived state of a replica that dropped or rewound blocks."""
 
     def finish(self) -> CheckResult:
         """Return the result; `run.end` has the state in which the run ended."""

@@ -5,6 +5,7 @@ from checker.checks.context import RunContext
 from checker.checks.mirror import SettledBlock
 from checker.checks.observations import short
 from checker.results import CheckResult
+from network.words import counted
 
 
 class EqualColdReplay(Check):
@@ -34,5 +35,5 @@ class EqualColdReplay(Check):
             tally.compared += 1
             if expected != found:
                 names = [("none" if root is None else short(root)) for root in (expected, found)]
-                tally.fail(f"height {height}: root {names[0]} in the run, {names[1]} in the cold replay", height=height)
-        return tally.result(f"a fresh process came from genesis to the same root at each of {len(replayed)} heights")
+                tally.fail(f"height {height}: root {names[0]} in the run; {names[1]} in the cold replay", height=height)
+        return tally.result(f"a fresh process reached equal roots from genesis at {counted(len(replayed), 'heights')}")

@@ -9,6 +9,7 @@ from checker.oracle.consensus.compare import Comparison, Difference, compare_lif
 from checker.oracle.consensus.registry import SPECIFICATIONS
 from checker.oracle.consensus.signatures import Signed
 from checker.results import CheckResult, ExitClass
+from network.words import counted
 
 
 class EqualConsensus(Check):
@@ -25,7 +26,7 @@ class EqualConsensus(Check):
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)
         self.differences: list[Difference] = []
-        """The first difference of each life that has one."""
+        """The first difference of each life, if it has any."""
 
     def not_asked(self) -> str:
         """Return a reason where the engine has no specification."""
@@ -42,15 +43,15 @@ class EqualConsensus(Check):
             self._fail(difference)
         effects = sum(each.effects for each in compared)
         return self.tally.result(
-            f"{self.tally.compared:,} calls of {len(self.run.engine_calls)} replicas had the answers and "
-            f"{effects:,} effects of the specification",
+            f"{counted(self.tally.compared, 'calls')} of {counted(len(self.run.engine_calls), 'replicas')} had the "
+            f"answers and {counted(effects, 'effects')} of the specification",
             lives=len(compared),
             effects=effects,
         )
 
     def _compare(self) -> list[Comparison]:
         make = SPECIFICATIONS[self.run.engine]
-        # Most signatures come to several replicas: verifying is the dearest part.
+        # Verifying costs most, and several replicas get the same signatures.
         known: MutableMapping[Signed, bool] = {}
         return [
             compare_life(make, life.life, life.calls(), number=number, known=known)

@@ -1,6 +1,6 @@
-"""The facts of one run that its checks may use: known before it, expected of it, and read at its end.
+"""The facts of a run that its checks may use: known before it, expected of it, and read at its end.
 
-Plain data from the room that runs a scenario, so that no check knows a scenario, a cluster or a file of either.
+The package that runs a scenario fills in this plain data, so that no check knows a scenario, a cluster or their files.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,17 +27,17 @@ _Made = TypeVar("_Made")
 
 
 class WrittenDisk(Protocol):
-    """A disk that can be read beside its validator: `SimulatedDisk` and `DirectoryDisk` are such."""
+    """A disk that can be read beside its validator, like `SimulatedDisk` and `DirectoryDisk`."""
 
     def written(self) -> Disk:
-        """Return a view for reading that always shows the bytes written to the disk."""
+        """Return a read-only view that always shows the bytes written to the disk."""
 
     def scarred(self) -> Disk:
-        """Return a view for reading that shows what a replica would read now, and ages nothing."""
+        """Return a read-only view of the bytes that a replica would read now; reading it ages no fault."""
 
 
 class Sample(NamedTuple):
-    """Transactions that are pooled at a time, by digest, for each honest validator that serves, and their numbers."""
+    """Transactions pooled at a time, by digest, for each honest validator that serves, and the validators' numbers."""
 
     at_us: int
     pools: Sequence[Mapping[bytes, Pooled]]
@@ -54,15 +54,15 @@ class RunEnd:
         now_us: The virtual time at its end.
         faults: The effect of each fault of the plan.
         readbacks: The memory and disk of each replica that still runs.
-        derived: What each replica that serves derives, by number.
+        derived: The derived state of each replica that serves, by number.
         unreadable: Replicas whose memory could not be read, and why.
-        cold: The cold replay, or None without one.
+        cold: The cold replay, or None if there was none.
         record: The run directory as it is being written, with the executed blocks, or None.
         recoveries: Counts of recovery events of all replicas, by name.
         replica_modes: By observer, the number of acts of its replica mode.
         duties: By replica and kind of act, the acts of each replica mode that may not be idle.
-        rules: By label, how often each cell of the rule coverage was reached.
-        idle_mutants: The mutants of the run, if they replace callables and none of these was called.
+        rules: By label, how often each coverage point was reached.
+        idle_mutants: The mutants of the run, if they replace callables of which none was called.
         application_faults: The wrong acts of outside applications, in the order of time.
         application_requests: The requests that outside applications answered.
         lost: By replica whose application was not started again, the reason with the end of its standard error.
@@ -89,7 +89,7 @@ class RunEnd:
 
 @dataclass(slots=True, kw_only=True)
 class RunContext:
-    """One run as its checks know it.
+    """A run as its checks know it.
 
     Attributes:
         rules: The rules of the chain, known before its first block.
@@ -98,29 +98,29 @@ class RunContext:
         engine: The name of the consensus engine.
         offers: The parts of the run that checks may read.
         application: The outside application behind the replicas, or None.
-        genesis: The chain's genesis, None in a test of a check that does not look at it.
+        genesis: The chain's genesis; None in a test of a check that does not read it.
         genesis_values: The state before the first block, state key to encoded value.
         expect: The scenario's expectations.
         disk_faults: Replicas whose disks the plan touches.
         plan: The faults of the plan and when they are at work, and the times and limits that were set.
         max_skew_ms: The most that a block may be ahead of the clocks of its voters.
-        finality_depth: The blocks on a block that make it final, in an engine that goes by depth.
+        finality_depth: The number of blocks on a block that makes it final, in an engine with finality by depth.
         view_retention: A journal keeps the entries of this many views below its floor.
-        public_keys: Of each validator, by number.
-        disks: Of each replica, by number.
-        sample_pools: Looks into the mempools of the honest validators.
-        submissions: Returns the transactions that clients hand in, encoded, by digest.
-        test_bed: The part of the scenario that the test bed follows, None in a test that does not look at it.
-        differential: Yields the differences of a differential chain, empty texts included; None where the run has none.
-        watched: Returns the context in which a count has to grow, or the process ends with this name: what is wrong
-            with a part may have it compute for ever.
+        public_keys: The public key of each validator, by number.
+        disks: The disk of each replica, by number.
+        sample_pools: Samples the mempools of the honest validators.
+        submissions: Returns the transactions that clients submit, encoded, by digest.
+        test_bed: The part of the scenario that the test bed follows; None in a test that does not read it.
+        differential: Yields the differences of a differential chain, empty texts included; None without this chain.
+        watched: Returns a context in which a count has to grow; otherwise the process ends and reports the name.
+            Faulty code may compute for ever.
         engine_calls: By replica whose consensus is judged, the lives of its engine in this process.
-        earlier_height: Up to here the chain was made by another process, and is read from its disks.
-        is_reopened: Whether another process began the run; it may have come to no final height.
+        earlier_height: The greatest height made by an earlier process; the chain up to it is read from disks.
+        is_reopened: Whether an earlier process began the run; it may have finalized no block.
         chain: The final blocks so far, as the first honest replica executed each of them.
         state: The state after the last block that was settled, state key to encoded value.
         end: The state in which the run ended; empty before.
-        world: The replicas and messages as the trace has told of them so far.
+        world: The replicas and messages, by the trace so far.
     """
 
     rules: ChainRules
@@ -157,7 +157,7 @@ class RunContext:
         self.world = RunWorld(self.plan, self.honest)
 
     def check(self, kind: "Callable[[RunContext], _Made]") -> _Made:
-        """Return the check of a class, made on first use: a check may read results of another."""
+        """Return the check of a class, made on first use: a check may read results of another check."""
         if kind not in self._made:
             self._made[kind] = kind(self)
         made: _Made = self._made[kind]

@@ -1,8 +1,8 @@
-"""Derived state: what validators keep in memory is what its source says, and no more than a stated formula allows.
+"""Derived state: each value that a validator caches equals the value rebuilt from its source, and sizes have bounds.
 
-The parts of a validator offer it as plain data (`validators.derived`): kept, rebuilt, and sizes beside their bounds.
-An entry that went stale or was never removed changes no vote and no root, and shows nowhere else. An executed block
-that lost to a final one is dropped in the instant of that finality, which the trace says.
+The parts of a validator offer cached values, rebuilt values and sizes with bounds as plain data (`validators.derived`).
+A stale entry, or an entry that was never removed, changes no vote and no root, so no other check sees it. By the trace,
+a replica drops an executed block in the instant in which another block of its height becomes final.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,11 +14,12 @@ from checker.results import CheckResult
 from faults.events import Crashed
 from network.events import Event, Handlers
 from network.types import Micros, NodeId
+from network.words import counted
 from validators.derived import Derived, Plain
 from validators.events import BlockExecuted, BlockFinalized, BlockRolledBack, Halted, SnapshotJoined
 
 DIVERGED = "diverged"
-"""The mode of an execution whose block is not kept."""
+"""The mode of an execution after which the block is not kept."""
 
 
 class DerivedState(Check):
@@ -39,7 +40,7 @@ class DerivedState(Check):
 
     @property
     def handlers(self) -> Handlers:
-        """Blocks that a replica keeps, and what ends that."""
+        """Blocks that a replica keeps, and the events after which it no longer keeps them."""
         return {
             BlockExecuted: self.executed,
             BlockFinalized: self.finalized,
@@ -50,12 +51,12 @@ class DerivedState(Check):
         }
 
     def executed(self, event: Event, block: BlockExecuted) -> None:
-        """Note a block that is kept from now on."""
+        """Note a block that the replica keeps from now on."""
         if block.mode != DIVERGED:
             self._executed.setdefault(event.node, {})[block.digest] = block.height
 
     def finalized(self, event: Event, block: BlockFinalized) -> None:
-        """Compare what the finality before this one has left, and note this one."""
+        """Compare the blocks kept after the previous finality, and note this finality."""
         at_us, _ = self._final.get(event.node, (event.at_us, 0))
         if at_us < event.at_us:
             self._compare_lost(event.node)
@@ -67,15 +68,15 @@ class DerivedState(Check):
         self._executed.get(event.node, {}).pop(block.digest, None)
 
     def restarted(self, event: Event, _event: SnapshotJoined | Halted) -> None:
-        """A life ends, or stands on another state: the memory is gone."""
+        """Forget the memory: a life ends, or goes on from another state."""
         self._forget(event.node)
 
     def crashed(self, _event: Event, crashed: Crashed) -> None:
-        """A life ends."""
+        """Forget the memory: a life ends."""
         self._forget(crashed.machine)
 
     def rederived(self, node: int, parts: Sequence[Derived]) -> None:
-        """Compare one replica in the middle of the run, after blocks were dropped or taken back."""
+        """Compare a replica in the middle of the run, after it dropped or rewound blocks."""
         self._reorganizations += 1
         self._compare(node, parts, " after a reorganization")
 
@@ -85,11 +86,11 @@ class DerivedState(Check):
             self._compare_lost(node)
         for node, parts in self.run.end.derived.items():
             self._compare(node, parts, "")
-        times = f", {self._reorganizations:,} times after a reorganization" if self._reorganizations else ""
+        times = f", {counted(self._reorganizations, 'times')} after a reorganization" if self._reorganizations else ""
         replicas = len(self.run.end.derived)
         return self.tally.result(
-            f"{self._entries:,} entries in the memory of {replicas} replicas are those of their sources, and "
-            f"{self.tally.compared - self._entries:,} sizes are within their bounds{times}"
+            f"{counted(self._entries, 'cached values')} of {counted(replicas, 'replicas')} equal their sources, and "
+            f"{counted(self.tally.compared - self._entries, 'sizes')} are within their bounds{times}"
         )
 
     def _forget(self, node: NodeId) -> None:
@@ -97,7 +98,7 @@ class DerivedState(Check):
         self._final.pop(node, None)
 
     def _compare_lost(self, node: NodeId) -> None:
-        """Compare the heights of the executed blocks that are kept with that of the last final one."""
+        """Require that every executed block that is kept is above the last final block."""
         _, final_height = self._final[node]
         executed = self._executed.get(node, {})
         for digest, height in list(executed.items()):
@@ -105,8 +106,8 @@ class DerivedState(Check):
                 del executed[digest]
                 self.tally.compared += 1
                 self.tally.fail(
-                    f"validator {node} kept block {short(digest)} of height {height} beside the final one of height "
-                    f"{final_height}",
+                    f"validator {node} kept block {short(digest)} of height {height}, but height {final_height} is "
+                    "final with another block",
                     validator=node,
                     height=height,
                 )
@@ -119,8 +120,8 @@ class DerivedState(Check):
                 self.tally.compared += 1
                 if size.found > size.bound:
                     self.tally.fail(
-                        f"validator {node}{moment}: {part.part} has {size.found:,} {size.what}, at most {size.bound:,} "
-                        f"are allowed ({size.formula})",
+                        f"validator {node}{moment}: {part.part} has {size.found:,} {size.what}; expected at most "
+                        f"{size.bound:,} ({size.formula})",
                         validator=node,
                         part=part.part,
                         found=size.found,
@@ -137,7 +138,7 @@ class DerivedState(Check):
         name = next(name for name in (*kept, *rebuilt) if _value(kept, name) != _value(rebuilt, name))
         found, expected = _value(kept, name), _value(rebuilt, name)
         self.tally.fail(
-            f"validator {node}{moment}: {part.part}, {name}, is {found} and not {expected}",
+            f"validator {node}{moment}: {part.part}, {name}, is {found}; expected {expected}",
             validator=node,
             part=part.part,
             found=found,

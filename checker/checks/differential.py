@@ -1,7 +1,8 @@
-"""The check of differential blocks, which stand beside the run: its policy's code on states that no run leads to."""
+"""The check of differential blocks, which are no part of the run: its policy's code on states that no run reaches."""
 
 from checker.checks.check import Check
 from checker.results import CheckResult
+from network.words import counted
 
 
 class EqualDifferential(Check):
@@ -15,9 +16,9 @@ class EqualDifferential(Check):
     activity = "executing a differential chain"
 
     def not_asked(self) -> str:
-        """Return a reason where the run has no differential chain, or came to no block."""
+        """Return a reason where the run has no differential chain, or no final block."""
         if self.run.differential is None:
-            return "the run has no differential chain: one seed of the swarm in four has"
+            return "the run has no differential chain: 1 in 4 seeds of the swarm has it"
         return "" if len(self.run.chain) else "no block became final"
 
     def finish(self) -> CheckResult:
@@ -27,7 +28,8 @@ class EqualDifferential(Check):
             try:
                 for difference in self.run.differential():
                     self.tally.require(not difference, difference)
-            # A wrong rule may raise anything.
-            except Exception as error:  # noqa: BLE001 - told as the failure that it is
+            # A wrong rule may raise any error.
+            except Exception as error:  # noqa: BLE001 - reported as a failure
                 self.tally.fail(f"executing a differential chain fails: {error!r}")
-        return self.tally.result(f"the oracle agrees in {self.tally.compared:,} comparisons of a differential chain")
+        compared = counted(self.tally.compared, "comparisons")
+        return self.tally.result(f"the oracle agrees in {compared} of a differential chain")

@@ -1,4 +1,4 @@
-"""Equal roots: a block leads to one state root on every validator, in every replica mode."""
+"""Equal roots: a block leads to the same state root on every validator, in every replica mode."""
 
 from typing import NamedTuple
 
@@ -7,6 +7,7 @@ from checker.checks.context import RunContext
 from checker.checks.observations import AppliedBlock, short
 from checker.results import CheckResult
 from network.events import Event, Handlers
+from network.words import counted
 from validators.events import BlockExecuted, BlockFinalized, Booted, SnapshotJoined
 from validators.execution.blocks import Header
 
@@ -46,7 +47,7 @@ class EqualRoots(Check):
         }
 
     def executed(self, event: Event, block: BlockExecuted) -> None:
-        """A speculative execution."""
+        """Compare the root of a speculative execution."""
         self._compare(event.node, block.height, block.digest, root=block.root)
 
     def finalized(self, event: Event, block: BlockFinalized) -> None:
@@ -64,24 +65,24 @@ class EqualRoots(Check):
             )
 
     def boot(self, event: Event, boot: Booted) -> None:
-        """The root that a restarted validator recomputed from its disk."""
+        """Compare the root that a restarted validator recomputed from its disk."""
         known = self._final.get(boot.finalized_height)
         if known is not None:
             self._compare(event.node, boot.finalized_height, known[0], root=boot.root)
 
     def snapshot_joined(self, event: Event, joined: SnapshotJoined) -> None:
-        """The root that a validator recomputed from a peer's snapshot."""
+        """Compare the root that a validator recomputed from a peer's snapshot."""
         self._compare(event.node, joined.height, joined.digest, root=joined.root)
 
     def applied(self, block: AppliedBlock, header: Header) -> None:
-        """Require that the header's root is the one that the validator computed."""
+        """Require that the validator computed the header's root."""
         self._compare(block.node, block.height, block.digest, root=block.root)
         self._compare(block.node, block.height, block.digest, root=header.state_root)
 
     def finish(self) -> CheckResult:
         """Return the result."""
         return self.tally.result(
-            f"{len(self._again):,} blocks gave one root each in {self.tally.compared:,} comparisons"
+            f"{counted(len(self._again), 'blocks')} had equal roots in {counted(self.tally.compared, 'comparisons')}"
         )
 
     def _compare(self, node: int, height: int, digest: bytes, *, root: bytes) -> None:

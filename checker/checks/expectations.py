@@ -1,9 +1,9 @@
-"""The counts that a scenario expects its run to show; a run that shows less is inconclusive, never passed.
+"""The counts that a scenario expects of its run; a run with smaller counts is inconclusive, never passed.
 
-`[expect.counts]` and `[expect.fired_by]` are about timers, counted over the canonical chain, as the first validator to
-apply each block did; a run that shows more than `[expect.at_most]` allows has failed. `[expect.recovery]` is about how
-validators recovered from their disks, summed over all, `[expect.replica_modes]` about acts of observers' replica modes.
-`[expect.rules]` are the cells of the rule coverage: what a receipt does not show, such as that a slice decided.
+`[expect.counts]` and `[expect.fired_by]` count events of timers over the final chain, as the first validator to apply a
+block reported it. A run with more than `[expect.at_most]` fails. `[expect.recovery]` counts recoveries from disks,
+summed over all validators; `[expect.replica_modes]` counts acts of observers' replica modes. `[expect.rules]` counts
+hits of coverage points, which show branches of rules that no receipt shows.
 """
 
 from bisect import bisect_left
@@ -57,7 +57,7 @@ COUNTED_EVENTS: Final[dict[type[msgspec.Struct], str]] = {
     EpochPromoted: "epochs_promoted",
     Emitted: "emitted",
 }
-"""Counted events, with the name of each count; events of a timer that was gone do not count."""
+"""Counted events, with the name of each count; events of a timer that had left do not count."""
 
 COUNTS: Final = (
     "transactions_reverted",
@@ -82,11 +82,11 @@ COUNTS: Final = (
     "blocks_execution_paused",
     "blocks_gc_paused",
 )
-"""Names of `[expect.counts]`. `tipped_wait_peak`: the most blocks in which a tipped timer was passed over.
-`shut_down` and `authorization_expired`: entries of the queue that left so."""
+"""Names of `[expect.counts]`. `tipped_wait_peak`: the most blocks for which a tipped timer waited.
+`shut_down` and `authorization_expired`: entries of the queue that left for this reason."""
 
 RECOVERIES: Final = ("damaged", "repaired", "observers", "snapshots_joined", "snapshots_joined_in_storm")
-"""Names of `[expect.recovery]`; "in a storm" means from a state in which dead timers wait."""
+"""Names of `[expect.recovery]`; "in a storm" means that dead timers wait in the recovered state."""
 
 
 NOT_EXPECTED: Final = "the scenario expects none"
@@ -96,16 +96,16 @@ Compared: TypeAlias = tuple[Mapping[str, int], Mapping[str, int]]
 
 
 class LeastCounts(Check):
-    """A check of counts that reach what a scenario expects of each of them."""
+    """A check that counts reach the least numbers that a scenario expects."""
 
     exit_class: ClassVar[ExitClass] = "inconclusive"
 
     def compared(self) -> Compared:
-        """Return by name the least that is expected, and the counts of the run, which have every such name."""
+        """Return the least expected counts by name, and the run's counts, which have all these names."""
         raise NotImplementedError
 
     def not_asked(self) -> str:
-        """Return a reason where the scenario expects none of these counts."""
+        """Return a reason where the scenario expects no counts."""
         return "" if self.compared()[0] else NOT_EXPECTED
 
     def finish(self) -> CheckResult:
@@ -139,7 +139,7 @@ class ExpectedCounts(LeastCounts):
         return len(self._presents)
 
     def compared(self) -> Compared:
-        """Return counts of `[expect.counts]`, and the fires of the actor of each workload that fired least."""
+        """Return counts of `[expect.counts]`, and for each workload the fires of the actor that fired least."""
         minimums, counts = dict(self.run.expect.counts), dict(self.found)
         for workload, (least, actors) in self.run.expect.fired_by.items():
             name = f"fires of each of {workload}"
@@ -180,7 +180,7 @@ class ExpectedCounts(LeastCounts):
             self._fires[event.actor] = self._fires.get(event.actor, 0) + 1
             if event.tip:
                 counts["fires_tipped"] += 1
-                # The blocks since the first one in which the timer was due, this one not counted.
+                # The blocks from the first block in which the timer was due to the block before this block.
                 self._peak("tipped_wait_peak", len(self._presents) - 1 - bisect_left(self._presents, event.due))
         elif isinstance(event, DeferredSummary):
             held = dict(event.counts)
@@ -212,7 +212,7 @@ class ExpectedLimits(Check):
         if not counted.blocks:
             return self.tally.inconclusive("no block was counted")
         for name, most in limits.items():
-            self.tally.require(counts[name] <= most, f"{name} is {counts[name]:,}, at most {most:,} is expected")
+            self.tally.require(counts[name] <= most, f"{name} is {counts[name]:,}; expected at most {most:,}")
         return self.tally.result(", ".join(f"{name} {counts[name]:,}" for name in limits))
 
 
@@ -265,7 +265,7 @@ class ExpectedAnswers(LeastCounts):
 
     @property
     def handlers(self) -> Handlers:
-        """Messages, where their answers are expected."""
+        """Messages, if the scenario expects answers."""
         return {Delivered: self.delivered} if self._found else {}
 
     def compared(self) -> Compared:
@@ -296,16 +296,16 @@ class ExpectedArrival(Check):
         self._watch = AnchorWatch({} if arrival is None else {"arrival": arrival}, self._come)
 
     def not_asked(self) -> str:
-        """Return a reason where the scenario names no moment."""
+        """Return a reason where the scenario's script leads to no moment."""
         return "" if self.run.expect.arrival is not None else NOT_EXPECTED
 
     @property
     def handlers(self) -> Handlers:
-        """Events that the moment is read off."""
+        """Events that show the moment."""
         return self._watch.handlers
 
     def settle(self, block: SettledBlock) -> None:
-        """See what a final block did."""
+        """Look for the moment in a final block."""
         self._watch.see_block(block.height, BlockFacts.of(block.summary, block.events()))
 
     def finish(self) -> CheckResult:
@@ -314,7 +314,7 @@ class ExpectedArrival(Check):
         told = "" if arrival is None else arrival.describe()
         self.tally.compared = 1
         if not self._has_come:
-            return self.tally.inconclusive(f"the run did not get to where its script leads: that {told}")
+            return self.tally.inconclusive(f"the run did not reach the moment that its script leads to: that {told}")
         return self.tally.result(told)
 
     def _come(self, _name: str) -> None:
@@ -338,7 +338,7 @@ class ExpectedRules(LeastCounts):
     name = "expected-rules"
 
     def compared(self) -> Compared:
-        """Return hits of the cells of `[expect.rules]`, by label, without those of other engines."""
+        """Return hits of the coverage points of `[expect.rules]`, by label; points of other engines are left out."""
         others = rules_of_others(self.run.engine)
         minimums = {label: least for label, least in self.run.expect.rules.items() if label not in others}
         return minimums, {label: self.run.end.rules.get(label, 0) for label in minimums}
@@ -351,7 +351,7 @@ class ModesEffective(LeastCounts):
     counts_one_process = True
 
     def compared(self) -> Compared:
-        """Return one act for each replica and kind of act, and the number of such acts."""
+        """Return 1 for each replica and kind of act, and the number of acts."""
         return dict.fromkeys(self.run.end.duties, 1), self.run.end.duties
 
 

@@ -1,6 +1,6 @@
-"""The check that the faults of a plan took effect: a fault without effect shows nothing.
+"""The check that the faults of a plan took effect: a run whose faults have no effect tests nothing.
 
-Nor does an adversary whose own code broke: it is silent from then on, and looks like a machine that is down.
+An adversary whose own code broke tests nothing either: it is silent from then on, like a machine that is down.
 """
 
 from typing import ClassVar
@@ -38,7 +38,7 @@ class FaultsEffective(Check):
         return "" if self._names() or self._broken else "no fault has to take effect"
 
     def halted(self, event: Event, halted: Halted) -> None:
-        """Note an adversary whose own code broke; of honest ones `agreement` tells."""
+        """Note an adversary whose own code broke; `agreement` reports honest replicas that halt."""
         if event.node not in self.run.honest and halted.reason.startswith(BROKEN):
             self._broken.append(f"adversary {event.node} stopped at {event.at_us / MILLION:.3f} s: {halted.reason}")
 

@@ -1,8 +1,8 @@
-"""Final blocks on every disk: whoever restarts, joins or lags may find its block at any one peer.
+"""Final blocks on every disk: any peer can serve a final block to a replica that restarts, joins or lags.
 
-Whatever one replica lacks another one gives, so that a disk without a block shows only when that was the last one. The
-blocks are read from the block file beside the replica, and once more as the replica itself would serve them to a peer
-that has none. Kept are all blocks above the base of the finalized log: genesis, or a peer's snapshot.
+Peers make up for a block that a disk lacks, so the loss would show only when the last copy is gone. The check reads
+the blocks from the block file beside the replica, and again from the answers that the replica itself would give a peer
+without blocks. A replica keeps all blocks above the base of its finalized log: genesis, or a peer's snapshot.
 """
 
 from collections.abc import Mapping
@@ -17,6 +17,7 @@ from checker.checks.observations import ReadBack, short
 from checker.results import CheckResult
 from faults.events import Healed
 from network.events import Event, Handlers
+from network.words import counted
 from validators.events import BlockFinalized, Booted, Halted
 from validators.execution.blocks import without_seal
 from validators.messages import BLOCKS_PER_RESPONSE
@@ -24,7 +25,7 @@ from validators.storage import RecordFile
 from validators.sync.block_exchange import RESPONSE_BYTES_MAX
 
 ROUNDS: Final = 2
-"""A block that was lost is there when every peer has had its time so often."""
+"""A replica has fetched a lost block once it could have asked every peer this often."""
 
 
 class _Kept(msgspec.Struct, array_like=True, frozen=True):
@@ -68,7 +69,7 @@ class FinalDisks(Check):
         self._halted[event.node] = None
 
     def healed(self, event: Event, _healed: Healed) -> None:
-        """Note from when on nothing keeps a replica from fetching."""
+        """Note the time from which no fault keeps a replica from fetching."""
         self._healed_us = event.at_us
 
     def finalized(self, event: Event, _block: BlockFinalized) -> None:
@@ -81,11 +82,12 @@ class FinalDisks(Check):
         for readback in readbacks:
             self._compare(readback)
         return self.tally.result(
-            f"{self._blocks:,} final blocks are on the disks of {len(readbacks)} replicas, and served from there"
+            f"{counted(self._blocks, 'final blocks')} are on the disks of {counted(len(readbacks), 'replicas')}, and "
+            "served from there"
         )
 
     def _is_excused(self, node: int) -> bool:
-        """Return whether a replica may lack a block: its disk is not read yet, or it had no time to fetch."""
+        """Return whether a replica may lack a block: it has not read its disk yet, or had no time to fetch."""
         plan, restarted_us = self.run.plan, self._restarted_us.get(node, 0)
         ends_us = [fault.stop_us for fault in plan.faults if node in fault.nodes]
         if node in self.run.disk_faults.destroyed and restarted_us < max(ends_us, default=0):
@@ -121,13 +123,14 @@ class FinalDisks(Check):
                 )
 
     def _compare_answers(self, readback: ReadBack) -> None:
-        """Compare how much an answer holds: all blocks down to the request's height, as far as the limits allow."""
+        """Compare the length of an answer: all blocks down to the requested height, as far as the limits allow."""
         for answer, following in pairwise(readback.served):
             self.tally.compared += 1
             room_bytes = RESPONSE_BYTES_MAX - sum(map(len, answer))
             if len(answer) < BLOCKS_PER_RESPONSE and len(following[0]) <= room_bytes:
                 self.tally.fail(
-                    f"validator {readback.node} gives {len(answer)} blocks where it is asked for all, and has more",
+                    f"validator {readback.node} answers a request for all blocks with "
+                    f"{counted(len(answer), 'blocks')}, and has more",
                     validator=readback.node,
                     blocks=len(answer),
                 )

@@ -1,11 +1,11 @@
 """Journals: each holds the records that its engine appended, in their order, and drops none above its floor.
 
-A journal holds votes, certificates and answers of certification in the order in which they came about, over all lives.
-What an engine appends is its specification's (`checker.checks.consensus`); this check follows the records from there to
-the disk and back. A journal that lost or repeated a record seldom harms at once: it takes a start that goes on from it.
+A journal holds votes, certificates and answers of certification in the order in which they were made, over all lives.
+The specification judges the records that an engine appends (`checker.checks.consensus`); this check follows the records
+to the disk and back. A lost or repeated record does no harm before a start reads it.
 
-The disks are read by `write-ahead`, as they become durable. Records of an earlier process, or of a replica whose engine
-is not recorded, are taken as they stand. A crash may take the last records of a life, and none between two others.
+`write-ahead` reads the disks as they become durable. Records of an earlier process, or of a replica whose engine is not
+recorded, are not compared. A crash may take the last records of a life, but no record before a record that it leaves.
 """
 
 from collections import deque
@@ -16,12 +16,13 @@ from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.record.engine_calls import RecordedLife
 from checker.results import CheckResult
+from network.words import counted
 from validators.consensus.interface import Append, Finality, Record, RecordCodec
 from validators.consensus.registry import ENGINES
 
 
 class Said(NamedTuple):
-    """A vote, certificate or answer as its event names it."""
+    """A vote, certificate or answer, by the fields of its event."""
 
     kind: str
     view: int
@@ -29,7 +30,7 @@ class Said(NamedTuple):
 
 
 def said_by(codec: RecordCodec, record: Record) -> Said:
-    """Return the name of a record; an answer of certification or a lock is named by its type alone."""
+    """Return the name of a record; an answer of certification or a lock has the name of its type."""
     if (vote := codec.vote_of(record)) is not None:
         return Said(vote.vote, vote.view, vote.payload)
     if (held := codec.certificate_of(record)) is not None:
@@ -38,7 +39,7 @@ def said_by(codec: RecordCodec, record: Record) -> Said:
 
 
 class AppendedRecords:
-    """The records that a replica's engine appended and that have not been found on the disk, life by life.
+    """The records that a replica's engine appended and that were not yet found on the disk, life by life.
 
     Args:
         lives: The recorded lives of the engine, to which the run adds.
@@ -51,13 +52,13 @@ class AppendedRecords:
         self._left: deque[bytes] = deque()
 
     def begin_life(self) -> None:
-        """Go on with the newest life: what an earlier life appended last, and no start has found, is lost."""
+        """Go on with the newest life; records of an earlier life that no start has found are lost."""
         if self._life < len(self._lives) - 1:
             self._life, self._read = len(self._lives) - 1, 0
             self._left.clear()
 
     def take(self, record: bytes) -> bool:
-        """Return whether an encoded record is the next one."""
+        """Return whether an encoded record is the next record."""
         self._collect()
         if not self._left or self._left[0] != record:
             return False
@@ -65,7 +66,7 @@ class AppendedRecords:
         return True
 
     def drop(self, is_gone: Callable[[bytes], bool]) -> None:
-        """Leave out records that a pruning dropped before a sync had covered them."""
+        """Leave out records that a pruning dropped before a sync covered them."""
         self._collect()
         self._left = deque(record for record in self._left if not is_gone(record))
 
@@ -105,14 +106,14 @@ class JournalAudit:
         self._appended = None if lives is None else AppendedRecords(lives)
         self._fail = fail
         self.given_up_view = -1
-        """The floor's view to which a start may go back: its disk may not show a pruning that a crash cut short."""
+        """The floor view to which a start may go back: the disk may not show a pruning that a crash cut short."""
         self._view_retention = view_retention
         self.checked = 0
         """The number of entries checked, each once, and of starts."""
         self.forget()
 
     def forget(self) -> None:
-        """Note the loss of the journal with all its entries; those of the next disk are taken as they stand."""
+        """Note the loss of the journal with all its entries; entries of the next disk are not compared."""
         self._is_earlier = True
         self._floor_view = 0
         self._kept: list[Record] = []
@@ -123,11 +124,11 @@ class JournalAudit:
         """Begin to read the journal again, from its head with this floor; None in a journal that was never pruned."""
         floor_view = 0 if floor is None else floor.view
         if self.given_up_view == floor_view < self._floor_view:
-            # All that the pruning dropped is back, and what was appended after it has to be there as well.
+            # The entries that the pruning dropped are back, and the entries appended after it have to be there too.
             appended = [record for record in self._kept if record not in self._before]
             self._kept, self._floor_view = [*self._before, *appended], floor_view
         if floor is not None and self._kept and floor not in self._kept:
-            self._fail_floor(floor.view, "a finality that it had not")
+            self._fail_floor(floor.view, "a finality that it did not have")
         if floor_view < self._floor_view:
             self._fail_floor(floor_view, f"below the one before, view {self._floor_view}")
         elif floor_view > self._floor_view and self._kept and not self._is_earlier:
@@ -154,11 +155,11 @@ class JournalAudit:
         for lost in self._expected:
             self._lose(lost)
         self._expected.clear()
-        # From here on all that stands in the journal was appended in this process, on this disk.
+        # From here on all entries of the journal were appended in this process, on this disk.
         self._is_earlier = False
 
     def end_start(self, records: Sequence[Record], floor: Finality | None, *, is_judged: bool) -> None:
-        """Begin the next life, and compare what its start gave its engine with the journal on the disk."""
+        """Begin the next life, and compare the entries that its start gave its engine with the journal on the disk."""
         if self._appended is not None:
             self._appended.begin_life()
         if not self._lives or not is_judged:
@@ -170,22 +171,22 @@ class JournalAudit:
         encode = self.codec.encode
         found, floor_given = [encode(record) for record in given[0]], given[1]
         if found != [encode(record) for record in records]:
-            text = f"gave its engine {len(found)} entries at its start, and its journal has {len(records)}"
-            self._fail(self._node, self._floor_view, f"validator {self._node} {text}, or they are others")
+            text = f"gave its engine other entries ({len(found)}) at its start than its journal has ({len(records)})"
+            self._fail(self._node, self._floor_view, f"validator {self._node} {text}")
         elif (floor_given and encode(floor_given)) != (floor and encode(floor)):
             text = "gave its engine another floor at its start than its journal has"
             self._fail(self._node, self._floor_view, f"validator {self._node} {text}: view {self._floor_view}")
 
     def refuse(self, reason: str) -> None:
         """Report an entry that cannot be decoded."""
-        self._fail(self._node, 0, f"validator {self._node} wrote what is neither vote nor certificate: {reason}")
+        self._fail(self._node, 0, f"validator {self._node} wrote a journal entry that cannot be decoded: {reason}")
 
     def refuse_head(self, reason: str) -> None:
-        """Report a head that says something else than the entries behind it."""
+        """Report a head that differs from the entries behind it."""
         self._fail(self._node, self._floor_view, f"the head of validator {self._node}'s journal counts {reason}")
 
     def _recognize(self, record: Record) -> None:
-        """Find an entry that was read before; known entries skipped on the way to it are lost."""
+        """Find an entry that was read before; known entries before it are lost."""
         while (expected := self._expected.popleft()) != record:
             self._lose(expected)
 
@@ -195,7 +196,7 @@ class JournalAudit:
         self._fail(self._node, view, f"validator {self._node} {what}")
 
     def _judge_pruning(self, floor_view: int) -> None:
-        """Require that a pruning was worth it: the oldest entry was twice as far below the floor as entries stay."""
+        """Require that a pruning was due: the oldest entry was twice the retention below the floor."""
         oldest = self.codec.view_of(self._kept[0])
         if oldest > floor_view - 2 * self._view_retention:
             self._fail_floor(floor_view, f"and was pruned although its oldest entry is of view {oldest}")
@@ -237,7 +238,7 @@ class Journals(Check):
     def finish(self) -> CheckResult:
         """Return the result."""
         self.tally.compared = sum(audit.checked for audit in self._audits.values())
-        return self.tally.result(f"{self.tally.compared:,} votes and certificates stand in the journals as appended")
+        return self.tally.result(f"the journals hold {counted(self.tally.compared, 'records')} as appended")
 
     def _fail(self, node: int, view: int, what: str) -> None:
         # A start reads the journal again.

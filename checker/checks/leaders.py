@@ -1,4 +1,4 @@
-"""Leader election: every view has the leader of the engine's rule, who proposes one block, and only that is final."""
+"""Leader election: the engine's rule gives every view its leader, and only a block of this leader becomes final."""
 
 from collections.abc import Iterable, Iterator
 
@@ -53,15 +53,15 @@ class Leaders(Check):
             self._led[expected] = None
         if reported != expected:
             self.tally.fail(
-                f"validator {event.node} takes {_name(reported)} for the leader of view {entered.view}, whose "
-                f"turn is {_name(expected)}'s",
+                f"validator {event.node} takes {_name(reported)} for the leader of view {entered.view}; "
+                f"expected {_name(expected)}",
                 validator=event.node,
                 view=entered.view,
                 leader=entered.leader,
             )
 
     def sent(self, event: Event, sent: Sent) -> None:
-        """Compare a proposed block with what its leader relayed in the view before, in an earlier life as well."""
+        """Compare a proposed block with earlier proposals of its leader in the view, in earlier lives as well."""
         if sent.view is None:
             return
         earlier = self._relayed.setdefault((event.node, sent.view), sent.checksum)
@@ -73,8 +73,8 @@ class Leaders(Check):
             )
 
     def booted(self, event: Event, booted: Booted) -> None:
-        """Forget blocks of views that the disk knows nothing of: no vote for them has left, and others may follow."""
-        # The first view is that of an empty journal as well, which knows of none.
+        """Forget blocks of views that the disk does not hold: no vote for them was sent, so others may follow."""
+        # A journal in the first view may be empty and hold no view.
         last_view = booted.view if booted.view > 1 else 0
         known = self._relayed.items()
         self._relayed = {key: sent for key, sent in known if key[0] != event.node or key[1] <= last_view}
@@ -86,15 +86,15 @@ class Leaders(Check):
         self.tally.compared += 1
         if header.proposer != expected:
             self.tally.fail(
-                f"the block of height {header.height} is validator {header.proposer}'s, and view {header.view} was "
-                f"{_name(expected)}'s turn",
+                f"validator {header.proposer} proposed the block of height {header.height} in view {header.view}; "
+                f"expected {_name(expected)}",
                 height=header.height,
                 view=header.view,
                 validator=header.proposer,
             )
 
     def _judge_parents(self) -> None:
-        """Compare the parents of all blocks that were executed: their views, and what engines asked about."""
+        """Compare the parents of all executed blocks: their views, and the parents that engines asked about."""
         if self.run.end.record is None:
             return
         branches = (branch for _, branch in read_branches(self.run.end.record) if not branch.refusal)
@@ -107,7 +107,7 @@ class Leaders(Check):
                 if header.view <= below.view:
                     self.tally.fail(
                         f"validator {header.proposer} built a block of height {header.height} in view {header.view} "
-                        f"on one of view {below.view}",
+                        f"on a block of view {below.view}",
                         validator=header.proposer,
                         view=header.view,
                     )
@@ -132,7 +132,7 @@ class Leaders(Check):
 
 
 def _verified_in(lives: Iterable[RecordedLife]) -> Iterator[tuple[BlockRef, BlockRef]]:
-    """Yield the blocks that lives of an engine were told to be valid, each with the parent that it asked about."""
+    """Yield the blocks that an engine learned to be valid in its lives, each with the parent that it asked about."""
     for life in lives:
         asked: dict[BlockRef, BlockRef] = {}
         for _, name, values in life.kept:

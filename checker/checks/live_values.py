@@ -1,8 +1,8 @@
 """Live values at the end: memory, disk and a cold replay must give the same values, byte for byte.
 
-The online checks see the events of validators. This check sees their data: live values encoded again from objects in
-memory, and values folded from the operation log as it is on the disk. A byte that changed in one validator without a
-block to change it shows here, however long its key was not touched.
+Other checks see the events of validators. This check sees their data: live values encoded again from objects in memory,
+and values folded from the operation log on the disk. It finds a byte that changed although no block changed it, even
+if no block has touched its key for long.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,6 +12,7 @@ from checker.checks.context import RunContext
 from checker.checks.observations import ReadBack
 from checker.results import CheckResult
 from checker.tables import describe_place, describe_value
+from network.words import counted
 from validators.state import CorruptLog
 from validators.state.operations import DELETE, UPDATE, choose_codec
 
@@ -28,22 +29,23 @@ class LiveValues(Check):
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)
         self._judged: dict[int, None] = {}
-        # Validators that agree have one and the same log; it is folded once.
+        # Validators that agree have the same log, which is folded once.
         self._folded: tuple[int, Sequence[bytes], Mapping[bytes, bytes]] | None = None
 
     def finish(self) -> CheckResult:
-        """Return the result; a validator whose memory cannot even be read fails."""
+        """Return the result; a validator whose memory cannot be read fails."""
         end = self.run.end
         for node, reason in end.unreadable.items():
             self._refuse(node, reason)
         for readback in end.readbacks:
             self._judge(readback, None if end.cold is None else end.cold.values.get(readback.height))
         return self.tally.result(
-            f"{self.tally.compared:,} values of {len(self._judged)} validators are those of log and cold replay"
+            f"{counted(self.tally.compared, 'values')} of {counted(len(self._judged), 'validators')} equal the log's "
+            "and the cold replay's"
         )
 
     def _judge(self, readback: ReadBack, cold: Mapping[bytes, bytes] | None) -> None:
-        """Compare one validator; `cold` are the values of the cold replay at its height, if there are any."""
+        """Compare a validator; `cold` has the values of the cold replay at its height, if there is any."""
         if cold is not None:
             self._compare(readback, cold, "the cold replay")
         if readback.error and readback.node in self.run.disk_faults.touched:
@@ -73,7 +75,7 @@ class LiveValues(Check):
     def _refuse(self, node: int, reason: str) -> None:
         self.tally.compared += 1
         self.tally.fail(
-            f"validator {node}: what it holds cannot be read: {reason}",
+            f"validator {node}: its memory cannot be read: {reason}",
             validator=node,
             found=f"cannot be read: {reason}",
             expected="was not compared",
@@ -81,7 +83,7 @@ class LiveValues(Check):
 
     def _fold(self, base_height: int, operations: Sequence[bytes]) -> Mapping[bytes, bytes]:
         if self._folded is None or self._folded[:2] != (base_height, operations):
-            # A snapshot holds every live value; genesis' own may have been deleted below it.
+            # A snapshot holds every live value; values of genesis may have been deleted below it.
             values = {} if base_height else self.run.genesis_values
             self._folded = (base_height, operations, fold_operations(values, operations))
         return self._folded[2]

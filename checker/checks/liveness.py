@@ -10,13 +10,14 @@ from checker.checks.rules.registry import RULES
 from checker.results import CheckResult, ExitClass
 from faults.events import ApplicationLost, Crashed, Healed, Restarted
 from network.events import Event, Handlers, WorkFinished
+from network.words import counted
 from validators.consensus.quorum import quorum_of
 from validators.events import BlockFinalized, Booted, Entered, Halted, SnapshotJoined, StoppedVoting, Voted
 from validators.identity import NEVER_VOTED
 from validators.stats import DISK
 
 STOPPED: Final = "stopped"
-"""The outcome of a run that reached its own goal; every other one was ended from outside."""
+"""The outcome of a run that reached its own goal; any other outcome means that it was ended from outside."""
 
 
 @dataclass(slots=True)
@@ -64,7 +65,7 @@ class FinalityRegained(Check):
         self._lost: dict[int, None] = {}
         """Validators that are down because they lost their applications."""
         self._busy: dict[int, int] = {}
-        """By validator the greatest view as work of it ended that was slowed before the last fault was over."""
+        """By validator, the greatest view as its last work ended that a fault had slowed."""
 
     @property
     def handlers(self) -> Handlers:
@@ -93,7 +94,7 @@ class FinalityRegained(Check):
         self._view = max(self._view, vote.view)
 
     def boot(self, _event: Event, boot: Booted) -> None:
-        """Take a restarted validator's block that it had no time to announce."""
+        """Take a restarted validator's final block, which it may have had no time to report."""
         self._height = max(self._height, boot.finalized_height)
 
     def finalized(self, event: Event, block: BlockFinalized) -> None:
@@ -113,7 +114,7 @@ class FinalityRegained(Check):
         (self._stopped if is_explained else self._halted)[event.node] = reason
 
     def observer(self, event: Event, observer: StoppedVoting) -> None:
-        """Note that a validator lost its vote, or that a replica without one began to follow."""
+        """Note that a validator lost its vote, or that a replica without a vote began to follow."""
         reason = observer.reason
         if event.node < self._validators:
             self._observers[event.node] = reason
@@ -122,21 +123,21 @@ class FinalityRegained(Check):
         self.tally.compared += 1
         if event.node not in self.run.disk_faults.destroyed:
             self.tally.fail(
-                f"validator {event.node} has become an observer and no fault destroyed what its disk held: {reason}",
+                f"validator {event.node} has become an observer, but no fault destroyed its disk: {reason}",
                 validator=event.node,
             )
 
     def joined(self, event: Event, _joined: SnapshotJoined) -> None:
-        """Count a validator that joins from a snapshot as down until then: it judges no proposal meanwhile."""
+        """Count a validator as down until it has joined from a snapshot: it judges no proposal before."""
         if event.node < self._validators:
             self._progress_us = event.at_us
 
     def crashed(self, _event: Event, crashed: Crashed) -> None:
-        """The supervisor cut a validator's power."""
+        """Note that the supervisor cut a validator's power."""
         self._set_up(crashed.machine, is_up=False)
 
     def restarted(self, event: Event, restarted: Restarted) -> None:
-        """The supervisor gave a validator its power back. A stop over its disk is over as well."""
+        """Note that a validator has power again; a stop because of its disk is over as well."""
         self._stopped.pop(restarted.machine, None)
         self._set_up(restarted.machine, is_up=True)
         if restarted.machine in self._lost:
@@ -157,7 +158,7 @@ class FinalityRegained(Check):
     def _begin_anew(self, at_us: int) -> None:
         """Measure replicas without a new block from this moment on."""
         slot_us = self.run.plan.slot_us
-        # Nobody enters a slot in a blackout, and the clock goes on.
+        # In a blackout no validator enters a slot, but the clock goes on.
         view = max(self._view, at_us // slot_us) if slot_us else self._view
         self._healing = _Healing(at_us, view, self._height)
         self._busy.clear()
@@ -169,7 +170,7 @@ class FinalityRegained(Check):
             self._busy[event.node] = self._view
 
     def finish(self) -> CheckResult:
-        """Return the result; a run that did not end by its own goal was ended from outside."""
+        """Return the result; a run that did not reach its goal was ended from outside."""
         run_reason = self.run.end.reason
         if self.run.plan.no_view_ends and not self._height:
             return self.tally.inconclusive(self.run.plan.no_view_ends)
@@ -183,23 +184,23 @@ class FinalityRegained(Check):
         if lost and len(lost) + byzantine > self._validators - self._quorum:
             return self.tally.inconclusive(
                 f"{name_validators(lost)} lost their votes to their disks"
-                f"{f' beside {byzantine} Byzantine' if byzantine else ''}, f is {self._validators - self._quorum}"
+                f"{f' beside {byzantine} Byzantine' if byzantine else ''}; f = {self._validators - self._quorum}"
             )
         voters = [node for node in live if node < self._validators and node not in self._observers]
         if len(voters) < self._quorum:
-            return self.tally.inconclusive(f"{len(voters)} honest validators were live, a quorum is {self._quorum}")
+            return self.tally.inconclusive(f"{len(voters)} honest validators were live; a quorum is {self._quorum}")
         waiting = [node for node in live if node not in self._regained]
         elapsed = self._view - self._healing.view
         if waiting and elapsed <= self._views_max and run_reason == STOPPED:
             return self.tally.inconclusive(
-                f"the run was over {elapsed} views after healing, before {name_validators(waiting)} had a new block"
+                f"run over {counted(elapsed, 'views')} after healing, before a new block of {name_validators(waiting)}"
             )
         for node in live:
             self._judge(node, elapsed, run_reason)
         return self._result() if run_reason == STOPPED else self._judge_unfinished(run_reason)
 
     def _judge_gap(self, at_us: int, height: int) -> None:
-        """Require finality within the greatest gap: at most f validators are down, the others go on without them."""
+        """Require finality within the greatest gap: with at most f validators down, the other validators go on."""
         gap_us, self._progress_us = at_us - self._progress_us, at_us
         gap_max_us = self.run.expect.finality_gap_max_us
         if gap_max_us is None or self.run.world.outages:
@@ -207,8 +208,8 @@ class FinalityRegained(Check):
         self.tally.compared += 1
         if gap_us > gap_max_us:
             self.tally.fail(
-                f"nothing new was final for {gap_us // 1_000:,} ms before height {height}, at most "
-                f"{gap_max_us // 1_000:,} ms are allowed while a quorum is up and whole",
+                f"no new block was final for {gap_us // 1_000:,} ms before height {height}; expected at most "
+                f"{gap_max_us // 1_000:,} ms while a quorum is up",
                 height=height,
             )
 
@@ -218,8 +219,8 @@ class FinalityRegained(Check):
         self.tally.compared += 1
         if run_reason == "deadlock" or idle_views > self._views_max:
             self.tally.fail(
-                f"nothing new was final in the last {idle_views} views: the run ended by {run_reason} at height "
-                f"{self._height}, before its goal",
+                f"no new block was final in the last {counted(idle_views, 'views')}: the run ended by {run_reason} at "
+                f"height {self._height}, before its goal",
                 views=idle_views,
                 height=self._height,
             )
@@ -231,13 +232,14 @@ class FinalityRegained(Check):
         place = f"after healing at {self._healing.at_us / 1_000_000:.3f} s"
         if node not in self._regained:
             self.tally.fail(
-                f"validator {node} finalized nothing new in {elapsed} views {place} (the run ended: {run_reason})",
+                f"validator {node} finalized no new block in {counted(elapsed, 'views')} {place} (end: {run_reason})",
                 validator=node,
                 views=elapsed,
             )
         elif views > self._views_max:
             self.tally.fail(
-                f"validator {node} finalized a new block {views} views {place}, at most {self._views_max} are allowed",
+                f"validator {node} finalized a new block {counted(views, 'views')} {place}; expected at most "
+                f"{self._views_max}",
                 validator=node,
                 views=views,
             )

@@ -1,7 +1,7 @@
-"""Failures of checks that compare validators with each other, worded again with the oracle's result.
+"""Failures of checks that compare validators with each other, reworded by the oracle's result.
 
-Such a check cannot know which is right; it names the validator that differs. Where the oracle differs from the block a
-quorum made final, those others are wrong, and the validator that is named may be the only one that is right.
+A check by comparison cannot know which validator is right; it names the validator that differs. Where the oracle
+differs from the block that a quorum made final, the quorum is wrong, and the named validator may be right.
 """
 
 from collections.abc import Collection, Iterable
@@ -19,7 +19,7 @@ def hear_the_oracle(results: Iterable[CheckResult], by_comparison: Collection[st
     """Return the results, reworded where a check by comparison blames a minority that agrees with the oracle.
 
     Args:
-        results: Of all checks of a run.
+        results: The results of all checks of a run.
         by_comparison: Names of the checks that compare validators with each other.
     """
     made = list(results)

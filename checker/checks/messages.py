@@ -1,7 +1,7 @@
-"""Messages, checked from the receipts of final blocks alone: sent in sequence, delivered in that order, once.
+"""Messages, checked from the receipts of final blocks alone: sent in sequence, delivered once and in this order.
 
-The check keeps its own list of the messages that wait. The mailbox goes last: within a block it is served when all
-transactions and the timer phase are done, in whichever order, and messages sent from then on wait for the next block.
+The check keeps its own list of the waiting messages. A block serves the mailbox last, after all transactions and the
+timer phase. Messages sent while it is served wait for the next block.
 """
 
 from collections.abc import Sequence
@@ -12,6 +12,7 @@ from checker.checks.context import RunContext
 from checker.checks.mirror import SettledBlock
 from checker.results import CheckResult
 from checker.tables import MAILBOX_KEY, MESSAGE, read_fields
+from network.words import counted
 from scheduler.events import (
     DeferredSummary,
     TimerCancelledForDelay,
@@ -31,7 +32,7 @@ OF_THE_TIMER_PHASE: Final = (
     TimerCancelledForDelay,
     DeferredSummary,
 )
-"""Events that only the timer phase makes."""
+"""Events of the timer phase alone."""
 
 
 class MessageDelivery(Check):
@@ -60,7 +61,7 @@ class MessageDelivery(Check):
     def settle(self, block: SettledBlock) -> None:
         """Check one block."""
         sent, delivered, reverted = self._sent, self._delivered, self._reverted
-        # The mailbox comes last: behind all transactions and fires, whichever of the two come first.
+        # The mailbox comes last, behind all transactions and fires.
         served_from = max((place + 1 for place, it in enumerate(block.receipts) if _is_before(it)), default=0)
         self._take(block, _events_of(block.receipts[:served_from]), None)
         list_end = self._next
@@ -77,7 +78,8 @@ class MessageDelivery(Check):
     def finish(self) -> CheckResult:
         """Return the result."""
         return self.tally.result(
-            f"{self._sent:,} messages sent, {self._delivered:,} delivered in their order, {len(self._waiting):,} wait",
+            f"{counted(self._sent, 'messages')} sent, {self._delivered:,} delivered in order, "
+            f"{len(self._waiting):,} wait",
             sent=self._sent,
             delivered=self._delivered,
             waiting=len(self._waiting),
@@ -89,7 +91,7 @@ class MessageDelivery(Check):
         for event in events:
             if isinstance(event, MessageSent):
                 self.require(
-                    event.sequence == self._next, block, "message {} was sent as {}", self._next, event.sequence
+                    event.sequence == self._next, block, "message {} was sent as message {}", self._next, event.sequence
                 )
                 self._next = event.sequence + 1
                 self._waiting[event.sequence] = event.cycles
@@ -105,22 +107,22 @@ class MessageDelivery(Check):
         self._reverted += not event.ok
         self.require(list_end is not None, block, "message {} was delivered before the timers were done", sequence)
         is_listed = list_end is None or sequence < list_end
-        self.require(is_listed, block, "message {} was delivered in the block that answered by it", sequence)
+        self.require(is_listed, block, "message {} was delivered in the block whose mailbox sent it", sequence)
         oldest = next(iter(self._waiting), -1)
-        self.require(sequence == oldest, block, "message {} was delivered where {} waits longest", sequence, oldest)
+        self.require(sequence == oldest, block, "message {} was delivered; expected message {}", sequence, oldest)
         cycles = self._waiting.pop(sequence, event.used_cycles)
         used = event.used_cycles
-        self.require(used <= cycles, block, "message {} used {} of {} cycles", sequence, used, cycles)
+        self.require(used <= cycles, block, "message {} used {} cycles; expected at most {}", sequence, used, cycles)
 
     def _judge_budget(self, block: SettledBlock, used: int, list_end: int) -> None:
         """Require that the budget holds, and that the next waiting message did not fit it."""
         budget = self._budget
         if used:
-            self.require(used <= budget, block, "the mailbox used {} cycles, at most {} are allowed", used, budget)
+            self.require(used <= budget, block, "the mailbox used {} cycles; expected at most {}", used, budget)
         oldest = next(iter(self._waiting), list_end)
         if oldest < list_end and used <= budget:
             cycles, room = self._waiting[oldest], budget - used
-            self.require(cycles > room, block, "message {} of {} cycles waits beside {} free", oldest, cycles, room)
+            self.require(cycles > room, block, "message {} of {} cycles waits, but {} are free", oldest, cycles, room)
 
     def _judge_state(self, block: SettledBlock) -> None:
         """Require that the state holds the waiting messages, and that the mailbox's record names them."""
@@ -132,17 +134,17 @@ class MessageDelivery(Check):
             fields = [] if value is None else read_fields(value) or []
             stored = fields[4] if len(fields) > 4 else None
             expected = self._waiting.get(sequence)
-            text = "the state gives message {} {} cycles, where {} wait for it"
+            text = "the state gives message {} {} cycles; expected {}"
             self.require(stored == expected, block, text, sequence, stored, expected)
         count = len(self._waiting)
-        self.require(self._in_state == count, block, "the state holds {} messages, {} wait", self._in_state, count)
+        self.require(self._in_state == count, block, "messages in the state: {}; expected {}", self._in_state, count)
         encoded = block.changes.get(MAILBOX_KEY, block.before.get(MAILBOX_KEY))
         queue = [0, 0] if encoded is None else read_fields(encoded)
         expected_queue = [next(iter(self._waiting), self._next), self._next]
-        self.require(queue == expected_queue, block, "the mailbox is {}, it should be {}", queue, expected_queue)
+        self.require(queue == expected_queue, block, "the mailbox is {}; expected {}", queue, expected_queue)
 
     def _match(self, block: SettledBlock, name: str, claimed: int, found: int) -> None:
-        text = "the summary's {} is {}, the receipts add up to {}"
+        text = "the summary's {} is {}; expected {} by the receipts"
         self.require(claimed == found, block, text, name, claimed, found)
 
 

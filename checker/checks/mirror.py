@@ -1,7 +1,7 @@
 """The checker's own copy of the state, built from the changes of the first validator to apply each height.
 
-Every block-wise check sees a height once, as a SettledBlock, before the mirror takes the block's changes over; whether
-the other validators applied the same is the write-sets check's question.
+Every block-wise check sees a height once, as a SettledBlock, before the mirror applies the block's changes.
+`write-sets` compares them with the changes of the other validators.
 """
 
 import hashlib
@@ -25,20 +25,18 @@ HAS_LANE_BUDGET: Final[Mapping[str, bool]] = {
     "bias-auction": True,
     "aptos": False,
 }
-"""Whether the lane bounds the fires of a block, by policy, as the pages of the policies in docs state it.
-
-A policy's own statement may be the mistake; that of another package's policy is believed.
+"""Whether the lane bounds the fires of a block, by policy, restated from docs/spec.md: a policy may be wrong about
+itself. The check believes a policy of another package.
 """
 
 
 class SettledBlock(NamedTuple):
     """A block at the height after the mirror's, with the state before it.
 
-    `now` is the slot or the height, as the chain's timebase says; `before` is the state that the block started from,
-    `config` the timer configuration in it, `lane` the lane's where the block is in one, `own`
-    the parameters of its policy in that state, `guarantees` what its policy
-    promises. Where the policy `has_lane_budget` not, fires have no budget. `root` is that of the first replica to apply
-    it. `told` and `included` are what an outside application said of it.
+    `now` is the slot or the height, by the chain's timebase. `before` is the state before the block; `config`, `lane`
+    and `own` are the timer configuration, the lane's configuration (or None) and the policy's own parameters in this
+    state. `guarantees` are the promises of the policy. Without `has_lane_budget` fires have no budget. `root` is the
+    root of the first replica that applied the block. `told` and `included` are reports of an outside application.
     """
 
     header: Header
@@ -102,7 +100,7 @@ class Mirror:
     def config(self) -> TimerConfig:
         """Return the timer configuration that holds for the next block.
 
-        Where the state has no readable configuration, the last one that could be read stays.
+        Where the state has no readable configuration, the last readable configuration stays.
         """
         encoded = self.values.get(TIMER_CONFIG_KEY, b"")
         if encoded != self._config[0]:
@@ -110,7 +108,7 @@ class Mirror:
         return self._config[1]
 
     def parameters(self, policy: Policy) -> Parameters | None:
-        """Return the policy's own parameters that hold for the next block; None where no readable ones exist."""
+        """Return the policy's own parameters for the next block; None where they cannot be read."""
         table = policy.config_table
         encoded = None if table is None else self.values.get(table.key())
         try:
@@ -134,7 +132,7 @@ def take_changes(values: dict[bytes, bytes], changes: Mapping[bytes, bytes | Non
 
 
 def read_timer_config(encoded: bytes | None, otherwise: TimerConfig) -> TimerConfig:
-    """Return a stored timer configuration; where it is missing or malformed, the other one."""
+    """Return a stored timer configuration; `otherwise` where it is missing or malformed."""
     try:
         return otherwise if encoded is None else msgspec.msgpack.decode(encoded, type=TimerConfig)
     except (msgspec.MsgspecError, InvalidInput):

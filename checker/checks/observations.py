@@ -1,4 +1,4 @@
-"""The blocks that validators applied and what is read back of them at the end, as the checks see both."""
+"""The blocks that validators applied, and their memory and disks at the end, as the checks see them."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
@@ -15,17 +15,17 @@ ORDINALS: Final = (1 << 48) - 1
 
 
 NO_SUMMARY: Final = BlockSummary(**dict.fromkeys(BlockSummary.__struct_fields__, 0))
-"""The summary of a block of an outside application, which counts nothing of this project's chain."""
+"""The summary of a block of an outside application, which reports no counts."""
 
 
 class AppliedBlock(NamedTuple):
     """A block that one validator finalized and applied.
 
-    `block` is encoded; `changes` maps a state key to its encoded value, None for a deleted one; `receipts` are encoded
-    records in the order of the block, `phases` the ledger of the block's phases.
+    `block` is encoded. `changes` maps a state key to its encoded value, or to None if the block deleted it. `receipts`
+    are encoded records in the order of the block; `phases` is the ledger of the block's phases.
 
-    Of an outside application `receipts` are any bytes, and it has neither changes nor a summary. `told` are the events
-    that it told for the block, and `included` the digests of pooled transactions that it says are in the block.
+    The receipts of an outside application are any bytes, and it has neither changes nor a summary. `told` has the
+    events that it reported for the block, `included` the digests of the block's pooled transactions by its report.
     """
 
     node: int
@@ -43,9 +43,9 @@ class AppliedBlock(NamedTuple):
 
 
 class ProvedState(NamedTuple):
-    """Proofs about what a validator has finalized: of `log_root`, of (key, value) and of (location, operation).
+    """Proofs about the finalized state of a validator: of `log_root`, of (key, value) and of (location, operation).
 
-    `superseded` are false ones: of keys with values that they had once, at the operations that gave them those.
+    `superseded` are false proofs: of earlier values of keys, at the operations that wrote these values.
     """
 
     log_root: bytes
@@ -62,12 +62,12 @@ NO_AUDIT: Final = StateAudit(b"", MappingProxyType({}), (), 0, MappingProxyType(
 class ReadBack(NamedTuple):
     """A validator's memory and disk, read at the end of a run.
 
-    `live` are its live values, encoded again; `operations` the encoded operations of its log as read from its disk,
-    with or without those of genesis; `error` is the reason if they could not be read. Where the log stands on a
-    peer's snapshot, `base_height` is its height, and the operations are the snapshot's and those above it. `root` is
-    that of the header at its height, and `audit` compares all derived values with its log. `served` has the
-    answers, of encoded blocks, that it would give a peer without any. Values, operations and audit are those of this
-    project's own chain, and empty for an outside application.
+    `live` has its live values, encoded again. `operations` has the encoded operations of its log, read from its disk,
+    with or without the operations of genesis; `error` is the reason if they could not be read. If the log stands on a
+    peer's snapshot, `base_height` is the snapshot's height, and the operations begin with the snapshot's. `root` is
+    the root in the header at its height. `audit` compares all derived values with the log. `served` has the answers,
+    of encoded blocks, that it would give a peer without blocks. An outside application has no values, operations and
+    audit.
     """
 
     node: int
@@ -83,14 +83,14 @@ class ReadBack(NamedTuple):
 
 
 class DiskFaults(NamedTuple):
-    """Validators whose disks the plan's faults touch, and among them those that may lose synced data."""
+    """Validators whose disks the plan's faults touch, and the validators among them that may lose synced data."""
 
     touched: Collection[int] = ()
     destroyed: Collection[int] = ()
 
 
 class IdleMutant(NamedTuple):
-    """A mutant of a run, the attributes that it replaces, and the replicas that hold it; none: the test bed does."""
+    """A mutant of a run, the attributes that it replaces, and its replicas; without replicas it is in the test bed."""
 
     name: str
     replaces: Sequence[str]
@@ -126,7 +126,7 @@ class FaultOutcome(Protocol):
 
 
 class ChainRules(NamedTuple):
-    """The rules of the chain, known before its first block. Limits are per block; `timestamp_ms` is that of genesis."""
+    """The rules of the chain, known before its first block. Limits are per block; `timestamp_ms` is genesis' time."""
 
     genesis_digest: bytes
     genesis_root: bytes
@@ -149,7 +149,7 @@ class ChainRules(NamedTuple):
 
 
 def rules_of(genesis: Genesis, *, digest: bytes, root: bytes) -> ChainRules:
-    """Return the rules of a chain; `digest` and `root` are those of its block 0."""
+    """Return the rules of a chain, whose block 0 has this digest and root."""
     return ChainRules(
         genesis_digest=digest,
         genesis_root=root,

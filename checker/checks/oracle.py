@@ -1,4 +1,4 @@
-"""The check that runs the oracle: it passes the run on in bytes and numbers, without the validators' types."""
+"""The check that runs the oracle: it gives the oracle bytes and numbers, without the validators' types."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -27,12 +27,12 @@ class EqualOracle(Check):
     def finish(self) -> CheckResult:
         """Return the result."""
         if self.run.genesis is None:
-            return self.tally.inconclusive("no genesis to begin with")
+            return self.tally.inconclusive("the run has no genesis")
         has_tables = "tables" in self.run.offers
         result = judge_final_blocks(self.run.genesis, self.run.chain, self.run.end.record, has_tables=has_tables)
         activation, height = self.run.rules.activation_height, len(self.run.chain)
         if result.status == "passed" and height < activation:
-            # Nothing was compared of what the scenario has this policy for.
+            # No block of the policy that the scenario tests was compared.
             policy = self.run.rules.policy(activation)
             reason = f"the policy {policy} is active from height {activation:,} on, and the run ended at {height:,}"
             return CheckResult(self.name, "inconclusive", self.exit_class, reason, (), result.compared)
@@ -50,12 +50,12 @@ def judge_final_blocks(
     """Return the oracle's result for a chain.
 
     Args:
-        genesis: The chain's.
+        genesis: The chain's genesis.
         chain: Its final blocks from height 1 on.
         record: A run directory; blocks that its validators executed beside the chain are checked as well.
         has_tables: Whether the blocks have changes, summaries and phases; otherwise receipts and roots are compared.
     """
-    # Where it is needed: the oracle is a tenth of what a run would load before its first event.
+    # Imported where it is needed: the oracle would be a tenth of the code that a run loads before its first event.
     from checker.oracle.branches import ExecutedOn, no_branches  # noqa: PLC0415
     from checker.oracle.replay import OracleBlock, judge_oracle  # noqa: PLC0415
 

@@ -1,8 +1,8 @@
 """The ledger of a block's phases: in each, items found = items done + items left, and the receipts agree.
 
-Chains have halted because a phase that must run was skipped: an earlier one had used up the block's budget. The state
-need not show it in that block. So each phase counts, outside the state, the entries it found and those it left
-there; here these counts are added up, and compared with the receipts and with the other checks' own lists.
+Chains have halted because an earlier phase had used up the block's budget and a required phase was skipped. The state
+need not show this in that block. So each phase counts, outside the state, the entries that it found and left. This
+check adds up the counts, and compares them with the receipts and with the lists of other checks.
 The oracle restates the list of phases that a block must have (`checker/oracle/policies/`).
 """
 
@@ -14,6 +14,7 @@ from checker.checks.context import RunContext
 from checker.checks.mirror import SettledBlock
 from checker.checks.timers import TimerDelivery
 from checker.results import CheckResult
+from network.words import counted
 from scheduler.events import EpochPromoted
 from validators.actors import MessageSent
 from validators.execution.receipts import MessageDelivered, TimerReceipt, TransactionReceipt
@@ -24,8 +25,8 @@ Counts = Mapping[str, int]
 class PhaseLedger(Check):
     """Each phase of a block accounts for all items that it found: done, or left with a reason.
 
-    Due = fired + removed + left, promoted = left the overflow tree, found = delivered + left. The oracle's twin of
-    the policy names the phases that a block must have.
+    Due = fired + removed + left, promoted = left the overflow tree, found = delivered + left. The policy oracle
+    names the phases that a block must have.
     """
 
     name = "phases"
@@ -33,7 +34,7 @@ class PhaseLedger(Check):
 
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)
-        # It stands before this check in the list, so that it has settled the same block.
+        # `TimerDelivery` stands before this check in the list, so it has already settled the same block.
         self._delivery = run.check(TimerDelivery)
         self._entries = 0
         self._messages = 0
@@ -52,7 +53,8 @@ class PhaseLedger(Check):
     def finish(self) -> CheckResult:
         """Return the result."""
         return self.tally.result(
-            f"{self._entries:,} phases account for all that they found, in {self.tally.compared:,} sums"
+            f"{counted(self._entries, 'phases')} account for all items that they found, in "
+            f"{counted(self.tally.compared, 'sums')}"
         )
 
     def _judge_transactions(self, block: SettledBlock, counts: Counts | None) -> None:
@@ -68,23 +70,23 @@ class PhaseLedger(Check):
         if counts is None or waiting != block.summary.waiting_live + block.summary.waiting_dead:
             # The list of waiting timers is in doubt, and the delivery check has reported that.
             return
-        # What a transaction cancels behind the phase was left by it.
+        # The phase left the timers that transactions behind it cancelled.
         waiting += len(self._delivery.cancelled_due) if block.guarantees.timers_first else 0
         self._match(block, "timers", counts, {"due": waiting + done, "left": waiting})
         due, left = counts["due"], counts["left"]
-        self.require(due == done + left, block, "{} timers were due, {} left and {} wait", due, done, left)
+        self.require(due == done + left, block, "due timers: {}; expected {} done + {} left", due, done, left)
 
     def _judge_mailbox(self, block: SettledBlock, counts: Counts | None) -> None:
-        """Require that each waiting message was delivered or still waits; one sent in this block was not found."""
+        """Require that each waiting message was delivered or still waits; the phase finds no message of this block."""
         events = [event for receipt in block.receipts for event in _events_of(receipt)]
         sent = sum(isinstance(event, MessageSent) for event in events)
         delivered = sum(isinstance(event, MessageDelivered) for event in events)
         self._match(block, "mailbox", counts, {"delivered": delivered})
         if counts is not None:
             found, left, meanwhile = counts["found"], counts["left"], counts["sent_meanwhile"]
-            self.require(found == delivered + left, block, "{} messages, {} delivered, {} left", found, delivered, left)
+            self.require(found == delivered + left, block, "messages {}; delivered {}, left {}", found, delivered, left)
             expected = self._messages + sent - meanwhile
-            self.require(found == expected, block, "the mailbox found {} messages, {} waited", found, expected)
+            self.require(found == expected, block, "messages found: {}; expected {}", found, expected)
         self._messages += sent - delivered
 
     def _judge_totals(
@@ -101,21 +103,21 @@ class PhaseLedger(Check):
             self._match(block, "promotion", counts, {})
             return
         promoted, lost = counts["promoted"], counts["left_overflow"]
-        self.require(promoted == lost, block, "{} heights were promoted, {} left the overflow tree", promoted, lost)
+        self.require(promoted == lost, block, "promoted heights: {}; {} left the overflow tree", promoted, lost)
         for receipt in block.receipts:
             if isinstance(receipt, TimerReceipt) and isinstance(receipt.event, EpochPromoted):
                 reported = receipt.event.heights
                 self.require(
-                    reported == promoted, block, "{} heights are reported as promoted, {} were", reported, promoted
+                    reported == promoted, block, "heights reported as promoted: {}; expected {}", reported, promoted
                 )
 
     def _match(self, block: SettledBlock, phase: str, counts: Counts | None, expected: Counts) -> None:
-        self.require(counts is not None, block, "the phase {} left no entry; there are {}", phase, _names(block))
+        self.require(counts is not None, block, "the phase {} has no entry in the ledger of {}", phase, _names(block))
         if counts is None:
             return
         for name, count in expected.items():
             found = counts.get(name)
-            self.require(found == count, block, "the phase {} counts {} {}, there were {}", phase, found, name, count)
+            self.require(found == count, block, "the phase {} counts {} {}; expected {}", phase, found, name, count)
 
 
 def _names(block: SettledBlock) -> str:

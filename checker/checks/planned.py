@@ -1,6 +1,6 @@
-"""The plan of a run as its checks know it: when each fault is at work and where, and the limits that were set.
+"""The plan of a run as its checks know it: when and where each fault is active, and the limits that were set.
 
-Plain data of the scenario, so that a check can say when nothing was wrong and what validators may do in a time.
+It is plain data of the scenario. A check reads from it when no fault was active, and how long an act may take.
 """
 
 from collections.abc import Sequence
@@ -10,10 +10,10 @@ from validators.costs import Costs
 
 
 class PlannedFault(NamedTuple):
-    """An enabled fault: its name, its time, and the replicas that it names, none where it may hit all of them.
+    """An enabled fault: its name, its time, and the replicas that it names; without names it may hit all replicas.
 
-    `stop_us` is when nothing of it is left, be it in the chain's time. `pauses` says whether it holds back
-    the events of its replicas, `slows` whether their work takes longer.
+    `stop_us` is the time at which all its effects are over, in the chain's time too. `pauses` says whether it holds
+    back the events of its replicas, `slows` whether their work takes longer.
     """
 
     name: str
@@ -31,21 +31,21 @@ class PlannedRun(NamedTuple):
         faults: The enabled faults.
         costs: The virtual time that work takes, and the limits on answers.
         block_interval_us: Leaders pace their blocks at this interval.
-        leader_timeout_us: A view waits so long for its leader's proposal.
-        certification_timeout_us: A view waits so long for a certified proposal.
-        timeout_retry_us: A view that was given up is given up again after so long.
-        fetch_grace_us: Before a block is asked for the first time.
-        fetch_timeout_us: A peer has so long to answer.
-        regossip_us: Pooled transactions are offered again after this.
-        skip_timeout_us: A leader that was not heard for so long is not waited for.
+        leader_timeout_us: The time for which a view waits for its leader's proposal.
+        certification_timeout_us: The time for which a view waits for a certified proposal.
+        timeout_retry_us: The time after which an abandoned view is abandoned again.
+        fetch_grace_us: The time before the first request for a block.
+        fetch_timeout_us: The time in which a peer has to answer.
+        regossip_us: The time after which pooled transactions are offered again.
+        skip_timeout_us: No replica waits for a leader that was silent for this time.
         view_timeout_max_us: The longest wait of a view where waits double; 0 where they do not.
         slot_us: The length of a slot where views go by the clock; 0 where they do not.
         lottery_key: The key of the lottery that names the leaders, None where validators take turns.
-        empty_slot_share_ppm: Of a million slots of the lottery so many have no leader.
-        snapshot_chunk_bytes: A piece of a snapshot closes at so many bytes, at the replica with the longest ones.
-        snapshot_gap_blocks: A validator offers no snapshot that is so much older than its final block.
-        snapshot_gaps: By replica, the distance in blocks from which on it seeks a snapshot.
-        latency_max_us: The longest time that a message is on its way without a fault.
+        empty_slot_share_ppm: The slots of the lottery without a leader, in a million.
+        snapshot_chunk_bytes: The size at which a piece of a snapshot closes, at the replica with the longest pieces.
+        snapshot_gap_blocks: A validator offers no snapshot that is this many blocks older than its final block.
+        snapshot_gaps: By replica, the distance in blocks from which it asks for a snapshot.
+        latency_max_us: The longest time that a message is under way without a fault.
         is_lossy: Whether messages are lost or late without a fault.
         no_view_ends: Why no view can end even without a fault, or empty.
     """

@@ -1,8 +1,8 @@
 """State proofs: each validator's proofs hold against the final header, and falsified ones do not.
 
-The verifier shares no code with the prover (`validators/state/verify.py`), so that a mistake in either shows here: a
-valid proof that is refused, or a false one that is accepted. One kind of false proof has every hash right: that a key
-has the value of an operation of its which a later one has superseded. Only the bitmap of active operations says no.
+The verifier shares no code with the prover (`validators/state/verify.py`), so that a mistake in either shows here: the
+verifier refuses a valid proof, or accepts a false proof. In a false proof of a superseded value every hash is right;
+only the bitmap of active operations refutes it.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,6 +12,7 @@ from checker.checks.check import Check
 from checker.checks.observations import ProvedState
 from checker.results import CheckResult
 from checker.tables import describe_key
+from network.words import counted
 from validators.state import Database, verify_key, verify_operation, verify_root
 
 KEYS_PROVED: Final = 8
@@ -19,7 +20,7 @@ OPERATIONS_PROVED: Final = 4
 """Operations proved, spread over the whole log with both ends included."""
 
 SUPERSEDED_PROVED: Final = 4
-"""Superseded updates of which the prover claims that they stand, spread over the log as well."""
+"""Superseded updates that the prover claims to be active, spread over the log as well."""
 
 DIGEST_BYTES: Final = 32
 
@@ -40,7 +41,7 @@ class _Claim(NamedTuple):
 
 
 def prove_database(database: Database) -> ProvedState:
-    """Return proofs of some keys and operations of a committed state; where proving fails, an empty one."""
+    """Return proofs of some keys and operations of a committed state; where proving fails, an empty proof."""
     values = dict(database.items())
     locations = range(database.start, database.size)
     return ProvedState(
@@ -64,7 +65,7 @@ def prove_database(database: Database) -> ProvedState:
 def _superseded(database: Database, values: Mapping[bytes, bytes]) -> list[tuple[int, bytes, bytes]]:
     """Return the logged updates whose keys have another value now, or none: location, key and value.
 
-    An update that was moved when the floor rose is none of them: the key has its value still.
+    An update that was moved when the floor rose is left out: the key still has its value.
     """
     found = []
     for location, operation in enumerate(database.operations(database.start), database.start):
@@ -93,9 +94,9 @@ class Proofs(Check):
         proving = [each for each in self.run.end.readbacks if each.proved and each.audit.canonical_root == each.root]
         verified: dict[tuple[ProvedState, bytes], tuple[int, list[str]]] = {}
         for readback in proving:
-            assert readback.proved is not None, "it was asked for"
+            assert readback.proved is not None, "the run asked for proofs"
             stated = readback.proved, readback.root
-            # Replicas that agree prove the same in the same bytes, and the verifier knows nothing else.
+            # Replicas that agree give equal proofs, so each proof is verified once.
             if stated not in verified:
                 verified[stated] = _verify(*stated)
             compared, faults = verified[stated]
@@ -103,7 +104,8 @@ class Proofs(Check):
             for fault in faults:
                 where = f"validator {readback.node}, height {readback.height}"
                 self.tally.fail(f"{where}: {fault}", validator=readback.node, height=readback.height)
-        return self.tally.result(f"{self.tally.compared:,} proofs of {len(proving)} validators, true and falsified")
+        proofs = counted(self.tally.compared, "proofs")
+        return self.tally.result(f"{proofs} of {counted(len(proving), 'validators')}, true and falsified")
 
 
 def _verify(proved: ProvedState, root: bytes) -> tuple[int, list[str]]:
@@ -153,12 +155,12 @@ def _claims(proved: ProvedState, root: bytes) -> Iterator[_Claim]:
 def _prove(prove: Callable[..., bytes], *subject: object) -> bytes:
     try:
         return prove(*subject)
-    except Exception:  # noqa: BLE001 - whatever goes wrong, there is no proof, and this is a finding
+    except Exception:  # noqa: BLE001 - after any error there is no proof, and this is a finding
         return b""
 
 
 def _spread(items: Sequence[_Item], count: int) -> list[_Item]:
-    """Return `count` evenly spread items with both ends; all where there are fewer."""
+    """Return `count` evenly spread items with both ends, or all items if there are fewer."""
     if len(items) <= count:
         return list(items)
     return [items[place * (len(items) - 1) // (count - 1)] for place in range(count)]

@@ -7,6 +7,7 @@ import msgspec
 
 from checker.checks.observations import ReadBack
 from checker.checks.proofs import prove_database
+from network.words import counted
 from validators.execution import Header, LayerTables
 from validators.restored import StateBase
 from validators.state import Rebuilds
@@ -25,7 +26,7 @@ def read_back(
 
     The validator makes its proofs itself, within `around`. Audits of several validators may share `rebuilds`.
 
-    Blocks applied early are taken back first, so that a validator in that mode has shown that it can do so.
+    A validator that applies blocks early rewinds them first, which shows that it can do so.
     """
     tables.rewind_to_finalized()
     readback, operations = _read_log(node, tables.finalized, disk)
@@ -36,12 +37,12 @@ def read_back(
 
 
 def read_disk(node: int, final: Header, disk: Disk) -> ReadBack:
-    """Return what the disk of a replica without tables holds at its final block."""
+    """Return the readback of the disk of a replica without tables, at its final block."""
     return _read_log(node, final, disk)[0]
 
 
 def _read_log(node: int, final: Header, disk: Disk) -> tuple[ReadBack, list[bytes]]:
-    """Return what a finalized log says of itself up to a block, and its operations."""
+    """Return the readback of a finalized log up to a block, and its operations."""
     operations: list[bytes] = []
     base_height = 0
     try:
@@ -61,9 +62,9 @@ def _read_log(node: int, final: Header, disk: Disk) -> tuple[ReadBack, list[byte
 
 
 def share_log(readback: ReadBack, others: Iterable[ReadBack]) -> ReadBack:
-    """Return a readback with the very operations of an earlier one, where the bytes are the same.
+    """Return a readback that shares the operations of an earlier readback, where the bytes are the same.
 
-    Replicas that agree have one log, which is the longest thing that is read back of each.
+    Replicas that agree have the same log, which is the longest part of a readback.
     """
     for other in others:
         if other.operations == readback.operations:
@@ -72,15 +73,15 @@ def share_log(readback: ReadBack, others: Iterable[ReadBack]) -> ReadBack:
 
 
 def take_back(readback: ReadBack, tables: LayerTables, rebuilds: Rebuilds | None = None) -> ReadBack:
-    """Have a validator take back every block that it can, as its last act; return the audit of that as well.
+    """Have a validator rewind every block that it can, as its last act; return the readback with this audit too.
 
-    Most blocks are never taken back, and those that are return: an error in taking back would not show otherwise.
+    Runs rewind few blocks, and apply most of them again: otherwise an error in rewinding would not show.
     """
     database = tables.database
     blocks = database.retained
     database.rewind(blocks)
     found = [
-        deviation._replace(place=f"{deviation.place} after {blocks} blocks were taken back")
+        deviation._replace(place=f"{deviation.place} after {counted(blocks, 'blocks')} were rewound")
         for deviation in database.audit(rebuilds).deviations
     ]
     audit = readback.audit

@@ -1,9 +1,8 @@
-"""Reorganizations: executed blocks that validators dropped or took back because of another branch.
+"""Reorganizations: executed blocks that validators dropped or rewound because of another branch.
 
-Checked from the events of the run. A block that was rolled back is final nowhere. A block that was undone, that is
-applied early and then taken back, was not final where that happened; it may become final later, which is a return to
-its branch. A run that was expected to have such blocks, a branch of some length at once, or a return, and had less is
-inconclusive.
+The check reads the events of the run. A block that was rolled back is final nowhere. A validator undoes a block that it
+applied early; the block was not final there, but may become final later, when the validator returns to its branch. A
+run with fewer or shorter rollbacks, rewinds or returns than expected is inconclusive.
 """
 
 from checker.checks.check import Check
@@ -11,6 +10,7 @@ from checker.checks.context import RunContext
 from checker.expected import ReorgCounts
 from checker.results import CheckResult
 from network.events import Event, Handlers
+from network.words import counted
 from validators.events import BlockExecuted, BlockFinalized, BlockRolledBack, BlockUndone
 from validators.execution.blocks import Header
 from validators.state import StateAudit
@@ -37,14 +37,14 @@ class _Node:
         self.has_crossed |= min(self.dropped_heights) < self._activation <= max(self.dropped_heights)
 
     def undo(self, at_us: int, height: int, digest: bytes) -> None:
-        """One rewind takes back height after height, downwards and in one instant."""
+        """Note an undone block; a rewind undoes height after height, downwards and in one instant."""
         if self.last_undone != (at_us, height + 1):
             self.rewinds.append([])
         self.rewinds[-1].append(digest)
         self.last_undone = (at_us, height)
 
     def count_returned(self) -> int:
-        """Return the most blocks of one rewind that became final."""
+        """Return the greatest number of blocks of a rewind that became final."""
         return max((sum(digest in self.final for digest in rewind) for rewind in self.rewinds), default=0)
 
 
@@ -120,9 +120,10 @@ class Reorganizations(Check):
             return tally.inconclusive(f"the expected reorganization did not come: {', '.join(lacking)}")
         nodes = sum(1 for node in self._nodes.values() if node.dropped_depth or node.rewinds)
         summary = (
-            f"{found.rolled_back} executed blocks rolled back, up to {found.rolled_back_depth} heights at once, "
-            f"none of them final; {found.undone} undone, up to {found.undone_depth} at once, {found.returned} of these "
-            f"final in the end, {found.reexecuted} executed again; {nodes} validators"
+            f"{counted(found.rolled_back, 'executed blocks')} rolled back (up to "
+            f"{counted(found.rolled_back_depth, 'heights')} at once), none final; {found.undone} undone (up to "
+            f"{found.undone_depth} at once, {found.returned} final later, {found.reexecuted} executed again); "
+            f"{counted(nodes, 'validators')}"
         )
         return tally.result(summary, **found._asdict(), validators=nodes)
 
@@ -144,7 +145,7 @@ class Reorganizations(Check):
         )
 
     def undone(self, event: Event, undone: BlockUndone) -> None:
-        """Note that a block applied early was taken back."""
+        """Note that a validator undid a block that it had applied early."""
         node = self._node(event.node)
         self.tally.require(
             undone.digest not in node.final,

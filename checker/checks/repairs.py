@@ -1,14 +1,15 @@
-"""Repairs: what a validator says that it has repaired on its disk is whole there, in every copy.
+"""Repairs: data that a validator reports as repaired is whole on its disk, in every copy.
 
-A copy that stays damaged costs nothing until the other one is hit. Each repair is in the trace. Both copies of
-the vote journal are read beside the validator at once; blocks and operations, which are had again first, at the end.
+A copy that stays damaged costs nothing until the other copy is damaged too. The trace has each repair. The check reads
+both copies of the vote journal at once, beside the validator; it reads blocks and operations at the end, because the
+validator has to fetch them first.
 
-A block that cannot be read is had again and written elsewhere: a file of blocks only grows while its replica is up, so
-the place that was found damaged holds no other record in that life. To read it again is to take it for whole. Behind
-what a start has found there is another record of it, from the instant on in which it is said to be had again.
+A damaged block is fetched and written elsewhere: a block file only grows while its replica is up, so a place found
+damaged holds no other record in that life, and must not be read again. From the report of the repair on, there is
+another record of the block, behind the end of the file that the start found.
 
-A start leaves both copies of the journal alike and without damage, and no bytes behind the last intact block, where the
-next one would stand behind a gap.
+A start leaves both copies of the journal alike and undamaged, and no bytes behind the last intact block: the next block
+would stand behind a gap.
 """
 
 from typing import Final
@@ -44,20 +45,20 @@ class Repairs(Check):
         self._blocks: dict[tuple[int, int], None] = {}
         self._logs: dict[int, None] = {}
         self._damaged: dict[int, dict[int, None]] = {}
-        """By replica the places of its block file that this life has found damaged."""
+        """By replica, the places of its block file that this life found damaged."""
         self._read = 0
         self._written = [disk.written() for disk in run.disks]
         self._down: dict[int, None] = {}
         """Replicas that have no power."""
         self._started: dict[int, tuple[Micros, str, str]] = {}
-        """By replica when it has started, and what is wrong with its journal and its blocks since."""
+        """By replica, the time of its start, and the faults of its journal and its blocks after it."""
         self._begun_bytes: dict[int, int] = {}
         """By replica the length of its block file as its life began."""
         self._starts = self._again = 0
 
     @property
     def handlers(self) -> Handlers:
-        """Damage, repairs, and what may undo them."""
+        """Damage, repairs, and events that may undo repairs."""
         return {
             Booted: self.booted,
             DamageFound: self.found,
@@ -67,14 +68,14 @@ class Repairs(Check):
         }
 
     def not_asked(self) -> str:
-        """Return a reason where no replica started again, no damage was read, and nothing repaired is to be judged."""
+        """Return a reason where no replica restarted, read damage or repaired its disk."""
         is_asked = (
             self.tally.compared or self._started or any(self._to_judge(readback) for readback in self.run.end.readbacks)
         )
         return "" if is_asked else "no replica started again or repaired anything"
 
     def booted(self, event: Event, _booted: Booted) -> None:
-        """Begin anew: a start reads the whole file, and cuts off a damaged end, where other blocks come then."""
+        """Begin anew: a start reads the whole file and cuts off a damaged end, where other blocks follow."""
         node = event.node
         self._damaged[node] = {}
         blocks = RecordFile(self._written[node], BLOCKS)
@@ -82,7 +83,7 @@ class Repairs(Check):
         if node not in self._down:
             return
         del self._down[node]
-        # A disk that is still bad may harm what the start has repaired.
+        # A disk fault that is still active may damage the repaired data.
         fault = "" if self._is_at_work(node, event.at_us) else find_difference(self.run.disks[node].scarred())
         whole_bytes = max((record.end for record in blocks.read().records), default=0)
         left_bytes = blocks.size - whole_bytes
@@ -93,33 +94,33 @@ class Repairs(Check):
         )
 
     def found(self, event: Event, damage: DamageFound) -> None:
-        """Compare a damaged place of the block file with those of this life."""
+        """Require that this life has not found the place of the block file damaged before."""
         places = self._damaged.get(event.node)
         if places is not None and damage.file == BLOCKS:
             self._read += 1
             self.tally.require(
                 damage.place not in places,
-                f"validator {event.node} read its blocks at byte {damage.place} again, where it had found damage",
+                f"validator {event.node} read its blocks at damaged byte {damage.place} again in one life",
                 validator=event.node,
                 place=damage.place,
             )
             places[damage.place] = None
 
     def repaired(self, event: Event, repaired: DamageRepaired) -> None:
-        """Compare the copies of the journal, or note what is whole in the end."""
+        """Compare the copies of the journal, or note a repair to compare at the end."""
         node = event.node
         if repaired.file == BLOCKS and node in self._begun_bytes:
             self._again += 1
             self.tally.require(
                 self._is_written_again(node, repaired.place),
-                f"validator {node} has repaired its block of height {repaired.place}, and has not written it again",
+                f"validator {node} reported the repair of block {repaired.place}, but did not write it again",
                 validator=node,
                 height=repaired.place,
             )
         if repaired.file in JOURNAL_FILES:
             self._compare_copies(node)
         elif self._is_at_work(node, event.at_us):
-            # A disk that is still bad may harm what was repaired; the next start finds it.
+            # A disk fault that is still active may damage the repaired data; the next start finds it.
             return
         elif repaired.file == BLOCKS:
             self._blocks[node, repaired.place] = None
@@ -127,9 +128,9 @@ class Repairs(Check):
             self._logs[node] = None
 
     def crashed(self, event: Event, crashed: Crashed) -> None:
-        """Forget what may be lost again, which the next start finds."""
+        """Forget repairs that the crash may have undone; the next start finds them."""
         node = crashed.machine
-        # What is read of a disk in the instant of a crash is what that has left.
+        # A disk read in the instant of a crash shows the data that the crash left.
         self._judge_start(node, before_us=event.at_us)
         self._forget(node)
         self._damaged.pop(node, None)
@@ -137,7 +138,7 @@ class Repairs(Check):
             self._down[node] = None
 
     def halted(self, event: Event, _halted: Halted) -> None:
-        """Forget what a replica cannot repair any more."""
+        """Forget repairs of a replica that has stopped."""
         self._forget(event.node)
 
     def finish(self) -> CheckResult:
@@ -151,14 +152,14 @@ class Repairs(Check):
                 encoded = self.run.chain[height - 1].encoded
                 self.tally.require(
                     encoded in held,
-                    f"validator {node} has repaired its block of height {height}, and does not have it",
+                    f"validator {node} reported the repair of block {height}, but does not have it",
                     validator=node,
                     height=height,
                 )
             if node in self._logs:
                 self.tally.require(
                     not readback.error,
-                    f"validator {node} has repaired the log of its state, and it is not whole: {readback.error}",
+                    f"validator {node} reported the repair of its operation log, but it is not whole: {readback.error}",
                     validator=node,
                 )
         others = self._read + 2 * self._starts + self._again
@@ -178,14 +179,14 @@ class Repairs(Check):
                 self.tally.require(not fault, f"validator {node} started, and {fault}", validator=node, at_us=at_us)
 
     def _to_judge(self, readback: ReadBack) -> bool:
-        """Return whether a replica's disk holds anything that was repaired."""
+        """Return whether a replica's disk holds repaired data."""
         return readback.node in self._logs or bool(self._heights_of(readback))
 
     def _heights_of(self, readback: ReadBack) -> list[int]:
         """Return the heights of repaired blocks that a replica's disk has to hold at the end.
 
-        Answers go down from the newest block and end above one that is damaged, which a bad disk may have harmed after
-        its own repair; what lies below that is not seen.
+        Answers go down from the newest block and end above a damaged block, which a disk fault may have damaged after
+        its repair; the blocks below are not seen.
         """
         top = min(readback.height, len(self.run.chain))
         seen = sum(len(answer) for answer in readback.served)
@@ -193,7 +194,7 @@ class Repairs(Check):
         return [height for node, height in self._blocks if node == readback.node and lowest < height <= top]
 
     def _is_written_again(self, node: int, height: int) -> bool:
-        """Return whether a life has written a block of this height to a place where it has found no damage."""
+        """Return whether a life wrote a block of this height to a place where it found no damage."""
         file = RecordFile(self._written[node], BLOCKS)
         records = file.read_span(self._begun_bytes[node], file.size)
         sound = (record.payload for record in records if record.offset not in self._damaged[node])
@@ -201,10 +202,10 @@ class Repairs(Check):
 
     def _compare_copies(self, node: int) -> None:
         fault = find_difference(self.run.disks[node].scarred())
-        self.tally.require(not fault, f"validator {node} has repaired its journal, and {fault}", validator=node)
+        self.tally.require(not fault, f"validator {node} reported its journal repaired, but {fault}", validator=node)
 
     def _is_at_work(self, node: int, now_us: Micros) -> bool:
-        """Return whether a fault of the plan that names a replica is at work."""
+        """Return whether a fault of the plan that names a replica is active."""
         return any(fault.start_us <= now_us <= fault.stop_us for fault in self.run.plan.faults if node in fault.nodes)
 
     def _forget(self, node: int) -> None:
@@ -213,7 +214,7 @@ class Repairs(Check):
 
 
 def find_difference(disk: Disk) -> str:
-    """Return a damage of the vote journal, or how its copies differ; empty where both are whole and alike."""
+    """Return a damage of the vote journal, or the difference of its copies; empty where both are whole and alike."""
     copies = [RecordFile(disk, name).read() for name in JOURNAL_FILES]
     damage = next((each for copy in copies for each in copy.damages), None)
     if damage is not None:

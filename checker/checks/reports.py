@@ -16,7 +16,7 @@ from validators.events import EvidenceReported, MessageRefused, Reported
 from validators.sync.serving import TOO_MANY, UNDER_WAY
 
 EVIDENCE: Final = tuple(name for rules in RULES.values() for name in rules.evidence)
-"""Names of two votes that exclude each other, of every engine."""
+"""Names of pairs of votes that exclude each other, of every engine."""
 
 UNANSWERED: Final = (UNDER_WAY, TOO_MANY)
 """Reasons why requests of peers are not answered."""
@@ -32,7 +32,7 @@ def reports_of(engine: str) -> tuple[str, ...]:
 
 
 SHOWN: Final = 3
-"""Pieces of evidence that the verdict shows; all of them are in its file."""
+"""Pieces of evidence that the verdict shows; its file has all pieces."""
 
 
 class Contradiction(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,12 +73,12 @@ class ExpectedReports(LeastCounts):
         return {MessageRefused: self.refused, Reported: self.report}
 
     def compared(self) -> Compared:
-        """Return counts of `[expect.reports]`, without those of other engines, over all honest validators."""
+        """Return counts of `[expect.reports]` over all honest validators; names of other engines are left out."""
         own = reports_of(self.run.engine)
         return {name: least for name, least in self.run.expect.reports.items() if name in own}, self.counts
 
     def refused(self, _event: Event, refused: MessageRefused) -> None:
-        """Count a peer's request that was left without an answer."""
+        """Count a request of a peer that was not answered."""
         if refused.reason in UNANSWERED:
             self._count(refused.reason)
 
@@ -112,7 +112,7 @@ class ExpectedReports(LeastCounts):
 
 
 def describe_evidence(evidence: Sequence[Contradiction]) -> Iterator[str]:
-    """Yield a line for each of the first pairs of votes, and one for the rest."""
+    """Yield a line for each of the first pairs of votes, and a line for the rest."""
     for each in evidence[:SHOWN]:
         yield f"evidence: {each.describe()}"
     if len(evidence) > SHOWN:

@@ -1,11 +1,10 @@
 """The storm of dead timers after an outage: its size, the length of its drain, and live fires in the meantime.
 
-Measured from the blocks of the canonical chain alone, as the first validator to apply each did. The storm begins with
-the last block in which the most dead timers were at hand (removed in it or left waiting), and the drain lasts until no
-dead timer waits. Where a policy lets timers that nobody can pay for wait until their expiry, those belong to the size
-of the storm, and not to what is to be drained. A block whose execution lane is paused need not have a fire, nor one
-that serves no slot of its own (in slot time, where a leader's clock was behind the parent's timestamp). A run that was
-expected to have a storm and had less of one is inconclusive, never passed.
+The check measures final blocks, by the first validator that applied each. The storm begins with the last block with the
+most dead timers (removed in it or left waiting), and the drain lasts until no dead timer waits. Some policies let
+insolvent timers wait until their expiry: these count towards the size of the storm, not towards the drain. A block
+need not have a fire if its execution lane is paused or if it has its parent's slot (after a leader whose clock was
+behind the parent's timestamp). A run with a smaller storm than expected is inconclusive, never passed.
 """
 
 from dataclasses import dataclass
@@ -77,7 +76,7 @@ class StormDrained(Check):
         self._waiting_dead.append(summary.waiting_dead)
         self._waiting_live.append(summary.waiting_live)
         self._fired.append(summary.fired)
-        # A slot may have two blocks, a height has one.
+        # A slot may have two blocks.
         self._may_rest.append(block.config.execution_lane_paused or block.now == self._now)
         self._now = block.now
         for event in block.events():
@@ -129,7 +128,7 @@ class StormDrained(Check):
             return tally.inconclusive(f"{self._waiting_dead[-1]:,} dead timers were left when the run ended")
         tally.compared = len(compared) + figures.blocks_to_fire
         if figures.blocks_without_fire and not figures.live_in_drain:
-            # Where all that waits expires after a time, as in the queue of `aptos`, an outage leaves nothing alive.
+            # Where all waiting timers expire, as in the queue of `aptos`, an outage leaves no live timer.
             return tally.inconclusive("no live timer was due beside the dead ones")
         if figures.blocks_without_fire:
             tally.fail(f"no live timer fired in {figures.blocks_without_fire} of {figures.drain_blocks} drain blocks")

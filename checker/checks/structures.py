@@ -1,7 +1,7 @@
-"""Structures in memory: each is compared with the one that the validator's operation log leads to.
+"""Structures in memory: each has to equal the structure rebuilt from the validator's operation log.
 
-The audit is the validator's own code over its own memory (`validators/state/audit.py`): every derived value is derived
-again from the log. Here it is compared with outside facts: the finalized header's root, and the disk.
+The audit is the validator's own code over its own memory (`validators/state/audit.py`); it rebuilds every derived value
+from the log. The check compares the audit with the finalized header's root and with the disk.
 """
 
 from typing import ClassVar, Final, NamedTuple
@@ -26,7 +26,7 @@ class _Where(NamedTuple):
 
 
 class StructureCheck(Check):
-    """A check of one structure of every replica by its audit, at the end and after reorganizations."""
+    """A check of a structure of every replica by its audit, at the end and after reorganizations."""
 
     name: ClassVar[Structure]
     needs = "tables"
@@ -37,7 +37,7 @@ class StructureCheck(Check):
         self._reorganizations = 0
 
     def reorganized(self, node: int, header: Header, audit: StateAudit) -> None:
-        """Compare one replica in the middle of the run, after blocks were dropped or taken back."""
+        """Compare a replica in the middle of the run, after it dropped or rewound blocks."""
         self._reorganizations += 1
         self.compare_audit(_Where(node, header.height, " after a reorganization"), audit, header.state_root)
 
@@ -65,7 +65,7 @@ class StructureCheck(Check):
     def fail(
         self, where: _Where, place: str, text: str, values: tuple[str, str], *, source: str = "its operation log"
     ) -> None:
-        """Note a failure; `values` are the one found in memory and the one that `source` has."""
+        """Note a failure; `values` are the value in memory and the value in `source`."""
         found, expected = values
         self.tally.fail(
             f"validator {where.node}, height {where.height}{where.moment}: {text}",
@@ -99,7 +99,7 @@ class OperationLog(StructureCheck):
             self.fail(where, "root", found, roots, source="its final header")
 
     def _compare_disk(self, where: _Where, readback: ReadBack) -> None:
-        """Compare the operations in memory with those on the disk, which end at the same height."""
+        """Compare the operations in memory with the operations on the disk, which end at the same height."""
         kept, stored = readback.audit.operations, readback.operations
         if readback.height and not stored:
             held = f"{len(kept):,} operations", "no operation"

@@ -1,9 +1,8 @@
 """All checks of one run: events and blocks go to the checks that ask for them, and results come back.
 
-Events go to the checks that asked for their type, each decoded once, and nothing is decoded for others: most of a run's
-events are sends and deliveries, which no check reads. Blocks go to every check that compares validators; the first
-application of a height goes, with the state before it, to the checks that need each height once. Only honest replicas
-are checked.
+Events go to the checks that asked for their type. Each is decoded once, and only if a check asked for it: most events
+of a run are sends and deliveries. Blocks go to every check that compares validators. The first application of a height
+goes, with the state before it, to the checks that need each height once. The checks cover honest replicas only.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -132,9 +131,9 @@ class Suite:
         return hear_the_oracle(results, [check.name for check in self._checks if check.compares_replicas])
 
     def _without_consequences(self, results: Sequence[CheckResult]) -> list[CheckResult]:
-        """Leave out what a run lacks that a failure ended early: its goal, its later faults, and what they lead to.
+        """Leave out results that a run lacks because a failure ended it early: its goal, later faults and effects.
 
-        Nothing is left out where no check failed that can fail in such a run: the run would seem to have passed.
+        Without a failed check that can fail in this run all results stay: otherwise the run would seem to pass.
         """
         if all(result.is_unreached or result.status == "passed" for result in results):
             return list(results)
@@ -142,7 +141,7 @@ class Suite:
         return [result for result in results if not result.is_unreached]
 
     def _decode(self, block: AppliedBlock) -> Block:
-        """Decode a block, or take the first validator's where the bytes are the same."""
+        """Decode a block, or return the first validator's block where the bytes are the same."""
         first = self._first.get(block.height)
         if first is not None and first[0] == block.block:
             return first[1]
@@ -184,7 +183,7 @@ class Suite:
 
 
 def _decode_receipts(encoded_receipts: Sequence[bytes]) -> tuple[TransactionReceipt | TimerReceipt, ...]:
-    """Decode receipts; a malformed one is left out, and the counts of the other checks will miss it."""
+    """Decode receipts; a malformed receipt is left out, and the counts of other checks show that it is missing."""
     receipts: list[TransactionReceipt | TimerReceipt] = []
     for encoded in encoded_receipts:
         try:

@@ -21,7 +21,7 @@ class Supply(Check):
         self._supply = self._total
 
     def not_asked(self) -> str:
-        """Return a reason where no block moved a unit."""
+        """Return a reason where no block changed a balance."""
         return "" if self.tally.compared else "no balance changed"
 
     def settle(self, block: SettledBlock) -> None:
@@ -34,7 +34,7 @@ class Supply(Check):
         # Where the block changed no balance, the sum was compared before.
         self.tally.compared += is_moved
         if self._total != self._supply:
-            # Reported once: from here on the sum is compared with its value now, so that a later leak shows as well.
+            # Reported once: from here on the sum is compared with this value, so that a later leak shows as well.
             self.tally.fail(
                 f"height {block.height}: {abs(before_block - self._total):,} units "
                 f"{'are missing' if self._total < before_block else 'too many'}: balances and burned units add up to "

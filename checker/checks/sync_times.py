@@ -1,12 +1,12 @@
-"""When a disk is written, by the ends of its syncs: by what rewrites a file, and before a vote for a certified block.
+"""Writes of a disk and the ends of its syncs: rewrites of a file wait for a sync, votes for a certified block too.
 
-What rewrites a file, such as the pruning of a journal, is durable at once. A sync under way would count for bytes of
-the new file that it does not cover; so it waits until none is. The length of a sync is in the trace as it ends, so that
-what was written in the midst of it is known then.
+A rewrite of a file, like the pruning of a journal, is durable at once. It has to wait for the end of a sync under way,
+which would otherwise count for bytes of the new file that it does not cover. The trace has the length of a sync at its
+end, so the check finds rewrites in the midst of a sync then.
 
-A block is on the disk before its certification is reported, and that is on the disk before a vote makes the block
-final. So where votes follow certificates, a vote leaves a sync later than the certificate that asked for the block. One
-that comes with the same sync rests on a block that this very sync was to store, and a torn write might have lost.
+A block is on the disk before its certification is reported, and the certification is on the disk before a vote makes
+the block final. So a sync ends between the certificate that asked for the block and the vote. A vote with the same sync
+relies on a block that this sync was to store, and that a torn write might have lost.
 
 Both are parts of the check `write-ahead`, whose tally gets their failures.
 """
@@ -32,11 +32,11 @@ class Rewrites:
         self._written_us: dict[NodeId, Micros] = {}
 
     def write(self, event: Event, _synced: DiskSynced) -> None:
-        """Note when something has become durable."""
+        """Note the time at which a rewrite became durable."""
         self._written_us[event.node] = event.at_us
 
     def end_sync(self, event: Event, work: WorkFinished) -> None:
-        """Compare that with the time of the sync that ends now, which makes its own bytes durable only then."""
+        """Require that the rewrite is not within the sync that ends now."""
         begun_us = event.at_us - work.base_us - work.extra_us
         written_us = self._written_us.get(event.node, begun_us)
         if begun_us < written_us < event.at_us:
@@ -48,7 +48,7 @@ class Rewrites:
             )
 
     def forget(self, node: NodeId) -> None:
-        """A start writes while nothing is under way."""
+        """Forget rewrites: a start writes while no sync is under way."""
         self._written_us.pop(node, None)
 
 
@@ -57,7 +57,7 @@ class CertifiedVotes:
 
     Args:
         tally: Gets the failures.
-        rules: Those of the engine.
+        rules: The rules of the engine.
     """
 
     def __init__(self, tally: CheckTally, rules: EngineRules) -> None:
@@ -66,7 +66,7 @@ class CertifiedVotes:
         self._ended: dict[NodeId, int] = {}
         """By replica, the number of its syncs."""
         self._held: dict[NodeId, dict[int, int]] = {}
-        """By replica and view, the number of syncs as the certificate was held; none that a start reads back."""
+        """By replica and view, the number of syncs as the certificate was held; except in a start."""
 
     def end_sync(self, event: Event) -> None:
         """Count a sync."""
@@ -89,5 +89,5 @@ class CertifiedVotes:
             )
 
     def forget(self, node: NodeId) -> None:
-        """A start reads its certificates back, and casts the votes of its journal again."""
+        """Forget certificates: a start reads them back, and casts the votes of its journal again."""
         self._held.pop(node, None)

@@ -1,8 +1,8 @@
 """Timer delivery, checked from the receipts of final blocks alone: scheduled once, never early, gone once.
 
-A timer is due later than the block that makes it and fires no sooner than it is due: so it never fires in the block
-that made it. The check keeps its own list of pending timers. It knows nothing of buckets or tiers; only the count of
-entries in the state's timer table is compared, after each block, and at the end the identifiers.
+A timer is due later than the block that makes it, so it never fires in this block. The check keeps its own list of
+pending timers, without buckets or tiers. It compares the number of entries in the state's timer table after each block,
+and their identifiers at the end.
 """
 
 import heapq
@@ -111,7 +111,7 @@ class TimerDelivery(Check):
     def is_ahead(self, timer_id: bytes) -> bool:
         """Return whether a timer is pending and not due when the run ends."""
         timer, rules = self._pending.get(timer_id), self.run.rules
-        # The block in which timers come due may be one that never becomes final because of them.
+        # The block in which timers come due may never become final because of them.
         end = self.run.end.now_us // (rules.slot_ms * MILLISECOND_US) if rules.timebase == "slot" else 0
         return timer is not None and timer.due > max(self._now, end)
 
@@ -133,7 +133,7 @@ class TimerDelivery(Check):
     def finish(self) -> CheckResult:
         """Compare the pending timers with the timer table of the last state, by identifier."""
         stored = dict.fromkeys(timer_id for timer_id, _ in _stored_timers(self.run.state))
-        # Without a block both are genesis, and could not differ.
+        # Without a block both states are genesis, and cannot differ.
         self.tally.compared += self._now > 0
         missing = [timer_id for timer_id in self._pending if timer_id not in stored]
         extra = [timer_id for timer_id in stored if timer_id not in self._pending]
@@ -171,8 +171,8 @@ class TimerDelivery(Check):
         while heap and heap[0][0] <= self._now:
             due, timer_id = heapq.heappop(heap)
             timer = self._pending.get(timer_id)
-            # One that was triggered comes due by that, and not at the height that it was scheduled for.
-            # And one whose identifier returned stands there once for each time that it was scheduled.
+            # A triggered timer comes due by the trigger, and not at the height that it was scheduled for.
+            # A timer whose identifier returned is in the list once for each time that it was scheduled.
             if timer is not None and timer.due == due and timer_id not in self._waiting:
                 self._due += 1
                 self._waiting[timer_id] = None
@@ -235,14 +235,14 @@ class TimerDelivery(Check):
             self._leave(block, event.timer_id, "cancelled")
 
     def _is_handed_out(self, block: SettledBlock, event: TimerCancelledByGovernance) -> bool:
-        """Return whether a block that runs entries among its transactions has taken it, and runs it behind this one."""
+        """Return whether the block has taken the entry as one of its transactions, and runs it behind this event."""
         if event.was_live or not block.guarantees.shares_block:
             return False
         left = (other for other in block.events() if isinstance(other, TimerFired | TransactionFailed))
         return any(other.timer_id == event.timer_id for other in left)
 
     def _fail_entry(self, block: SettledBlock, event: TransactionFailed) -> None:
-        """Let an entry of the queue leave; one that ran and failed has left by its fire."""
+        """Let an entry of the queue leave; an entry that ran and failed has left by its fire."""
         if event.code is FailureCode.SHUTDOWN:
             self._leave(block, event.timer_id, "cancelled")
         elif event.code is FailureCode.FAILED:
@@ -267,7 +267,7 @@ class TimerDelivery(Check):
             self._pending[event.timer_id] = timer._replace(expires_at=event.expires_at)
 
     def _trigger(self, block: SettledBlock, event: TimerTriggered) -> None:
-        """Let a timer that waited for a change come due; its place is another one from now on (Q-52)."""
+        """Let a timer that waited for a change come due, with a new place (Q-52)."""
         timer_id, timer = event.timer_id, self._pending.get(event.timer_id)
         self._require(timer is not None, block, timer_id, "was triggered but is not pending")
         if timer is None:
@@ -275,7 +275,7 @@ class TimerDelivery(Check):
         self._require(timer.due > block.now, block, timer_id, "was triggered at {}, due at {}", block.now, timer.due)
         self._require(event.due == block.now, block, timer_id, "was triggered at {} for {}", block.now, event.due)
         self._pending[timer_id] = timer._replace(due=event.due, sequence=event.sequence)
-        # Behind the timer phase: the next block's list is the first that it is on.
+        # The trigger is behind the timer phase: the timer comes into the next block's list.
         heapq.heappush(self._not_yet_due, (event.due, timer_id))
 
     def _leave(self, block: SettledBlock, timer_id: bytes, exit_name: str) -> Pending | None:
@@ -341,7 +341,7 @@ class TimerDelivery(Check):
 
 
 def _stored_timers(values: Mapping[bytes, bytes]) -> Iterator[tuple[bytes, Pending]]:
-    """Yield identifier and record of each entry in the timer table; a damaged one is named by its key."""
+    """Yield identifier and record of each entry in the timer table; a damaged entry is named by its key."""
     for key, value in values.items():
         if key[0] == TIMER:
             match read_fields(value):

@@ -1,7 +1,7 @@
 """Timers of an outside application, checked from the events that it tells for each final block.
 
-`checker.timer_book` has the rules. Where the application states how many timers it removes and fires in a block, the
-drain of a storm is predicted: each block that leaves due timers behind has used up one of the two rates.
+`checker.timer_book` has the rules. An application may state how many timers it removes and fires in a block. Then the
+check predicts the drain of a storm: each block that leaves due timers has used up one of the two rates.
 """
 
 from collections.abc import Iterable, Mapping
@@ -26,7 +26,7 @@ Told = Iterable[Mapping[str, object]]
 
 
 class Drain(NamedTuple):
-    """Blocks in a row that left due timers behind, with the block that left none: timers removed and fired in them."""
+    """Consecutive blocks that left due timers, and the first block that left none: timers removed and fired there."""
 
     blocks: int = 0
     removed: int = 0
@@ -60,7 +60,7 @@ class TimersTold(Check):
         self._book = TimerBook(is_fifo=self._facts.order == "fifo")
         self._fired = self._removed = self._overdue = 0
         self._told: dict[int, tuple[int, list[Mapping[str, object]]]] = {}
-        """By height the first replica that applied it, and the events of timers that it told."""
+        """By height, the first replica that applied it, and the events of timers that its application reported."""
         self._drain = Drain()
         self.longest_drain = Drain()
         first_slot = run.rules.timestamp_ms // run.rules.slot_ms

@@ -1,10 +1,9 @@
 """The effect of a scenario's workloads: their transactions are in the chain and succeeded.
 
-Checked from the blocks of the canonical chain. A required workload that was switched off, or of which a transaction is
-missing or failed, misses the scenario's expectation; any other that is on needs one transaction at least
-that did something. Actors that schedule themselves have no effect before one of their fires succeeds, timers that
-others schedule none before one of them comes due or leaves, and scripts none before each has come to its end. Otherwise
-the run is inconclusive.
+The check reads the final blocks. A required workload misses the scenario's expectation if it is switched off, or if a
+transaction is missing or failed. Any other enabled workload needs at least one transaction with an effect. Actors that
+schedule themselves have an effect if one of their fires succeeds, other timers if one comes due or leaves, scripts if
+each has ended. Otherwise the run is inconclusive.
 """
 
 from collections.abc import Mapping

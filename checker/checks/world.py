@@ -1,8 +1,7 @@
-"""The world of a run as its trace has told it so far: lives of replicas, their clocks, and messages on their way.
+"""The world of a run, by its trace so far: lives of replicas, their clocks, and messages under way.
 
-Checks ask it (`self.run.world`) instead of keeping lives, pauses and messages of their own. It sees each event before
-they do (`checker.checks.suite`): as a check handles a message that comes, the message has come; as it handles a crash,
-the life is over.
+Checks ask it (`self.run.world`) instead of following lives, pauses and messages themselves. It sees each event before
+the checks do (`checker.checks.suite`): when a check handles a crash, the life is over.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +26,7 @@ from network.types import NodeId
 from validators.events import Booted, Entered, Halted
 
 SLACK_US: Final = 5 * MILLION
-"""The time beyond a deadline that every replica has: signatures, syncs and blocks may be worked on before."""
+"""The time that every replica has beyond a deadline, for earlier work on signatures, syncs and blocks."""
 
 NEVER_US: Final = 1 << 62
 """A time after all runs."""
@@ -37,17 +36,17 @@ _Value = TypeVar("_Value")
 
 @dataclass(slots=True, eq=False)
 class Life:
-    """One life of a replica, from its first start to a crash or a halt.
+    """A life of a replica, from its first start to a crash or a halt.
 
-    In `starts` it has the number of times that the replica has read its disk: it does so again where the state that it
-    had from a peer was damaged.
+    `starts` is the number of times that the replica has read its disk: it reads the disk again if the state that it
+    got from a peer was damaged.
     """
 
     starts: int = 1
 
 
 class Inbound(NamedTuple):
-    """The event that came to a replica last; `peer` is -1 where it is no message.
+    """The last event at a replica; `peer` is -1 where it is no message.
 
     Attributes:
         peer: The sender.
@@ -141,7 +140,7 @@ class RunWorld:
         return self._inbound.get(node, NO_MESSAGE)
 
     def harmed(self, node: NodeId) -> dict[NodeId, None]:
-        """Return the honest peers of which a message came to a replica damaged, or as a copy."""
+        """Return the honest peers from which a damaged message or a copy came to a replica."""
         return self._harmed.get(node, {})
 
     def _boot(self, event: Event, booted: Booted) -> None:

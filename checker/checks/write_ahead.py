@@ -1,9 +1,8 @@
 """Every message sent must already be durable on its sender's disk: the write-ahead order, read from the disks.
 
-A message sent too early seldom does harm: it takes a loss of power in just that moment, and a second life that
-contradicts it. This check does not wait for that. Whenever a vote is sent, a certificate held or a block final, it
-reads the bytes that a crash in this instant would leave on that validator's disk, damaged or not. A start has to give
-its engine the journal that the disk holds.
+An early message does harm only if power is lost at that moment and the next life contradicts the message. This check
+does not wait for that. When a vote is sent, a certificate held or a block final, it reads the bytes that a crash in
+this instant would leave on the validator's disk. A start has to give its engine the journal that the disk holds.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -69,11 +68,11 @@ class _Durable:
         return records
 
     def begin_anew(self) -> None:
-        """Return everything again: the file may have been cut, or be another one."""
+        """Return all records again: the file may have been cut or replaced."""
         self._end = 0
 
     def is_rewritten(self) -> bool:
-        """Return whether the file begins with another record than the one that was returned first."""
+        """Return whether the file's first record has changed."""
         return bool(self._end) and self._read_start() != self._start
 
     def _read_start(self) -> bytes:
@@ -103,7 +102,7 @@ class DurableView:
         self.reopen()
 
     def has_said(self, said: Said) -> bool:
-        """Return whether both copies of the journal hold an entry; the older one alone where a pruning broke off."""
+        """Return whether both copies of the journal hold an entry; only the older copy where a pruning broke off."""
         self._read_journal()
         # The disk may refuse the rest of a pruning in the very turn in which its validator said what both copies held.
         held_by = [said in held for held, is_cut in zip(self._said, self._is_cut, strict=True) if not is_cut]
@@ -150,16 +149,16 @@ class DurableView:
         news = [copy.news() for copy in self._copies]
         heads, carried = zip(*map(_read_head, news), strict=True)
         self._is_cut = [head is None for head in heads]
-        # A crash in the middle of a pruning leaves one copy whole; the newer one counts, unless it has not all that it
-        # carries: a start may have repaired an entry of it from the older copy. Of one generation the longer copy
-        # counts: a start may have repaired a part of the other one before the disk refused the rest.
+        # A crash in a pruning leaves one copy whole. The newer copy counts if it has all entries that it carries: a
+        # start may have repaired an entry of it from the older copy. Of two copies of one generation the longer copy
+        # counts: a start may have repaired a part of the shorter copy before the disk refused the rest.
         is_whole = [head is not None and head.carried == count for head, count in zip(heads, carried, strict=True)]
         places = range(len(heads))
         newest = max(places, key=lambda place: (is_whole[place], _generation_of(heads[place]), len(news[place])))
         head = heads[newest]
         self._reported = self._copies[newest]
         if head is None or self._observes not in {None, head.observes} or (is_start and head.observes):
-            # Lost, or the journal of a replica without a vote, whose disk may be another one after each start.
+            # The journal is lost, or the replica has no vote; then each start may have another disk.
             self._audit.forget()
         self._observes = None if head is None else head.observes
         self.floor = None if head is None else _floor_of(head, self._codec)
@@ -288,7 +287,7 @@ class WriteAhead(Check):
         said = Said(vote.vote, vote.view, vote.payload)
         self._judge_said(event.node, "sent", said)
         self._certified.vote(event, vote)
-        # What a start reads back is no vote yet: a crash can keep a vote and lose its block.
+        # A vote that a start reads back does not count: a crash can keep a vote and lose its block.
         is_read_back = event.node in self._is_starting
         if self._engine.makes_final(vote) and not is_read_back and event.node not in self._destroyed:
             is_stored = self._views[event.node].has_block(vote.payload)
@@ -309,7 +308,7 @@ class WriteAhead(Check):
             self._judge(event.node, view.has_block(block.digest), f"{deed}, whose bytes it had not stored,")
 
     def snapshot_joined(self, event: Event, _joined: SnapshotJoined) -> None:
-        """Read the logs again: a base took the place of an older one."""
+        """Read the logs again: a new base replaced the old base."""
         self._views[event.node].cut_logs()
 
     def _judge_said(self, node: int, verb: str, said: Said) -> None:
@@ -328,7 +327,7 @@ def _read_head(records: Sequence[StoredRecord]) -> tuple[JournalHead | None, int
         head = msgspec.msgpack.decode(records[0].payload, type=JournalHead) if records else None
     except msgspec.MsgspecError:
         return None, 0
-    # What is appended is behind a durable head, so that some bytes were durable by then.
+    # An appended entry is behind a durable head, so some bytes were durable by then.
     carried = sum(record.payload[_GENERATION_BYTES:_SYNCED_BYTES] == _NOTHING_DURABLE for record in records[1:])
     return (head if head is not None and len(records) > head.carried else None), carried
 

@@ -1,4 +1,4 @@
-"""One set of writes and receipts at each height, on every validator."""
+"""Writes and receipts: every validator has the same at each height."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -34,7 +34,7 @@ class WriteSets(Check):
         self._compared_heights: dict[int, None] = {}
 
     def applied(self, block: AppliedBlock, header: Header) -> None:
-        """Compare with the first validator's; writes are dropped when the last validator has applied the height."""
+        """Compare with the first validator's writes, which are dropped when all validators have applied the height."""
         first = self._writes.get(block.height)
         if first is None:
             self.tally.compared += 1
@@ -62,7 +62,7 @@ class WriteSets(Check):
         heights = len(self._compared_heights)
         if not heights:
             return self.tally.inconclusive("no height was applied by two validators")
-        # An outside application tells no writes.
+        # An outside application reports no writes.
         what = f"{self._keys:,} writes" if "tables" in self.run.offers else "receipts"
         return self.tally.result(f"{what} at {heights} heights are the same everywhere")
 

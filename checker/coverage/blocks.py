@@ -1,4 +1,4 @@
-"""The coverage points of the final blocks: those that execution kept, and those that the results tell of."""
+"""The coverage points of the final blocks: points that execution noted, and points read off its results."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
@@ -22,7 +22,7 @@ from validators.execution.schema import (
 )
 
 Reach = Callable[[CoveragePoint], None]
-"""Counts a cell as reached."""
+"""Counts a point as reached."""
 
 _OF_STATUS: Final[Mapping[Status, CoveragePoint]] = {
     Status.REVERTED: BlockRule.TRANSACTION_REVERTED,
@@ -36,7 +36,7 @@ _OF_WRITE: Final[Mapping[int, CoveragePoint]] = {
     TIMER_CONFIG.code: BlockRule.TIMER_CONFIG_CHANGED,
     LONG_STORAGE.code: BlockRule.LONG_KEY_STORED,
 }
-"""The cell of a written value, by the table that it stands in."""
+"""The point of a written value, by its table."""
 
 _OF_DELETION: Final[Mapping[int, CoveragePoint]] = {
     EPOCHS.code: BlockRule.EPOCH_QUEUE_EMPTIED,
@@ -48,7 +48,7 @@ _OF_DELETION: Final[Mapping[int, CoveragePoint]] = {
 
 
 class BlockPoints:
-    """Reads the cells of one chain, block by block."""
+    """Reads the points of one chain, block by block."""
 
     def __init__(self, timebase: Timebase, reach: Reach, policies: Sequence[PolicyEntry] = ()) -> None:
         self._is_in_slots = timebase == "slot"
@@ -59,23 +59,23 @@ class BlockPoints:
         self._prices: Basefees | None = None
 
     def add(self, executed: Executed) -> None:
-        """Read one block; each of its cells counts once."""
-        for cell in dict.fromkeys(self._cells(executed)):
-            self._reach(cell)
+        """Read one block; each of its points counts once."""
+        for point in dict.fromkeys(self._points(executed)):
+            self._reach(point)
         self._slot = executed.header.slot
         self._prices = _prices(executed)
 
-    def _cells(self, executed: Executed) -> Iterator[CoveragePoint]:
+    def _points(self, executed: Executed) -> Iterator[CoveragePoint]:
         yield from executed.reached
-        yield from _cells_of_transactions(executed)
-        yield from _cells_of_messages(executed)
-        yield from _cells_of_changes(executed.changes)
-        yield from self._cells_of_time(executed)
-        yield from self._cells_of_limits(executed)
+        yield from _points_of_transactions(executed)
+        yield from _points_of_messages(executed)
+        yield from _points_of_changes(executed.changes)
+        yield from self._points_of_time(executed)
+        yield from self._points_of_limits(executed)
         if self._prices is not None:
-            yield from _cells_of_prices(self._prices, _prices(executed))
+            yield from _points_of_prices(self._prices, _prices(executed))
 
-    def _cells_of_time(self, executed: Executed) -> Iterator[CoveragePoint]:
+    def _points_of_time(self, executed: Executed) -> Iterator[CoveragePoint]:
         if self._is_in_slots and self._slot is not None:
             step = executed.header.slot - self._slot
             if step != 1:
@@ -91,7 +91,7 @@ class BlockPoints:
             # Epochs of another length have other numbers.
             self._epoch = None
 
-    def _cells_of_limits(self, executed: Executed) -> Iterator[CoveragePoint]:
+    def _points_of_limits(self, executed: Executed) -> Iterator[CoveragePoint]:
         if executed.header.height >= self._lane_from:
             return
         for key, value in executed.changes.items():
@@ -103,7 +103,7 @@ class BlockPoints:
 
 
 def _lane_to_come(policies: Sequence[PolicyEntry]) -> tuple[int, int]:
-    """Return the height at which a later policy is the timer lane, and the greatest limit of its fires; 0 and 0."""
+    """Return the height from which a later policy is the timer lane, and its greatest cycles per fire; else 0 and 0."""
     for entry in policies[1:]:
         if entry.policy == "eip1559":
             ((_, lane), *_options) = own_parameters(entry, POLICIES)
@@ -116,20 +116,20 @@ def _prices(executed: Executed) -> Basefees:
     return Basefees(executed.summary.cycle_basefee, executed.summary.cell_basefee)
 
 
-def _cells_of_transactions(executed: Executed) -> Iterator[CoveragePoint]:
+def _points_of_transactions(executed: Executed) -> Iterator[CoveragePoint]:
     if not executed.block.transactions:
         yield BlockRule.NO_TRANSACTIONS
     # A storm has thousands of receipts of timers, which need no decoding here.
     for receipt in map(decode_receipt, filter(is_of_transaction, executed.receipts)):
         if isinstance(receipt, TransactionReceipt):
-            cell = _OF_STATUS.get(Status(receipt.status))
-            if cell is not None:
-                yield cell
+            point = _OF_STATUS.get(Status(receipt.status))
+            if point is not None:
+                yield point
             if receipt.tip:
                 yield BlockRule.TRANSACTION_TIPPED
 
 
-def _cells_of_messages(executed: Executed) -> Iterator[CoveragePoint]:
+def _points_of_messages(executed: Executed) -> Iterator[CoveragePoint]:
     summary = executed.summary
     if summary.messages_delivered > summary.messages_reverted:
         yield BlockRule.MESSAGE_DELIVERED
@@ -145,14 +145,14 @@ def _cells_of_messages(executed: Executed) -> Iterator[CoveragePoint]:
             yield BlockRule.OVERFLOW_SHRANK
 
 
-def _cells_of_changes(changes: Mapping[bytes, bytes | None]) -> Iterator[CoveragePoint]:
+def _points_of_changes(changes: Mapping[bytes, bytes | None]) -> Iterator[CoveragePoint]:
     for key, value in changes.items():
-        cell = (_OF_DELETION if value is None else _OF_WRITE).get(key[0])
-        if cell is not None:
-            yield cell
+        point = (_OF_DELETION if value is None else _OF_WRITE).get(key[0])
+        if point is not None:
+            yield point
 
 
-def _cells_of_prices(before: Basefees, after: Basefees) -> Iterator[CoveragePoint]:
+def _points_of_prices(before: Basefees, after: Basefees) -> Iterator[CoveragePoint]:
     cycle, cell = after.cycle - before.cycle, after.cell - before.cell
     if cycle:
         yield BlockRule.CYCLE_PRICE_ROSE if cycle > 0 else BlockRule.CYCLE_PRICE_FELL

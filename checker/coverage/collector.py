@@ -7,7 +7,7 @@ from checker.coverage.blocks import BlockPoints
 from checker.coverage.engines import COVERED
 from checker.coverage.events import DiskPoints, StatePoints, SyncPoints
 from checker.coverage.refusals import RefusalPoints
-from checker.coverage.registry import CELLS
+from checker.coverage.registry import POINTS
 from network.events import Handlers
 from scheduler import CoveragePoint, Timebase
 from validators.execution import Executed, PolicyEntry
@@ -19,12 +19,12 @@ from validators.storage.rules import DiskRule
 class RuleHit(NamedTuple):
     """A coverage point by its label, and its hits in a run: final blocks, or acts of honest replicas."""
 
-    cell: str
+    point: str
     hits: int
 
 
 class RuleCoverage:
-    """Counts the cells of one run with this consensus engine.
+    """Counts the points of one run with this consensus engine.
 
     Attributes:
         handlers: Readers of the events of honest replicas and of the supervisor.
@@ -41,25 +41,25 @@ class RuleCoverage:
             COVERED[engine].read(self.reach) if engine in COVERED else {},
         )
 
-    def reach(self, cell: CoveragePoint) -> None:
-        """Count a cell as reached once more."""
-        self._hits[cell] = self._hits.get(cell, 0) + 1
+    def reach(self, point: CoveragePoint) -> None:
+        """Count a point as reached once more."""
+        self._hits[point] = self._hits.get(point, 0) + 1
 
     def finalize(self, executed: Executed) -> None:
         """Read a final block; heights ascend by one."""
         self._blocks.add(executed)
 
     def hits(self, replicas: Iterable[ValidatorCounts] = ()) -> tuple[RuleHit, ...]:
-        """Return the cells that were reached, those of the replicas' own sinks included, in declared order."""
+        """Return the points that were reached, in declared order; replicas' own counts are included."""
         hits = dict(self._hits)
         for counts in replicas:
-            for cell, count in (*counts.reached.items(), *_derived(counts).items()):
-                hits[cell] = hits.get(cell, 0) + count
-        return tuple(RuleHit(label, hits[cell]) for label, cell in CELLS.items() if hits.get(cell))
+            for point, count in (*counts.reached.items(), *_derived(counts).items()):
+                hits[point] = hits.get(point, 0) + count
+        return tuple(RuleHit(label, hits[point]) for label, point in POINTS.items() if hits.get(point))
 
 
 def _derived(counts: ValidatorCounts) -> Mapping[CoveragePoint, int]:
-    """Return the cells that a replica's counts tell of."""
+    """Return the points that a replica's counts show."""
     return {
         DiskRule.TORN_TAIL_AGAIN: max(0, counts.reached.get(DiskRule.TORN_TAIL, 0) - 1),
         StateRule.APPLIED_EARLY: counts.applied_early,

@@ -1,4 +1,4 @@
-"""The coverage of each consensus engine: its coverage points, its refusals, and what reads them off events."""
+"""The coverage of each consensus engine: its coverage points, its refusals, and the reader of its events."""
 
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
@@ -20,9 +20,9 @@ from validators.consensus.simplex.rules import SimplexRule
 
 
 class EngineCoverage(NamedTuple):
-    """The cells of one engine, its refusals, and a function that returns the handlers which note the cells of a run."""
+    """The points and refusals of one engine; `read` returns the handlers that note the points of a run."""
 
-    cells: type[CoveragePoint]
+    points: type[CoveragePoint]
     refusals: type[RefusalPoint]
     read: Callable[[Reach], Handlers]
 
@@ -34,11 +34,11 @@ COVERED: Final[Mapping[str, EngineCoverage]] = {
         LongestChainRule, LongestChainRefusal, lambda reach: LongestChainPoints(reach).handlers
     ),
 }
-"""Every engine of the test bed by its name; an engine of a plug-in has no cells."""
+"""Every engine of the test bed by its name; an engine of a plug-in has no points."""
 
 
 def rules_of_others(engine: str) -> tuple[str, ...]:
-    """Return the labels of the cells that only other engines have."""
-    own = [cell.label for cell in COVERED[engine].cells] if engine in COVERED else []
-    others = (cell.label for name, covered in COVERED.items() if name != engine for cell in covered.cells)
+    """Return the labels of the points that only other engines have."""
+    own = [point.label for point in COVERED[engine].points] if engine in COVERED else []
+    others = (point.label for name, covered in COVERED.items() if name != engine for point in covered.points)
     return tuple(label for label in others if label not in own)

@@ -1,4 +1,4 @@
-"""The coverage points that events tell of: of disks, of catching up, and of what a validator does with its branches."""
+"""The coverage points that events show: disks, catching up, and branches that a validator drops or rewinds."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -44,14 +44,14 @@ _OF_SNAPSHOT: Final = (
     (": header: height", SyncRule.SNAPSHOT_TOO_OLD),
     ("of validator", SyncRule.SNAPSHOT_FORGED),
 )
-"""The cell of a refused snapshot by what its reason contains, the first that fits."""
+"""The point of a refused snapshot, by a part of its reason; the first match counts."""
 
 _OF_REPAIR: Final = (
     ("from the other copy", DiskRule.JOURNAL_REPAIRED),
     ("cut off", DiskRule.LOG_CUT_OFF),
     ("from a peer", DiskRule.BLOCK_RESTORED),
 )
-"""The cell of a repair by the beginning of its description."""
+"""The point of a repair by the beginning of its description."""
 
 _OF_DISK_FAILURE: Final[Mapping[str, CoveragePoint]] = {
     "read": DiskRule.READ_FAILED,
@@ -61,16 +61,16 @@ _OF_DISK_FAILURE: Final[Mapping[str, CoveragePoint]] = {
     "operations": DiskRule.LOG_WRITE_FAILED,
     "snapshot": DiskRule.SNAPSHOT_WRITE_FAILED,
 }
-"""The cell of a failed read or sync, and of a failed write by the group of its file."""
+"""The point of a failed read or sync, and of a failed write by the group of its file."""
 
 _THIRD: Final = 3
 
 FETCHES_KEPT: Final = 4_096
-"""Blocks that were asked for and are remembered; then all are forgotten, so that long runs stay small."""
+"""Requested blocks that are remembered; when there are more, all are forgotten, so that long runs stay small."""
 
 
 class DiskPoints:
-    """Reads the cells of disks and restarts."""
+    """Reads the points of disks and restarts."""
 
     def __init__(self, reach: Reach) -> None:
         self._reach = reach
@@ -111,9 +111,9 @@ class DiskPoints:
             self._reach(DiskRule.BLOCK_DAMAGED)
 
     def _repair(self, _event: Event, repaired: DamageRepaired) -> None:
-        for words, cell in _OF_REPAIR:
+        for words, point in _OF_REPAIR:
             if repaired.how.startswith(words):
-                self._reach(cell)
+                self._reach(point)
 
     def _stop_voting(self, _event: Event, stopped: StoppedVoting) -> None:
         if "holds none" in stopped.reason:
@@ -125,7 +125,7 @@ class DiskPoints:
 
 
 def _failure_of(reason: str) -> CoveragePoint:
-    """Return the cell of a halt over a disk, whose reason names the operation and its file."""
+    """Return the point of a halt caused by a disk; its reason names the operation and its file."""
     if "no room" in reason:
         return DiskRule.DISK_FULL
     operation, _, file = reason.removeprefix(f"{DISK}: ").partition(" of ")
@@ -134,7 +134,7 @@ def _failure_of(reason: str) -> CoveragePoint:
 
 
 class SyncPoints:
-    """Reads the cells of catching up."""
+    """Reads the points of catching up."""
 
     def __init__(self, reach: Reach) -> None:
         self._reach = reach
@@ -152,11 +152,11 @@ class SyncPoints:
         }
 
     def _send(self, event: Event, sent: Sent) -> None:
-        cell = _OF_LABEL.get(sent.label)
-        if cell is not None:
-            self._reach(cell)
+        point = _OF_LABEL.get(sent.label)
+        if point is not None:
+            self._reach(point)
             self._pieces[event.node] = 0
-            if cell is SyncRule.SNAPSHOT_REQUESTED:
+            if point is SyncRule.SNAPSHOT_REQUESTED:
                 self._asked[event.node] = sent.destination
         else:
             pieces = self._pieces[event.node] = self._pieces.get(event.node, 0) + 1
@@ -169,18 +169,18 @@ class SyncPoints:
                 self._fetches.clear()
             key = event.node, elapsed.key[1]
             self._fetches[key] = self._fetches.get(key, 0) + 1
-            # The first one ends the grace in which the block may come by itself.
+            # The first timer ends the grace period in which the block may come unrequested.
             if self._fetches[key] > 1:
                 self._reach(SyncRule.BLOCK_REQUESTED_AGAIN)
 
     def _refuse(self, _event: Event, refused: MessageRefused) -> None:
-        cell = _OF_REFUSAL.get(refused.reason)
-        if cell is not None:
-            self._reach(cell)
+        point = _OF_REFUSAL.get(refused.reason)
+        if point is not None:
+            self._reach(point)
         elif refused.message == "snapshot":
-            cell = next((cell for words, cell in _OF_SNAPSHOT if words in refused.reason), None)
-            if cell is not None:
-                self._reach(cell)
+            point = next((point for words, point in _OF_SNAPSHOT if words in refused.reason), None)
+            if point is not None:
+                self._reach(point)
         elif refused.reason.startswith("time "):
             self._reach(SyncRule.PROPOSAL_TOO_EARLY)
 
@@ -201,14 +201,14 @@ class SyncPoints:
 
 
 class StatePoints:
-    """Reads the cells of branches that were dropped or taken back."""
+    """Reads the points of branches that were dropped or rewound."""
 
     def __init__(self, reach: Reach) -> None:
         self._reach = reach
         self._dropped: dict[NodeId, tuple[int, int]] = {}
         self.handlers: Final[Handlers] = {
             BlockRolledBack: self._drop,
-            BlockUndone: self._take_back,
+            BlockUndone: self._rewind,
             BlockExecuted: self._execute,
         }
 
@@ -219,7 +219,7 @@ class StatePoints:
             self._reach(StateRule.BRANCH_DROPPED_DEEP)
         self._dropped[event.node] = event.at_us, dropped.height
 
-    def _take_back(self, _event: Event, _undone: BlockUndone) -> None:
+    def _rewind(self, _event: Event, _undone: BlockUndone) -> None:
         self._reach(StateRule.REWOUND)
 
     def _execute(self, _event: Event, executed: BlockExecuted) -> None:

@@ -27,11 +27,11 @@ _OF_REASON: Final = {
 
 
 VIEWS_KEPT: Final = 64
-"""Views given up that are remembered, of each validator."""
+"""Abandoned views that are remembered, per validator."""
 
 
 class HotStuffPoints:
-    """Reads the cells of one run."""
+    """Reads the points of one run."""
 
     def __init__(self, reach: Reach) -> None:
         self._reach = reach
@@ -57,14 +57,14 @@ class HotStuffPoints:
         is_left = reported.activity == "TimedOut"
         if is_left:
             self._given_up.setdefault(event.node, deque(maxlen=VIEWS_KEPT)).append(reported.view)
-        cell = _OF_REASON.get(reported.detail) if is_left else None
+        point = _OF_REASON.get(reported.detail) if is_left else None
         if reported.activity == "ConflictingVotes":
-            cell = HotStuffRule.VOTES_CONFLICT
-        if cell is not None:
-            self._reach(cell)
+            point = HotStuffRule.VOTES_CONFLICT
+        if point is not None:
+            self._reach(point)
 
     def _execute(self, event: Event, executed: BlockExecuted) -> None:
-        # One that is executed on the way to a final block has no place in its view.
+        # A block that is executed on the way to a final block was not verified for a vote.
         if executed.mode == "verify" and executed.view in self._given_up.get(event.node, ()):
             self._reach(HotStuffRule.VERIFIED_AFTER_EXPIRY)
 
@@ -114,5 +114,5 @@ class HotStuffPoints:
 
 
 def read_hotstuff_points(reach: Reach) -> Handlers:
-    """Return the handlers that note the cells of a run."""
+    """Return the handlers that note the points of a run."""
     return HotStuffPoints(reach).handlers

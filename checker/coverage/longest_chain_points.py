@@ -8,7 +8,7 @@ from validators.consensus.longest_chain.rules import LongestChainRule
 from validators.events import Booted, Entered, HeadAdopted, Reported
 
 DEEP_BLOCKS: Final = 8
-"""A switch that leaves so many blocks is a deep one."""
+"""A switch that abandons at least this many blocks is deep."""
 
 _OF_REPORT: Final = {
     "ConflictingBlocks": LongestChainRule.CONFLICTING_BLOCKS,
@@ -17,7 +17,7 @@ _OF_REPORT: Final = {
 
 
 class LongestChainPoints:
-    """Reads the cells of one run."""
+    """Reads the points of one run."""
 
     def __init__(self, reach: Reach) -> None:
         self._reach = reach
@@ -47,9 +47,9 @@ class LongestChainPoints:
         self._heights[event.node] = head.height
 
     def _report(self, _event: Event, reported: Reported) -> None:
-        cell = _OF_REPORT.get(reported.activity)
-        if cell is not None:
-            self._reach(cell)
+        point = _OF_REPORT.get(reported.activity)
+        if point is not None:
+            self._reach(point)
 
     def _enter(self, event: Event, entered: Entered) -> None:
         before = self._slots.get(event.node)

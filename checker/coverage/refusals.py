@@ -1,4 +1,4 @@
-"""Refusals: the cells of those that events tell of, and the refusals that no run can reach, each with the reason.
+"""Refusals: the points of refusals that events show, and the refusals that no run can reach, each with the reason.
 
 Every text by which the code refuses is here or in a room's `refusals.py`: a test compares both with the source.
 """
@@ -26,7 +26,7 @@ ROOMS_OF_REFUSALS: Final[Mapping[str, type[RefusalPoint]]] = {
     "refusals at a start": DiskRefusal,
     **{f"refusals in consensus, {name}": covered.refusals for name, covered in COVERED.items()},
 }
-"""The enum of each room's refusals, by the heading of its cells."""
+"""The enum of each room's refusals, by the heading of its points."""
 
 _OF_MESSAGE: Final[Mapping[str, type[RefusalPoint]]] = {
     "message": MessageRefusal,
@@ -35,11 +35,11 @@ _OF_MESSAGE: Final[Mapping[str, type[RefusalPoint]]] = {
     "snapshot": SnapshotRefusal,
     **dict.fromkeys(("finalize", "certify", "adopt", "verify", "propose"), BlockRefusal),
 }
-"""The refusals of what an event names; all else is a message of consensus."""
+"""The refusals by the message or act that an event names; any other name is a message of consensus."""
 
 
 class RefusalPoints:
-    """Reads the refusals that events tell of."""
+    """Reads the refusals that events show."""
 
     def __init__(self, reach: Reach, engine: str) -> None:
         self._reach = reach
@@ -53,7 +53,7 @@ class RefusalPoints:
     def _refuse(self, _event: Event, refused: MessageRefused) -> None:
         self._note(_OF_MESSAGE.get(refused.message, self._of_engine), refused.reason)
         if refused.message == "block":
-            # The seal that a block comes with is its engine's to check.
+            # The engine checks the seal of a block.
             self._note(self._of_engine, refused.reason)
 
     def _stop_voting(self, _event: Event, stopped: StoppedVoting) -> None:
@@ -62,10 +62,10 @@ class RefusalPoints:
     def _find(self, _event: Event, found: DamageFound) -> None:
         self._note(DiskRefusal, found.what)
 
-    def _note(self, cells: type[RefusalPoint] | None, text: str) -> None:
-        cell = None if cells is None else cells.named(text)
-        if cell is not None:
-            self._reach(cell)
+    def _note(self, points: type[RefusalPoint] | None, text: str) -> None:
+        point = None if points is None else points.named(text)
+        if point is not None:
+            self._reach(point)
 
 
 COUNTED: Final[Mapping[str, CoveragePoint]] = {
@@ -94,11 +94,11 @@ COUNTED: Final[Mapping[str, CoveragePoint]] = {
         SnapshotRefusal.SNAPSHOT_OPERATIONS,
     ),
 }
-"""Refusals that a cell of another room counts, or that are part of another one's text."""
+"""Refusals that a point of another room counts, or whose text is part of another refusal's."""
 
 _TYPED: Final = "scripts and orders are decoded by their types first; for programs of plug-ins"
-_OWN_RECORD: Final = "a record with its checksum is one that this validator wrote"
-_SUMMED: Final = "counted with all others that make a view's proposal invalid (`left-by-invalid-proposal`)"
+_OWN_RECORD: Final = "this validator itself wrote each record with a valid checksum"
+_SUMMED: Final = "counted with every other cause of an invalid proposal (`left-by-invalid-proposal`)"
 
 UNREACHED: Final[Mapping[str, str]] = {
     "InvalidInput: *: negative": "the host takes no negative number; for policies of plug-ins",
@@ -110,7 +110,7 @@ UNREACHED: Final[Mapping[str, str]] = {
         "a scenario of this kind is refused, and no drawn governance asks for it"
     ),
     "InvalidInput: *: not encodable as UTF-8": "msgpack holds no such text; for programs of plug-ins",
-    "as ordered": "a program that fails because it was told to; no guard",
+    "as ordered": "a program fails because its call tells it to; no guard",
     "the floor of the journal is a *": _OWN_RECORD,
     "artifact tag *, known are 0..*": _OWN_RECORD,
     "record tag *, known are 0..*": _OWN_RECORD,
@@ -128,20 +128,20 @@ UNREACHED: Final[Mapping[str, str]] = {
     "ParentBeforeFinalized": _SUMMED,
     "ParentNotBeforeProposal": _SUMMED,
     "ParentFailedCertification": _SUMMED,
-    "EAUTH_TOKEN_EXPIRED: it expired at * ms": "an entry whose token has expired does not run, and a new one's has not",
+    "EAUTH_TOKEN_EXPIRED: it expired at * ms": "no entry runs with an expired token, and a new entry's token is valid",
     "DuplicateTimer: *": "an actor's counter is part of each identifier (Q-27)",
     "unknown sender": "a replica that is no validator is honest, and sends neither votes nor certificates",
     "AgentRequired: ": "a program that names no agent has the chain's default one; for programs of plug-ins",
-    "its head is damaged in both copies": "one copy of the last sync is sound, and shows what it follows",
-    "* of * bytes: more than the limit of *": "a message has its own limit, which leaves a transaction 64 bytes more",
+    "its head is damaged in both copies": "one copy of the last sync is intact, and shows the state before it",
+    "* of * bytes: more than the limit of *": "the limit on messages leaves a transaction 64 bytes more",
     "payload length": "the codec takes no digest of another length; for messages that were not decoded",
     "* bytes exceed *": "decoding a transaction has the same limit",
     "view * is not after the parent's *": "a proposal's view and parent are compared with the header before",
     "there is no validator *": "a proposal's leader is compared with the header before",
-    "transactions are not those of the header's tx_root": "a peer's block is refused for it before (`tx_root`)",
-    "witness: it does not lead from * to *": "the offer was refused for it before",
-    "bitmap: the canonical root is * and not *": "the witness proves the bitmap's part, and is refused before",
-    "its operations are longer than * bytes": "a gibibyte is more than a run can carry",
+    "transactions are not those of the header's tx_root": "an earlier rule refuses the peer's block (`tx_root`)",
+    "witness: it does not lead from * to *": "an earlier rule refuses the offer",
+    "bitmap: the canonical root is * and not *": "the witness proves the bitmap's part, and is refused first",
+    "its operations are longer than * bytes": "no run carries 1 GiB of operations",
 }
 """Refusals that no run of shipped programs reaches, by their text, and why; unit tests reach them."""
 
@@ -154,9 +154,9 @@ CONTRACTS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("AbsentKey", "PrunedLocation"), "what a caller may ask for a proof of"),
     **dict.fromkeys(("BadKey", "BadValue"), "what a caller may write to a database"),
     **dict.fromkeys(("InvalidGenesisError", "ConfigError"), "what a scenario may ask for, before it starts"),
-    "DiskFullError": "the disk's own failure, a cell of the disks (`disk-full`)",
-    "DiskReadError": "the same (`read-failed`)",
-    "RootMismatchError": "part of the reason for which a log is cut back at a start",
+    "DiskFullError": "the disk's own failure, a point of the disks (`disk-full`)",
+    "DiskReadError": "the disk's own failure, a point of the disks (`read-failed`)",
+    "RootMismatchError": "part of the reason why a start cuts a log back",
     "OutOfGas": "a limit and no refusal (`transaction-out-of-gas`)",
 }
-"""Errors that refuse nothing that comes from peers, clients, programs or disks, and what they are about."""
+"""Errors that refuse no input of peers, clients, programs or disks, and their subject."""

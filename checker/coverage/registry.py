@@ -26,14 +26,14 @@ ROOMS: Final[Mapping[str, type[CoveragePoint]]] = {
     "catching up": SyncRule,
     "disks": DiskRule,
     **ROOMS_OF_REFUSALS,
-    **{f"consensus, {name}": covered.cells for name, covered in COVERED.items()},
+    **{f"consensus, {name}": covered.points for name, covered in COVERED.items()},
 }
-"""The enum of each room, by the heading of its cells."""
+"""The enum of each room, by the heading of its points."""
 
-CELLS: Final[Mapping[str, CoveragePoint]] = {cell.label: cell for room in ROOMS.values() for cell in room}
-"""Every cell by its label, in the order of the rooms."""
+POINTS: Final[Mapping[str, CoveragePoint]] = {point.label: point for room in ROOMS.values() for point in room}
+"""Every point by its label, in the order of the rooms."""
 
 
 def promised_by(subject: str = SWARM) -> tuple[str, ...]:
-    """Return the labels of the cells that a scenario, or a campaign of the swarm, promises to reach."""
-    return tuple(label for label, cell in CELLS.items() if cell.promised_by == subject)
+    """Return the labels of the points that a scenario, or a campaign of the swarm, promises to reach."""
+    return tuple(label for label, point in POINTS.items() if point.promised_by == subject)

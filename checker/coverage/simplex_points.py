@@ -45,11 +45,11 @@ _OF_LABEL: Final = {
 
 
 VIEWS_KEPT: Final = 64
-"""Views whose certificates are compared, and views given up that are remembered, of each validator."""
+"""Views whose certificates are compared, and abandoned views that are remembered, per validator."""
 
 
 class SimplexPoints:
-    """Reads the cells of one run."""
+    """Reads the points of one run."""
 
     def __init__(self, reach: Reach) -> None:
         self._reach = reach
@@ -79,12 +79,12 @@ class SimplexPoints:
         is_left = reported.activity == TIMED_OUT
         if is_left:
             self._given_up.setdefault(event.node, deque(maxlen=VIEWS_KEPT)).append(reported.view)
-        cell = _OF_REASON.get(reported.detail) if is_left else _OF_EVIDENCE.get(reported.activity)
-        if cell is not None:
-            self._reach(cell)
+        point = _OF_REASON.get(reported.detail) if is_left else _OF_EVIDENCE.get(reported.activity)
+        if point is not None:
+            self._reach(point)
 
     def _execute(self, event: Event, executed: BlockExecuted) -> None:
-        # One that is executed on the way to a final block has no place in its view.
+        # A block that is executed on the way to a final block was not verified for a vote.
         if executed.mode == "verify" and executed.view in self._given_up.get(event.node, ()):
             self._reach(SimplexRule.VERIFIED_TOO_LATE)
 
@@ -119,7 +119,7 @@ class SimplexPoints:
     def _elapse(self, event: Event, elapsed: TimerElapsed) -> None:
         if elapsed.key[:2] == ("consensus", "retry"):
             self._reach(SimplexRule.NULLIFY_REPEATED)
-            # The timer of one that lost its power and came back counts from there.
+            # After a restart a validator's timer counts from the restart.
             view, count = self._repeated.get(event.node, (0, 0))
             count = count + 1 if view == elapsed.key[2] else 1
             self._repeated[event.node] = elapsed.key[2], count
@@ -129,9 +129,9 @@ class SimplexPoints:
             self._reach(SimplexRule.CERTIFICATE_REQUESTED_AGAIN)
 
     def _send(self, _event: Event, sent: Sent) -> None:
-        cell = _OF_LABEL.get(sent.label)
-        if cell is not None:
-            self._reach(cell)
+        point = _OF_LABEL.get(sent.label)
+        if point is not None:
+            self._reach(point)
 
     def _crash(self, _event: Event, crashed: Crashed) -> None:
         self._is_up.pop(crashed.machine, None)

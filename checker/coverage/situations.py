@@ -1,9 +1,9 @@
-"""Situations of replicas, and the pairs of them that follow each other: what a corpus of plans goes by.
+"""Situations of replicas, and the pairs of consecutive situations, by which a corpus of plans measures novelty.
 
-A situation is the phase that a replica leaves, its role, and what surrounds it: timers that wait and dead timers that
-nobody has removed yet, in the newest final block; blocks that it has executed above its newest final one; the families
-of the faults at work; its apply mode. Numbers come as classes, so that there are few situations; a run in which two of
-them follow each other as in no run before has tried something new. Reading decides nothing and is in no digest.
+A situation is the phase that a replica leaves, its role, and its surroundings: the waiting timers and the dead timers
+not yet removed, in the newest final block; the blocks executed above the newest final block; the families of the
+active faults; the apply mode. Numbers are put into classes, so that there are few situations. A run with a pair that
+no earlier run had has tried something new. Situations decide nothing and are in no digest.
 """
 
 from bisect import bisect_right
@@ -17,20 +17,20 @@ from network.types import NodeId
 from validators.events import BlockExecuted, BlockFinalized, Booted, SnapshotJoined
 
 BACKLOGS: Final = (1, 16)
-"""The least number of timers that wait in each class above the one without any."""
+"""The least number of waiting timers in each class; below the first number is the class without timers."""
 
 DEBTS: Final = (1,)
-"""The same for dead timers."""
+"""The least number of dead timers in each class."""
 
 DEPTHS: Final = (1, 2)
-"""The same for executed blocks above the newest final one."""
+"""The least number of executed blocks above the newest final block in each class."""
 
 CALM: Final = "calm"
-"""Stands for the families of faults where none is at work."""
+"""The families of the active faults where no fault is active."""
 
 
 class FaultTime(NamedTuple):
-    """A fault, its family, and the time in which it is at work; with an anchor that counts from its first edge."""
+    """A fault, its family, and the time in which it is active; with an anchor, the time counts from its first edge."""
 
     name: str
     family: str
@@ -40,7 +40,7 @@ class FaultTime(NamedTuple):
 
 
 class Situation(NamedTuple):
-    """The surroundings of a replica in one phase; numbers are those of their classes."""
+    """The surroundings of a replica in one phase; numbers are classes."""
 
     phase: str
     role: str

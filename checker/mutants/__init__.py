@@ -1,6 +1,6 @@
-"""The mutants: known-bad versions of a validator's code. The checks are worth as much as the mutants that they kill.
+"""The mutants: known-bad versions of a validator's code, which measure the checks.
 
-`mutant.py` is the mechanism, `teaching.py` has the mutants of every installation, and plug-ins add others to
+`mutant.py` is the mechanism, `teaching.py` has the mutants of every installation, and plug-ins add mutants to
 `registry.py` (docs/extend/mutant.md). No production code knows of any mutant.
 """
 

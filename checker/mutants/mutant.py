@@ -1,14 +1,14 @@
-"""A mutant: some attributes of a validator's code replaced by bad ones, while that validator runs.
+"""A mutant: bad replacements of some attributes of a validator's code, in place while this validator runs.
 
-A mutant of the test bed belongs to no validator: `is_of_run` puts it in for as long as the run lasts.
+A mutant of the test bed belongs to no validator: `is_of_run` puts it in for the whole run.
 
-A validator decides in synchronous steps, one at a time in the whole process. So a function, a method or a constant can
-be another one for chosen validators only: `Swaps` puts the bad one in when a step of such a validator begins and takes
-it out when the step is over. Nothing of the production code knows of it but `ValidatorFactory.around`.
+The whole process runs a single step of a single validator at a time. So `Swaps` can replace a function, a method or a
+constant for chosen validators only: it puts the replacement in when their step begins, and takes it out when the step
+is over. Of the production code only `ValidatorFactory.around` takes part in this.
 
-A mutant is one decorated function. It is given the original of each attribute that the decorator names and returns its
-replacement; several attributes have as many replacements. A name that is not there fails when this package is imported:
-a mutant that swaps nothing would survive for the wrong reason.
+A mutant is a decorated function. It gets the original of each attribute that the decorator names, and returns as many
+replacements. A missing attribute fails when this package is imported: a mutant that swaps nothing would survive for the
+wrong reason.
 """
 
 from collections.abc import Callable, Iterable
@@ -31,7 +31,7 @@ Swap: TypeAlias = tuple[object, str, object]
 
 
 class MissingTargetError(LookupError):
-    """A mutant replaces an attribute that is not there: the code has moved on."""
+    """A mutant replaces an attribute that the code no longer has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,13 +42,13 @@ class Mutant:
         name: Its name in a scenario file.
         description: The mistake, in one sentence.
         area: The part of a validator that it is in.
-        kills: The checks of which at least one has to fail: those whose failure says what is wrong.
+        kills: The checks of which at least one has to fail, because its failure names the mistake.
         targets: The attributes that are replaced.
         replace: Takes their originals and returns their replacements.
-        cause: The cause of different states; None where it is not the state that goes wrong.
-        on_all: Whether it is given to every validator, because one alone would only be outvoted.
+        cause: The cause of different states; None where states stay equal.
+        on_all: Whether every validator gets it, because a single validator would only be outvoted.
         needs: Settings (`key=value`) of the standard campaign without which it cannot show.
-        shows: What an explanation of it has to name, as a regular expression over the write and the names of the keys.
+        shows: A regular expression that an explanation has to match, over the write and the names of the keys.
         is_of_run: Whether it is in place for the whole run, and not for the steps of its validators.
         is_of_timer: Whether a timer is concerned, which an explanation then has to name.
     """
@@ -106,7 +106,7 @@ def mutant(
 
 
 def original(owner: object, name: str) -> Any:
-    """Return an attribute as it stands in its owner: a property or a static method as such, not what it gives.
+    """Return an attribute as its owner stores it: a property or a static method itself, not its value.
 
     Raises:
         MissingTargetError: The owner has no such attribute, or only inherits it.
@@ -125,7 +125,7 @@ def name_of(owner: object, name: str) -> str:
 
 
 class Swaps:
-    """A context in which some attributes are replaced; it never nests, neither with itself nor with another one.
+    """A context in which some attributes are replaced; contexts never nest.
 
     Attributes:
         is_called: Whether a replacement was called, or may have been: nobody can tell who reads a constant.
@@ -152,7 +152,7 @@ class Swaps:
         return call
 
     def __enter__(self) -> None:
-        # Bare once it is known: what is hot costs no more than its mistake does.
+        # Without the watching wrapper after the first call: hot code costs no more than the mutant itself.
         for owner, name, replacement in self._swaps if self.is_called else self._watched:
             setattr(owner, name, replacement)
 

@@ -29,7 +29,7 @@ class PlacedMutants:
         self._placed: Final = (self.of_run, *steps.values())
 
     def idle(self) -> tuple[IdleMutant, ...]:
-        """Return all mutants if none of their replacements has been called; nothing if one was, or may have been."""
+        """Return all mutants if none of their replacements was called, or may have been called; otherwise nothing."""
         if any(swaps.is_called for swaps in self._placed):
             return ()
         found = ((MUTANTS[name], tuple(nodes)) for name, nodes in self._holders.items())

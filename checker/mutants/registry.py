@@ -18,11 +18,11 @@ MUTANTS: Final[Mapping[str, Mutant]] = MappingProxyType(_MUTANTS)
 """Every mutant of this process by its name."""
 
 _PLUGINS: Final[dict[str, str]] = {}
-"""The plug-in of each mutant that is of one."""
+"""The plug-in of each mutant from a plug-in."""
 
 
 def add_mutant(mutant: Mutant, plugin: str) -> None:
-    """Add a plug-in's mutant; raises ValueError where the object is none, or another one has its name."""
+    """Add a plug-in's mutant; raises ValueError where the object is no mutant, or its name is taken."""
     if not isinstance(mutant, Mutant):
         raise ValueError(f"{mutant!r} of {plugin} is no mutant: the decorator `mutant` makes one")  # noqa: TRY004 - as for a name
     if _MUTANTS.setdefault(mutant.name, mutant) is not mutant:

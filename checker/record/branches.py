@@ -1,6 +1,6 @@
 """The executed blocks of a run: noted as validators execute them, kept in the record, read by the oracle by parent.
 
-Memory holds one small entry for each block; its bytes stand in branches.msgpack and are read when the oracle asks.
+Memory holds a small entry for each block; its bytes stand in branches.msgpack and are read when the oracle asks.
 """
 
 import hashlib
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 class ExecutedBlocks:
-    """Each block once as kept and once as refused; `pending` are those not yet written.
+    """Each block once as kept and once as refused; `pending` has the blocks not yet written.
 
-    Validators that execute a block at the same virtual time do so in an order that nothing fixes, which must not show:
-    of two executions the one of the lower-numbered validator counts, and a batch is sorted.
+    The order of validators that execute a block at the same virtual time is not fixed, and must not show. So the
+    execution of the validator with the lowest number counts, and a batch is sorted.
     """
 
     def __init__(self) -> None:

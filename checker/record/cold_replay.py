@@ -3,14 +3,14 @@
     python -m checker.record.cold_replay DIRECTORY [--values-at HEIGHT ...]
     python -m checker.record.cold_replay --serve
 
-The process has no network, no disk of a validator and no memory of the run, and another hash seed. It reads
-genesis.msgpack and blocks.msgpack of a run directory, which need not be finished, and of its scenario.json the names of
-plug-ins, whose programs and policies the blocks may need. It writes its result to standard output as one msgpack array.
-It does not look at claimed roots, except those in the headers, which execution checks by itself.
+The process has no network, no disk of a validator, no memory of the run, and another hash seed. It reads
+genesis.msgpack and blocks.msgpack of a run directory, which need not be finished. From its scenario.json it reads the
+names of plug-ins, whose programs and policies the blocks may need. It writes its result to standard output as a msgpack
+array. It reads no claimed roots except in the headers, which execution checks by itself.
 
-A sweep replays thousands of runs, and starting a process costs more than most of them take. `ColdReplayWorker` starts
-one and sends it one directory after the other: still another process with another hash seed that shares no object with
-the runs, but no longer fresh for each.
+A sweep replays thousands of runs, and most replays take less time than the start of a process. `ColdReplayWorker`
+starts a single process and sends it all directories in turn. This process has another hash seed and shares no object
+with the runs, but is not fresh for each run.
 """
 
 import argparse
@@ -38,7 +38,7 @@ class ColdReplay(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 
     Attributes:
         roots: The state root at each height, genesis first, as far as the replay came.
-        values: All values of the state at the heights that were asked for, and at the last one.
+        values: All values of the state at the requested heights, and at the last height.
         error: The reason why it stopped early; empty when it replayed every block.
     """
 
@@ -55,14 +55,14 @@ class ColdReplayProcessError(Exception):
 
 
 class ColdReplayer(Protocol):
-    """Replays a run directory in another process: `run_cold_replay` in a fresh one, or a worker's `run`."""
+    """Replays a run directory in another process: `run_cold_replay` in a fresh process, or a worker's `run`."""
 
     def __call__(self, directory: Path, hash_seed: int, values_at: Collection[int] = ()) -> ColdReplay:
         """Return the result of the replay."""
 
 
 class ReplayRequest(msgspec.Struct, frozen=True, array_like=True):
-    """One directory to replay, and the heights at which all values are wanted."""
+    """A directory to replay, and the heights at which all values are wanted."""
 
     directory: str
     values_at: tuple[int, ...]

@@ -25,7 +25,7 @@ _encode_message: Final = msgspec.msgpack.Encoder().encode
 
 @dataclass(slots=True)
 class RecordedLife:
-    """One life of a replica's engine: the arguments that made it, and its calls, each with its virtual time.
+    """A life of a replica's engine: the arguments that made it, and its calls, each with its virtual time.
 
     Args:
         kind: The engine's kind.
@@ -93,7 +93,7 @@ class RecordedEngine:
         self._kept.append((self._now_us(), "replay", (tuple(records), floor, "")))
 
     def check(self, sender: NodeId, message: seam.EngineMessage) -> seam.MessageCheck:
-        """Return whether a message is sound and of use."""
+        """Return whether a message is valid and useful."""
         try:
             checked = self._inner.check(sender, message)
         except Exception as error:
@@ -103,7 +103,7 @@ class RecordedEngine:
         return checked
 
     def step(self, event: seam.Event) -> list[seam.Effect]:
-        """Take an event and return what is to be done."""
+        """Take an event and return its effects."""
         try:
             effects = self._inner.step(event)
         except Exception as error:
@@ -117,7 +117,7 @@ class RecordedEngine:
         return self._inner.leader(view)
 
     def derived(self, records: Sequence[seam.Record], floor: seam.Finality | None) -> Derived:
-        """Return what it keeps beside what its journal would lead to."""
+        """Return cached state beside the state rebuilt from the journal."""
         return self._inner.derived(records, floor)
 
     def statistics(self) -> Mapping[str, int]:
@@ -194,7 +194,7 @@ def _plain_facts(block: seam.HeaderFacts) -> calls.Facts:
 
 
 def _plain_answer(checked: seam.MessageCheck) -> calls.Answer:
-    # A consent has no reason, and a refusal has one: an answer that says both is told as it is.
+    # A consent has no reason, and a refusal has a reason: a contradictory answer is kept as it is.
     is_clear = checked.ok is (not checked.reason)
     reason = checked.reason if is_clear else f"ok={checked.ok} and reason={checked.reason!r}"
     return calls.Answer(reason, checked.signatures_verified)

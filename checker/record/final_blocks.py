@@ -1,7 +1,7 @@
 """The final blocks of a run with their results: the newest in memory, all before them in a temporary file.
 
-The checks of the end read them once in order, long after most of them were made: what a run of any length holds in
-memory of them is bounded. The file belongs to this process alone and has no name; short runs never get to it.
+The checks at the end read them once in order, long after most of them were made. So the number of blocks in memory is
+bounded for any length of a run. The file belongs to this process alone and has no name; short runs never use it.
 """
 
 from array import array
@@ -31,7 +31,7 @@ HOT_ENTRIES: Final = 200_000
 
 
 class FinalBlock(msgspec.Struct, frozen=True, array_like=True):
-    """A final block as the first honest replica executed it, without what only that replica's engine needs.
+    """A final block as the first honest replica executed it, without data that only its engine needs.
 
     Attributes:
         digest: Its digest.
@@ -39,7 +39,7 @@ class FinalBlock(msgspec.Struct, frozen=True, array_like=True):
         height: Its height.
         state_root: The root that its header claims.
         receipts: The encoded receipts, in order; any bytes of an outside application.
-        changes: State key to encoded value, None for a deleted one.
+        changes: State key to encoded value, None for a deleted value.
         summary: The block in numbers.
         phases: The ledger of its phases.
     """
@@ -144,7 +144,7 @@ class FinalChain(Sequence[FinalBlock]):
         return msgspec.msgpack.decode(encoded, type=FinalBlock)
 
     def _spill(self) -> None:
-        """Write the older half of the blocks in memory, and at least one."""
+        """Write the older half of the blocks in memory, and at least one block."""
         kept = len(self._hot) // 2
         for block in self._hot[: len(self._hot) - kept]:
             self._cold.append(msgspec.msgpack.encode(block))

@@ -1,9 +1,9 @@
-"""The fingerprint of the code: results belong to the code that made them, and this distinguishes it from any other.
+"""The fingerprint of the code: it distinguishes the code that made a result from any other code.
 
-It is the SHA-256 over relative path and bytes of every source of the packages and over the versions of the libraries
-that a run imports. Tests, documents and scenarios are outside: a plan is stated in full beside every result. So are the
-commit and the version of Python, which are shown beside it: the same sources give the same runs on each. It never gets
-into a run: no event and no digest holds it. A run with plug-ins has a fingerprint that covers theirs as well
+It is the SHA-256 over relative path and bytes of every source of the packages, and over the versions of the libraries
+that a run imports. It leaves out tests, documents and scenarios: every result has its plan in full. It also leaves out
+the commit and the version of Python, which are shown beside it: the same sources give the same runs with each. It is in
+no event and no digest. The fingerprint of a run with plug-ins covers their sources too
 (`checker.record.plugins.code_with`).
 """
 

@@ -1,7 +1,7 @@
-"""Refusals of the machine: an error of its file system is a problem of the environment, whichever code met it.
+"""Refusals of the machine: an error of its file system is a problem of the environment, in any part of the code.
 
-A full disk can stop a validator's journal, a run directory or a results file; all of them report it in the same way, as
-an OSError with the path.
+A full disk can stop a validator's journal, a run directory or a results file. Each of them raises an OSError with the
+path.
 """
 
 import errno
@@ -27,7 +27,7 @@ def refusal_behind(error: BaseException) -> OSError | None:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder and those above it; raises OSError, the same for a file in its way as for one further above."""
+    """Make a folder and its parents; raises OSError, the same for a file in its place as for a file further above."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except FileExistsError as error:

@@ -1,7 +1,7 @@
-"""Locks between processes: the kernel releases one when its process dies, for any reason.
+"""Locks between processes: the kernel releases a lock when its process dies, for any reason.
 
-A lock is a file that exists while it is held, and names its holder. The holder removes it before release; a process
-that waited for a removed file takes the next one of the name, so that two never hold locks on two files.
+A lock is a file that exists while it is held, and names its holder. The holder removes the file before it releases the
+lock. A process that waited for a removed file locks the next file of this name, so that a name never has two holders.
 """
 
 import fcntl

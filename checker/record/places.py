@@ -1,9 +1,8 @@
 """The places of run directories in a shared folder, into which any number of processes write at the same time.
 
-Invariants: a run is replaced only by a run of the same plan, seed and code, and of the same opening where it went on
-with a data directory; every other one stays, whatever its name is. Runs are moved to their places one at a time,
-under a lock of the directory that they stand in. A directory that is being written is locked by its process; files of a
-dead process are removed by the next that writes there, and nothing else is.
+Invariants: a run is replaced only by a run of the same plan, seed, code and, if it went on with a data directory, the
+same opening. Any other run stays. Runs are moved to their places singly, under a lock of their parent directory. A
+process locks the directory that it writes. The next writer removes the files of a dead process, and no other files.
 """
 
 import errno
@@ -31,11 +30,11 @@ _UNFINISHED: Final = ".unfinished"
 _RETIRED: Final = ".retired"
 
 SUFFIX_DIGITS: Final = (6, 64)
-"""Digits of plan and code added to a name that another run has: a few, or all where those few clash as well."""
+"""Digits of plan and code added to a name that another run has: a few, or all if the longer name is taken too."""
 
 
 class RecordExistsError(DamagedRecordError):
-    """The place of a run directory is taken by something that is not a run directory."""
+    """The place of a run directory is taken, but not by a run directory."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, "run directory", "exists and holds no run; give another path or remove it")
@@ -73,7 +72,7 @@ def work_directory(parent: Path, name: str) -> Iterator[Path]:
 
 @contextmanager
 def scratch_directory(name: str) -> Iterator[Path]:
-    """Make a temporary directory; those of killed processes are removed on the way; raises OSError."""
+    """Make a temporary directory, and remove the directories of killed processes; raises OSError."""
     place = Path(tempfile.gettempdir(), f"stampede-{os.getuid()}")
     with suppress(FileExistsError):
         place.mkdir(mode=0o700)
@@ -116,7 +115,7 @@ def refuse_other_file(path: Path, kind: OwnFile) -> None:
 
 
 def put_in_place(source: Path, wanted: Path) -> Path:
-    """Move a complete run directory to its place and return that: the wanted one, or a longer name beside it.
+    """Move a complete run directory to its place and return the place: the wanted name, or a longer name.
 
     Raises:
         RecordExistsError: Something else than run directories stands in every place.
@@ -126,7 +125,7 @@ def put_in_place(source: Path, wanted: Path) -> Path:
         _clear_litter(wanted.parent)
         target = _place_of(manifest, wanted)
         retired = wanted.with_name(f"{_MARK}{target.name}{_RETIRED}")
-        # The older run is gone only after the new one has arrived.
+        # The older run is removed only after the new run has arrived.
         if target.exists():
             target.rename(retired)
         source.rename(target)
@@ -145,7 +144,7 @@ def _place_of(manifest: Manifest, wanted: Path) -> Path:
     digits = hashlib.sha256(f"{plan}{reopened} {fingerprint}".encode()).hexdigest()
     others = [wanted.with_name(f"{wanted.name}-{digits[:count]}") for count in SUFFIX_DIGITS]
     for place in (wanted, *others):
-        # What stands in one place by now is no reason to lose a run that is over.
+        # A foreign file in a place is no reason to lose a finished run.
         with suppress(RecordExistsError):
             there = _manifest_at(place)
             if there is None or _identity_of(there) == identity:
@@ -169,7 +168,7 @@ def _manifest_at(path: Path) -> Manifest | None:
 
 
 def clear_litter(parent: Path) -> None:
-    """Remove unfinished directories of dead processes from a folder of runs, and only those; raises OSError."""
+    """Remove only the unfinished directories of dead processes from a folder of runs; raises OSError."""
     if parent.is_dir():
         with held(parent / LOCK, parent, waits=True):
             _clear_litter(parent)

@@ -1,7 +1,7 @@
-"""The one reader of files that are opened by name: a regular file of a stated size, asked of the open file itself.
+"""The only reader of files that are opened by name: it reads regular files of a limited size.
 
-A name in a folder may stand for a pipe, which waits for ever, for a device without end, or for a sparse file of a
-terabyte; and it may stand for another file by the time it is opened. Nothing is read before kind and size are known.
+A name may belong to a pipe that waits for ever, an endless device, or a sparse file of a terabyte; and the file may
+change before it is opened. So the reader asks the open file for its kind and size before it reads.
 """
 
 import os
@@ -85,7 +85,7 @@ def _too_long(limit: int) -> str:
 
 
 def resolved(path: Path) -> Path:
-    """Return the place that a path leads to; a link that leads to itself stays, for the one who opens it to refuse."""
+    """Return the place that a path leads to; a link that leads to itself stays, and opening it fails."""
     # Not by Path.resolve, which raises RuntimeError at such a link up to Python 3.12.
     return Path(os.path.realpath(path))
 

@@ -1,9 +1,8 @@
 """Plug-ins: packages that bring policies, actors, workloads, faults, checks and mutants of their own.
 
-A distribution that is installed beside the test bed lists its parts as entry points, in the groups below. Nothing
-of it is imported before a scenario names the distribution, in `plugins = ["its-name"]`: other packages change
-no run. The run's record has the version and a fingerprint of its files; another version is other code, as an edited
-source of the test bed is.
+A distribution that is installed beside the test bed lists its parts as entry points, in the groups below. None of it
+is imported before a scenario names the distribution, in `plugins = ["its-name"]`: other packages change no run. The
+run's record has the version and a fingerprint of its files, because another version is other code.
 
 Every process that reads the scenario loads its plug-ins. The cold replay reads none: it finds their names beside the
 blocks (`plugins_of_record`), and loads the two groups that execution needs.
@@ -81,7 +80,7 @@ class _Plugin(NamedTuple):
 
 
 def error_of_plugin(error: BaseException) -> str:
-    """Return the line about an error that code of a plug-in raised; nothing for any other, such as a full disk."""
+    """Return the line about an error that code of a plug-in raised; empty for any other error, like a full disk."""
     if isinstance(error, PluginError):
         return str(error)
     return "" if refusal_behind(error) is not None else describe_error(error)
@@ -104,7 +103,7 @@ def load_plugins(names: Collection[str], adders: Mapping[str, Adder] = EXECUTION
         adders: The groups to load, each with the function that adds to its registry.
 
     Raises:
-        PluginError: One is not installed, cannot be loaded, or brings a part that is not allowed.
+        PluginError: A plug-in is not installed, cannot be loaded, or brings a part that is not allowed.
     """
     for name in names:
         for entry in _plugin_named(name).entries:
@@ -206,7 +205,7 @@ def _load(plugin: str, entry: "EntryPoint") -> object:
 
 
 def _files_of(module: str) -> tuple[str, str]:
-    """Return the names that the source of a module may have among those of its plug-in."""
+    """Return the names that the source of a module may have among the files of its plug-in."""
     stem = module.replace(".", "/")
     return f"{stem}.py", f"{stem}/__init__.py"
 

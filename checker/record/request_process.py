@@ -1,6 +1,6 @@
-"""A process that answers one request after the other, where starting one for each costs more than most answers take.
+"""A process that answers many requests, because most answers take less time than the start of a process.
 
-Both ends speak frames, be4(length) || bytes, on standard input and output. The process ends when this one does, because
+Both ends send frames, be4(length) || bytes, on standard input and output. The process ends with its parent, because
 its input closes then.
 """
 

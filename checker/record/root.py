@@ -1,4 +1,4 @@
-"""The folder that the project's packages and scenarios stand in: the one place that knows how deep a file is."""
+"""The folder of the project's packages and scenarios; only this module knows how deep a file is."""
 
 from pathlib import Path
 from typing import Final

@@ -1,12 +1,12 @@
-"""The run directory: its one writer and its one reader.
+"""The run directory: its only writer and its only reader.
 
-Invariants: a directory under its final name is complete, because it is written beside it and renamed at the end; its
-manifest holds size and SHA-256 of every other file but the page, and the reader has checked them before it returns
-anything. Input is data of bounded size and depth; every error in it is raised as one DamagedRecordError with the place.
+Invariants: a directory under its final name is complete, because it is renamed to this name at the end. Its manifest
+holds size and SHA-256 of every other file but the page; the reader checks them before it returns data. Input is data of
+bounded size and depth; every error in it raises a DamagedRecordError with the place.
 
-Streams are msgpack arrays one after the other, so that a log that does not fit in memory can be written and read.
+Streams are sequences of msgpack arrays, so that a log that does not fit in memory can be written and read.
 events.msgpack is the run's log byte for byte: its SHA-256 is the run's digest. Pickle was rejected because reading it
-runs code, one JSON file because it has to fit in memory.
+runs code, a JSON file because it has to fit in memory.
 """
 
 import os
@@ -115,7 +115,7 @@ __all__ = [
 VERDICT: Final = "verdict.json"
 
 REQUIRED_FILES: Final = (SCENARIO, GENESIS, BLOCKS, EVENTS, ROOTS, VERDICT)
-"""Every run has these besides its manifest; others, such as a report, may stand beside them."""
+"""The files of every run besides its manifest; a run may have more files, for example a report."""
 
 
 class _Replica(msgspec.Struct):
@@ -132,7 +132,7 @@ class _Hits(msgspec.Struct):
 
 
 class _VerdictParts(msgspec.Struct):
-    """The parts of a verdict that are read from a record; others are shown as they are, if at all."""
+    """The parts of a verdict that are read from a record; other parts are shown as they are, if at all."""
 
     checks: list[dict[str, Any]] = []
     seed: Annotated[int, msgspec.Meta(ge=0)] = 0
@@ -199,7 +199,7 @@ class RecordWriter:
         self.write_file(VERDICT, msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
 
     def write_file(self, name: str, content: bytes) -> None:
-        """Write a file in one piece; other names than the required ones are allowed, such as a report."""
+        """Write a file in one piece; names besides the required names are allowed, for example a report."""
         assert name != MANIFEST, "the manifest is written by finish"
         (self.directory / name).write_bytes(content)
 
@@ -357,7 +357,7 @@ class RecordReader:
             yield from read_engine_calls(self.path)
 
     def read_all(self) -> None:
-        """Read every record once, so that a malformed one is refused before any is used."""
+        """Read every record once, so that a malformed record is refused before any record is used."""
         self.checks()
         streams: tuple[Iterator[object], ...] = (self.blocks(), self.roots(), self.branches(), self.summaries())
         for stream in (*streams, self.waits(), self.events(), self.engine_calls()):
@@ -366,7 +366,7 @@ class RecordReader:
 
     def _check_file(self, name: str, entry: FileEntry) -> None:
         with open_file(self.path, name, STREAM_BYTES_MAX if name in STREAMS else DOCUMENT_BYTES_MAX) as opened:
-            # First: reading a sparse file takes as long as a full one.
+            # The size comes first: reading a sparse file takes as long as reading a full file.
             size = os.fstat(opened.fileno()).st_size
             if size != entry.size:
                 raise DamagedRecordError(self.path, name, f"{size:,} bytes instead of {entry.size:,}")

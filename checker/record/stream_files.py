@@ -1,6 +1,6 @@
 """The files of a run directory and what each holds: genesis, and streams of records with their types.
 
-The directory may still lack its manifest. Every error is raised as one DamagedRecordError with file and place.
+The directory may still lack its manifest. Every error raises a DamagedRecordError with file and place.
 """
 
 from collections.abc import Collection, Iterator
@@ -39,7 +39,7 @@ ENGINE_CALLS: Final = "engine_calls.msgpack"
 """The calls of the engines that differ from their specification: no run that passed has it."""
 
 STREAMS: Final = (BLOCKS, EVENTS, ROOTS, BRANCHES, SUMMARIES, WAITS)
-"""Files that are read record by record; every other one is read in one piece."""
+"""Files that are read record by record; every other file is read in one piece."""
 
 _Record = TypeVar("_Record", bound=msgspec.Struct)
 
@@ -64,7 +64,7 @@ def read_blocks(path: Path) -> Iterator[BlockRecord]:
 
 
 def read_final_blocks(path: Path) -> Iterator[tuple[BlockRecord, Block]]:
-    """Yield the finalized blocks of a run directory, lowest height first, each with what its encoding holds.
+    """Yield the finalized blocks of a run directory, lowest height first, each with its decoded block.
 
     Raises:
         DamagedRecordError: While iterating, at the first record that holds no block of its height.

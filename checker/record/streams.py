@@ -1,7 +1,7 @@
-"""Streams of msgpack records in a file: read one by one, with bounded size and depth, and compared.
+"""Streams of msgpack records in a file: read record by record, with bounded size and depth, and compared.
 
-Invariant: no content of a file can make a reader use more memory than one record may, recurse, or run code;
-anything but a stream of the expected records raises DamagedRecordError with the byte where it begins.
+Invariant: no content of a file makes a reader use more memory than a record may, recurse, or run code. Bytes that are
+no stream of the expected records raise DamagedRecordError with the byte where the damage begins.
 """
 
 import io
@@ -41,7 +41,7 @@ TIME_LIMIT_US: Final = 1 << 53
 """No virtual time of a run gets there, in 285 years; below it a trace has nanoseconds, and a page whole numbers."""
 
 NUMBER_MAX: Final = (1 << 63) - 1
-"""Greatest number of a record: exports write signed ones of 64 bits."""
+"""Greatest number of a record: exports write signed numbers of 64 bits."""
 
 NODE_LIMIT: Final = 1 << 20
 """Every replica's number is below."""
@@ -234,7 +234,7 @@ def _naming_damage(directory: Path, name: str) -> Iterator[None]:
 
 def _check_values(values: list[object]) -> None:
     """Raise ValueError unless the values are of the types that an event may carry, in lists of bounded depth."""
-    # Nearly all events: one call instead of a loop, which is a third of the time that reading a log takes.
+    # A single call suffices for nearly all events; the loop would take a third of the time of reading a log.
     if _PLAIN.issuperset(map(type, values)):
         return
     pending = [(value, 1) for value in values]

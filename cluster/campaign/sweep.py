@@ -73,15 +73,15 @@ class SweepTally:
         self.milliseconds += result.milliseconds
         self.verdicts[result.verdict] = self.verdicts.get(result.verdict, 0) + 1
         self.coverage.add(result.points)
-        rules = [hit for hit in result.rules if not hit.cell.startswith((WORKLOAD, SCRIPT, COUNT))]
+        rules = [hit for hit in result.rules if not hit.point.startswith((WORKLOAD, SCRIPT, COUNT))]
         self.rules.add(rules)
         _add_idle(self.workloads, WORKLOAD, result)
         _add_idle(self.scripts, SCRIPT, result)
-        for cell, hits in result.rules:
-            if cell.startswith(COUNT):
-                self.figures[cell.removeprefix(COUNT)] += hits
+        for name, hits in result.rules:
+            if name.startswith(COUNT):
+                self.figures[name.removeprefix(COUNT)] += hits
         self.histories[FAULT_POINTS].add(result.seed, (point[:-1] for point in result.points))
-        self.histories[COVERAGE_POINTS].add(result.seed, (hit.cell for hit in rules))
+        self.histories[COVERAGE_POINTS].add(result.seed, (hit.point for hit in rules))
         self.histories[PAIRS].add(result.seed, result.pairs)
         if result.exit_code:
             self.groups.setdefault(result.signature, []).append(result)

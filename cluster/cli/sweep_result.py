@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from checker.coverage.registry import CELLS
+from checker.coverage.registry import POINTS
 from checker.record.fingerprint import show_fingerprint, this_code
 from cluster.campaign.coverage import FAULT_PLACE, RULE_PLACE
 from cluster.campaign.sweep import SweepTally
@@ -87,7 +87,7 @@ def reach_lines(tally: SweepTally) -> Iterator[StoryLine]:
         if table.promised
     ]
     if not tally.rules.promised and tally.rules.reached:
-        parts.append(f"{len(tally.rules.reached)} of {len(CELLS)} points of rules")
+        parts.append(f"{len(tally.rules.reached)} of {len(POINTS)} points of rules")
     if parts:
         yield StoryLine("reached", f"{join_words(parts)}; the page lists the rest")
     if missing := _missing(tally):
@@ -108,7 +108,7 @@ def reach_lines(tally: SweepTally) -> Iterator[StoryLine]:
 def _missing(tally: SweepTally) -> list[str]:
     """Return the promised points that no run reached, each in words."""
     faults = [f"{kind} on a {role} while {phase}" for kind, phase, role in tally.coverage.empty]
-    rules = [CELLS[label] for (label,) in tally.rules.empty]
+    rules = [POINTS[label] for (label,) in tally.rules.empty]
     return [*faults, *(f"{each.label} ({each.code}): {each.sentence.rstrip('.')}" for each in rules)]
 
 

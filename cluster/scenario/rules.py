@@ -119,7 +119,7 @@ def _foreign_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
             is_left_out,
             "counts events of the project's own chain, and an application has another chain",
         )
-    consensus = [cell.label for covered in COVERED.values() for cell in covered.cells]
+    consensus = [cell.label for covered in COVERED.values() for cell in covered.points]
     for name in scenario.expect.rules:
         reason = "is a rule of the project's own chain; of an application the rules of consensus are counted"
         yield f"expect.rules.{name}", name in consensus, reason

@@ -160,7 +160,7 @@ def _expected_rules(scenario: Scenario) -> Mapping[str, int]:
     expected = scenario.expect.rules
     if scenario.application is None:
         return expected
-    consensus = {point.label: None for covered in COVERED.values() for point in covered.cells}
+    consensus = {cell.label: None for covered in COVERED.values() for cell in covered.points}
     return {label: least for label, least in expected.items() if label in consensus}
 
 

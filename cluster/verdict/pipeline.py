@@ -329,7 +329,7 @@ class _Steps:
             recoveries=recoveries_of(run),
             replica_modes=replica_modes_of(run),
             duties=work_of(run, self.monitor),
-            rules={hit.cell: hit.hits for hit in self._reached(run)},
+            rules={hit.point: hit.hits for hit in self._reached(run)},
             idle_mutants=self.cluster.mutants.idle(),
             application_faults=() if asked is None else tuple(asked.replicas.faults),
             application_requests=0 if asked is None else asked.replicas.log.calls,

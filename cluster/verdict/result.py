@@ -166,7 +166,7 @@ class PipelineResult:
             "figures": dict(self.figures),
             "evidence": [msgspec.to_builtins(each) for each in self.evidence],
             "coverage": [point._asdict() for point in self.points],
-            "rules": {hit.cell: hit.hits for hit in self.rules},
+            "rules": {hit.point: hit.hits for hit in self.rules},
             "workloads": dict(self.workloads),
             "reopened": self.reopened,
             "application": self.application,

@@ -1,6 +1,6 @@
 """The check of the test bed itself, from the plan and the trace alone.
 
-The other checks believe the test bed: that a cut was a cut, a crash a crash and a slow disk slow. This one does not.
+Other checks trust the test bed: a cut link is cut, a crashed machine is off, a slow disk is slow. This check does not.
 """
 
 from collections.abc import Callable
@@ -53,7 +53,7 @@ class Audit(Check):
 
 
 class FollowedRun:
-    """One run of a test bed, followed event by event: what its plan asks of messages, machines, clients and faults.
+    """A run of a test bed, followed event by event: its messages, machines, clients and faults, by the plan.
 
     A fault of a plug-in says only what it may reach. From its first edge on, failures of these parts do not count.
     """
@@ -70,7 +70,7 @@ class FollowedRun:
         enabled = {name: fault for name, fault in plan.faults.items() if fault["enabled"]}
         self._faults = {name: AuditedFault(self._machines, name, fault) for name, fault in enabled.items()}
         self._anchors = {name: fault["anchor"] for name, fault in enabled.items() if fault["anchor"]}
-        """The anchors that have not come."""
+        """The anchors that have not come yet."""
         self._seen: dict[tuple[type[TraceEvent], int | None], tuple[int, int]] = {}
         """By event that an anchor is read off, and by its validator or for all: the last time, and the count."""
         self._view = 0
@@ -117,13 +117,13 @@ class FollowedRun:
             self._seen[about] = event.at_us, count + 1
 
     def _heal(self, event: Event, _healed: Healed) -> None:
-        """Note from when on no fault is at work, which the trace says once."""
+        """Note the time from which no fault is active, which the trace states once."""
         if self._healed_us is not None:
             self._fail("", f"the run was whole again at {event.at_us:,} us", event.at_us)
         self._healed_us = event.at_us
 
     def _reach_edge(self, event: Event, edge: FaultEdge) -> None:
-        """Compare an edge of a fault with the plan, and do what follows from it."""
+        """Compare an edge of a fault with the plan, and apply its effect."""
         name, now_us = edge.fault, event.at_us
         fault = self._faults.get(name)
         came = f"fault {name} came to {edge.edge} at {now_us:,} us"
@@ -165,7 +165,7 @@ class FollowedRun:
         fault.steps = [step._replace(at_us=now_us + step.at_us) for step in fault.steps]
 
     def finish(self) -> tuple[int, str]:
-        """Require what was owed until the end; return the number of comparisons, and the sentence about them."""
+        """Require the events that are still due; return the number of comparisons, and the sentence about them."""
         end_us = max(self._last_us, self._messages.last_us)
         self._settle(end_us)
         for name, fault in self._faults.items():

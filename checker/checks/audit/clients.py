@@ -1,4 +1,4 @@
-"""The clients of a run: they go round the validators, and a refused one tries the next validator a second later."""
+"""The clients of a run: they use the validators in turn, and try the next validator a second after a refusal."""
 
 from typing import Final
 
@@ -9,14 +9,14 @@ from network.events import Event, Handlers
 RETRY_US: Final = 1_000_000
 
 Act = tuple[int, bytes]
-"""The validator and the digest of a transaction that is handed in."""
+"""The validator and the digest of a submitted transaction."""
 
 
 class AuditedClients:
-    """Transactions that clients hand in, each followed until a validator takes it.
+    """Transactions that clients submit, each followed until a validator takes it.
 
-    Within an instant, refused transactions come behind all new ones, in the order in which they were refused. One
-    transaction may be in it twice, new and again, so an instant is compared when it is over; the run's last one is not.
+    Within an instant, refused transactions come behind all new transactions, in the order of the refusals. An instant
+    may have a transaction twice, new and again, so it is compared when it is over; the run's last instant is not.
     """
 
     def __init__(self, validators: int, messages: AuditedMessages, fail: Fail) -> None:
@@ -24,7 +24,7 @@ class AuditedClients:
         self._messages = messages
         self._fail = fail
         self._due: dict[int, list[Act]] = {}
-        """Acts that have to come again, by their time."""
+        """Submissions that have to come again, by their time."""
         self._at_us = 0
         self._acts: list[Act] = []
         """The acts of that time."""

@@ -1,6 +1,6 @@
 """The steps of each fault: when they are due, their names in the trace, and their effects (docs/faults.md).
 
-A kind of a plug-in has no steps here: the audit leaves out what it may reach.
+A kind of a plug-in has no steps here: the audit leaves out the parts that it may reach.
 """
 
 from bisect import insort
@@ -19,7 +19,7 @@ Act = Callable[[int], object]
 
 
 class PlannedStep(NamedTuple):
-    """One moment of a fault: its time, its name in the trace, and its effect."""
+    """A moment of a fault: its time, its name in the trace, and its effect."""
 
     at_us: int
     edge: str
@@ -30,12 +30,12 @@ Steps = Iterator[PlannedStep]
 
 
 class AuditedFault:
-    """One fault of the plan.
+    """A fault of the plan.
 
     Attributes:
         steps: The steps that are left, in the order of their times.
         reactions: By name, the effects of edges whose time depends on the run.
-        leader: The leader of the greatest view that a validator has entered, if there is one.
+        leader: The leader of the greatest view that a validator has entered, if this view has a leader.
         on_leader: The effect of another leader.
     """
 
@@ -111,7 +111,7 @@ def _links_between(nodes: int, pairs: Collection[Collection[int]]) -> list[Link]
 def _cut(fault: AuditedFault, plain: Plain) -> Steps:
     links = [(source, destination) for source, destination in plain.get("links", ())]
     if "groups" in plain:
-        # A validator in no group is a group behind the others.
+        # A validator in no group is a group of its own.
         place = {node: fault.nodes + node for node in range(fault.nodes)}
         place |= {node: number for number, group in enumerate(plain["groups"]) for node in group}
         links = _links(fault.nodes, lambda one, other: place[one] < place[other])
@@ -257,7 +257,7 @@ def _restart_storm(fault: AuditedFault, plain: Plain) -> Steps:
 
 
 def _crash_at_boundary(fault: AuditedFault, plain: Plain) -> Steps:
-    """Yield the window in which the power may go; the edge of the boundary is when it goes."""
+    """Yield the window in which the power may go off; it goes off at the edge of the boundary."""
     machines, after_us = fault.machines, fault.us("restart_after_ms")
     strikes_left = 0
 

@@ -1,7 +1,6 @@
 """The fate of a message, worked out from the conditions on its link and from its draws.
 
-The rules are those of docs/faults-at-work.md. Each draw is by (seed, purpose, `source->destination`, ordinal), and its
-purpose is one of these:
+docs/faults-at-work.md has the rules. Each draw is by (seed, purpose, `source->destination`, ordinal). The purposes are:
 
 - `latency`, `loss`, `reorder`: the link's own, and latencies under a condition;
 - `loss NAME`, `reorder NAME`, `corrupt NAME`, `duplicate NAME`: the rates of a condition, NAME being the fault's;
@@ -36,7 +35,7 @@ class Expected(NamedTuple):
         reason: The reason of a drop.
         by: The name of the condition that drops, holds or releases the message.
         checksum: The checksum of the message as it was sent; empty where its bytes are not compared.
-        is_changed: Whether the message has to arrive with other bytes.
+        is_changed: Whether the message has to arrive with changed bytes.
         then_us: After a release, the time of the arrival.
     """
 
@@ -55,7 +54,7 @@ class Expected(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """A message that a condition holds, or recorded for a replay, and since when."""
+    """A message that a condition holds or recorded for a replay, and the time since when."""
 
     since_us: int
     link: "AuditedLink"
@@ -106,10 +105,10 @@ def _is_within(ranges: Ranges, value: int | None) -> bool:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class AuditedLink:
-    """One direction of a link: by ordinal, the next event of each message that is not over.
+    """A direction of a link: by ordinal, the next event of each message under way.
 
-    Its own weather is the first of the conditions, then come those of faults, oldest first. A reset loses the messages
-    with an ordinal below `reset_below`.
+    Its own weather is the first condition; conditions of faults follow, oldest first. A reset loses the messages with
+    an ordinal below `reset_below`.
     """
 
     ends: Link
@@ -151,7 +150,7 @@ class AuditedLink:
         return "", "", None
 
     def _carry(self, sent: Sent, now_us: int, there: list[LinkCondition]) -> None:
-        """Expect the arrivals of a message and its copies, and the eviction of others from full queues."""
+        """Expect the arrivals of a message and its copies, and the eviction of earlier messages from full queues."""
         ordinal, latency = sent.ordinal, self.latency
         late_us, flips, copies = 0, 0, ["latency"]
         for each in there:
@@ -160,7 +159,7 @@ class AuditedLink:
             flips += self._is_hit("corrupt", ordinal, each)
             if self._is_hit("duplicate", ordinal, each):
                 copies.append(f"latency of copy {each.name}")
-        # Two changes of one byte may undo each other: the bytes of such a message are not compared.
+        # Two changes of a byte may undo each other: the bytes of a message with two changes are not compared.
         is_changed = flips > 0 and sent.length > 0
         checksum = sent.checksum if flips < 2 else b""
         through_us = self._pass_lines(sent.length, now_us, there) + late_us
@@ -184,7 +183,7 @@ class AuditedLink:
         return through_us
 
     def _queue(self, ordinal: int, now_us: int, there: Iterable[LinkCondition]) -> None:
-        """Put a message into each bounded queue, and expect the drop of what a full queue throws out."""
+        """Put a message into each bounded queue, and expect the drop of the message that a full queue evicts."""
         for each in there:
             if each.queue_max:
                 queue = each.under_way.setdefault(self.ends, {})
@@ -194,7 +193,7 @@ class AuditedLink:
                     place = share_of(self._draw(f"victim {each.name}", ordinal), len(queue))
                     victim = list(queue)[place]
                     del queue[victim]
-                    # Another queue may have thrown it out before.
+                    # Another queue may have evicted it before.
                     if victim in self.expected and self.expected[victim].event == "arrival":
                         self.expected[victim] = Expected("drop", now_us, "queue", each.name)
                 queue[ordinal] = self.expected[ordinal].at_us

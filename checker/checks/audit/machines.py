@@ -16,7 +16,7 @@ APPLICATION_LOSSES: Final = 3
 """The loss from which on an application is not started again."""
 
 Owed = dict[tuple[object, ...], tuple[int, str]]
-"""Events that the trace still has to show in this instant: each with the instant, and the sentence that says so."""
+"""Events that the trace still has to show in this instant: each with the instant, and the sentence of its failure."""
 
 
 class Speed(NamedTuple):
@@ -51,11 +51,11 @@ class ClockLine(NamedTuple):
 
 @dataclass(slots=True)
 class Machine:
-    """One machine, as the plan and the trace have left it; paces and clocks have the oldest first.
+    """A machine in its state by the plan and the trace; paces and clocks have the oldest first.
 
     Attributes:
-        durable: The checksum of what a loss of power spares now, 0 of no byte; None where it is not known.
-        torn: The number of faults that leave a part of what was not synced.
+        durable: The checksum of the durable bytes, 0 without bytes; None where it is not known.
+        torn: The number of faults that leave a part of the bytes that were not synced.
         busy_until_us: By resource, when the last work there was over.
         may_stop_us: The instant in which an operator, or a Byzantine validator itself, may restart it.
         losses: The calls and heights at which its application was lost.
@@ -85,7 +85,7 @@ class AuditedMachines:
 
     @property
     def handlers(self) -> Handlers:
-        """Everything that a machine shows of itself."""
+        """Every event about a machine."""
         return {
             WorkFinished: self.finish_work,
             TimerElapsed: self.elapse,
@@ -142,7 +142,7 @@ class AuditedMachines:
         self.owed[event] = now_us, f"the clocks of validator {node} had to be set"
 
     def tear(self, nodes: tuple[int, ...], change: int) -> None:
-        """Let one fault more, or one fault less, leave parts of what was not synced."""
+        """Change the number of faults that leave parts of bytes that were not synced."""
         for node in nodes:
             self._machines[node].torn += change
 
@@ -244,7 +244,7 @@ class AuditedMachines:
             self.fail("", f"validator {node}: {early}", now_us)
 
     def find_disk(self, event: Event, found: DiskFound) -> None:
-        """Compare what a start finds on the disk with what was durable."""
+        """Compare the bytes that a start finds on the disk with the durable bytes."""
         node, now_us, machine = event.node, event.at_us, self._machines[event.node]
         self.counts["starts"] += 1
         if machine.durable is not None and found.checksum != machine.durable:
@@ -253,7 +253,7 @@ class AuditedMachines:
         machine.durable = found.checksum
 
     def sync(self, event: Event, synced: DiskSynced) -> None:
-        """See what is durable from now on."""
+        """Note the bytes that are durable from now on."""
         node, now_us = event.node, event.at_us
         if self.messages.is_paused[node]:
             self.fail("pace", f"validator {node} synced its disk at {now_us:,} us while it was paused", now_us)
@@ -261,7 +261,7 @@ class AuditedMachines:
 
 
 def _due_us(clocks: list[ClockLine], since_us: int, asked_us: int) -> int:
-    """Return when a monotonic clock has measured a time: each new pace measures what is left of it."""
+    """Return when a monotonic clock has measured a time; each new pace measures the rest."""
     started = [line for line in clocks if line.since_us <= since_us]
     ppm = started[-1].ppm
     due_us = since_us + _lasting_us(max(asked_us, 0), ppm)

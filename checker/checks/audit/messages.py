@@ -1,7 +1,7 @@
 """All messages of a run, each followed from its sending to its end.
 
-At each send the audit works out what the trace has to show of the message. So a message is delivered, dropped, held or
-under way exactly once, no message crosses a cut, and every draw is that of its key.
+At each send the audit works out the events that the trace has to show for the message. So a message is delivered,
+dropped, held or under way exactly once, no message crosses a cut, and every draw follows from its key.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -54,7 +54,7 @@ class AuditedMessages:
     # Conditions, as the plan has them
 
     def impose(self, condition: LinkCondition, links: Iterable[Link], *, resets: bool = False) -> None:
-        """Put a condition on links; a reset loses what is under way there."""
+        """Put a condition on links; a reset loses the messages under way there."""
         found = [self._links[ends] for ends in dict.fromkeys(links)]
         self._imposed[condition.name] = condition, found
         for link in found:
@@ -70,7 +70,7 @@ class AuditedMessages:
                 link.conditions = [each for each in link.conditions if each is not condition]
 
     def release(self, name: str, now_us: int, gap_us: int, receivers: Collection[int] = ()) -> None:
-        """Let go what a condition keeps: to each receiver in the order of sending, `gap_us` apart.
+        """Release the messages that a condition keeps: to each receiver in the order of sending, `gap_us` apart.
 
         A message that another condition would hold as well stays with that condition.
         """
@@ -162,7 +162,7 @@ class AuditedMessages:
             link.expected[ordinal] = due._replace(event="arrival", at_us=due.then_us, by="")
 
     def _meet(self, link: AuditedLink, ordinal: int, found: Expected) -> Expected | None:
-        """Return what was expected of a message; None, and a failure, if it was another event than the one found."""
+        """Return the event expected of a message; None, with a failure, if the trace has another event."""
         self.last_us = found.at_us
         expected = link.expected.pop(ordinal, None)
         # The trace shows the event, its time, the reason and the condition.

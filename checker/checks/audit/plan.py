@@ -1,4 +1,4 @@
-"""The plan of a run as plain data: what the audit is given beside the trace."""
+"""The plan of a run as plain data; the audit reads it beside the trace."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field

@@ -10,11 +10,11 @@ from validators.events import Voted
 from validators.messages import message_codec
 
 _FINALITY_VIEWS_MAX: Final = 32
-"""Four views make a block final; the others are for leaders that are away, two views each, and views far apart."""
+"""Four views make a block final; the rest allows for absent leaders, two views each, and views far apart."""
 
 
 def _finality_gap_of_hotstuff(config: Any, down: int) -> int:  # noqa: ANN401 - the engine's own
-    """Each of those that are down leads two views that may wait their longest; four more make a block final."""
+    """Return the gap: each absent validator leads two views of the longest wait; four more views make a block final."""
     wait_us: int = config.view_timeout_max_us
     return (2 * down + 4) * wait_us
 

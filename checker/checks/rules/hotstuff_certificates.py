@@ -9,7 +9,7 @@ from validators.consensus.hotstuff.kind import HOTSTUFF
 from validators.events import CertificateHeld, MessageRefused
 
 _OTHER_PARENT = "the parent is not that of the proposal"
-"""The reason to refuse a block whose seal was taken, and is not that of its parent."""
+"""The reason to refuse a block with a valid seal that is not its parent's."""
 
 
 class QuorumCertificates(Check):
@@ -32,7 +32,7 @@ class QuorumCertificates(Check):
         return {CertificateHeld: self.held, MessageRefused: self.refused}
 
     def held(self, event: Event, held: CertificateHeld) -> None:
-        """Count the signers of a certificate, and compare its block with the others' of its view."""
+        """Count the signers of a certificate, and compare its block with the other certificates of its view."""
         what = f"validator {event.node} holds a {held.certificate} of view {held.view}"
         signers = len(dict.fromkeys(held.signers))
         place = {"validator": event.node, "view": held.view}

@@ -19,7 +19,7 @@ _FINALITY_SLOTS_MAX: Final = 20
 
 
 def _leader_of_slot(view: int, validators: int, plan: PlannedRun) -> int | None:
-    """Return the leader by the rotation, or by the lottery's two numbers of 64 bits: none at all, and which one."""
+    """Return the leader by rotation, or by the lottery's two 64-bit numbers: whether there is a leader, and who."""
     if plan.lottery_key is None:
         return view % validators
     drawn = sha256(b"stampede_LOTTERY" + struct.pack(">QQ", plan.lottery_key, view)).digest()
@@ -28,9 +28,9 @@ def _leader_of_slot(view: int, validators: int, plan: PlannedRun) -> int | None:
 
 
 def _finality_lag(config: LongestChainConfig) -> int:
-    """Return the depth in slots; of a lottery's as many more as have no leader, and the half for its ups and downs.
+    """Return the depth in slots; a lottery adds its slots without a leader, and a half for its variance.
 
-    A lottery has luck without empty slots too: those of the Byzantine and of who is away may come in a row.
+    A lottery varies without empty slots too: slots of Byzantine and absent validators may follow each other.
     """
     if config.lottery_key is None:
         return config.finality_depth

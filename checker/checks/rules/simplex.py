@@ -14,7 +14,7 @@ _EPOCH: Final = 0
 """The consensus epoch of every block: the validators never change."""
 
 _FINALITY_VIEWS_MAX: Final = 20
-"""A block is final in the view after its own; the others are for leaders that are away and views that overlap."""
+"""A block is final in the view after its own; the rest allows for absent leaders and overlapping views."""
 
 
 def _leader_by_turns(view: int, validators: int, _plan: PlannedRun) -> int:
@@ -22,7 +22,7 @@ def _leader_by_turns(view: int, validators: int, _plan: PlannedRun) -> int:
 
 
 def _finality_gap_of_simplex(config: SimplexConfig, down: int) -> int:
-    """Each of those that are down may lead a view in a row, and none lasts longer than its certification may take."""
+    """Return the gap: absent validators may lead consecutive views, each as long as its certification may take."""
     return (down + 1) * config.certification_timeout_us
 
 

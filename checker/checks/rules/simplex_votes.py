@@ -52,9 +52,9 @@ class NoDoubleVote(Check):
         self._observers[event.node] = observer.reason
 
     def vote(self, event: Event, vote: Voted) -> None:
-        """Compare a vote with those of the same validator in the same view."""
+        """Compare a vote with earlier votes of the validator in the view."""
         node = event.node
-        # A validator's first vote cannot contradict another of it.
+        # A validator's first vote contradicts no vote.
         self.tally.compared += node in self._spoken
         self._spoken[node] = None
         self._sent += 1

@@ -1,14 +1,14 @@
-"""Undisturbed views: where no fault works and the network is calm, every view of a leader that is up ends in its block.
+"""Undisturbed views: while no fault is active and the network is calm, a view whose leader is up ends in its block.
 
-A view that is nullified costs a timeout and no more: the next leader proposes what the last one should have. A *calm
-stretch* lies outside the time of every fault of the plan, with a margin of two certification timeouts after it: by then
-whoever was cut off or down has been heard again, and every timer of the fault's time has run out. A view is judged if
+A nullified view costs only a timeout: the next leader proposes instead, so no other check sees it. A *calm stretch*
+lies outside the time of every fault of the plan, and two certification timeouts after it. By then every validator that
+was cut off or down has been heard again, and every timer of the fault's time has run out. A view is judged if
 
 - it was entered and left within one calm stretch, and later views have final blocks;
-- its leader is honest, votes, has not been restarted within the margin, and has itself applied every block that is
-  final when the view is first entered: a leader that lacks one fetches it or joins from a snapshot before it builds;
-- work leaves room: three times the dearest block of the run or the longest message with transactions, six latencies and
-  ten syncs fit into the leader's timeout beside the block interval.
+- its leader is honest, votes, was not restarted within the margin, and has applied every block that is final when the
+  view is first entered: a leader that lacks a block fetches it or joins from a snapshot before it builds;
+- work leaves room: the leader's timeout has time for the block interval, six latencies, ten syncs, and three times the
+  longest work of a block or of a message with transactions.
 """
 
 from typing import ClassVar, Final
@@ -29,7 +29,7 @@ KIB: Final = 1_024
 BLOCK_COSTS: Final = 3
 LATENCIES: Final = 6
 SYNCS: Final = 10
-"""A view executes its block at its leader and at the others, and its votes and certificates travel and are synced."""
+"""The leader and the other validators execute a view's block, and send and sync votes and certificates."""
 
 
 class UndisturbedViews(Check):
@@ -86,7 +86,7 @@ class UndisturbedViews(Check):
             is_fit = leader in self._up_us and event.at_us - self._up_us[leader] >= self._margin_us * bool(
                 self._up_us[leader]
             )
-            # A snapshot is no block: a leader that has just joined still lacks the blocks that came meanwhile.
+            # A leader that has just joined from a snapshot still lacks the blocks that came meanwhile.
             is_fit = is_fit and self._heights.get(leader, 0) >= self._height
             self._views[view] = event.at_us, leader if is_fit else -1
 
@@ -106,7 +106,7 @@ class UndisturbedViews(Check):
         self._final_view = max(self._final_view, block.view)
 
     def booted(self, event: Event, booted: Booted) -> None:
-        """Note what a leader has after its start, which in a run that goes on from disks is no restart."""
+        """Note a leader's height after its start, which is no restart in a run that goes on from disks."""
         self._heights[event.node] = booted.finalized_height
         self._note_power(event, event.node)
 
@@ -123,15 +123,15 @@ class UndisturbedViews(Check):
         self._up_us.pop(event.node, None)
 
     def sent(self, _event: Event, sent: Sent) -> None:
-        """Work out what the message costs to decode."""
+        """Work out the time to decode the message."""
         self._cost_us = max(self._cost_us, sent.length // KIB * self.run.plan.costs.decode_kib_us)
 
     def worked(self, _event: Event, work: WorkFinished) -> None:
-        """Take the dearest piece of work for a block's: an outside application's blocks have no price."""
+        """Take the longest piece of work for a block's: an outside application's blocks have no price."""
         self._cost_us = max(self._cost_us, work.base_us)
 
     def settle(self, block: SettledBlock) -> None:
-        """Work out what the block costs to execute."""
+        """Work out the time to execute the block."""
         if not self._has_prices:
             return
         costs, summary = self.run.plan.costs, block.summary

@@ -1,13 +1,13 @@
 """Parts of mempools: the part that leaves at each timer, and the peer to which it goes.
 
-Each validator sends a part to one peer after the other, the next above it first. Each peer has rounds of its own: all
-that waits when one begins goes to it once, the earliest first, before anything does again. A part is as large as the
-limits allow, and the next part for the peer begins with the first transaction that did not fit. A part is known by its
-checksum alone.
+Each validator sends parts to its peers in turn, beginning with the next number. Each peer has its own rounds: all
+transactions that wait when a round begins go to it once, the earliest first, before the next round. A part is as large
+as the limits allow; the next part for the peer begins with the first transaction that did not fit. The trace identifies
+a part by its checksum.
 
-A mempool is looked into when the instant of the timer is over. Where work ended or a block became final in that
-instant, the part may have held less or more: then only its receiver is judged, and what is left of the round is known
-again once a part holds all that waits.
+The check reads a mempool when the instant of the timer is over. If work ended or a block became final in that instant,
+the part may differ: then the check judges only its receiver, and knows the rest of the round again once a part holds
+all waiting transactions.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ from validators.messages import TransactionGossip, message_codec
 
 PART_TRANSACTIONS: Final = 64
 PART_BYTES: Final = 1024 * 1024
-"""The most that leaves at once; a part closes before the transaction that would not fit."""
+"""The greatest size of a part; a part closes before the transaction that would not fit."""
 
 CHECKSUM_BYTES: Final = 8
 
@@ -38,8 +38,8 @@ class _Turn:
 
     Attributes:
         at_us: Its time.
-        part: The transactions whose turn it is, those of a new round where the peer's round is not known.
-        left: Those of the round that come after them.
+        part: The transactions of the part, of a new round where the peer's round is not known.
+        left: The transactions of the round after this part.
         checksum: The checksum of a message with the part.
         receivers: By destination the number of messages with transactions that left.
         is_sent: Whether the part left for the peer.
@@ -57,7 +57,7 @@ class _Turn:
 
 @dataclass(slots=True)
 class _Rounds:
-    """One life of a validator: the next peer, and by peer the rest of its round, None where that is not known."""
+    """A life of a validator: the next peer, and by peer the rest of its round, None where this is not known."""
 
     peer: NodeId
     rests: dict[NodeId, Sequence[bytes] | None] = field(default_factory=dict)
@@ -92,7 +92,7 @@ class GossipParts:
         rounds.turn = _Turn(at_us, part, rest[len(part) :], checksum)
 
     def send(self, node: NodeId, at_us: Micros, sent: Sent) -> None:
-        """Note a message with transactions that leaves: a part, or what a client has handed in."""
+        """Note a message with transactions that leaves: a part, or a client's transaction."""
         rounds, turn = self._rounds.get(node), self._turn(node, at_us)
         if rounds is not None and turn is not None:
             turn.receivers[sent.destination] = turn.receivers.get(sent.destination, 0) + 1
@@ -122,7 +122,7 @@ class GossipParts:
         return turn if turn is not None and turn.at_us == at_us else None
 
     def _judge(self, node: NodeId, rounds: _Rounds) -> None:
-        """Compare what left in the instant of the last timer."""
+        """Compare the messages that left in the instant of the last timer."""
         turn, rounds.turn = rounds.turn, None
         if turn is None:
             return
@@ -145,19 +145,19 @@ class GossipParts:
             rounds.peer = self._after(receiver, node)
 
     def _receiver(self, turn: _Turn) -> NodeId | None:
-        """Return the peer to which a part left: it got one message more than all others get of a client's."""
+        """Return the receiver of a part: it got one message more than each other peer."""
         counts = turn.receivers
         to_all = min(counts.values()) if len(counts) == self._validators - 1 > 1 else 0
         return next((peer for peer, count in counts.items() if count > to_all), None)
 
     def _after(self, peer: NodeId, node: NodeId) -> NodeId:
-        """Return the peer whose turn comes after another one's."""
+        """Return the peer whose turn comes after this peer's."""
         following = (peer + 1) % self._validators
         return following if following != node else (following + 1) % self._validators
 
 
 def _first_of(digests: Sequence[bytes], pool: Mapping[bytes, Pooled]) -> Iterator[bytes]:
-    """Yield the transactions that fit into one part; one always does."""
+    """Yield the transactions that fit into a part, which holds at least one transaction."""
     room_bytes = PART_BYTES
     for place, digest in enumerate(digests[:PART_TRANSACTIONS]):
         room_bytes -= len(pool[digest].encoded)

@@ -1,10 +1,10 @@
 """Inclusion: an honest leader takes each transaction that is valid and waits in its own mempool.
 
-A leader tries in turn what its mempool has. A transaction that waited there as the leader entered its view, that could
-have stood at the end of its block and is not in it was left out by a mistake. It could have: it is its sender's
-next by the state before and what the sender has in the block; its charge and fees are covered by both the state before,
-less the most that the sender's others there may have cost, and the state after; and cycles, cells and bytes were left
-at the end of the transactions. Room and funds only shrink while a block is made, so they were there in its turn.
+A leader tries the transactions of its mempool in turn. The check fails if a transaction waited there as the leader
+entered its view, could have stood at the end of the leader's block, and is not in the block. It could have stood there
+if its nonce is its sender's next, and if cycles, cells and bytes were left at the end of the transactions. Its charge
+and fees have to be covered by the state after, and by the state before less the greatest cost of the sender's other
+transactions in the block. Room and funds only shrink while a block is made, so they sufficed in its turn.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from validators.events import Entered
 from validators.execution.blocks import Header
 
 POOLED_MAX: Final = 1_000
-"""Transactions of a mempool that are followed: those that came first."""
+"""The number of transactions of a mempool that are followed, the earliest first."""
 
 ROOM_BYTES: Final = 16 * 1024 * 1024 - 64 * 1024
 """A block that is longer may have had no room for another transaction's bytes."""
@@ -83,7 +83,7 @@ class Inclusion(Check):
     def entered(self, event: Event, entered: Entered) -> None:
         """Look into the mempool of a leader that enters its view.
 
-        A second life may enter it too: either of them may propose, so that only what both had counts.
+        A second life may enter it too, and either life may propose: only transactions that both had count.
         """
         node, view = event.node, entered.view
         if entered.leader != node:
@@ -101,7 +101,7 @@ class Inclusion(Check):
         self._entered[node] = event.at_us, view
 
     def worked(self, event: Event, work: WorkFinished) -> None:
-        """Ask for nothing where work ends in a leader's first instant: a transaction may come behind the block."""
+        """Leave a view out if work ends in its leader's first instant: a transaction may come behind the block."""
         at_us, view = self._entered.get(event.node, (-1, 0))
         if at_us == event.at_us and work.lane == PROCESSOR:
             self._offered[event.node, view] = {}
@@ -138,7 +138,7 @@ class Inclusion(Check):
     def _fits(self, waiting: _Waiting, block: SettledBlock, included: _Included | None) -> bool:
         """Return whether a transaction could have stood at the end of a block."""
         transaction, rules, summary = waiting.transaction, self.run.rules, block.summary
-        # Fires that share the block's limits may have had their turn before the transaction's.
+        # Fires that share the block's limits may run before the transaction.
         shared = (summary.lane_cycles, summary.lane_cells) if block.guarantees.shares_block else (0, 0)
         if included is not None and rules.policy(block.height) not in _KEEPING_ORDER:
             return False
@@ -171,7 +171,7 @@ def _read_waiting(encoded: bytes) -> _Waiting | None:
 
 
 def _included(transactions: Sequence[bytes]) -> dict[bytes, _Included]:
-    """Return what each sender has in a block; malformed ones are left out, and refused by the oracle."""
+    """Return each sender's transactions in a block, without malformed transactions, which the oracle refuses."""
     included: dict[bytes, _Included] = {}
     for encoded in transactions:
         waiting = _read_waiting(encoded)

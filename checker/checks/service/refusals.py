@@ -1,12 +1,12 @@
-"""Refusals: an honest validator takes what an honest one sent, unless the message was damaged or a limit says no.
+"""Refusals: an honest validator accepts an honest validator's message, unless it was damaged or exceeds a limit.
 
-A refusal of something sound costs time and shows nowhere else, because another message, peer or leader makes up for it.
-Validators trace each refusal with its reason. `EXCUSES` are the reasons that blame no validator, each with its
-condition; every other reason says that a validator broke a rule. A validator refuses the message that came last, or
-names the peer in the reason. Damaged messages and copies are not judged.
+A wrong refusal costs time and shows nowhere else, because another message, peer or leader makes up for it. Validators
+trace each refusal with its reason. `EXCUSES` are the reasons that blame no validator, each with its condition; every
+other reason says that a validator broke a rule. A validator refuses the message that came last, or names the peer in
+the reason. Damaged messages and copies are not judged.
 
-Not asked here: the roots of a block (`equal-roots` compares them), what clients submit, and proposals where a validator
-of the plan is Byzantine, because a reason does not name the block.
+The check does not judge the roots of a block (`equal-roots` compares them) and submissions of clients. With a Byzantine
+validator it does not judge proposals either, because a reason does not name the block.
 """
 
 import re
@@ -46,7 +46,7 @@ class Excuse(NamedTuple):
     """A reason for a refusal that blames no validator.
 
     Attributes:
-        messages: The words that the refusal has for the message; all of them where there is none.
+        messages: The names of the refused message; all messages where it is empty.
         prefix: The beginning of the reason, after `of validator N: ` where it has that.
         holds: The condition of the reason, by the name of a method of `Refusals`; empty without a condition.
     """
@@ -62,11 +62,11 @@ TRANSACTION: Final = "transaction"
 EXCUSES: Final = (
     # A validator that reads its disk takes nothing.
     Excuse((), "recovering", "is_starting"),
-    # More requests came in six seconds than a validator answers in one.
+    # More requests came in six seconds than a validator answers in a second.
     Excuse(REQUESTS, "TooManyAnswers", "has_asked_often"),
-    # A peer gets one answer at a time.
+    # A validator prepares one answer at a time for a peer.
     Excuse(REQUESTS, "AnswerUnderWay", "has_asked_before"),
-    # An answer may come when the joiner no longer needs it, or awaits another one.
+    # An answer may come when the joiner no longer needs it, or awaits another answer.
     Excuse(("snapshot",), "was not asked for", "was_asked"),
     Excuse(("snapshot",), "piece was not asked for", "was_asked"),
     # A request or its answer may be lost, or late.
@@ -86,7 +86,7 @@ EXCUSES: Final = (
 
 
 _NAMED: Final = re.compile(r"of validator (\d+): (.*)", re.DOTALL)
-"""A refusal of a part of a snapshot, which names who gave it."""
+"""A refusal of a part of a snapshot, which names the sender."""
 
 _Link = tuple[NodeId, NodeId]
 """A replica and its peer."""
@@ -95,8 +95,8 @@ _Link = tuple[NodeId, NodeId]
 class Refusals(Check):
     """No honest replica refuses an undamaged message of an honest replica, except for reasons that blame no sender.
 
-    Such reasons are a receiver that reads its disk, a limit of answers, an answer that is no longer awaited, a
-    branch that lost, and a wrong clock.
+    The excused reasons are a receiver that reads its disk, a limit of answers, an answer that is no longer awaited,
+    a branch that lost, and a wrong clock.
     """
 
     name = "refusals"
@@ -191,7 +191,7 @@ class Refusals(Check):
         if message in PURPOSES:
             return self._has_byzantine
         if is_paused:
-            # It may handle what came long ago, a client's transaction too.
+            # It may handle an earlier message, a client's transaction too.
             return message == TRANSACTION or self._has_byzantine or bool(self._world.harmed(node))
         return not self._is_sound(last)
 

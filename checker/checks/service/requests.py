@@ -1,13 +1,12 @@
 """Requests: a replica that lacks blocks asks for them in the right way, and asks nobody without end.
 
-A replica that learns that the final block is `snapshot_gap_blocks` above its own, and has not executed it, seeks a
-snapshot before it executes anything for it. So where so many blocks are applied at once, and the last of them was
-executed after its finality was held and after the block before them was applied, a snapshot was sought since then.
-Executed blocks need no snapshot, however many there are. A replica asks each peer for a snapshot a few times, and then
-no more until it has applied a block.
+A replica asks for a snapshot if it learns of a final block that is `snapshot_gap_blocks` above its own and that it has
+not executed. So the check finds this many blocks applied at once, of which the last was executed after its finality was
+held and after the block before them was applied. Since then the replica has to have asked for a snapshot. A replica
+asks each peer for a snapshot a few times, and then no more until it has applied a block.
 
-A request for a block that is repeated, as its timer runs out, goes to the next validator: a replica would otherwise ask
-a dead peer for good. Replicas that the plan pauses are not judged, nor requests that leave as several timers run out.
+When its timer runs out, a request for a block goes to the next validator: otherwise a replica would ask a dead peer for
+ever. Paused replicas are not judged, nor requests that leave as several timers run out.
 """
 
 from dataclasses import dataclass, field
@@ -32,9 +31,9 @@ ATTEMPTS: Final = 3
 
 @dataclass(slots=True)
 class _Batch:
-    """Blocks that were applied in one instant: when, the height below them, the height of the last of them.
+    """Blocks that were applied in one instant: the time, the height below them, the last height.
 
-    `is_late` says that the last one was executed after its finality was held.
+    `is_late` says that the last block was executed after its finality was held.
     """
 
     at_us: Micros
@@ -84,7 +83,7 @@ class Requests(Check):
         self._catch_ups = OfLives(run.world, lambda _node: _CatchUp(), each_start=True)
         self._fetches = OfLives(run.world, lambda _node: _Fetches(), each_start=True)
         plan = run.plan
-        # Where both times are equal, a first request and a repeated one look alike.
+        # Where both times are equal, a first request looks like a repeated request.
         self._again_us = plan.fetch_timeout_us if plan.fetch_timeout_us != plan.fetch_grace_us else -1
 
     @property
@@ -197,7 +196,7 @@ class Requests(Check):
             return
         for digest, asked_us in fetches.timers.items():
             before = fetches.peers.pop(digest, None)
-            # Of two timers in one instant either may be that of the request.
+            # Either of two timers in one instant may belong to the request.
             if len(fetches.timers) == 1:
                 fetches.peers[digest] = peer
                 if before is not None and asked_us == self._again_us:

@@ -1,17 +1,15 @@
-"""Spread: a transaction that is given to an honest validator waits there, and goes from there to all others.
+"""Spread: a transaction that an honest validator gets waits there, and goes from there to all peers.
 
-A transaction that a mempool lacks costs time and no more while another leader has it. A client gives a transaction to
-one validator; each validator gives a part of what waits to one peer at each of its timers
-(`checker.checks.service.gossip_parts`). A transaction that was given, by a client or by a part that came undamaged, is
-in the mempool of its receiver `SLACK_US` later, unless it is of no use there: its nonce is spent or taken, or it is not
-signed.
+A transaction that a mempool lacks only costs time while another leader has it. A client gives a transaction to one
+validator; at each of its timers a validator sends a part of its mempool to one peer
+(`checker.checks.service.gossip_parts`). `SLACK_US` after a client or an undamaged part brought a transaction, it is in
+the receiver's mempool, unless it is useless there: its nonce is spent or taken, or it is not signed.
 
-Mempools are looked into when a block is first made final, once in the time between two parts. They are compared at a
-later block: of blocks that become final in one instant the first is settled while the transactions of all of them have
-left the mempools already. Not judged are replicas that the plan pauses or slows.
+The check reads mempools when a block first becomes final, once between two parts, and compares them at a later block:
+when several blocks become final in one instant, the mempools lack the transactions of all of them as the first is
+settled. Replicas that the plan pauses or slows are not judged.
 
-Whether an outside application has use for a transaction is its own decision, so that its mempools are not compared with
-what was given, and the parts alone are judged.
+An outside application decides itself which transactions it keeps, so the check judges only the parts of its mempools.
 """
 
 from collections.abc import Mapping
@@ -62,7 +60,7 @@ class MempoolSpread(Check):
 
     @property
     def handlers(self) -> Handlers:
-        """The timers, parts that leave and come, what clients give, and events that change a mempool."""
+        """Timers, parts that leave and come, clients' transactions, and events that change a mempool."""
         return {
             TimerElapsed: self.elapsed,
             Sent: OfLabels(GOSSIP.__eq__, self.sent),
@@ -74,7 +72,7 @@ class MempoolSpread(Check):
         }
 
     def not_asked(self) -> str:
-        """Return a reason where no mempool had to be held against anything."""
+        """Return a reason where no mempool was compared."""
         return "" if self.tally.compared else "no transaction waited in a mempool"
 
     def elapsed(self, event: Event, timer: TimerElapsed) -> None:
@@ -106,7 +104,7 @@ class MempoolSpread(Check):
         self._parts.disturb(event.node, event.at_us)
 
     def settle(self, block: SettledBlock) -> None:
-        """Compare the mempools of an earlier instant, and look into those of this one if a part has left since."""
+        """Compare the mempools of an earlier instant, and read the present mempools if a part has left since."""
         sample, before = self.run.sample_pools(), self._sampled
         if before is not None and before.at_us < sample.at_us:
             self._compare(before, block.before)
@@ -128,7 +126,7 @@ class MempoolSpread(Check):
             known.setdefault(digest, given)
 
     def _compare(self, sample: Sample, state: Mapping[bytes, bytes]) -> None:
-        """Hold mempools against what was given; a mempool that has been lost since has nothing to hold."""
+        """Compare mempools with the transactions that they got; a mempool that was lost since is left out."""
         if "tables" not in self.run.offers:
             return
         for node, pool in zip(sample.nodes, sample.pools, strict=True):
@@ -149,7 +147,7 @@ class MempoolSpread(Check):
                 del known[digest]
 
     def _encoded(self, digest: bytes) -> bytes:
-        """Return a transaction of a client, nothing for another one."""
+        """Return a transaction of a client, empty for any other transaction."""
         if self._submissions is None:
             self._submissions = self.run.submissions()
         return self._submissions.get(digest, b"")

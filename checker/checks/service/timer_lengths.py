@@ -1,8 +1,8 @@
-"""Timer lengths: every timer of a replica, beside those of its engine, is set to the time that its settings say.
+"""Timer lengths: every timer of a replica, except the engine's timers, is set to the time of its settings.
 
-A timer that is too long is missed by nobody while others act, and one that is too short costs messages. The trace has
-the time that each was set to, whatever the machine's clock made of it. Timers of the engine are its specification's
-(`checker.checks.consensus`).
+A timer that is too long does not show while other replicas act, and a timer that is too short costs messages. The trace
+has the time to which each timer was set, before the machine's clock changes it. The specification judges the engine's
+timers (`checker.checks.consensus`).
 """
 
 from collections.abc import Collection
@@ -16,7 +16,7 @@ from network.events import Event, Handlers, TimerElapsed
 
 
 class TimerLengths(Check):
-    """Every timer of a replica, beside those of its engine, is set to the time of the settings."""
+    """Every timer of a replica, except the engine's timers, is set to the time of the settings."""
 
     name = "timer-lengths"
     exit_class: ClassVar[ExitClass] = "liveness"

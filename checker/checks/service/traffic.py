@@ -1,11 +1,11 @@
-"""Traffic: the messages that a replica sends to a peer are bounded by what it was given, by its views, and by time.
+"""Traffic: the messages that a replica sends to a peer are bounded by its input, its views, and time.
 
-A message that is sent twice, repeated too soon or answered more than once changes no block. So the messages of each
-honest replica to each peer are counted by kind, and held against a formula of what the trace says besides:
+A message that is sent twice, repeated too soon or answered more than once changes no block. So the check counts the
+messages of each honest replica to each peer by kind, and compares the number with a formula of the trace's figures:
 
 - `V` is the greatest view that the replica was in, `L` the number of its starts, `T` the run's time by its fastest
   clock;
-- the rest is what it was given: transactions of clients, and messages of the peer.
+- the other terms are its input: transactions of clients, and messages of the peer.
 
 The specification of an engine says exactly which messages leave (`checker.checks.consensus`), so one plain bound holds
 for every kind of an engine's messages.
@@ -28,7 +28,7 @@ from validators.sync.snapshots import ATTEMPTS
 
 
 class _Bound(NamedTuple):
-    """The most messages of a kind that are accounted for, with the formula."""
+    """The greatest number of messages of a kind, with the formula."""
 
     kind: str
     most: int
@@ -56,7 +56,7 @@ class Traffic(Check):
 
     @property
     def handlers(self) -> Handlers:
-        """Messages, and what accounts for them."""
+        """Messages, and the events that account for them."""
         return {
             Sent: self.sent,
             Delivered: self.delivered,

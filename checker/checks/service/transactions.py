@@ -1,4 +1,4 @@
-"""Transactions beside a state: whether one could still be included, by its sender's nonce and units."""
+"""Transactions and a state: whether a transaction could still be included, by its sender's nonce and units."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple

@@ -1,16 +1,16 @@
-"""Work: what takes time takes the time of the price list, and nothing rests on an execution before it is over.
+"""Work: each piece of work takes the time of the price list, and no act uses an execution before it is over.
 
-A result that is used too early, and work that is done for nothing, make a replica faster or slower than its machine: no
-other one contradicts it. The trace has the price of each piece of work as it ends.
+A result that is used too early, or needless work, makes a replica faster or slower than its machine: no other replica
+contradicts it. The trace has the price of each piece of work as it ends.
 
 - A sync of the disk costs `sync_us`, a pruning of the journal two syncs, 1 us at least.
-- An execution, to propose or to verify, is reported as work ends that costs `block_us`, cycles, writes, and at most the
-  signatures of the block (K-43). Only final blocks have a known price; blocks of an outside application have none.
-- A message of 1 KiB or more, with blocks, transactions or a snapshot, that comes to a replica that serves is followed,
-  before its processor rests again, by work of `decode_kib_us` for each whole KiB.
+- An execution, to propose or to verify, is reported as its work ends. It costs `block_us`, cycles, writes, and at most
+  the signatures of the block (K-43). Only final blocks have a known price; an outside application's blocks have none.
+- A replica that serves reads each message with blocks, transactions or a snapshot of 1 KiB or more before its processor
+  rests again; this work costs `decode_kib_us` for each whole KiB.
 
-A vote that takes a block for valid comes after its execution, over all lives, and so does the block's finality. Ends of
-work at replicas that the plan pauses are read later, and not judged.
+A vote for a valid block and the block's finality come after its execution, over all lives. Paused replicas read ends of
+work later, and are not judged.
 """
 
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ TIMED: Final = ("propose", "verify")
 
 KIB: Final = 1_024
 _LARGE: Final = ("BlockRelay", "BlockResponse", "TransactionGossip", "SnapshotOffer", "SnapshotChunk")
-"""Messages that may be as long as that with any engine."""
+"""Messages that may have 1 KiB or more with any engine."""
 
 
 class _Price(NamedTuple):
@@ -72,7 +72,7 @@ class _Read(NamedTuple):
 
 @dataclass(slots=True)
 class _Processor:
-    """A replica's processor in one life: when it worked last, the prices of that, and the messages to be read."""
+    """A replica's processor in a life: the time and the prices of its last work, and the messages to be read."""
 
     worked_us: Micros = -1
     prices: tuple[Micros, ...] = ()
@@ -98,7 +98,7 @@ class PricedWork(Check):
 
     @property
     def handlers(self) -> Handlers:
-        """Work that is over, and what rests on it."""
+        """Ends of work, and the acts that use its result."""
         return {
             WorkFinished: self.finished,
             BlockExecuted: self.executed,
@@ -118,7 +118,7 @@ class PricedWork(Check):
         if work.lane == PROCESSOR:
             if (processor := self._processor(event.node)) is not None:
                 self._read(event, work, processor)
-                # All of one instant: pieces without a price end with the one before them.
+                # All prices of an instant: pieces without a price end with the piece before them.
                 earlier = processor.prices if processor.worked_us == event.at_us else ()
                 processor.prices, processor.worked_us = (*earlier, work.base_us), event.at_us
             return
@@ -171,7 +171,7 @@ class PricedWork(Check):
     def finish(self) -> CheckResult:
         """Return the result."""
         compared = self.tally.compared
-        return self.tally.result(f"{compared:,} times work took its time, and what rests on it came after")
+        return self.tally.result(f"{compared:,} comparisons: work took its time, and no result was used before its end")
 
     def _processor(self, node: NodeId) -> _Processor | None:
         """Return the processor of a replica that serves and that the plan does not pause."""
@@ -181,7 +181,7 @@ class PricedWork(Check):
         """Take a piece of work for the reading of the first message of its price; all are read before a rest."""
         begun_us, unread = event.at_us - work.base_us - work.extra_us, processor.unread
         if unread and begun_us > processor.worked_us:
-            # It rested until this piece began: what came before that instant was to begin as it came.
+            # The processor rested until this piece began: earlier messages should have been read as they came.
             for read in unread:
                 if read.at_us < begun_us:
                     came = f"a {read.label} that came at {read.at_us / MILLION:.3f} s"

@@ -8,7 +8,7 @@ import msgspec
 from checker.checks.expectations import COUNTS, RECOVERIES
 from checker.checks.reports import REPORTS
 from checker.checks.rules.registry import RULES
-from checker.coverage.registry import CELLS
+from checker.coverage.registry import POINTS
 from checker.record.program import program_name
 from cluster.scenario.fields import NotNegative, Positive, Section, means
 from faults.anchors.anchor import Anchor
@@ -101,7 +101,7 @@ def expect_rules(
     for name in expect.fails:
         reason = f"{name!r} is no check that can fail{did_you_mean(name, checks)}; they are {', '.join(checks)}"
         yield "expect.fails", name in checks, reason
-    names_of_points = tuple(CELLS)
+    names_of_points = tuple(POINTS)
     for table, names, allowed in (
         ("counts", expect.counts, COUNTS),
         ("at_most", expect.at_most, COUNTS),

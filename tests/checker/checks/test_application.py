@@ -61,7 +61,7 @@ class TestLives:
 
         assert (result.status, result.exit_class) == ("inconclusive", "liveness")
         assert result.summary == (
-            "validator 2 lost the application for good, f is 1; validator 2: hangs at request 7; its standard error "
+            "validator 2 lost the application for good (f = 1); validator 2: hangs at request 7; its standard error "
             "ends with: oh no"
         )
 
@@ -69,7 +69,7 @@ class TestLives:
         result = self.result(lost=(2, 3))
 
         assert (result.status, result.exit_class) == ("failed", "liveness")
-        assert result.summary.startswith("validators 2, 3 lost the application for good, f is 1; validator 2: hangs")
+        assert result.summary.startswith("validators 2, 3 lost the application for good (f = 1); validator 2: hangs")
         assert dict(result.evidence)["validator 3"] == "died"
 
     def test_a_lost_observer_counts_towards_nothing(self):

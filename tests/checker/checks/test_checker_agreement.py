@@ -49,7 +49,7 @@ class TestAgreement:
         block = history.blocks[4]
         history.replace(history.position(3, "finalized", 4), 4, 3, block.digest, block.root)
 
-        assert_only(history.judge(), "agreement", "validator 3", "not after view 3")
+        assert_only(history.judge(), "agreement", "validator 3", "expected a view after 3")
 
     def test_bytes_that_are_no_block_fail_and_raise_nothing(self):
         """Garbage from a validator is a finding, not a crash of the checker."""
@@ -63,7 +63,7 @@ class TestAgreement:
         history = write_history()
         del history.steps[history.position(2, "finalized", 3)]
 
-        assert_only(history.judge(), "agreement", "validator 2", "height 4", "3 was next")
+        assert_only(history.judge(), "agreement", "validator 2", "height 4", "expected height 3")
 
     def test_a_restart_below_what_was_finalized_fails(self):
         """A block that a validator reported as final survives its crash."""
@@ -85,7 +85,7 @@ class TestAgreement:
         history.honest = (0,)
         summary = history.judge()["agreement"].summary
 
-        assert summary.startswith("1 validator's 4 blocks are linked")
+        assert summary.startswith("4 blocks of 1 validator are linked")
         assert "agree" not in summary
 
 

@@ -37,14 +37,14 @@ def test_a_block_that_is_not_later_than_its_parent_fails(timestamp_ms, slot):
     result = judge(history)
 
     assert result.status == "failed"
-    assert f"height 2 has timestamp {timestamp_ms:,} ms, its parent 1,000 ms" in result.summary
+    assert f"height 2 has timestamp {timestamp_ms:,} ms; expected more than its parent's 1,000 ms" in result.summary
 
 
 def test_a_slot_that_is_not_the_timestamps_fails():
     history = write_history()
     with_header(history, 3, timestamp_ms=4_000)
 
-    assert "height 3 has slot 3 and timestamp 4,000 ms: slot 4" in judge(history).summary
+    assert "height 3 has slot 3; expected slot 4 by its timestamp 4,000 ms" in judge(history).summary
 
 
 def test_a_vote_for_a_block_beyond_the_skew_of_a_true_clock_fails():
@@ -52,7 +52,7 @@ def test_a_vote_for_a_block_beyond_the_skew_of_a_true_clock_fails():
     result = judge(write_history_with(max_skew_ms=4_000))
 
     assert result.status == "failed"
-    assert "validator 1 voted for the block of height 4, whose timestamp is 5,000 ms" in result.summary
+    assert "validator 1 voted for the block of height 4 with timestamp 5,000 ms" in result.summary
 
 
 def test_the_leaders_own_vote_is_not_judged():

@@ -57,7 +57,7 @@ class TestBudgets:
                 structs.replace(CONFIG, gc_cycles_per_block=399)
             )
 
-        assert_only(planned(tighten), "budgets", "height 3", "2 removals in the GC lane, at most 1")
+        assert_only(planned(tighten), "budgets", "height 3", "2 removals in the GC lane; expected at most 1")
 
     def test_a_changed_configuration_holds_from_the_next_block(self):
         """The block that changes the configuration is still judged by the old one."""
@@ -77,7 +77,7 @@ class TestBudgets:
             plans[3].receipts[2] = TimerReceipt(fired(FIRES, 3, cycles=0))
             plans[3].summary["lane_cycles"] = 0
 
-        assert_only(planned(pause), "budgets", "height 3", "1 timers fired with a paused lane")
+        assert_only(planned(pause), "budgets", "height 3", "timers fired in a paused lane: 1")
 
     @pytest.mark.parametrize("unit", ["cycles", "cells"])
     def test_transactions_beyond_the_blocks_limit_fail(self, unit):
@@ -293,11 +293,14 @@ class TestStormAccounting:
     @pytest.mark.parametrize(
         ("change", "words"),
         [
-            (leave_dead, ("height 3", "1 dead timers were left, the budget of 2 predicts 0")),
-            (call_dead_live, ("height 3", "1 expired timers wait, the block counts 0 as dead")),
-            (hold_without_reason, ("height 2", "1 live timers wait, reasons are given for 0")),
-            (hold_what_fits, ("height 2", "live timers of at most 500 cycles wait beside 1000 free in the lane")),
-            (hold_as_over_the_cap, ("height 2", "1 wait as over the cap, 0 are")),
+            (leave_dead, ("height 3", "dead timers left: 1; expected 0 by the budget of 2")),
+            (call_dead_live, ("height 3", "expired timers that wait: 1; the block counts 0 dead")),
+            (hold_without_reason, ("height 2", "live timers that wait: 1; reasons are given for 0")),
+            (
+                hold_what_fits,
+                ("height 2", "live timers of at most 500 cycles wait, but 1000 cycles are free in the lane"),
+            ),
+            (hold_as_over_the_cap, ("height 2", "timers held as over the cap: 1; expected 0")),
         ],
     )
     def test_books_that_do_not_add_up_fail(self, change, words):

@@ -71,7 +71,7 @@ class TestObservers:
         history.run_reason = "time-limit"
         insert(history, 0, 3, "observer", "no head")
 
-        assert_only(history.judge(), "finality-regained", "validator 3 finalized nothing new")
+        assert_only(history.judge(), "finality-regained", "validator 3 finalized no new block")
 
     def test_more_observers_than_f_blame_nobody(self):
         """With too few votes left, finality was not to be had."""
@@ -83,7 +83,7 @@ class TestObservers:
         results = history.judge()
 
         assert results["finality-regained"].status == "inconclusive"
-        assert "validators 2, 3 lost their votes to their disks, f is 1" in results["finality-regained"].summary
+        assert "validators 2, 3 lost their votes to their disks; f = 1" in results["finality-regained"].summary
 
 
 class TestStops:
@@ -127,7 +127,7 @@ class TestStops:
         if is_recovered:
             history.add(3, "boot", 1, 4, 3, history.blocks[3].root)
 
-        assert_only(history.judge(), "finality-regained", "validator 3 finalized nothing new")
+        assert_only(history.judge(), "finality-regained", "validator 3 finalized no new block")
 
     def test_an_observer_and_a_stopped_validator_are_two(self):
         """Both are lost to the quorum."""
@@ -204,7 +204,7 @@ class TestSnapshotJoined:
         results = history.judge()
 
         assert "agreement" in failing(results)
-        assert "joined from a snapshot of height 2 where it had 3" in results["agreement"].summary
+        assert "joined from a snapshot of height 2, but had height 3" in results["agreement"].summary
 
     def test_a_block_that_is_not_the_others_fails(self):
         """The height's block is one."""

@@ -31,7 +31,7 @@ class TestFinalityRegained:
         results = history.judge()
 
         assert results["finality-regained"].status == "failed"
-        assert "validator 0 finalized nothing new" in results["finality-regained"].summary
+        assert "validator 0 finalized no new block" in results["finality-regained"].summary
 
     @pytest.mark.parametrize(
         ("finality_gap_max_us", "status"), [(None, "passed"), (10_000_000, "passed"), (1_000, "failed")]
@@ -73,7 +73,7 @@ class TestFinalityRegained:
         history.replace(history.position(2, "finalized", 4), *old.values)
         history.run_reason = "time-limit"
 
-        assert_only(history.judge(), "finality-regained", "validator 2 finalized nothing new")
+        assert_only(history.judge(), "finality-regained", "validator 2 finalized no new block")
 
     def test_views_that_pass_without_a_block_fail_even_if_the_run_ended_well(self):
         """A run's own goal does not excuse a validator that had its chance."""
@@ -114,7 +114,7 @@ class TestFinalityRegained:
         history.add(0, "enter", 40, 0)
         history.run_reason = "time-limit"
 
-        assert_only(history.judge(), "finality-regained", "nothing new was final in the last", "time-limit")
+        assert_only(history.judge(), "finality-regained", "no new block was final in the last", "time-limit")
 
     def test_without_an_honest_quorum_nothing_is_judged(self):
         """With two of four validators down no validator can be blamed."""
@@ -157,7 +157,7 @@ class TestFinalityRegained:
         show(check, logged(9_000_000, -1, "crash", 1, 0), logged(10_000_000, -1, "restart", 1))
         show(check, logged(21_000_000, 0, "enter", 43, 0))
 
-        assert check.finish().summary.startswith("validator 1 finalized nothing new in 43 views after healing at 10.0")
+        assert check.finish().summary.startswith("validator 1 finalized no new block in 43 views after healing at 10.0")
 
     @pytest.mark.parametrize(("is_lost", "status"), [(True, "passed"), (False, "failed")])
     def test_a_gap_is_not_judged_once_an_application_is_lost(self, is_lost, status):

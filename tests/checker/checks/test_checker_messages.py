@@ -56,7 +56,7 @@ def test_messages_that_are_delivered_in_their_turn_pass():
     results = result_of(lambda plans: None)
 
     assert failing(results) == []
-    assert results["message-delivery"].summary == "4 messages sent, 4 delivered in their order, 0 wait"
+    assert results["message-delivery"].summary == "4 messages sent, 4 delivered in order, 0 wait"
 
 
 def swap_delivered(plans):
@@ -110,34 +110,34 @@ def exceed_the_budget(plans):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (swap_delivered, "message 2 was delivered where 1 waits longest"),
-        (deliver_twice, "message 3 was delivered where -1 waits longest"),
-        (never_deliver, "message 3 of 300 cycles waits beside 1000 free"),
+        (swap_delivered, "message 2 was delivered; expected message 1"),
+        (deliver_twice, "message 3 was delivered; expected message -1"),
+        (never_deliver, "message 3 of 300 cycles waits, but 1000 are free"),
         (deliver_before_the_timers, "message 3 was delivered before the timers were done"),
-        (skip_a_sequence, "message 2 was sent as 5"),
-        (answer_at_once, "message 3 was delivered in the block that answered by it"),
-        (use_too_much, "message 3 used 301 of 300 cycles"),
-        (exceed_the_budget, "the mailbox used 1200 cycles, at most 1000 are allowed"),
+        (skip_a_sequence, "message 2 was sent as message 5"),
+        (answer_at_once, "message 3 was delivered in the block whose mailbox sent it"),
+        (use_too_much, "message 3 used 301 cycles; expected at most 300"),
+        (exceed_the_budget, "the mailbox used 1200 cycles; expected at most 1000"),
         (
             lambda plans: plans[2].summary.update(messages_reverted=0),
-            "the summary's messages_reverted is 0, the receipts add up to 1",
+            "the summary's messages_reverted is 0; expected 1 by the receipts",
         ),
         (
             lambda plans: plans[1].summary.update(messages_sent=3),
-            "the summary's messages_sent is 3, the receipts add up to 4",
+            "the summary's messages_sent is 3; expected 4 by the receipts",
         ),
         (
             lambda plans: plans[1].summary.update(messages_waiting=2),
-            "the summary's messages_waiting is 2, the receipts add up to 3",
+            "the summary's messages_waiting is 2; expected 3 by the receipts",
         ),
         (
             lambda plans: plans[1].changes.update({message_key(2): message(401)}),
-            "the state gives message 2 401 cycles, where 400 wait for it",
+            "the state gives message 2 401 cycles; expected 400",
         ),
-        (lambda plans: plans[2].changes.pop(message_key(1)), "the state holds 2 messages, 1 wait"),
+        (lambda plans: plans[2].changes.pop(message_key(1)), "messages in the state: 2; expected 1"),
         (
             lambda plans: plans[2].changes.update({MAILBOX_KEY: pack(2, 4)}),
-            "the mailbox is [2, 4], it should be [3, 4]",
+            "the mailbox is [2, 4]; expected [3, 4]",
         ),
     ],
 )

@@ -46,7 +46,7 @@ class TestOfOneValidator:
         """Three that only started are no company."""
         result = history_of(0).judge()["agreement"]
 
-        assert (result.status, result.summary) == ("inconclusive", "one validator alone finalized anything")
+        assert (result.status, result.summary) == ("inconclusive", "only 1 validator finalized a block")
 
     def test_validators_that_only_started_do_not_count(self):
         """Two finalized, two started: two agree."""

@@ -35,10 +35,10 @@ def test_what_its_source_leads_to_passes():
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        ({"kept": {"book": 2}}, "shelf, book, is 2 and not 1"),
-        ({"kept": {"book": 1, "dust": b"\xaa"}}, "shelf, dust, is aa and not absent"),
-        ({"kept": {}}, "shelf, book, is absent and not 1"),
-        ({"sizes": (DerivedSize("books", 3, 2, "2 n"),)}, "shelf has 3 books, at most 2 are allowed (2 n)"),
+        ({"kept": {"book": 2}}, "shelf, book, is 2; expected 1"),
+        ({"kept": {"book": 1, "dust": b"\xaa"}}, "shelf, dust, is aa; expected absent"),
+        ({"kept": {}}, "shelf, book, is absent; expected 1"),
+        ({"sizes": (DerivedSize("books", 3, 2, "2 n"),)}, "shelf has 3 books; expected at most 2 (2 n)"),
     ],
 )
 def test_what_is_stale_missing_or_too_much_is_named(change, text):
@@ -71,7 +71,7 @@ def test_a_vote_of_the_journal_that_does_not_count_is_missing():
     bench.engine._views.round(1).votes.nullifies.clear()
 
     assert whole.kept == whole.rebuilt
-    assert "Nullify of view 1 counted, is absent and not True" in judge(bench.engine.derived(records, None)).summary
+    assert "Nullify of view 1 counted, is absent; expected True" in judge(bench.engine.derived(records, None)).summary
 
 
 @pytest.mark.soak
@@ -116,7 +116,7 @@ class TestOfAFollower:
         assert follower.derived(1).kept == follower.derived(1).rebuilt
         del follower._blocks[b"\x01"]
 
-        assert "seal of 01, is True and not absent" in judge(follower.derived(1)).summary
+        assert "seal of 01, is True; expected absent" in judge(follower.derived(1)).summary
 
     def test_one_block_of_others_is_executed_at_a_time(self):
         follower = make_follower()
@@ -125,9 +125,7 @@ class TestOfAFollower:
         assert judge(follower.derived(1)).status == "passed"
         follower.begin(b"\x03")
 
-        assert (
-            "follower has 2 executions of others' blocks, at most 1 are allowed" in judge(follower.derived(1)).summary
-        )
+        assert "follower has 2 executions of others' blocks; expected at most 1" in judge(follower.derived(1)).summary
 
     def test_own_blocks_under_way_are_no_more_than_views(self):
         follower = make_follower()
@@ -135,7 +133,7 @@ class TestOfAFollower:
             follower.begin(bytes([number]), is_own=True)
 
         assert judge(follower.derived(2)).status == "passed"
-        assert "3 executions of own blocks, at most 2" in judge(follower.derived(1)).summary
+        assert "3 executions of own blocks; expected at most 2" in judge(follower.derived(1)).summary
 
     def test_a_goal_of_a_view_that_was_left_is_stale(self):
         follower = make_follower()
@@ -157,7 +155,7 @@ class TestOfLostBlocks:
         return finish(check, derived={1: (WHOLE,)})
 
     def test_one_that_is_kept_is_named(self):
-        assert self.judge().summary == "validator 1 kept block 02 of height 3 beside the final one of height 3"
+        assert self.judge().summary == "validator 1 kept block 02 of height 3, but height 3 is final with another block"
 
     @pytest.mark.parametrize(
         "event",
@@ -184,11 +182,11 @@ class TestOfMemos:
         assert (size.found, size.bound) == (4, 4)
         scheme._results[b"stray"] = True
 
-        assert "signatures has 5 results, at most 4 are allowed" in judge(scheme.derived()).summary
+        assert "signatures has 5 results; expected at most 4" in judge(scheme.derived()).summary
 
     def test_a_verifier_remembers_no_more_transactions_than_it_verified(self):
         verifier = TransactionVerifier()
         verifier._valid[b"stray"] = None
         part = Derived("mempool", sizes=(verifier.remembered(),))
 
-        assert "mempool has 1 verified transactions, at most 0 are allowed" in judge(part).summary
+        assert "mempool has 1 verified transactions; expected at most 0" in judge(part).summary

@@ -68,7 +68,7 @@ class TestOfBlocks:
         """One block in each, where there is room for all."""
         result = judge(readback=read([(block,) for block in reversed(BLOCKS)]))
 
-        assert "gives 1 blocks where it is asked for all" in result.summary
+        assert "answers a request for all blocks with 1 block, and has more" in result.summary
 
     def test_below_a_snapshot_nothing_has_to_be_there(self):
         assert judge(kept=(3,), readback=read(((BLOCKS[2],),), base_height=2)).status == "passed"
@@ -118,14 +118,16 @@ class TestOfRepairs:
         check = Repairs(make_run(disks=(disk,)))
         show(check, repair("journal-b"))
 
-        assert finish(check).summary == "validator 0 has repaired its journal, and copies of 2 and 1 records differ"
+        assert (
+            finish(check).summary == "validator 0 reported its journal repaired, but copies of 2 and 1 records differ"
+        )
 
     def test_a_block_that_is_not_there_after_its_repair_fails(self):
         check = Repairs(make_run(chain=CHAIN))
         show(check, repair("blocks", 2))
 
         assert (
-            "has repaired its block of height 2, and does not have it"
+            "reported the repair of block 2, but does not have it"
             in finish(check, readbacks=[read(((BLOCKS[2],),))]).summary
         )
 
@@ -169,7 +171,7 @@ class TestOfDamagedBlocks:
 
     def test_a_place_that_is_read_again_fails(self):
         assert self.judge(BOOT, damage(70), damage(70)).summary == (
-            "validator 0 read its blocks at byte 70 again, where it had found damage"
+            "validator 0 read its blocks at damaged byte 70 again in one life"
         )
 
     @pytest.mark.parametrize(
@@ -206,6 +208,6 @@ class TestOfBlocksWrittenAgain:
         assert self.judge(again=True).status == "passed"
 
     def test_one_that_was_left_as_it_was_fails(self):
-        text = "validator 0 has repaired its block of height 1, and has not written it again"
+        text = "validator 0 reported the repair of block 1, but did not write it again"
 
         assert text in self.judge(again=False).summary

@@ -153,9 +153,7 @@ class TestStart:
     def test_an_engine_that_is_given_less_than_the_journal_fails(self):
         result = self.judge(kept=RECORDS[:3], replayed=RECORDS[:2], appended=[], journal=[])
 
-        assert result.summary == (
-            "validator 0 gave its engine 2 entries at its start, and its journal has 3, or they are others"
-        )
+        assert result.summary == ("validator 0 gave its engine other entries (2) at its start than its journal has (3)")
 
     def test_a_start_from_a_disk_that_a_fault_touches_is_not_compared(self):
         kept = RECORDS[:3]
@@ -204,7 +202,7 @@ def test_an_entry_that_is_none_fails():
     check, audit = audited(life())
     audit.refuse("tag 9")
 
-    assert check.finish().summary == "validator 0 wrote what is neither vote nor certificate: tag 9"
+    assert check.finish().summary == "validator 0 wrote a journal entry that cannot be decoded: tag 9"
 
 
 def test_records_have_the_names_of_their_events():
@@ -258,7 +256,7 @@ class TestPruning:
     def test_a_floor_that_was_no_finality_is_seen(self):
         result = self.judge(FINALS[:8], finalized(6, 5), FINALS[6:8])
 
-        assert "has the floor view 6, a finality that it had not" in result.summary
+        assert "has the floor view 6, a finality that it did not have" in result.summary
 
     def test_a_pruning_that_was_not_due_is_seen(self):
         result = self.judge(FINALS[6:], finalized(6, 5), FINALS[6:], appended=FINALS[6:])

@@ -12,7 +12,7 @@ from tests.support.cluster_runs import result_of
 UNEXPECTED = "the scenario expects none"
 
 OF_NOTHING = {
-    "budgets": "no block used anything",
+    "budgets": "all blocks were empty",
     "timer-delivery": "no timer was scheduled",
     "storm-accounting": "no timer was removed or held back",
     "message-delivery": "no message was sent",
@@ -27,7 +27,7 @@ OF_NOTHING = {
     "timer-lengths": "no timer of a known name ran out",
     "work": "no work was done",
     "repairs": "no replica started again or repaired anything",
-    "oracle/differential": "the run has no differential chain: one seed of the swarm in four has",
+    "oracle/differential": "the run has no differential chain: 1 in 4 seeds of the swarm has it",
     **{
         f"expected-{name}": UNEXPECTED
         for name in ("arrival", "counts", "limits", "recovery", "reports", "answers", "replica-modes", "rules")
@@ -40,8 +40,8 @@ OF_NOTHING = {
 
 OF_APPLICATIONS = dict.fromkeys(("told-timers", "application", "application-lives"), "it is about outside applications")
 
-OF_SIMPLEX = dict.fromkeys(("no-double-vote", "certificates", "undisturbed-views"), "it is about the engine simplex")
-OF_HOTSTUFF = {"quorum-certificates": "it is about the engine hotstuff"}
+OF_SIMPLEX = dict.fromkeys(("no-double-vote", "certificates", "undisturbed-views"), "it judges the engine simplex")
+OF_HOTSTUFF = {"quorum-certificates": "it judges the engine hotstuff"}
 OF_OTHERS = {"simplex": OF_HOTSTUFF, "hotstuff": OF_SIMPLEX, "longest-chain": OF_SIMPLEX | OF_HOTSTUFF}
 """By engine, the checks that are about other engines."""
 

@@ -25,23 +25,23 @@ def changed(phase, **counts):
 
 
 def test_a_block_whose_phases_account_for_everything_passes():
-    assert write_history().judge()["phases"].summary.startswith("28 phases account for all that they found")
+    assert write_history().judge()["phases"].summary.startswith("28 phases account for all items that they found")
 
 
 @pytest.mark.parametrize("phase", ["transactions", "timers", "mailbox", "prices", "burns"])
 def test_a_phase_without_an_entry_fails(phase):
-    assert_only(changed(phase), "phases", f"height 3: the phase {phase} left no entry")
+    assert_only(changed(phase), "phases", f"height 3: the phase {phase} has no entry")
 
 
 @pytest.mark.parametrize(
     ("phase", "counts", "words"),
     [
-        ("timers", {"due": 4}, "the phase timers counts 4 due, there were 3"),
-        ("timers", {"left": 1}, "the phase timers counts 1 left, there were 0"),
-        ("timers", {"removed": 1}, "the phase timers counts 1 removed, there were 2"),
-        ("mailbox", {"found": 1}, "1 messages, 0 delivered, 0 left"),
-        ("mailbox", {"found": 1, "left": 1}, "the mailbox found 1 messages, 0 waited"),
-        ("prices", {"cycles": 1}, "the phase prices counts 1 cycles, there were 300"),
+        ("timers", {"due": 4}, "the phase timers counts 4 due; expected 3"),
+        ("timers", {"left": 1}, "the phase timers counts 1 left; expected 0"),
+        ("timers", {"removed": 1}, "the phase timers counts 1 removed; expected 2"),
+        ("mailbox", {"found": 1}, "messages 1; delivered 0, left 0"),
+        ("mailbox", {"found": 1, "left": 1}, "messages found: 1; expected 0"),
+        ("prices", {"cycles": 1}, "the phase prices counts 1 cycles; expected 300"),
     ],
 )
 def test_a_phase_that_does_not_account_for_what_it_found_fails(phase, counts, words):
@@ -87,7 +87,7 @@ def test_a_validator_that_leaves_a_phase_out_is_found():
     result = result_of("calm", "run.until_height=4", "run.time_limit_ms=15_000", *settings)
 
     assert check_named(result, "phases").status == "failed"
-    assert "left no entry" in check_named(result, "phases").summary
+    assert "has no entry" in check_named(result, "phases").summary
 
 
 def test_what_is_cancelled_behind_an_early_timer_phase_was_left_by_it():

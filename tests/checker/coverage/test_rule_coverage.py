@@ -5,7 +5,7 @@ import re
 import pytest
 
 from checker.coverage.catalogue import page
-from checker.coverage.registry import CELLS, ROOMS, promised_by
+from checker.coverage.registry import POINTS, ROOMS, promised_by
 from checker.coverage.unpromised import REASONS
 from checker.coverage.without_point import WITHOUT_POINT
 from checker.record.root import PROJECT_ROOT
@@ -20,13 +20,13 @@ SMALL = ("run.until_height=6", 'chain.policy="eip1559"')
 
 
 def test_every_cell_has_a_name_of_its_own():
-    assert len(CELLS) == sum(len(cells) for cells in ROOMS.values())
+    assert len(POINTS) == sum(len(cells) for cells in ROOMS.values())
 
 
 def test_every_cell_names_a_rule_or_a_page():
     docs = PROJECT_ROOT / "docs"
     rules = (docs / "rules.md").read_text(encoding="utf-8")
-    cells = [cell for cell in CELLS.values() if not isinstance(cell, RefusalPoint)]
+    cells = [cell for cell in POINTS.values() if not isinstance(cell, RefusalPoint)]
     unwritten = [cell for cell in cells if f"- **{cell.code}** " not in rules]
 
     assert [cell.label for cell in unwritten if not (cell.code.endswith(".md") and (docs / cell.code).exists())] == []
@@ -36,7 +36,7 @@ def test_every_cell_names_a_rule_or_a_page():
 def test_every_rule_has_a_cell_or_a_reason_to_have_none():
     rules = (PROJECT_ROOT / "docs" / "rules.md").read_text(encoding="utf-8")
     codes = re.findall(r"^- \*\*([A-FKQX]-\d+)\*\* ", rules, re.MULTILINE)
-    with_cell = {cell.code for cell in CELLS.values() if not isinstance(cell, RefusalPoint)}
+    with_cell = {cell.code for cell in POINTS.values() if not isinstance(cell, RefusalPoint)}
 
     assert len(codes) > 150
     assert [code for code in codes if code not in with_cell and code not in WITHOUT_POINT] == []
@@ -47,26 +47,26 @@ def test_every_rule_has_a_cell_or_a_reason_to_have_none():
 def test_a_reason_for_no_cell_names_what_there_is(code):
     reason = WITHOUT_POINT[code]
 
-    assert [label for label in re.findall("`([^`]+)`", reason) if label not in CELLS] == []
+    assert [label for label in re.findall("`([^`]+)`", reason) if label not in POINTS] == []
     for label, other in re.findall(r"`([^`]+)` \(([A-FKQX]-\d+)\)", reason):
-        assert CELLS[label].code == other
+        assert POINTS[label].code == other
 
 
 def test_every_promise_is_the_swarms_or_a_shipped_scenarios():
     subjects = {SWARM, UNPROMISED, *(path.stem for path in scenario_paths())}
 
-    assert [cell.label for cell in CELLS.values() if cell.promised_by not in subjects] == []
+    assert [cell.label for cell in POINTS.values() if cell.promised_by not in subjects] == []
     assert len(promised_by()) > 100
 
 
 def test_only_a_cell_that_nothing_promises_has_a_reason_for_it():
-    assert [label for label in REASONS if CELLS[label].promised_by != UNPROMISED] == []
+    assert [label for label in REASONS if POINTS[label].promised_by != UNPROMISED] == []
 
 
 def test_the_page_has_a_line_for_each_cell_and_rule():
     first = [re.match(r"- `?([\w-]+)`?[,:] ", line) for line in page()]
 
-    assert [found[1] for found in first if found][: len(CELLS)] == list(CELLS)
+    assert [found[1] for found in first if found][: len(POINTS)] == list(POINTS)
     assert {found[1] for found in first if found} >= set(WITHOUT_POINT)
 
 
@@ -77,7 +77,7 @@ def test_a_run_counts_its_cells_and_says_so():
 
     assert 0 < hits["due-next"] <= 6
     assert result.as_json("")["rules"] == hits
-    assert list(hits) == [label for label in CELLS if label in hits]
+    assert list(hits) == [label for label in POINTS if label in hits]
 
 
 def test_counting_changes_no_digest(monkeypatch):

@@ -21,7 +21,7 @@ def test_a_replay_process_that_has_ended_is_replaced():
 def scripts_in(settings=()):
     """Return the counts of scripts in a run of seed 53, which begins with one and has no fault anchored to it."""
     result = run_task(Task(encode_scenario(draw_scenario(53, settings)), 53))
-    return [hit for hit in result.rules if hit.cell.startswith("script ")]
+    return [hit for hit in result.rules if hit.point.startswith("script ")]
 
 
 def test_a_run_counts_its_script_and_0_where_that_did_not_arrive():

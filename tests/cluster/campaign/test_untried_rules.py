@@ -1,6 +1,6 @@
 """The rules that no run of a sweep reached, as its last lines and its page say them."""
 
-from checker.coverage.registry import CELLS
+from checker.coverage.registry import POINTS
 from cluster.campaign.coverage import CoverageTable, untried_lines, untried_rules
 
 
@@ -19,12 +19,12 @@ def test_rules_are_missed_in_the_rooms_that_a_run_came_to():
 
 
 def test_refusals_are_nothing_that_a_run_has_to_reach():
-    assert not any(hasattr(point, "words") for point in untried_rules(table_of(*list(CELLS)[:-1:2])))
+    assert not any(hasattr(cell, "words") for cell in untried_rules(table_of(*list(POINTS)[:-1:2])))
 
 
 def test_a_sweep_that_noted_no_rules_says_nothing_of_them():
     assert untried_lines(CoverageTable()) == []
-    assert untried_lines(table_of(*CELLS)) == []
+    assert untried_lines(table_of(*POINTS)) == []
 
 
 def test_the_line_counts_what_the_page_lists():

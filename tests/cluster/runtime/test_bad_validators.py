@@ -218,7 +218,7 @@ def test_memory_that_cannot_be_read_is_a_finding_about_its_validator():
 
     check = check_named(result, "live-values")
     assert (result.exit_code, check.status) == (1, "failed")
-    assert "validator 2: what it holds cannot be read: IndexError: the index points behind the log" in check.summary
+    assert "validator 2: its memory cannot be read: IndexError: the index points behind the log" in check.summary
 
 
 def test_a_validator_that_cannot_execute_what_is_final_does_not_agree():

@@ -5,7 +5,7 @@ from itertools import pairwise
 import msgspec
 import pytest
 
-from checker.coverage.registry import CELLS
+from checker.coverage.registry import POINTS
 from cluster.scenario.load import load_scenario
 from cluster.swarm.engines.longest_chain import DRAWN_LONGEST_CHAIN, LOTTERY_SLOT_MS
 from cluster.swarm.engines.simplex import DRAWN_SIMPLEX
@@ -32,7 +32,7 @@ def reached_by(*settings, faults=None):
     reached = dict(result.rules)
 
     assert result.verdict == "passed", result.headline
-    return {label for label in CELLS if reached.get(label)}
+    return {label for label in POINTS if reached.get(label)}
 
 
 def sequences_led_by(name):

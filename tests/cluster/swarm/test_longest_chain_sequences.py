@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from checker.coverage.registry import CELLS
+from checker.coverage.registry import POINTS
 from cluster.scenario.load import convert_scenario, load_scenario
 from cluster.swarm.engines.longest_chain import DRAWN_LONGEST_CHAIN as ENGINE
 from cluster.swarm.sequences.longest_chain import LATER_LONGEST_CHAIN_SEQUENCES, LONGEST_CHAIN_SEQUENCES
@@ -37,7 +37,7 @@ def cells_of(sequence):
 
     assert result.verdict == "passed", result.headline
     reached = dict(result.rules)
-    return {label for label in CELLS if reached.get(label)}
+    return {label for label in POINTS if reached.get(label)}
 
 
 def test_a_sequence_is_a_sound_plan_in_every_cluster():

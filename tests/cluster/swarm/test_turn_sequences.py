@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from checker.coverage.registry import CELLS
+from checker.coverage.registry import POINTS
 from cluster.swarm.engines.hotstuff import DRAWN_HOTSTUFF
 from cluster.swarm.engines.longest_chain import DRAWN_LONGEST_CHAIN
 from cluster.swarm.engines.simplex import DRAWN_SIMPLEX
@@ -23,7 +23,7 @@ def sequences_with(name, validators=5, engine=DRAWN_SIMPLEX):
 
 def cells_of(scenario):
     reached = dict(judge_in_process(scenario).rules)
-    return {label for label in CELLS if reached.get(label)}
+    return {label for label in POINTS if reached.get(label)}
 
 
 def test_validators_of_a_swizzle_come_back_in_another_order():

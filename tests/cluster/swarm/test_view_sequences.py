@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from checker.coverage.registry import CELLS
+from checker.coverage.registry import POINTS
 from cluster.scenario.load import load_scenario
 from cluster.swarm.engines.hotstuff import DRAWN_HOTSTUFF
 from cluster.swarm.engines.simplex import DRAWN_SIMPLEX
@@ -36,7 +36,7 @@ def cells_of(sequence, engine):
     reached = dict(result.rules)
 
     assert result.verdict == "passed", result.headline
-    return {label for label in CELLS if reached.get(label)}
+    return {label for label in POINTS if reached.get(label)}
 
 
 REACHED = (

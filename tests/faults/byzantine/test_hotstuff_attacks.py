@@ -38,7 +38,7 @@ def assert_refused(behaviour, what, reason):
     refused = events_of_type(iterate_events(bytes(result.log)), MessageRefused)
     assert result.verdict == "passed", result.headline
     assert {each.reason for event, each in refused if event.node != ATTACKER} == ({reason} if reason else set())
-    cells = {hit.cell for hit in result.rules}
+    cells = {hit.point for hit in result.rules}
     assert reason is None or HotStuffRefusal.named(reason).label in cells
 
 

@@ -52,11 +52,11 @@ def test_the_example_of_the_page_passes_every_check_that_applies(sequencer):
 
 
 def test_the_verdict_names_the_checks_that_do_not_apply_to_the_engine(sequencer):
-    of_another = {name: reason for name, reason in sequencer.not_asked.items() if "it is about the engine" in reason}
+    of_another = {name: reason for name, reason in sequencer.not_asked.items() if "it judges the engine" in reason}
 
     assert of_another == {
-        **dict.fromkeys(("no-double-vote", "certificates", "undisturbed-views"), "it is about the engine simplex"),
-        "quorum-certificates": "it is about the engine hotstuff",
+        **dict.fromkeys(("no-double-vote", "certificates", "undisturbed-views"), "it judges the engine simplex"),
+        "quorum-certificates": "it judges the engine hotstuff",
     }
     assert not {check.name for check in sequencer.checks} & set(of_another)
 

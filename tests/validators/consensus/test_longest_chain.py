@@ -379,4 +379,4 @@ def test_clocks_that_are_set_move_the_slots_of_a_cluster():
     result = result_of("calm", 'consensus.engine="longest-chain"', clock, "run.until_height=14")
 
     assert result.verdict == "passed", result.headline
-    assert {hit.cell: hit.hits for hit in result.rules}["slots-slept-through"] >= 1
+    assert {hit.point: hit.hits for hit in result.rules}["slots-slept-through"] >= 1

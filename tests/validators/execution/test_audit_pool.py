@@ -78,4 +78,4 @@ class TestTakingBack:
         readback = take_back(read_back(0, engine, chain.disks[0]), engine)
 
         assert readback.audit.deviations
-        assert all("blocks were taken back" in deviation.place for deviation in readback.audit.deviations)
+        assert all("were rewound" in deviation.place for deviation in readback.audit.deviations)

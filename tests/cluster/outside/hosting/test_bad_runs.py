@@ -38,7 +38,7 @@ WITHIN = (
         "grows",
         "liveness",
         "application-lives",
-        r"^validators \d, \d.* lost the application for good, f is 1; .*bytes of memory",
+        r"^validators \d, \d.* lost the application for good \(f = 1\); .*bytes of memory",
     ),
     ("fires-early", "timers", "told-timers", r"^height \d+: timer '4' fires at \d+, 1 before it is due"),
     (
